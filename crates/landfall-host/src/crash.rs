@@ -1,0 +1,48 @@
+//! Named crash points: places where a test may end the process as a power cut would.
+//!
+//! A point costs one atomic load when nothing is armed. Arm one with `LANDFALL_CRASH=name` or
+//! `LANDFALL_CRASH=name:3` (the third time it is passed). `LANDFALL_CRASH_LIST=path` appends every
+//! point that is passed to a file, so that a test can learn the names instead of keeping a list.
+
+use std::io::Write as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+struct Armed {
+    name: String,
+    at: u32,
+    passed: AtomicU32,
+}
+
+struct Plan {
+    armed: Option<Armed>,
+    list: Option<std::ffi::OsString>,
+}
+
+static PLAN: OnceLock<Plan> = OnceLock::new();
+
+/// Passes the crash point `name`; does not return if a test armed it.
+pub fn point(name: &str) {
+    let plan = PLAN.get_or_init(read_plan);
+    if let Some(path) = &plan.list
+        && let Ok(mut file) = std::fs::OpenOptions::new().create(true).append(true).open(path)
+    {
+        drop(writeln!(file, "{name}")); // a test reads this; in production the list is never set
+    }
+    if let Some(armed) = &plan.armed
+        && armed.name == name
+        && armed.passed.fetch_add(1, Ordering::Relaxed) + 1 == armed.at
+    {
+        std::process::abort();
+    }
+}
+
+fn read_plan() -> Plan {
+    let armed = std::env::var("LANDFALL_CRASH").ok().map(|text| match text.rsplit_once(':') {
+        Some((name, at)) if at.parse::<u32>().is_ok() => {
+            Armed { name: name.to_owned(), at: at.parse().expect("just parsed"), passed: AtomicU32::new(0) }
+        }
+        _ => Armed { name: text, at: 1, passed: AtomicU32::new(0) },
+    });
+    Plan { armed, list: std::env::var_os("LANDFALL_CRASH_LIST") }
+}

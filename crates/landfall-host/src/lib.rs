@@ -1,0 +1,11 @@
+//! The machine: sitters, process trees, git, workspaces, clock, disk.
+//!
+//! This crate does what it is told and reports what it saw. It knows no tasks and never decides.
+//! Only [`git`] spawns git; only [`sitter`] spawns agents and verification commands.
+
+pub mod clock;
+pub mod crash;
+pub mod disk;
+pub mod git;
+pub mod lock;
+pub mod sitter;

@@ -1,0 +1,1 @@
+//! The small process that owns one agent process and outlives the engine.
