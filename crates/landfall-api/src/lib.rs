@@ -1,1 +1,45 @@
-//! Stub.
+//! The wire: what a client asks the engine and what it answers.
+//!
+//! The types here are the wire's own, with a version, and depend on nothing else of ours. Whoever holds the engine
+//! writes the conversions out. One line in [`operation`] makes an operation; [`Service`] is what the engine
+//! implements, [`Ask`] is how a client reads best, and [`socket`] carries both between processes.
+//!
+//! Moments are Unix milliseconds and end in `_ms`, as durations do. Text that came from tasks or agents is as they
+//! wrote it: whoever shows it on a terminal cleans it first.
+
+mod blob;
+mod flow;
+mod ids;
+mod journal;
+mod keeping;
+pub mod operation;
+mod problem;
+mod run;
+pub mod socket;
+mod task;
+pub mod taskfile;
+
+pub use blob::{Blob, NotBase64};
+pub use flow::{
+    FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
+};
+pub use ids::{BadId, RunId, TaskId, TaskRef};
+pub use journal::{LogAsked, LogEntry, LogPage};
+pub use keeping::{
+    Check, CheckState, Doctor, Health, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
+};
+pub use operation::{Ask, Request, Response, Service};
+pub use problem::{Problem, ProblemCode};
+pub use run::{
+    ActiveLine, Base, DiskState, EngineState, Nothing, RunLine, RunList, RunState, StatusReport, StopAsked,
+    Stopped, WaitingGroup,
+};
+pub use task::{
+    Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,
+    Counter, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, NewTask, NewTasks,
+    Outcome, Publication, Report, ReportOf, Retry, RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine,
+    TaskPage, UnknownWord, Wait, WaitFor, Why,
+};
+
+/// The version of the wire. A client and an engine with different ones refuse each other.
+pub const VERSION: u32 = 1;

@@ -1,0 +1,120 @@
+//! How tasks and runs are written: `T7`, `R2`, and `#2` for the second task of the same batch.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+/// A word that is not the id it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{text}` is not {wanted}")]
+pub struct BadId {
+    /// What was given, cut to a readable length.
+    pub text: String,
+    /// What would have been understood.
+    pub wanted: &'static str,
+}
+
+impl BadId {
+    fn new(text: &str, wanted: &'static str) -> Self {
+        Self { text: text.chars().take(40).collect(), wanted }
+    }
+}
+
+fn number(text: &str, letters: [char; 2]) -> Option<u32> {
+    let digits = text.strip_prefix(letters).unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|number| plain && *number > 0)
+}
+
+macro_rules! as_text {
+    ($name:ident) => {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+                text.parse().map_err(D::Error::custom)
+            }
+        }
+    };
+}
+
+/// A task, written `T7`. `t7` and `7` are understood too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(pub u32);
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "T{}", self.0)
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        number(text, ['T', 't']).map(Self).ok_or_else(|| BadId::new(text, "a task id such as T7"))
+    }
+}
+
+as_text!(TaskId);
+
+/// A run, written `R2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub u32);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "R{}", self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        number(text, ['R', 'r']).map(Self).ok_or_else(|| BadId::new(text, "a run id such as R2"))
+    }
+}
+
+as_text!(RunId);
+
+/// A task by its id, or by its place in the batch that is being added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaskRef {
+    /// `T7`: a task that is already there.
+    Task(TaskId),
+    /// `#2`: the second task of this batch.
+    Batch(u32),
+}
+
+impl fmt::Display for TaskRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(id) => write!(f, "{id}"),
+            Self::Batch(place) => write!(f, "#{place}"),
+        }
+    }
+}
+
+impl FromStr for TaskRef {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        let wanted = "a task id such as T7, or #2 for the second task of this batch";
+        match text.strip_prefix('#') {
+            Some(place) => number(place, ['#', '#']).map(Self::Batch),
+            None => number(text, ['T', 't']).map(|number| Self::Task(TaskId(number))),
+        }
+        .ok_or_else(|| BadId::new(text, wanted))
+    }
+}
+
+as_text!(TaskRef);

@@ -1,0 +1,102 @@
+//! Setting up, looking after, and giving space back.
+
+use serde::{Deserialize, Serialize};
+
+/// What `init` found out about a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InitFound {
+    /// The root of the repository.
+    pub root: String,
+    /// The branch that work lands on.
+    pub base: String,
+    /// How the project is tested.
+    pub commands: Vec<InitCommand>,
+    /// The file that holds the settings.
+    pub file: String,
+    /// Whether this call wrote it. An existing one is left as it is.
+    pub written: bool,
+}
+
+/// A command that tests the project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InitCommand {
+    /// What to call it.
+    pub name: String,
+    /// What to run.
+    pub run: String,
+    /// The file that gave it away.
+    pub found_in: String,
+}
+
+/// Asks whether all is well.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Doctor {
+    /// Makes the tables again from the journal.
+    pub rebuild: bool,
+}
+
+/// Whether all is well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// What was looked at.
+    pub checks: Vec<Check>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// What.
+    pub name: String,
+    /// How it stands.
+    pub state: CheckState,
+    /// What was seen.
+    pub detail: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// How a thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckState {
+    /// Well.
+    Ok,
+    /// It works, but someone should know.
+    Warn,
+    /// It does not work.
+    Bad,
+}
+
+/// Asks for disk space back.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reclaim {
+    /// Only says what would be removed. The real run removes exactly that.
+    pub dry_run: bool,
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reclaimed {
+    /// Whether nothing was removed yet.
+    pub dry_run: bool,
+    /// Each thing.
+    pub items: Vec<ReclaimedItem>,
+    /// All of them together.
+    pub bytes: u64,
+}
+
+/// One thing that is not needed any more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReclaimedItem {
+    /// What it is.
+    pub what: String,
+    /// Where it is.
+    pub path: String,
+    /// How much space it takes.
+    pub bytes: u64,
+    /// Why nothing is lost with it.
+    pub why_safe: String,
+}

@@ -1,0 +1,124 @@
+//! What can be asked: one line each. A request and its response have the same name.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Added, Answer, Cancel, CertificateJson, Changed, Diff, Doctor, EditTask, Export, Exported, Filter,
+    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks, Nothing,
+    Problem, ProblemCode, Reclaim, Reclaimed, Report, ReportOf, Retry, RolledBack, RunList, StatusReport,
+    StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+};
+
+/// Answers requests: the engine itself, or a client that passes them on.
+pub trait Service {
+    /// Carries one request out. On a problem nothing has changed.
+    ///
+    /// # Errors
+    /// The problem, for programs and for people.
+    fn call(&self, request: Request) -> Result<Response, Problem>;
+}
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $variant:ident: $method:ident($asked:ty) -> $answer:ty;)*) => {
+        /// What a client asks.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "op", content = "asked", rename_all = "kebab-case")]
+        pub enum Request {
+            $($(#[$doc])* $variant($asked),)*
+        }
+
+        /// What the engine answers; `--json` prints the answer within.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "op", content = "answer", rename_all = "kebab-case")]
+        pub enum Response {
+            $($(#[$doc])* $variant($answer),)*
+        }
+
+        impl Request {
+            /// The name of every operation.
+            pub const NAMES: &[&str] = &[$(stringify!($method)),*];
+
+            /// The name of this operation.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => stringify!($method),)* }
+            }
+        }
+
+        impl Response {
+            /// The name of the operation it answers.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => stringify!($method),)* }
+            }
+        }
+
+        /// The same operations as functions with the types that belong together.
+        pub trait Ask: Service {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                /// The problem that kept it from being done.
+                fn $method(&self, asked: $asked) -> Result<$answer, Problem> {
+                    match self.call(Request::$variant(asked))? {
+                        Response::$variant(answer) => Ok(answer),
+                        other => Err(Problem::new(
+                            ProblemCode::Internal,
+                            format!("asked for `{}` and got an answer to `{}`", stringify!($method), other.name()),
+                        )),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+operations! {
+    /// Adds tasks, many at once, all or none.
+    Add: add(NewTasks) -> Added;
+    /// A page of tasks.
+    List: list(Filter) -> TaskPage;
+    /// All there is to know about one task.
+    Show: show(TaskAsked) -> Box<TaskDetail>;
+    /// Changes the words of a task.
+    Edit: edit(EditTask) -> Changed;
+    /// What goes on, what waits, and how the project stands.
+    Status: status(Nothing) -> StatusReport;
+    /// Why a task is where it is.
+    Why: why(TaskAsked) -> Why;
+    /// A page of the journal, for people.
+    Log: log(LogAsked) -> LogPage;
+    /// What a task changes.
+    Diff: diff(TaskAsked) -> Diff;
+    /// Stops the run, or one task of it.
+    Stop: stop(StopAsked) -> Stopped;
+    /// Lets tasks that ended or wait start again.
+    Retry: retry(Retry) -> Changed;
+    /// Ends tasks that are wanted no more; their work is kept.
+    Cancel: cancel(Cancel) -> Changed;
+    /// Answers the question a task waits with, or approves it.
+    Answer: answer(Answer) -> Changed;
+    /// Takes a landed task back by a new commit that undoes it.
+    Rollback: rollback(TaskAsked) -> RolledBack;
+    /// The evidence of a landed task.
+    Certificate: certificate(TaskAsked) -> CertificateJson;
+    /// A report about a task or a run.
+    Report: report(ReportOf) -> Report;
+    /// The runs there were, newest first.
+    Runs: runs(Nothing) -> RunList;
+    /// The flows there are.
+    FlowList: flow_list(Nothing) -> FlowList;
+    /// One flow, drawn.
+    FlowShow: flow_show(FlowShow) -> FlowDrawing;
+    /// What is wrong with a flow file.
+    FlowCheck: flow_check(FlowCheck) -> FlowChecked;
+    /// Tasks as files that `add -f` reads.
+    Export: export(Export) -> Exported;
+    /// Whether everything Landfall needs is there and whole.
+    Doctor: doctor(Doctor) -> Health;
+    /// Gives disk space back, where it is proved that nothing is lost.
+    Reclaim: reclaim(Reclaim) -> Reclaimed;
+}
+
+impl<S: Service + ?Sized> Ask for S {}

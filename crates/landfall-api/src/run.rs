@@ -1,0 +1,171 @@
+//! What goes on: runs, the engine, and the lines of `status`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{RunId, Status, TaskId, WaitFor};
+
+/// A request without words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Nothing {}
+
+/// How the project stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// How many tasks are in each status; a status without tasks is left out.
+    pub counts: BTreeMap<Status, u64>,
+    /// The run under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunState>,
+    /// The engine that holds the project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineState>,
+    /// What is being worked on.
+    pub active: Vec<ActiveLine>,
+    /// What waits, by what for.
+    pub waiting: Vec<WaitingGroup>,
+    /// The branch that work lands on.
+    pub base: Base,
+    /// The disk that holds the state folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskState>,
+    /// What a person should know and do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The run under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// Its id.
+    pub run: RunId,
+    /// When it began.
+    pub since_ms: i64,
+    /// How many agents may work at once.
+    pub slots: u32,
+    /// Running, draining, stopping: in the engine's words.
+    pub mode: String,
+}
+
+/// The engine that holds the project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EngineState {
+    /// Its process.
+    pub pid: u32,
+    /// When it began.
+    pub since_ms: i64,
+    /// Its version.
+    pub version: String,
+}
+
+/// A task that is being worked on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ActiveLine {
+    /// Which.
+    pub task: TaskId,
+    /// What it is called.
+    pub title: String,
+    /// The step of its flow.
+    pub step: String,
+    /// What is being done, in a word or two.
+    pub doing: String,
+    /// The iteration of the agent, counted from 1; 0 before the first.
+    pub iteration: u32,
+    /// How many there may be.
+    pub iterations_max: u32,
+    /// Time spent on the task so far.
+    pub elapsed_ms: u64,
+    /// Tokens used so far.
+    pub tokens: u64,
+}
+
+/// Tasks that wait for the same thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WaitingGroup {
+    /// What for.
+    #[serde(rename = "for")]
+    pub wait: WaitFor,
+    /// Who ends it.
+    pub owner: String,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_ms: Option<i64>,
+    /// More, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// Who waits.
+    pub tasks: Vec<TaskId>,
+}
+
+/// The branch that work lands on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Base {
+    /// Its name.
+    pub branch: String,
+    /// Where it stands in the store.
+    pub commit: String,
+    /// Whether the person's repository has it too.
+    pub published: bool,
+    /// Why the store is ahead or the queue holds, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+}
+
+/// A disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiskState {
+    /// What is left.
+    pub free_bytes: u64,
+    /// What Landfall uses for this project, if it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_bytes: Option<u64>,
+}
+
+/// Asks to stop.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StopAsked {
+    /// Only this task; the whole run otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// At once, not at the end of the iteration. The work is kept.
+    pub now: bool,
+}
+
+/// What is being stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// The run, if the whole of it stops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The tasks that were at work.
+    pub tasks: Vec<TaskId>,
+    /// What happens now, in one sentence.
+    pub text: String,
+}
+
+/// The runs there were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunList {
+    /// Newest first.
+    pub runs: Vec<RunLine>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunLine {
+    /// Its id.
+    pub run: RunId,
+    /// When it began.
+    pub began_ms: i64,
+    /// When it ended; not yet, or the engine died, otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<i64>,
+    /// How it ended, in a word or two.
+    pub end: String,
+    /// How many tasks landed in it.
+    pub landed: u64,
+    /// How many ended without landing.
+    pub not_landed: u64,
+}
