@@ -1,1 +1,41 @@
-//! Stub.
+//! What is true and what follows: tasks, flows, and every decision about them.
+//!
+//! This crate is pure. It has no file, clock, process, thread, random number or log; times arrive inside inputs.
+//! [`decide`] holds policy and may change between releases. [`apply`] is bookkeeping and replays every journal
+//! ever written. The engine calls [`step`], which is both.
+
+mod apply;
+mod decide;
+mod effect;
+mod event;
+pub mod flow;
+pub mod gaming;
+pub mod gate;
+pub mod graph;
+mod ids;
+mod input;
+mod judge;
+mod recover;
+mod schedule;
+mod signal;
+mod spec;
+mod status;
+mod task;
+
+pub use apply::{Illegal, apply};
+pub use decide::{Decision, Refusal, decide, step};
+pub use effect::Effect;
+pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
+pub use flow::{Flow, Step, StepKind, Target};
+pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
+pub use input::{Drive, EndedRun, Input, News, Parting};
+pub use judge::{Evidence, Verdict, judge};
+pub use recover::expects;
+pub use schedule::{Grant, Limits, Standing, World, plan, score};
+pub use signal::{Said, Signal, Usage};
+pub use spec::{Size, SpecError, Tag, TaskSpec};
+pub use status::{Status, Wait, why};
+pub use task::{
+    Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Landed, State,
+    Stop, Task, TaskLimits,
+};

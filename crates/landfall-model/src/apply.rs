@@ -1,0 +1,424 @@
+//! Bookkeeping: what a fact means. Replays every journal ever written, so it holds no policy.
+//!
+//! Every event leaves a state that can be gone on from by itself: after an end of an iteration or a check the
+//! task is ready for the same step, until a later event of the same decision says more. So a journal that is cut
+//! after any event still recovers.
+
+use thiserror::Error;
+
+use crate::event::{Event, Opening};
+use crate::flow::Target;
+use crate::input::Parting;
+use crate::judge::Verdict;
+use crate::task::{Doing, EndCode, EndKind, Ending, Landed, State, Task};
+use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
+
+/// A fact that cannot follow: the journal is damaged, or the engine has a bug.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{task}: `{event}` cannot follow {state}")]
+pub struct Illegal {
+    /// Of this task.
+    pub task: TaskId,
+    /// The event's name.
+    pub event: &'static str,
+    /// Where the task was.
+    pub state: String,
+}
+
+const WARNINGS_MAX: usize = 50; // the journal keeps them all; a task shows the latest
+const FEEDBACK_MAX: usize = 8; // older words have been through a prompt already
+
+/// What the task is after `event`. Only [`Event::Added`] may come without a task.
+///
+/// # Errors
+/// When the event cannot follow.
+pub fn apply(task: Option<Task>, id: TaskId, at: Timestamp, event: &Event) -> Result<Task, Illegal> {
+    let illegal = |state: String| Illegal { task: id, event: event.name(), state };
+    let mut task = match (task, event) {
+        (None, Event::Added { spec }) => return Ok(Task::added(id, spec.clone(), at)),
+        (Some(_), Event::Added { .. }) => return Err(illegal("an existing task".to_owned())),
+        (None, _) => return Err(illegal("nothing".to_owned())),
+        (Some(task), _) => task,
+    };
+    if let Some(attempt) = event.fence()
+        && attempt != task.attempt
+    {
+        return Err(illegal(format!("attempt {} (the event has {attempt})", task.attempt)));
+    }
+    let before = task.state.clone();
+    let legal = change(&mut task, at, event);
+    if !legal {
+        return Err(illegal(before.name()));
+    }
+    task.changed = at;
+    Ok(task)
+}
+
+/// Changes the task, or says that the event cannot follow.
+fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
+    match event {
+        Event::Added { .. } => return false,
+        Event::Edited { spec } => {
+            match (&task.state, spec.draft) {
+                (State::Draft, false) => task.state = State::Ready { next: None, since: at },
+                (State::Ready { next: None, .. }, true) => task.state = State::Draft,
+                (_, _) => {}
+            }
+            task.spec = spec.clone();
+        }
+        Event::Offered { head } => task.head = Some(head.clone()),
+        Event::Bound { flow, limits } => {
+            task.flow = Some(flow.clone());
+            task.limits = limits.clone();
+        }
+        Event::Entered { attempt, step, run, opening } => {
+            let State::Ready { .. } = task.state else { return false };
+            if *attempt != task.attempt.next() {
+                return false;
+            }
+            let doing = match opening {
+                Opening::Workspace => Doing::Preparing { fresh: false },
+                Opening::FreshWorkspace => Doing::Preparing { fresh: true },
+                Opening::Check => Doing::Checking { stop: None },
+                Opening::Land => Doing::Landing,
+                Opening::Report => Doing::Reporting,
+            };
+            task.attempt = *attempt;
+            task.run = Some(*run);
+            task.state = State::Active { step: step.clone(), doing };
+        }
+        Event::WorkspaceMade { base, .. } => {
+            let State::Active { doing: Doing::Preparing { fresh }, .. } = &task.state else { return false };
+            if task.workspace.is_none() || *fresh {
+                task.seen_head = Some(base.clone());
+            }
+            task.workspace = Some(base.clone());
+        }
+        Event::IterationBegan { attempt, iteration } => {
+            let step = match &task.state {
+                State::Active { step, doing: Doing::Preparing { .. } } => step.clone(),
+                State::Ready { next: Some(step), .. } if *attempt == task.attempt => step.clone(),
+                _ => return false,
+            };
+            let doing = Doing::Running { iteration: *iteration, since: at, stop: None };
+            task.state = State::Active { step, doing };
+        }
+        Event::IterationEnded { iteration, verdict, took_ms, usage, head, .. } => {
+            let State::Active { step, doing: Doing::Running { iteration: running, .. } } = &task.state else {
+                return false;
+            };
+            if running != iteration {
+                return false;
+            }
+            let step = step.clone();
+            let committed = head.is_some() && *head != task.seen_head;
+            if head.is_some() {
+                task.seen_head.clone_from(head);
+            }
+            count_iteration(task, verdict, committed);
+            task.counters.spent_ms += took_ms;
+            task.counters.usage = task.counters.usage.plus(*usage);
+            task.feedback.clear(); // it has been in the prompt of this run
+            again(task, step, at);
+        }
+        Event::Warned(warning) => {
+            if task.warnings.len() == WARNINGS_MAX {
+                task.warnings.remove(0);
+            }
+            task.warnings.push(warning.clone());
+        }
+        Event::Collected { head, .. } => task.head = Some(head.clone()),
+        Event::Verified { report, .. } => {
+            let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
+            let step = step.clone();
+            task.counters.spent_ms += report.took_ms;
+            task.counters.machine = 0;
+            task.counters.empty_claims = 0;
+            if !report.outcome().is_green() {
+                task.counters.verify_rounds += 1;
+            }
+            task.gate = Some(report.clone());
+            again(task, step, at);
+        }
+        Event::Conflicted { .. } => {
+            let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
+            let step = step.clone();
+            task.counters.conflicts += 1;
+            task.gate = None;
+            again(task, step, at);
+        }
+        Event::BaseMoved { .. } => {
+            let State::Active { step, doing: Doing::Landing } = &task.state else { return false };
+            let step = step.clone();
+            task.gate = None;
+            again(task, step, at);
+        }
+        Event::Left { step, result, to, feedback, .. } => {
+            if task.step() != Some(step) || matches!(task.state, State::Ended(_)) {
+                return false;
+            }
+            take_edge(task, step, *result);
+            task.counters.stalls_step = 0;
+            task.feedback.extend(feedback.clone());
+            task.state = match to {
+                Target::Step(next) => State::Ready { next: Some(next.clone()), since: at },
+                Target::End => {
+                    let code = if task.landed.is_some() { EndCode::Landed } else { EndCode::Accepted };
+                    State::Ended(Ending { kind: EndKind::Done, code, detail: String::new() })
+                }
+                Target::Stop => State::Ended(Ending {
+                    kind: EndKind::Blocked,
+                    code: EndCode::FlowStop,
+                    detail: format!("step `{step}` ended with `{}`", result.word()),
+                }),
+            };
+        }
+        Event::Yielded { why, feedback, .. } => {
+            let Some(step) = task.step().cloned() else { return false };
+            count_parting(task, *why);
+            task.feedback.extend(feedback.clone());
+            again(task, step, at);
+        }
+        Event::Waited { wait, then } => {
+            if matches!(task.state, State::Ended(_) | State::Draft) {
+                return false;
+            }
+            if matches!(wait, Wait::Quota { .. }) {
+                task.counters.quota_waits += 1;
+            }
+            task.state = State::Waiting { wait: wait.clone(), then: then.clone(), since: at };
+        }
+        Event::Resumed { feedback } => {
+            let State::Waiting { then, .. } = &task.state else { return false };
+            let then = then.clone();
+            task.feedback.extend(feedback.clone());
+            again(task, then, at);
+        }
+        Event::ReviewWanted { concerns, then } => {
+            task.concerns.clone_from(concerns);
+            task.state = State::Review { then: then.clone() };
+        }
+        Event::Reviewed { approved, note } => {
+            let State::Review { then } = &task.state else { return false };
+            let then = then.clone();
+            if *approved {
+                task.approved = task.gate.as_ref().map(|gate| (gate.tree.clone(), note.clone()));
+            }
+            again(task, then, at);
+        }
+        Event::Landed { commit, base_before, tree, proof, .. } => {
+            let State::Active { step, doing: Doing::Landing } = &task.state else { return false };
+            let step = step.clone();
+            task.landed = Some(Landed {
+                commit: commit.clone(),
+                base_before: base_before.clone(),
+                tree: tree.clone(),
+                proof: proof.clone(),
+                at,
+            });
+            again(task, step, at);
+        }
+        Event::Reported { report, certificate, .. } => {
+            let State::Active { step, doing: Doing::Reporting } = &task.state else { return false };
+            let step = step.clone();
+            task.reported = Some((report.clone(), certificate.clone()));
+            again(task, step, at);
+        }
+        Event::StopAsked { stop } => match &mut task.state {
+            State::Active {
+                doing: Doing::Running { stop: slot, .. } | Doing::Checking { stop: slot },
+                ..
+            } => {
+                *slot = Some(stop.clone());
+            }
+            _ => return false,
+        },
+        Event::Ended(ending) => {
+            if matches!(ending.kind, EndKind::Failed | EndKind::Timeout | EndKind::Blocked) {
+                task.counters.machine = 0;
+            }
+            task.state = State::Ended(ending.clone());
+        }
+        Event::Retried { fresh, feedback } => {
+            let State::Ended(_) = task.state else { return false };
+            let kept = (task.counters.retries, task.counters.spent_ms, task.counters.usage);
+            task.counters = crate::Counters { retries: kept.0 + 1, usage: kept.2, ..Default::default() };
+            task.feedback.clear();
+            task.feedback.extend(feedback.clone());
+            task.gate = None;
+            if *fresh {
+                task.workspace = None;
+                task.head = None;
+            }
+            task.state = State::Ready { next: None, since: at };
+        }
+        Event::WorkspaceRemoved { .. } => task.workspace = None,
+    }
+    let over = task.feedback.len().saturating_sub(FEEDBACK_MAX);
+    task.feedback.drain(..over);
+    true
+}
+
+/// Ready for the same step: what an event says unless a later one says more.
+fn again(task: &mut Task, step: StepName, at: Timestamp) {
+    task.state = State::Ready { next: Some(step), since: at };
+}
+
+fn take_edge(task: &mut Task, step: &StepName, result: StepResult) {
+    *task.counters.edges.entry((step.clone(), result)).or_default() += 1;
+}
+
+/// One cause, one counter. What a run of the agent came to is counted where it ended.
+fn count_parting(task: &mut Task, why: Parting) {
+    match why {
+        Parting::NothingChanged => task.counters.empty_claims += 1,
+        Parting::Machine => task.counters.machine += 1,
+        Parting::Drained
+        | Parting::Stopped
+        | Parting::Crashed
+        | Parting::Lost
+        | Parting::Stalled
+        | Parting::NotStarted
+        | Parting::Quota
+        | Parting::Transient
+        | Parting::Asked
+        | Parting::GateBroken => {}
+    }
+}
+
+/// One cause, one counter: only a run that ended by its own word is an iteration.
+fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
+    let counters = &mut task.counters;
+    match verdict {
+        Verdict::Complete | Verdict::Blocked { .. } | Verdict::Pending { .. } | Verdict::Continue => {
+            counters.iterations += 1;
+            counters.restarts = 0;
+            counters.transients = 0;
+            counters.fruitless = if committed { 0 } else { counters.fruitless + 1 };
+            if committed {
+                counters.stalls_step = 0;
+            }
+        }
+        Verdict::Crashed { .. } | Verdict::Lost | Verdict::NotStarted { .. } => counters.restarts += 1,
+        Verdict::Stalled => {
+            counters.stalls_step += 1;
+            counters.stalls_total += 1;
+        }
+        Verdict::Transient { .. } => counters.transients += 1,
+        Verdict::OutOfTime => counters.iterations += 1,
+        Verdict::Quota { .. } | Verdict::Stopped => {}
+    }
+}
+
+impl Event {
+    /// The attempt whose news this was; it must be the current one.
+    #[must_use]
+    pub fn fence(&self) -> Option<Attempt> {
+        match self {
+            Self::WorkspaceMade { attempt, .. }
+            | Self::IterationBegan { attempt, .. }
+            | Self::IterationEnded { attempt, .. }
+            | Self::Collected { attempt, .. }
+            | Self::Verified { attempt, .. }
+            | Self::Conflicted { attempt, .. }
+            | Self::BaseMoved { attempt, .. }
+            | Self::Left { attempt, .. }
+            | Self::Yielded { attempt, .. }
+            | Self::Landed { attempt, .. }
+            | Self::Reported { attempt, .. } => Some(*attempt),
+            Self::Added { .. }
+            | Self::Edited { .. }
+            | Self::Offered { .. }
+            | Self::Bound { .. }
+            | Self::Entered { .. }
+            | Self::Warned(_)
+            | Self::Waited { .. }
+            | Self::Resumed { .. }
+            | Self::ReviewWanted { .. }
+            | Self::Reviewed { .. }
+            | Self::StopAsked { .. }
+            | Self::Ended(_)
+            | Self::Retried { .. }
+            | Self::WorkspaceRemoved { .. } => None,
+        }
+    }
+
+    /// The event's name, as journal and log write it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Added { .. } => "added",
+            Self::Edited { .. } => "edited",
+            Self::Offered { .. } => "offered",
+            Self::Bound { .. } => "bound",
+            Self::Entered { .. } => "entered",
+            Self::WorkspaceMade { .. } => "workspace-made",
+            Self::IterationBegan { .. } => "iteration-began",
+            Self::IterationEnded { .. } => "iteration-ended",
+            Self::Warned(_) => "warned",
+            Self::Collected { .. } => "collected",
+            Self::Verified { .. } => "verified",
+            Self::Conflicted { .. } => "conflicted",
+            Self::BaseMoved { .. } => "base-moved",
+            Self::Left { .. } => "left",
+            Self::Yielded { .. } => "yielded",
+            Self::Waited { .. } => "waited",
+            Self::Resumed { .. } => "resumed",
+            Self::ReviewWanted { .. } => "review-wanted",
+            Self::Reviewed { .. } => "reviewed",
+            Self::Landed { .. } => "landed",
+            Self::Reported { .. } => "reported",
+            Self::StopAsked { .. } => "stop-asked",
+            Self::Ended(_) => "ended",
+            Self::Retried { .. } => "retried",
+            Self::WorkspaceRemoved { .. } => "workspace-removed",
+        }
+    }
+}
+
+impl State {
+    /// The state's name, for messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Draft => "draft".to_owned(),
+            Self::Ready { .. } => "ready".to_owned(),
+            Self::Active { step, doing } => format!("active in `{step}` ({})", doing.name()),
+            Self::Waiting { wait, .. } => format!("waiting for {}", wait.word()),
+            Self::Review { .. } => "review".to_owned(),
+            Self::Ended(ending) => format!("over ({})", ending.code.word()),
+        }
+    }
+}
+
+impl Doing {
+    /// The name, for messages.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Preparing { .. } => "preparing",
+            Self::Running { .. } => "running",
+            Self::Checking { .. } => "verifying",
+            Self::Landing => "landing",
+            Self::Reporting => "reporting",
+        }
+    }
+}
+
+impl Warning {
+    /// The warning in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Stuck { iterations } => format!("{iterations} iterations in a row left no commit"),
+            Self::NearIterationsMax { used, max } => format!("{used} of {max} iterations are used"),
+            Self::VerificationEmpty => {
+                "VERIFICATION_EMPTY: no check is configured, so nothing was verified".to_owned()
+            }
+            Self::OptionalFailed { command } => format!("the optional check `{command}` failed"),
+            Self::Flaky { command } => format!("the check `{command}` failed once and then passed: flaky"),
+            Self::SignalMalformed { code, text } => format!("{code}: {text}"),
+            Self::LeftoversCommitted => "the engine committed what the agent had left uncommitted".to_owned(),
+        }
+    }
+}

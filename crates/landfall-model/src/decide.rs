@@ -1,0 +1,872 @@
+//! Policy: which facts follow from the news, and what to do about them.
+//!
+//! One function per piece of news. Each returns the facts in order and the orders that follow; nothing here reads
+//! a clock or touches the world. A refusal is an answer: nothing changes and the asker is told why.
+
+use thiserror::Error;
+
+use crate::apply::{Illegal, apply};
+use crate::effect::Effect;
+use crate::event::{Event, Opening, StepResult, Warning};
+use crate::flow::{Step, StepKind, Target};
+use crate::gate::{GateReport, Outcome};
+use crate::input::{Drive, EndedRun, Input, News, Parting};
+use crate::judge::{Verdict, judge, usage};
+use crate::recover::{candidate, check};
+use crate::signal::Signal;
+use crate::task::{Concern, Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
+use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, Wait};
+
+/// What follows from a piece of news.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decision {
+    /// The facts, in order. They are journalled together.
+    pub events: Vec<Event>,
+    /// The orders, performed after that.
+    pub effects: Vec<Effect>,
+}
+
+/// Why news changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// It is about an attempt that is over.
+    #[error("{task}: news of {got}, but {current} is the latest attempt")]
+    Stale {
+        /// Of this task.
+        task: TaskId,
+        /// The news was about this attempt.
+        got: Attempt,
+        /// This one is the latest.
+        current: Attempt,
+    },
+    /// It cannot happen where the task is.
+    #[error("{task} is {state}: {what}")]
+    NotNow {
+        /// Of this task.
+        task: TaskId,
+        /// Where it is.
+        state: String,
+        /// What cannot happen.
+        what: &'static str,
+    },
+    /// The engine decided on a fact that cannot follow: a bug, and the task is left as it is.
+    #[error(transparent)]
+    Bug(#[from] Illegal),
+}
+
+/// Both: what follows from the news, and the task as it is afterwards.
+///
+/// # Errors
+/// When the news is refused; nothing changes then.
+pub fn step(task: &Task, input: &Input) -> Result<(Task, Decision), Refusal> {
+    let decision = decide(task, input)?;
+    let mut after = task.clone();
+    for event in &decision.events {
+        after = apply(Some(after), task.id, input.at, event)?;
+    }
+    Ok((after, decision))
+}
+
+/// Which facts follow from the news, and what to do about them.
+///
+/// # Errors
+/// When the news is refused.
+pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
+    let at = input.at;
+    let mut draft = Draft { task: task.clone(), at, drive: input.drive, decision: Decision::default() };
+    match &input.news {
+        News::Edit { spec } => match &task.state {
+            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
+                return Err(not_now(task, "its words can no longer be changed"));
+            }
+            _ => draft.event(Event::Edited { spec: spec.clone() })?,
+        },
+        News::Granted { run, flow, limits } => {
+            let State::Ready { next, .. } = &task.state else {
+                return Err(not_now(task, "it cannot be started"));
+            };
+            if task.flow.is_none() || task.limits != *limits {
+                let flow = task.flow.clone().unwrap_or_else(|| flow.clone());
+                draft.event(Event::Bound { flow, limits: limits.clone() })?;
+            }
+            let flow = draft.task.flow.clone().expect("bound just now");
+            if let Some(step) = flow.unperformed() {
+                let detail = format!(
+                    "flow `{}` has the step `{}` of kind `{}`, which this version does not perform",
+                    flow.name,
+                    step.name,
+                    step.kind.word()
+                );
+                draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
+            } else {
+                let next = next.clone().unwrap_or_else(|| flow.entry.clone());
+                draft.enter(&next, *run)?;
+            }
+        }
+        News::WorkspaceReady { attempt, base } => {
+            fence(task, *attempt)?;
+            let State::Active { doing: Doing::Preparing { .. }, .. } = &task.state else {
+                return Err(not_now(task, "no workspace was asked for"));
+            };
+            draft.event(Event::WorkspaceMade { attempt: *attempt, base: base.clone() })?;
+            draft.next_iteration()?;
+        }
+        News::MachineFailed { attempt, detail, hopeless } => {
+            fence(task, *attempt)?;
+            draft.machine_failed(detail, *hopeless)?;
+        }
+        News::AgentEnded(run) => draft.agent_ended(run)?,
+        News::Checked { attempt, head, leftovers, report, concerns } => {
+            fence(task, *attempt)?;
+            let stop = draft.checking("nothing is being verified")?;
+            draft.collected(head, *leftovers)?;
+            draft.checked(report, concerns, stop)?;
+        }
+        News::MergeConflict { attempt, head, base, paths } => {
+            fence(task, *attempt)?;
+            let stop = draft.checking("nothing is being merged")?;
+            draft.collected(head, false)?;
+            let conflicted =
+                Event::Conflicted { attempt: *attempt, base: base.clone(), paths: paths.clone() };
+            draft.event(conflicted)?;
+            draft.conflicted(base, paths, stop)?;
+        }
+        News::NothingChanged { attempt } => {
+            fence(task, *attempt)?;
+            let stop = draft.checking("nothing is being verified")?;
+            draft.nothing_changed(stop)?;
+        }
+        News::Landed { attempt, commit, base_before, tree, proof } => {
+            fence(task, *attempt)?;
+            draft.landing()?;
+            draft.event(Event::Landed {
+                attempt: *attempt,
+                commit: commit.clone(),
+                base_before: base_before.clone(),
+                tree: tree.clone(),
+                proof: proof.clone(),
+            })?;
+            draft.leave(StepResult::Landed, None)?;
+        }
+        News::LandMoved { attempt, to } => {
+            fence(task, *attempt)?;
+            let step = draft.landing()?;
+            draft.event(Event::BaseMoved { attempt: *attempt, to: to.clone() })?;
+            // The landing stays its own: it is verified on the new base before anyone else may land.
+            let run = task.run.expect("a landing is part of a run");
+            draft.open(&step, run, Opening::Check)?;
+        }
+        News::LandMismatch { attempt, detail } => {
+            fence(task, *attempt)?;
+            draft.landing()?;
+            draft.end(EndKind::Failed, EndCode::LandingMismatch, detail.clone())?;
+        }
+        News::Reported { attempt, report, certificate } => {
+            fence(task, *attempt)?;
+            let State::Active { doing: Doing::Reporting, .. } = &task.state else {
+                return Err(not_now(task, "no report was asked for"));
+            };
+            draft.event(Event::Reported {
+                attempt: *attempt,
+                report: report.clone(),
+                certificate: certificate.clone(),
+            })?;
+            draft.leave(StepResult::Done, None)?;
+        }
+        News::Due => match task.due() {
+            Some(due) if due <= at => draft.event(Event::Resumed { feedback: None })?,
+            Some(_) | None => return Err(not_now(task, "no wait is over")),
+        },
+        News::BaseAdvanced => match &task.state {
+            State::Waiting { wait: Wait::GateBroken { .. }, .. } => {
+                draft.event(Event::Resumed { feedback: None })?;
+            }
+            _ => return Err(not_now(task, "it does not wait for the base")),
+        },
+        News::Answer { text } => draft.answered(text)?,
+        News::StopTask => draft.stop_task()?,
+        News::Interrupt => match &task.state {
+            State::Active { doing: Doing::Running { stop: None, .. }, .. } => {
+                draft.ask_to_stop(Stop::Interrupt)?;
+            }
+            _ => return Err(not_now(task, "no agent runs")),
+        },
+        News::Cancel { reason } => draft.cancel(reason)?,
+        News::Retry { fresh, note } => draft.retry(*fresh, note.as_deref())?,
+        News::WorkspaceRemoved { kept } => draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?,
+    }
+    Ok(draft.decision)
+}
+
+fn fence(task: &Task, got: Attempt) -> Result<(), Refusal> {
+    if got == task.attempt {
+        return Ok(());
+    }
+    Err(Refusal::Stale { task: task.id, got, current: task.attempt })
+}
+
+fn not_now(task: &Task, what: &'static str) -> Refusal {
+    Refusal::NotNow { task: task.id, state: task.state.name(), what }
+}
+
+/// A decision in the making: the task as it would be after the events so far.
+struct Draft {
+    task: Task,
+    at: Timestamp,
+    drive: Drive,
+    decision: Decision,
+}
+
+impl Draft {
+    fn event(&mut self, event: Event) -> Result<(), Refusal> {
+        self.task = apply(Some(self.task.clone()), self.task.id, self.at, &event)?;
+        self.decision.events.push(event);
+        Ok(())
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        self.decision.effects.push(effect);
+    }
+
+    fn flow_step(&self, name: &StepName) -> &Step {
+        let flow = self.task.flow.as_ref().expect("a task in a step is bound to a flow");
+        flow.step(name).expect("a checked flow leads only to its own steps")
+    }
+
+    fn current(&self) -> StepName {
+        self.task.step().cloned().expect("asked only of a task in a step")
+    }
+
+    /// Begins an attempt of `step`, or does at once what needs no attempt.
+    fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
+        let opening = match &self.flow_step(step).kind {
+            StepKind::Agent { .. } if self.task.workspace.is_none() => Opening::FreshWorkspace,
+            StepKind::Agent { .. } => Opening::Workspace,
+            StepKind::Verify => Opening::Check,
+            StepKind::Land if self.task.landed.is_some() => {
+                // The journal was cut between the landing and the step after it.
+                self.settle(step)?;
+                return self.leave(StepResult::Landed, None);
+            }
+            StepKind::Land if candidate(&self.task).is_some() => Opening::Land,
+            StepKind::Land => Opening::Check,
+            StepKind::Report if self.task.reported.is_some() => {
+                self.settle(step)?;
+                return self.leave(StepResult::Done, None);
+            }
+            StepKind::Report => Opening::Report,
+            StepKind::Ask { question } => {
+                let wait = Wait::Question { text: question.clone() };
+                return self.event(Event::Waited { wait, then: step.clone() });
+            }
+            StepKind::Check { .. }
+            | StepKind::Review
+            | StepKind::Split
+            | StepKind::Target
+            | StepKind::Converge => unreachable!("a flow with such a step is refused when it is granted"),
+        };
+        self.open(step, run, opening)
+    }
+
+    /// Makes `step` the current one without an attempt, so that it can be left.
+    fn settle(&mut self, step: &StepName) -> Result<(), Refusal> {
+        if self.task.step() != Some(step) {
+            self.event(Event::Waited { wait: Wait::Pause, then: step.clone() })?;
+            self.event(Event::Resumed { feedback: None })?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, step: &StepName, run: RunId, opening: Opening) -> Result<(), Refusal> {
+        let attempt = self.task.attempt.next();
+        self.event(Event::Entered { attempt, step: step.clone(), run, opening })?;
+        let task = self.task.id;
+        let effect = match opening {
+            Opening::Workspace => Effect::Prepare { task, attempt, fresh: false },
+            Opening::FreshWorkspace => Effect::Prepare { task, attempt, fresh: true },
+            Opening::Check => check(&self.task),
+            Opening::Land => {
+                let candidate = candidate(&self.task).expect("opened only with a green candidate");
+                Effect::Land { task, attempt, candidate }
+            }
+            Opening::Report => Effect::Report { task, attempt },
+        };
+        self.effect(effect);
+        Ok(())
+    }
+
+    /// Starts the next run of the agent in this attempt, unless a limit or the engine's stop is in the way.
+    fn next_iteration(&mut self) -> Result<(), Refusal> {
+        let limits = self.task.limits.clone();
+        if self.task.counters.iterations >= limits.iterations_max {
+            let detail = format!("all {} iterations are used and it is not done", limits.iterations_max);
+            return self.end(EndKind::Timeout, EndCode::MaxIterations, detail);
+        }
+        if self.task.time_left_ms() == 0 {
+            return self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limits.task_ms));
+        }
+        if self.drive == Drive::Draining {
+            return self.yielded(Parting::Drained, None);
+        }
+        let (id, attempt, step) = (self.task.id, self.task.attempt, self.current());
+        let iteration = self.task.counters.iterations + 1;
+        self.event(Event::IterationBegan { attempt, iteration })?;
+        let deadline_ms = self.task.time_left_ms();
+        self.effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms });
+        Ok(())
+    }
+
+    fn agent_ended(&mut self, run: &EndedRun) -> Result<(), Refusal> {
+        fence(&self.task, run.attempt)?;
+        let State::Active { step, doing: Doing::Running { iteration, stop, .. } } = &self.task.state else {
+            return Err(not_now(&self.task, "no agent runs"));
+        };
+        if *iteration != run.iteration {
+            return Err(not_now(&self.task, "that iteration does not run"));
+        }
+        let (step, stop) = (step.clone(), stop.clone());
+        let verdict = judge(&run.seen, &run.exit, &run.evidence);
+        self.event(Event::IterationEnded {
+            attempt: run.attempt,
+            iteration: run.iteration,
+            exit: run.exit.clone(),
+            verdict: verdict.clone(),
+            took_ms: run.took_ms,
+            usage: usage(&run.seen),
+            head: run.evidence.head_after.clone(),
+        })?;
+        self.warn_of_signals(&run.seen)?;
+        if let Some(stop) = stop {
+            return self.stopped(stop, step);
+        }
+        match verdict {
+            Verdict::Complete => self.leave(StepResult::Done, None),
+            Verdict::Blocked { reason } => {
+                if self.edge(&step, StepResult::Blocked).is_some() {
+                    let feedback = Feedback { about: "The agent was blocked".to_owned(), text: reason };
+                    return self.leave(StepResult::Blocked, Some(feedback));
+                }
+                self.end(EndKind::Blocked, EndCode::AgentBlocked, reason)
+            }
+            Verdict::Pending { question } => {
+                self.yielded(Parting::Asked, None)?;
+                self.event(Event::Waited { wait: Wait::Question { text: question }, then: step })
+            }
+            Verdict::Continue => self.went_on(&step),
+            Verdict::Quota { until } => {
+                // Without a word about the reset, ask again a little later: longer each time, at most an hour.
+                let waits = self.task.counters.quota_waits;
+                let until =
+                    until.unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, 300_000, 3_600_000)));
+                self.yielded(Parting::Quota, None)?;
+                self.event(Event::Waited { wait: Wait::Quota { until }, then: step })
+            }
+            Verdict::Transient { detail } => {
+                let (count, max) = (self.task.counters.transients, self.task.limits.transients_max);
+                if count > max {
+                    let detail = format!("{count} passing errors in a row did not pass: {detail}");
+                    return self.end(EndKind::Failed, EndCode::TransientLimit, detail);
+                }
+                let pause = backoff_ms(count, 1_000, 60_000);
+                self.back_off(
+                    Parting::Transient,
+                    pause,
+                    format!("a passing error of the provider ({detail})"),
+                    step,
+                )
+            }
+            Verdict::Crashed { detail } => {
+                let cause = format!("the agent crashed ({detail})");
+                self.restart(Parting::Crashed, EndCode::AgentCrashed, cause, step)
+            }
+            Verdict::Lost | Verdict::Stopped => {
+                let cause = "the agent vanished and its end was not seen".to_owned();
+                self.restart(Parting::Lost, EndCode::AgentLost, cause, step)
+            }
+            Verdict::NotStarted { detail, hopeless } => {
+                if hopeless {
+                    return self.end(EndKind::Failed, EndCode::AgentNotStarted, detail);
+                }
+                self.restart(Parting::NotStarted, EndCode::AgentNotStarted, detail, step)
+            }
+            Verdict::OutOfTime => {
+                let limit = self.task.limits.task_ms;
+                self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limit))
+            }
+            Verdict::Stalled => {
+                let (counters, limits) = (&self.task.counters, &self.task.limits);
+                let (here, in_all) = (counters.stalls_step, counters.stalls_total);
+                if here > limits.stalls_step_max || in_all > limits.stalls_total_max {
+                    let detail =
+                        format!("the agent fell silent {here} times in this step, {in_all} times in all");
+                    return self.end(EndKind::Failed, EndCode::StallLimit, detail);
+                }
+                self.yielded(Parting::Stalled, None)
+            }
+        }
+    }
+
+    /// The agent said nothing that ends the work.
+    fn went_on(&mut self, step: &StepName) -> Result<(), Refusal> {
+        let iterates = match &self.flow_step(step).kind {
+            StepKind::Agent { iterate, .. } => *iterate,
+            _ => false,
+        };
+        if !iterates {
+            return self.leave(StepResult::Done, None);
+        }
+        let (counters, limits) = (self.task.counters.clone(), self.task.limits.clone());
+        if counters.fruitless > 0 && counters.fruitless.is_multiple_of(limits.stuck_after.max(1)) {
+            self.event(Event::Warned(Warning::Stuck { iterations: counters.fruitless }))?;
+        }
+        if counters.iterations * 5 == limits.iterations_max * 4 {
+            let warning =
+                Warning::NearIterationsMax { used: counters.iterations, max: limits.iterations_max };
+            self.event(Event::Warned(warning))?;
+        }
+        self.next_iteration()
+    }
+
+    fn warn_of_signals(&mut self, seen: &[Signal]) -> Result<(), Refusal> {
+        for signal in seen {
+            if let Signal::Malformed { code, text } = signal {
+                let warning = Warning::SignalMalformed { code: (*code).to_owned(), text: text.clone() };
+                self.event(Event::Warned(warning))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries the agent again after a crash, a few times.
+    fn restart(&mut self, why: Parting, code: EndCode, cause: String, step: StepName) -> Result<(), Refusal> {
+        let count = self.task.counters.restarts;
+        if count > self.task.limits.restarts_max {
+            return self.end(EndKind::Failed, code, format!("{cause}, {count} times in a row"));
+        }
+        self.back_off(why, backoff_ms(count, 500, 30_000), cause, step)
+    }
+
+    fn back_off(&mut self, why: Parting, ms: u64, cause: String, step: StepName) -> Result<(), Refusal> {
+        self.yielded(why, None)?;
+        let until = self.at.plus_ms(jittered(self.task.id, ms));
+        self.event(Event::Waited { wait: Wait::Backoff { until, cause }, then: step })
+    }
+
+    fn yielded(&mut self, why: Parting, feedback: Option<Feedback>) -> Result<(), Refusal> {
+        let attempt = self.task.attempt;
+        self.event(Event::Yielded { attempt, why, feedback })
+    }
+
+    fn stopped(&mut self, stop: Stop, step: StepName) -> Result<(), Refusal> {
+        match stop {
+            Stop::Pause => {
+                self.yielded(Parting::Stopped, None)?;
+                self.event(Event::Waited { wait: Wait::Pause, then: step })
+            }
+            Stop::Interrupt => self.yielded(Parting::Drained, None),
+            Stop::Cancel { reason } => self.end(EndKind::Cancelled, EndCode::Person, reason),
+        }
+    }
+
+    /// The stop that was asked for while the work was being checked, if it is being checked at all.
+    fn checking(&self, otherwise: &'static str) -> Result<Option<Stop>, Refusal> {
+        match &self.task.state {
+            State::Active { doing: Doing::Checking { stop }, .. } => Ok(stop.clone()),
+            _ => Err(not_now(&self.task, otherwise)),
+        }
+    }
+
+    fn landing(&self) -> Result<StepName, Refusal> {
+        match &self.task.state {
+            State::Active { step, doing: Doing::Landing } => Ok(step.clone()),
+            _ => Err(not_now(&self.task, "nothing is being landed")),
+        }
+    }
+
+    fn collected(&mut self, head: &Commit, leftovers: bool) -> Result<(), Refusal> {
+        let attempt = self.task.attempt;
+        if self.task.head.as_ref() != Some(head) || leftovers {
+            self.event(Event::Collected { attempt, head: head.clone(), leftovers })?;
+        }
+        if leftovers {
+            self.event(Event::Warned(Warning::LeftoversCommitted))?;
+        }
+        Ok(())
+    }
+
+    fn checked(
+        &mut self,
+        report: &GateReport,
+        concerns: &[Concern],
+        stop: Option<Stop>,
+    ) -> Result<(), Refusal> {
+        let step = self.current();
+        self.event(Event::Verified { attempt: self.task.attempt, report: report.clone() })?;
+        if report.is_empty() {
+            self.event(Event::Warned(Warning::VerificationEmpty))?;
+        }
+        for command in &report.commands {
+            let name = || command.name.clone();
+            let warning = match command.outcome {
+                Outcome::Flaky => Some(Warning::Flaky { command: name() }),
+                Outcome::Pass => None,
+                Outcome::Fail | Outcome::Timeout | Outcome::Broken | Outcome::PreExisting => {
+                    (!command.required).then(|| Warning::OptionalFailed { command: name() })
+                }
+            };
+            if let Some(warning) = warning {
+                self.event(Event::Warned(warning))?;
+            }
+        }
+        if let Some(stop) = stop {
+            return self.stopped(stop, step);
+        }
+        let lands = matches!(self.flow_step(&step).kind, StepKind::Land);
+        match report.outcome() {
+            Outcome::Pass | Outcome::Flaky => self.green(report, concerns, &step, lands),
+            Outcome::Fail | Outcome::Timeout => {
+                let feedback = verification_feedback(report, lands);
+                let result = if lands { StepResult::Red } else { StepResult::Fail };
+                self.leave(result, Some(feedback))
+            }
+            Outcome::Broken | Outcome::PreExisting => {
+                self.yielded(Parting::GateBroken, None)?;
+                let wait = gate_wait(report);
+                self.event(Event::Waited { wait, then: step })
+            }
+        }
+    }
+
+    fn green(
+        &mut self,
+        report: &GateReport,
+        concerns: &[Concern],
+        step: &StepName,
+        lands: bool,
+    ) -> Result<(), Refusal> {
+        let approved = self.task.approved.as_ref().is_some_and(|(tree, _)| *tree == report.tree);
+        let wants_review = !concerns.is_empty() && !approved;
+        if lands {
+            if wants_review {
+                return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
+            }
+            let run = self.task.run.expect("a landing is part of a run");
+            return self.open(step, run, Opening::Land);
+        }
+        self.leave(StepResult::Pass, None)?;
+        if wants_review && let State::Ready { next: Some(then), .. } = &self.task.state {
+            let then = then.clone();
+            self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then })?;
+        }
+        Ok(())
+    }
+
+    fn conflicted(&mut self, base: &Commit, paths: &[String], stop: Option<Stop>) -> Result<(), Refusal> {
+        let step = self.current();
+        if let Some(stop) = stop {
+            return self.stopped(stop, step);
+        }
+        let list = paths.join(", ");
+        if self.task.counters.conflicts > self.task.limits.conflicts_max {
+            let detail = format!("it conflicts with the base in {list} and the agent could not resolve it");
+            return self.end(EndKind::Blocked, EndCode::ConflictLimit, detail);
+        }
+        let feedback = Feedback {
+            about: "Your work conflicts with the base branch".to_owned(),
+            text: format!(
+                "The base has moved to commit {base} and your branch no longer merges into it.\n\
+                 Files in conflict: {list}\n\
+                 Run `git merge {base}` in your workspace, resolve the conflicts keeping what both sides meant, \
+                 commit, and signal COMPLETE again."
+            ),
+        };
+        let result = match self.edge(&step, StepResult::Conflict) {
+            Some(_) => StepResult::Conflict,
+            None => StepResult::Fail,
+        };
+        self.leave(result, Some(feedback))
+    }
+
+    fn nothing_changed(&mut self, stop: Option<Stop>) -> Result<(), Refusal> {
+        let step = self.current();
+        if let Some(stop) = stop {
+            self.yielded(Parting::NothingChanged, None)?;
+            return self.stopped(stop, step);
+        }
+        self.yielded(Parting::NothingChanged, None)?;
+        // Said twice in a row it is an answer, and a person should hear it; once it may be a slip.
+        if self.task.counters.empty_claims > 1 {
+            let detail = "the agent says it is complete, twice, but its branch holds no change".to_owned();
+            return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+        }
+        let feedback = Feedback {
+            about: "You signalled COMPLETE, but nothing changed".to_owned(),
+            text:
+                "Your branch is where it began and the work tree holds no change. Do the work and commit it. \
+                   If nothing needs to change, signal BLOCKED with the reason."
+                    .to_owned(),
+        };
+        self.leave(StepResult::Fail, Some(feedback))
+    }
+
+    fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), Refusal> {
+        let Some(step) = self.task.step().cloned() else {
+            return Err(not_now(&self.task, "nothing is under way"));
+        };
+        let State::Active { doing, .. } = &self.task.state else {
+            return Err(not_now(&self.task, "nothing is under way"));
+        };
+        let stop = match doing {
+            Doing::Running { stop, .. } | Doing::Checking { stop } => stop.clone(),
+            Doing::Preparing { .. } | Doing::Landing | Doing::Reporting => None,
+        };
+        if let Some(stop) = stop {
+            return self.stopped(stop, step);
+        }
+        if hopeless || self.task.counters.machine >= MACHINE_TRIES_MAX {
+            return self.end(EndKind::Failed, EndCode::Machine, detail.to_owned());
+        }
+        let pause = backoff_ms(self.task.counters.machine + 1, 1_000, 60_000);
+        self.back_off(Parting::Machine, pause, detail.to_owned(), step)
+    }
+
+    fn answered(&mut self, text: &str) -> Result<(), Refusal> {
+        match self.task.state.clone() {
+            State::Waiting { wait: Wait::Question { text: question }, then, .. } => {
+                let feedback = Feedback {
+                    about: "A person answered your question".to_owned(),
+                    text: format!("You asked: {question}\nThe answer: {text}"),
+                };
+                let asks = self.task.flow.as_ref().and_then(|flow| flow.step(&then)).map(|step| &step.kind);
+                if matches!(asks, Some(StepKind::Ask { .. })) {
+                    return self.leave(StepResult::Answered, Some(feedback));
+                }
+                self.event(Event::Resumed { feedback: Some(feedback) })
+            }
+            State::Review { then } => match Review::parse(text) {
+                Review::Approve(note) => self.event(Event::Reviewed { approved: true, note }),
+                Review::Changes(note) => self.changes_wanted(&then, note),
+            },
+            _ => Err(not_now(&self.task, "it asks nothing")),
+        }
+    }
+
+    /// A reviewer said no: the work goes back to where a failed verification would send it.
+    fn changes_wanted(&mut self, then: &StepName, note: String) -> Result<(), Refusal> {
+        self.event(Event::Reviewed { approved: false, note: note.clone() })?;
+        let flow = self.task.flow.clone().expect("a reviewed task is bound to a flow");
+        let back = flow.steps.iter().find_map(|step| {
+            let edge = step.on.iter().find(|edge| edge.result == StepResult::Fail)?;
+            match (&step.kind, &edge.to) {
+                (StepKind::Verify, Target::Step(to)) => Some(to.clone()),
+                (_, _) => None,
+            }
+        });
+        let Some(back) = back else {
+            return self.end(EndKind::Blocked, EndCode::Rejected, note);
+        };
+        let feedback = Feedback { about: "A reviewer wants changes".to_owned(), text: note };
+        let attempt = self.task.attempt;
+        let (step, to) = (then.clone(), Target::Step(back));
+        self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: Some(feedback) })
+    }
+
+    fn stop_task(&mut self) -> Result<(), Refusal> {
+        match self.task.state.clone() {
+            State::Active { doing: Doing::Running { stop: None, .. }, .. } => self.ask_to_stop(Stop::Pause),
+            State::Active { doing: Doing::Checking { stop: None }, .. } => {
+                self.event(Event::StopAsked { stop: Stop::Pause })
+            }
+            State::Ready { next: Some(then), .. } => self.event(Event::Waited { wait: Wait::Pause, then }),
+            State::Waiting {
+                wait: Wait::Backoff { .. } | Wait::Quota { .. } | Wait::GateBroken { .. },
+                then,
+                ..
+            } => self.event(Event::Waited { wait: Wait::Pause, then }),
+            _ => Err(not_now(&self.task, "there is nothing to stop")),
+        }
+    }
+
+    fn ask_to_stop(&mut self, stop: Stop) -> Result<(), Refusal> {
+        let (task, attempt) = (self.task.id, self.task.attempt);
+        self.event(Event::StopAsked { stop: stop.clone() })?;
+        self.effect(Effect::Kill { task, attempt, stop });
+        Ok(())
+    }
+
+    fn cancel(&mut self, reason: &str) -> Result<(), Refusal> {
+        let stop = Stop::Cancel { reason: reason.to_owned() };
+        match self.task.state.clone() {
+            State::Active {
+                doing: Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Pause), .. },
+                ..
+            } => self.ask_to_stop(stop),
+            State::Active { doing: Doing::Checking { .. }, .. } => self.event(Event::StopAsked { stop }),
+            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+                Err(not_now(&self.task, "it is too late to cancel it; `landfall rollback` can take it back"))
+            }
+            State::Active { doing: Doing::Running { .. }, .. } => {
+                Err(not_now(&self.task, "it is being cancelled already"))
+            }
+            State::Active { doing: Doing::Preparing { .. }, .. }
+            | State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. })
+                if self.task.landed.is_none() =>
+            {
+                self.end(EndKind::Cancelled, EndCode::Person, reason.to_owned())
+            }
+            _ => Err(not_now(&self.task, "it cannot be cancelled any more")),
+        }
+    }
+
+    fn retry(&mut self, fresh: bool, note: Option<&str>) -> Result<(), Refusal> {
+        let feedback =
+            note.map(|text| Feedback { about: "A word from the person".to_owned(), text: text.to_owned() });
+        match &self.task.state {
+            State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. })
+                if self.task.landed.is_none() =>
+            {
+                self.event(Event::Retried { fresh, feedback })
+            }
+            State::Waiting {
+                wait:
+                    Wait::Pause
+                    | Wait::Backoff { .. }
+                    | Wait::Quota { .. }
+                    | Wait::GateBroken { .. }
+                    | Wait::Disk { .. },
+                ..
+            } => self.event(Event::Resumed { feedback }),
+            _ => Err(not_now(&self.task, "there is nothing to retry")),
+        }
+    }
+
+    fn edge(&self, step: &StepName, result: StepResult) -> Option<crate::flow::Edge> {
+        self.flow_step(step).on.iter().find(|edge| edge.result == result).cloned()
+    }
+
+    /// Leaves the current step along the edge for `result`, or stops where the edge's bound is used up.
+    fn leave(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
+        let step = self.current();
+        let attempt = self.task.attempt;
+        let Some(edge) = self.edge(&step, result) else {
+            let stop = Event::Left { attempt, step, result, to: Target::Stop, feedback };
+            return self.event(stop);
+        };
+        let taken = self.task.counters.edges.get(&(step.clone(), result)).copied().unwrap_or(0);
+        if let Some(max) = edge.max
+            && taken >= max
+        {
+            let detail = format!("step `{step}` ended with `{}` more than {max} times", result.word());
+            return self.end(EndKind::Failed, EndCode::EdgeLimit, detail);
+        }
+        let ends = edge.to == Target::End;
+        self.event(Event::Left { attempt, step, result, to: edge.to, feedback })?;
+        if ends && self.task.workspace.is_some() {
+            self.effect(Effect::Tidy { task: self.task.id });
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), Refusal> {
+        self.event(Event::Ended(Ending { kind, code, detail }))
+    }
+}
+
+const MACHINE_TRIES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
+
+/// What a person says to a review.
+enum Review {
+    Approve(String),
+    Changes(String),
+}
+
+impl Review {
+    fn parse(text: &str) -> Self {
+        let (word, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+        match word.trim_end_matches([':', ',', '.']).to_ascii_lowercase().as_str() {
+            "approve" | "approved" | "yes" | "ok" => Self::Approve(rest.trim().to_owned()),
+            "changes" | "reject" | "no" if !rest.trim().is_empty() => Self::Changes(rest.trim().to_owned()),
+            _ => Self::Changes(text.trim().to_owned()),
+        }
+    }
+}
+
+fn time_is_up(limit_ms: u64) -> String {
+    format!("its {} of working time are used up", spell_ms(limit_ms))
+}
+
+/// A length of time for people: `30m`, `1h 5m`, `45s`.
+#[must_use]
+pub(crate) fn spell_ms(ms: u64) -> String {
+    let s = ms / 1000;
+    match (s / 3600, s / 60 % 60, s % 60) {
+        (0, 0, 0) => format!("{ms} ms"),
+        (0, 0, s) => format!("{s}s"),
+        (0, m, 0) => format!("{m}m"),
+        (0, m, s) => format!("{m}m {s}s"),
+        (h, 0, _) => format!("{h}h"),
+        (h, m, _) => format!("{h}h {m}m"),
+    }
+}
+
+/// Doubles with every try, up to a cap.
+fn backoff_ms(tries: u32, first_ms: u64, cap_ms: u64) -> u64 {
+    first_ms.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(cap_ms)
+}
+
+/// Up to a tenth more, by the task's number, so that tasks that failed together do not come back together.
+fn jittered(task: TaskId, ms: u64) -> u64 {
+    let spread = u64::from(task.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+    ms + ms * spread / 2560
+}
+
+fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
+    let mut text = String::new();
+    for command in report.offenders() {
+        let how = match (command.outcome, command.exit) {
+            (Outcome::Timeout, _) => {
+                format!("TIMEOUT ({}s / {}s)", command.took_ms / 1000, command.limit_ms / 1000)
+            }
+            (_, Some(code)) => format!("exit code {code}"),
+            (_, None) => "killed".to_owned(),
+        };
+        text.push_str(&format!(
+            "`{}` ({}): {how}\n{}\n",
+            command.command,
+            command.name,
+            command.excerpt.trim_end()
+        ));
+    }
+    let about = if lands {
+        format!("Verification failed together with what landed meanwhile (base {})", report.base.short())
+    } else {
+        "Verification failed on your work merged with the base".to_owned()
+    };
+    if lands {
+        text.push_str(&format!("Run `git merge {}` in your workspace to work on top of it.\n", report.base));
+    }
+    Feedback { about, text }
+}
+
+fn gate_wait(report: &GateReport) -> Wait {
+    let worst = report.offenders().max_by_key(|command| command.outcome);
+    let Some(command) = worst else {
+        return Wait::GateBroken {
+            command: "verify".to_owned(),
+            detail: "the project requires verification but configures no command".to_owned(),
+        };
+    };
+    let detail = match (command.outcome, command.exit) {
+        (Outcome::PreExisting, _) => "it fails on the base as well, without this work".to_owned(),
+        (_, Some(127)) => format!("`{}` was not found (exit code 127)", command.command),
+        (_, Some(126)) => format!("`{}` could not be executed (exit code 126)", command.command),
+        (_, Some(code)) if command.tests == Some(0) => format!("it ran no test (exit code {code})"),
+        (_, Some(code)) => format!("exit code {code}"),
+        (_, None) => "it was killed or could not be started".to_owned(),
+    };
+    Wait::GateBroken { command: command.name.clone(), detail }
+}

@@ -1,0 +1,86 @@
+//! Orders: what is to be done about a decision. They are data; the engine performs them after the facts are written.
+
+use crate::task::{Candidate, Stop};
+use crate::{Attempt, Commit, StepName, TaskId};
+
+/// One order. Each may be performed again after a crash: performing it twice has the effect of once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Make the task's workspace, or find it standing.
+    Prepare {
+        /// Whose.
+        task: TaskId,
+        /// For this attempt.
+        attempt: Attempt,
+        /// Give up what stands (after keeping it) and start anew.
+        fresh: bool,
+    },
+    /// Run the agent, or adopt it if it is running.
+    Spawn {
+        /// Whose.
+        task: TaskId,
+        /// Within this attempt.
+        attempt: Attempt,
+        /// Which run.
+        iteration: u32,
+        /// Of this step.
+        step: StepName,
+        /// The hard limit.
+        deadline_ms: u64,
+    },
+    /// End the agent's process tree.
+    Kill {
+        /// Whose.
+        task: TaskId,
+        /// Within this attempt.
+        attempt: Attempt,
+        /// How.
+        stop: Stop,
+    },
+    /// Bring the work into the store, merge it with the base, verify the result.
+    Check {
+        /// Whose.
+        task: TaskId,
+        /// For this attempt.
+        attempt: Attempt,
+        /// The work, if it is in the store already and no workspace holds newer.
+        head: Option<Commit>,
+    },
+    /// Move the base to the verified commit.
+    Land {
+        /// Whose.
+        task: TaskId,
+        /// For this attempt.
+        attempt: Attempt,
+        /// What was verified.
+        candidate: Candidate,
+    },
+    /// Write the report, and the certificate if it landed.
+    Report {
+        /// Whose.
+        task: TaskId,
+        /// For this attempt.
+        attempt: Attempt,
+    },
+    /// Give the workspace up; what it holds is kept under a ref first.
+    Tidy {
+        /// Whose.
+        task: TaskId,
+    },
+}
+
+impl Effect {
+    /// Whose it is.
+    #[must_use]
+    pub fn task(&self) -> TaskId {
+        match self {
+            Self::Prepare { task, .. }
+            | Self::Spawn { task, .. }
+            | Self::Kill { task, .. }
+            | Self::Check { task, .. }
+            | Self::Land { task, .. }
+            | Self::Report { task, .. }
+            | Self::Tidy { task, .. } => *task,
+        }
+    }
+}

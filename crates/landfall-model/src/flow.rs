@@ -1,0 +1,336 @@
+//! Flows: how a task is done, as a graph of steps. A flow is data; loading checks it, running follows it.
+
+mod draw;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::{StepName, StepResult};
+
+pub use draw::{mermaid, text};
+
+/// A graph of steps with one entry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// What people call it.
+    pub name: String,
+    /// One sentence for `flow list`.
+    pub about: String,
+    /// Where a new task begins.
+    pub entry: StepName,
+    /// Where a task in a given phase begins, when it is taken up from outside.
+    pub entries: BTreeMap<String, StepName>,
+    /// The steps, in the order of the file.
+    pub steps: Vec<Step>,
+}
+
+/// A node of a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Its name within the flow.
+    pub name: StepName,
+    /// What is done in it.
+    pub kind: StepKind,
+    /// The flow's own word for a task that is here.
+    pub phase: String,
+    /// Where each result leads.
+    pub on: Vec<Edge>,
+}
+
+/// Where one result leads, and how often it may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// When the step ends with this.
+    pub result: StepResult,
+    /// Go there.
+    pub to: Target,
+    /// At most this often over the task's life.
+    pub max: Option<u32>,
+}
+
+/// Where an edge leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// To another step.
+    Step(StepName),
+    /// To the end: the task is done.
+    End,
+    /// To a stop: the task is blocked and a person looks at it.
+    Stop,
+}
+
+/// What is done in a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepKind {
+    /// An agent works.
+    Agent {
+        /// With this prompt template.
+        prompt: String,
+        /// Files that must exist, be non-empty and newer afterwards.
+        output: Vec<String>,
+        /// Whether it runs again and again until it signals.
+        iterate: bool,
+    },
+    /// The engine runs the project's checks.
+    Verify,
+    /// A judge scores the work.
+    Check {
+        /// At this point of the flow.
+        checkpoint: String,
+        /// And must reach this score, in thousandths.
+        threshold: u32,
+    },
+    /// A reviewer reads the change.
+    Review,
+    /// The work goes onto the base.
+    Land,
+    /// The report is written.
+    Report,
+    /// A person is asked.
+    Ask {
+        /// This.
+        question: String,
+    },
+    /// The task becomes several.
+    Split,
+    /// The objective becomes requirements, confirmed once.
+    Target,
+    /// The stage is measured against the objective.
+    Converge,
+}
+
+impl StepKind {
+    /// The word in a flow file.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Agent { .. } => "agent",
+            Self::Verify => "verify",
+            Self::Check { .. } => "check",
+            Self::Review => "review",
+            Self::Land => "land",
+            Self::Report => "report",
+            Self::Ask { .. } => "ask",
+            Self::Split => "split",
+            Self::Target => "target",
+            Self::Converge => "converge",
+        }
+    }
+
+    /// Every word of a kind.
+    pub const WORDS: [&'static str; 10] =
+        ["agent", "verify", "check", "review", "land", "report", "ask", "split", "target", "converge"];
+
+    /// The results that must lead somewhere.
+    #[must_use]
+    pub fn must_route(&self) -> &'static [StepResult] {
+        use StepResult as R;
+        match self {
+            Self::Agent { .. } | Self::Report | Self::Split => &[R::Done],
+            Self::Verify => &[R::Pass, R::Fail],
+            // A judge's words depend on the checkpoint, so only the one that ends everything is owed.
+            Self::Check { .. } => &[R::CheckBlocked],
+            Self::Review => &[R::Approved, R::Changes],
+            Self::Land => &[R::Landed, R::Conflict, R::Red],
+            Self::Ask { .. } | Self::Target => &[R::Answered],
+            Self::Converge => &[R::Satisfied, R::Continue, R::Rollback],
+        }
+    }
+
+    /// The results that may lead somewhere; without an edge they stop the task.
+    #[must_use]
+    pub fn may_route(&self) -> &'static [StepResult] {
+        use StepResult as R;
+        match self {
+            Self::Agent { .. } => &[R::Blocked, R::MidExec],
+            Self::Verify => &[R::Conflict],
+            Self::Check { .. } => {
+                &[R::CheckPass, R::NeedsRevision, R::Accept, R::NeedsFix, R::Replan, R::Continue]
+            }
+            Self::Review | Self::Land | Self::Report | Self::Ask { .. } | Self::Target | Self::Converge => {
+                &[]
+            }
+            Self::Split => &[R::Blocked],
+        }
+    }
+
+    /// Whether this version performs it.
+    #[must_use]
+    pub fn is_performed(&self) -> bool {
+        match self {
+            Self::Agent { .. } | Self::Verify | Self::Land | Self::Report | Self::Ask { .. } => true,
+            Self::Check { .. } | Self::Review | Self::Split | Self::Target | Self::Converge => false,
+        }
+    }
+}
+
+/// Something wrong with a flow, and where, so that the loader can name the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowProblem {
+    /// In this step, if it is in one.
+    pub step: Option<StepName>,
+    /// At this edge, if it is at one.
+    pub result: Option<StepResult>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Flow {
+    /// The step called `name`.
+    #[must_use]
+    pub fn step(&self, name: &StepName) -> Option<&Step> {
+        self.steps.iter().find(|step| step.name == *name)
+    }
+
+    /// The first step kind this version cannot perform.
+    #[must_use]
+    pub fn unperformed(&self) -> Option<&Step> {
+        self.steps.iter().find(|step| !step.kind.is_performed())
+    }
+
+    /// All that is wrong with it, in the order of the file. Empty means it can be followed.
+    #[must_use]
+    pub fn problems(&self) -> Vec<FlowProblem> {
+        let mut found = Vec::new();
+        let names: BTreeSet<&StepName> = self.steps.iter().map(|step| &step.name).collect();
+        let known = || self.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>().join(", ");
+        if !names.contains(&self.entry) {
+            found.push(FlowProblem {
+                step: None,
+                result: None,
+                what: format!("the entry `{}` is not a step", self.entry),
+                hint: format!("known steps: {}", known()),
+            });
+        }
+        for (phase, step) in &self.entries {
+            if !names.contains(step) {
+                found.push(FlowProblem {
+                    step: None,
+                    result: None,
+                    what: format!("the entry for phase `{phase}` names `{step}`, which is not a step"),
+                    hint: format!("known steps: {}", known()),
+                });
+            }
+        }
+        for step in &self.steps {
+            self.edge_problems(step, &names, &known, &mut found);
+        }
+        for step in self.unreachable() {
+            found.push(FlowProblem {
+                step: Some(step.clone()),
+                result: None,
+                what: format!("step `{step}` cannot be reached from the entry `{}`", self.entry),
+                hint: "lead an edge to it, or take it out".to_owned(),
+            });
+        }
+        if let Some(cycle) = self.unbounded_cycle() {
+            let shown = cycle.iter().map(StepName::as_str).collect::<Vec<_>>().join(" → ");
+            found.push(FlowProblem {
+                step: cycle.first().cloned(),
+                result: None,
+                what: format!("the cycle {shown} has no bound"),
+                hint: "give one of its edges a max, e.g. `{ to = \"…\", max = 3 }`".to_owned(),
+            });
+        }
+        found
+    }
+
+    fn edge_problems(
+        &self,
+        step: &Step,
+        names: &BTreeSet<&StepName>,
+        known: &dyn Fn() -> String,
+        found: &mut Vec<FlowProblem>,
+    ) {
+        let (must, may) = (step.kind.must_route(), step.kind.may_route());
+        for result in must {
+            if !step.on.iter().any(|edge| edge.result == *result) {
+                found.push(FlowProblem {
+                    step: Some(step.name.clone()),
+                    result: None,
+                    what: format!("step `{}` leaves the result `{}` unrouted", step.name, result.word()),
+                    hint: format!("add `on.{} = \"…\"` (a step, `end` or `stop`)", result.word()),
+                });
+            }
+        }
+        for edge in &step.on {
+            let at = |what: String, hint: String| FlowProblem {
+                step: Some(step.name.clone()),
+                result: Some(edge.result),
+                what,
+                hint,
+            };
+            if !must.contains(&edge.result) && !may.contains(&edge.result) {
+                let words = must.iter().chain(may).map(|r| r.word()).collect::<Vec<_>>().join(", ");
+                found.push(at(
+                    format!("a `{}` step never ends with `{}`", step.kind.word(), edge.result.word()),
+                    format!("its results: {words}"),
+                ));
+            }
+            if let Target::Step(to) = &edge.to
+                && !names.contains(to)
+            {
+                found.push(at(
+                    format!("`{to}` is not a step of this flow"),
+                    format!("known steps: {}", known()),
+                ));
+            }
+            if edge.max == Some(0) {
+                found.push(at(
+                    "a bound of 0 could never be taken".to_owned(),
+                    "use `stop` instead, or a bound of at least 1".to_owned(),
+                ));
+            }
+        }
+    }
+
+    fn unreachable(&self) -> Vec<StepName> {
+        let mut reached: BTreeSet<&StepName> = BTreeSet::new();
+        let mut open: VecDeque<&StepName> =
+            std::iter::once(&self.entry).chain(self.entries.values()).collect();
+        while let Some(name) = open.pop_front() {
+            if !reached.insert(name) {
+                continue;
+            }
+            let Some(step) = self.step(name) else { continue };
+            for edge in &step.on {
+                if let Target::Step(to) = &edge.to {
+                    open.push_back(to);
+                }
+            }
+        }
+        self.steps.iter().map(|step| &step.name).filter(|name| !reached.contains(name)).cloned().collect()
+    }
+
+    /// A cycle made only of edges without a bound, if there is one.
+    fn unbounded_cycle(&self) -> Option<Vec<StepName>> {
+        fn visit<'a>(
+            flow: &'a Flow,
+            at: &'a StepName,
+            path: &mut Vec<&'a StepName>,
+            closed: &mut BTreeSet<&'a StepName>,
+        ) -> Option<Vec<StepName>> {
+            if let Some(start) = path.iter().position(|name| *name == at) {
+                let cycle = path[start..].iter().copied().chain(std::iter::once(at));
+                return Some(cycle.cloned().collect());
+            }
+            if closed.contains(at) {
+                return None;
+            }
+            path.push(at);
+            for edge in flow.step(at).map(|step| step.on.as_slice()).unwrap_or_default() {
+                if let (Target::Step(to), None) = (&edge.to, edge.max)
+                    && let Some(cycle) = visit(flow, to, path, closed)
+                {
+                    return Some(cycle);
+                }
+            }
+            path.pop();
+            closed.insert(at);
+            None
+        }
+        let mut closed = BTreeSet::new();
+        self.steps.iter().find_map(|step| visit(self, &step.name, &mut Vec::new(), &mut closed))
+    }
+}

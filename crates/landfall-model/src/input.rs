@@ -1,0 +1,207 @@
+//! News: everything a task can hear, as one closed enum. Times arrive in here.
+
+use std::sync::Arc;
+
+use crate::flow::Flow;
+use crate::gate::GateReport;
+use crate::signal::Signal;
+use crate::task::{Concern, TaskLimits};
+use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, TaskSpec, Timestamp, Tree};
+
+/// One piece of news for one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// The wall clock when it came in.
+    pub at: Timestamp,
+    /// What the engine is doing as a whole.
+    pub drive: Drive,
+    /// The news.
+    pub news: News,
+}
+
+/// Whether new work may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drive {
+    /// It may.
+    Running,
+    /// What is under way is finished; nothing new begins.
+    Draining,
+}
+
+/// Why an attempt ended without a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Parting {
+    /// The engine is being stopped and the iteration was over.
+    Drained,
+    /// A person stopped it.
+    Stopped,
+    /// The agent crashed; it is started again.
+    Crashed,
+    /// The agent vanished.
+    Lost,
+    /// The agent was silent for too long.
+    Stalled,
+    /// The agent could not be started.
+    NotStarted,
+    /// The account is used up.
+    Quota,
+    /// The provider had a passing trouble.
+    Transient,
+    /// It asked a person.
+    Asked,
+    /// The gate could not be trusted.
+    GateBroken,
+    /// It said COMPLETE but changed nothing.
+    NothingChanged,
+    /// Something on this machine failed.
+    Machine,
+}
+
+/// What a task can hear.
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    /// A person changed its words.
+    Edit {
+        /// To these.
+        spec: TaskSpec,
+    },
+    /// It may start now: a slot, a lane or the landing is its own.
+    Granted {
+        /// In this run.
+        run: RunId,
+        /// By this flow, if it has none yet.
+        flow: Arc<Flow>,
+        /// Within these limits.
+        limits: TaskLimits,
+    },
+    /// Its workspace stands.
+    WorkspaceReady {
+        /// For this attempt.
+        attempt: Attempt,
+        /// Branched off here.
+        base: Commit,
+    },
+    /// Something on this machine failed while performing an effect.
+    MachineFailed {
+        /// Of this attempt.
+        attempt: Attempt,
+        /// What and why.
+        detail: String,
+        /// Whether trying again could help.
+        hopeless: bool,
+    },
+    /// A run of the agent ended.
+    AgentEnded(EndedRun),
+    /// The work was brought in, merged and checked.
+    Checked {
+        /// For this attempt.
+        attempt: Attempt,
+        /// The tip of the work.
+        head: Commit,
+        /// Whether the engine had to commit leftovers.
+        leftovers: bool,
+        /// What verification saw.
+        report: GateReport,
+        /// What a person should look at before it lands.
+        concerns: Vec<Concern>,
+    },
+    /// The work was brought in but does not merge.
+    MergeConflict {
+        /// For this attempt.
+        attempt: Attempt,
+        /// The tip of the work.
+        head: Commit,
+        /// The base it does not merge into.
+        base: Commit,
+        /// In these files.
+        paths: Vec<String>,
+    },
+    /// There is no work: the branch is where it began.
+    NothingChanged {
+        /// For this attempt.
+        attempt: Attempt,
+    },
+    /// The base now holds the work.
+    Landed {
+        /// For this attempt.
+        attempt: Attempt,
+        /// The commit the base was moved to.
+        commit: Commit,
+        /// What it was moved from.
+        base_before: Commit,
+        /// Its tree.
+        tree: Tree,
+        /// What the independent check saw.
+        proof: String,
+    },
+    /// The base is no longer where the work was verified.
+    LandMoved {
+        /// For this attempt.
+        attempt: Attempt,
+        /// It is here now.
+        to: Commit,
+    },
+    /// The independent check after landing did not agree.
+    LandMismatch {
+        /// For this attempt.
+        attempt: Attempt,
+        /// In what.
+        detail: String,
+    },
+    /// The report and the certificate are written.
+    Reported {
+        /// For this attempt.
+        attempt: Attempt,
+        /// The report.
+        report: Digest,
+        /// The certificate, if it landed.
+        certificate: Option<Digest>,
+    },
+    /// The moment a wait was for has come.
+    Due,
+    /// The base moved: a gate that was broken may be whole.
+    BaseAdvanced,
+    /// A person answered, or reviewed.
+    Answer {
+        /// In these words.
+        text: String,
+    },
+    /// A person wants it stopped; it can be taken up again.
+    StopTask,
+    /// The engine is stopping now and cannot wait for the iteration.
+    Interrupt,
+    /// A person wants it no more.
+    Cancel {
+        /// Because.
+        reason: String,
+    },
+    /// A person wants it tried again.
+    Retry {
+        /// From a new workspace.
+        fresh: bool,
+        /// With a word to the agent.
+        note: Option<String>,
+    },
+    /// The workspace is gone; what was in it is kept.
+    WorkspaceRemoved {
+        /// The tip of what was kept.
+        kept: Option<Commit>,
+    },
+}
+
+/// What is known when a run of the agent is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedRun {
+    /// Within this attempt.
+    pub attempt: Attempt,
+    /// Which one.
+    pub iteration: u32,
+    /// How the process ended.
+    pub exit: Exit,
+    /// What was heard.
+    pub seen: Vec<Signal>,
+    /// What was found.
+    pub evidence: Evidence,
+    /// How long it took.
+    pub took_ms: u64,
+}

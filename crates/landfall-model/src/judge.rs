@@ -1,0 +1,140 @@
+//! What we make of what we saw. An exit code alone is neither success nor failure.
+
+use crate::event::Exit;
+use crate::signal::{Said, Signal, Usage};
+use crate::{Commit, Timestamp};
+
+/// Facts about one run of the agent that do not depend on its word.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Evidence {
+    /// Where the workspace's branch stood before.
+    pub head_before: Option<Commit>,
+    /// Where it stands now; none when it could not be read.
+    pub head_after: Option<Commit>,
+}
+
+impl Evidence {
+    /// Whether the run left a commit.
+    #[must_use]
+    pub fn committed(&self) -> bool {
+        self.head_after.is_some() && self.head_after != self.head_before
+    }
+}
+
+/// The engine's opinion of one run of the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It says it is done: worth verifying.
+    Complete,
+    /// It says it cannot go on.
+    Blocked {
+        /// In its words.
+        reason: String,
+    },
+    /// It asks a person.
+    Pending {
+        /// In its words.
+        question: String,
+    },
+    /// It said nothing that ends the work: once more.
+    Continue,
+    /// The account is used up; nobody's fault.
+    Quota {
+        /// When to come back, if it said.
+        until: Option<Timestamp>,
+    },
+    /// The provider had a passing trouble.
+    Transient {
+        /// In its words.
+        detail: String,
+    },
+    /// It died without a word that ends the work.
+    Crashed {
+        /// How.
+        detail: String,
+    },
+    /// It ran into the hard limit of its time.
+    OutOfTime,
+    /// It was silent for too long.
+    Stalled,
+    /// We asked it to stop.
+    Stopped,
+    /// It could not be started at all.
+    NotStarted {
+        /// Why.
+        detail: String,
+        /// Whether trying again could help.
+        hopeless: bool,
+    },
+    /// It vanished: not success, not failure; we do not know.
+    Lost,
+}
+
+/// Weighs one run of the agent.
+///
+/// The last control word wins, except that BLOCKED and PENDING outweigh COMPLETE: an agent that says both is
+/// not done. A control word outweighs the exit code in both directions; the work itself is judged later, by
+/// verification. What the provider said outweighs a crash, because it explains it.
+#[must_use]
+pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
+    let mut complete = false;
+    let mut stop: Option<Verdict> = None;
+    let mut provider: Option<Verdict> = None;
+    let mut error_flag = false;
+    for signal in seen {
+        match signal {
+            Signal::Said(Said::Complete | Said::Resolved) => complete = true,
+            Signal::Said(Said::Blocked(reason)) => stop = Some(Verdict::Blocked { reason: reason.clone() }),
+            Signal::Said(Said::Pending(question)) | Signal::Question(question) => {
+                stop = Some(Verdict::Pending { question: question.clone() });
+            }
+            Signal::Quota { until } => provider = Some(Verdict::Quota { until: *until }),
+            Signal::Transient { detail } => provider = Some(Verdict::Transient { detail: detail.clone() }),
+            Signal::Finished { error, .. } => error_flag = *error,
+            Signal::Said(Said::Progress(_) | Said::DiscoveryLocal(_) | Said::DiscoveryGlobal(_))
+            | Signal::Started { .. }
+            | Signal::Text(_)
+            | Signal::ToolUse { .. }
+            | Signal::Usage(_)
+            | Signal::PermissionAsked { .. }
+            | Signal::Malformed { .. } => {}
+        }
+    }
+    if matches!(exit, Exit::Asked) {
+        return Verdict::Stopped;
+    }
+    if let Some(verdict) = stop {
+        return verdict;
+    }
+    if complete {
+        return Verdict::Complete;
+    }
+    match exit {
+        Exit::NotStarted { detail, hopeless } => {
+            Verdict::NotStarted { detail: detail.clone(), hopeless: *hopeless }
+        }
+        Exit::Lost => Verdict::Lost,
+        Exit::Deadline => Verdict::OutOfTime,
+        Exit::Silent => Verdict::Stalled,
+        Exit::Asked => Verdict::Stopped,
+        Exit::Code(code) => match provider {
+            Some(verdict) => verdict,
+            None if *code == 0 && !error_flag => Verdict::Continue,
+            None if *code == 0 => Verdict::Crashed { detail: "it reported an error of its own".to_owned() },
+            None => Verdict::Crashed { detail: format!("exit code {code}") },
+        },
+        Exit::Signal(signal) => match provider {
+            Some(verdict) => verdict,
+            None => Verdict::Crashed { detail: format!("killed by signal {signal}") },
+        },
+    }
+}
+
+/// All tokens and money of one run together.
+#[must_use]
+pub fn usage(seen: &[Signal]) -> Usage {
+    seen.iter().fold(Usage::default(), |sum, signal| match signal {
+        Signal::Usage(usage) => sum.plus(*usage),
+        _ => sum,
+    })
+}

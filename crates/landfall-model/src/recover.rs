@@ -1,0 +1,60 @@
+//! After a crash of the engine: what should be under way. The host says what is; the difference is performed.
+
+use crate::effect::Effect;
+use crate::task::{Candidate, Doing, EndKind, Ending, State, Task};
+
+/// The effects a task expects to be under way. Performing one that is already done, or adopting one that runs,
+/// gives the news that was missed.
+#[must_use]
+pub fn expects(task: &Task) -> Vec<Effect> {
+    let (id, attempt) = (task.id, task.attempt);
+    match &task.state {
+        State::Active { step, doing } => match doing {
+            Doing::Preparing { fresh } => vec![Effect::Prepare { task: id, attempt, fresh: *fresh }],
+            Doing::Running { iteration, stop, .. } => {
+                let mut effects = vec![Effect::Spawn {
+                    task: id,
+                    attempt,
+                    iteration: *iteration,
+                    step: step.clone(),
+                    deadline_ms: task.time_left_ms(),
+                }];
+                if let Some(stop) = stop {
+                    effects.push(Effect::Kill { task: id, attempt, stop: stop.clone() });
+                }
+                effects
+            }
+            Doing::Checking { .. } => vec![check(task)],
+            Doing::Landing => match candidate(task) {
+                Some(candidate) => vec![Effect::Land { task: id, attempt, candidate }],
+                None => vec![check(task)],
+            },
+            Doing::Reporting => vec![Effect::Report { task: id, attempt }],
+        },
+        State::Ended(Ending { kind: EndKind::Done, .. }) if task.workspace.is_some() => {
+            vec![Effect::Tidy { task: id }]
+        }
+        State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => Vec::new(),
+    }
+}
+
+/// Bring in, merge and verify: from the workspace if there is one, else the work that is in the store.
+pub(crate) fn check(task: &Task) -> Effect {
+    let head = if task.workspace.is_some() { None } else { task.head.clone() };
+    Effect::Check { task: task.id, attempt: task.attempt, head }
+}
+
+/// What would land, if verification was green.
+pub(crate) fn candidate(task: &Task) -> Option<Candidate> {
+    let gate = task.gate.as_ref()?;
+    gate.outcome().is_green().then(|| Candidate {
+        base: gate.base.clone(),
+        head: gate.head.clone(),
+        commit: gate.commit.clone(),
+        tree: gate.tree.clone(),
+    })
+}

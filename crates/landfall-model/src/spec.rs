@@ -1,0 +1,199 @@
+//! What a person wants: the words of a task, checked once at the border.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::TaskId;
+
+/// How much work a task is thought to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Size {
+    /// A line or two.
+    XS,
+    /// An hour of a person.
+    S,
+    /// Half a day.
+    M,
+    /// A day or two.
+    L,
+    /// More; wants splitting.
+    XL,
+}
+
+impl Size {
+    /// Every size, smallest first.
+    pub const ALL: [Self; 5] = [Self::XS, Self::S, Self::M, Self::L, Self::XL];
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::XS => "XS",
+            Self::S => "S",
+            Self::M => "M",
+            Self::L => "L",
+            Self::XL => "XL",
+        })
+    }
+}
+
+impl FromStr for Size {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::ALL
+            .into_iter()
+            .find(|size| size.to_string().eq_ignore_ascii_case(text))
+            .ok_or_else(|| SpecError::Size(text.chars().take(40).collect()))
+    }
+}
+
+/// A word on a task. `critical`, `quick-win`, `next` and `later` weigh in the order of work; others only group.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(String);
+
+impl Tag {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for Tag {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let text = text.trim();
+        let legal = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':');
+        if text.is_empty() || text.len() > TAG_BYTES_MAX || !text.chars().all(legal) {
+            return Err(SpecError::Tag(text.chars().take(40).collect()));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+const TAG_BYTES_MAX: usize = 64; // a word, not a sentence
+/// The longest title that is kept, in bytes; a longer one is refused, not cut.
+pub const TITLE_BYTES_MAX: usize = 16 * 1024;
+/// The longest body, in bytes.
+pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// The lowest priority number, which is the most urgent.
+pub const PRIORITY_MAX: u8 = 9;
+
+/// What is wrong with the words of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// Nothing to call it by.
+    #[error("a task needs a title")]
+    NoTitle,
+    /// Too long to be a title.
+    #[error("the title has {0} bytes; at most {TITLE_BYTES_MAX} are kept (put the rest into the body)")]
+    LongTitle(usize),
+    /// Too long to be a prompt.
+    #[error("the body has {0} bytes; at most {BODY_BYTES_MAX} are kept")]
+    LongBody(usize),
+    /// Not a size.
+    #[error("`{0}` is not a size; known: XS, S, M, L, XL")]
+    Size(String),
+    /// Not a tag.
+    #[error("`{0}` is not a tag: letters, digits, `-`, `_`, `.`, `:` and `/`, at most {TAG_BYTES_MAX} bytes")]
+    Tag(String),
+    /// Not a priority.
+    #[error("priority {0} is out of range: 0 (most urgent) to {PRIORITY_MAX}")]
+    Priority(u8),
+}
+
+/// What is wanted, in a person's words. Build it with [`TaskSpec::new`] and set the public fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSpec {
+    /// One line, free of control characters.
+    pub title: String,
+    /// As long as it needs to be.
+    pub body: String,
+    /// What must hold when it is done.
+    pub criteria: Vec<String>,
+    /// How much work it is thought to be.
+    pub size: Option<Size>,
+    /// Words on it.
+    pub tags: BTreeSet<Tag>,
+    /// 0 is the most urgent, 5 the middle, 9 can wait.
+    pub priority: u8,
+    /// Tasks that must have landed before this one starts.
+    pub needs: BTreeSet<TaskId>,
+    /// The task this one is a part of.
+    pub parent: Option<TaskId>,
+    /// Where it came from: `cli`, `file:…`, `rollback:T7`.
+    pub source: String,
+    /// The flow by name; the project's default otherwise.
+    pub flow: Option<String>,
+    /// The agent profile by name; `default` otherwise.
+    pub agent: Option<String>,
+    /// A draft is not started until it is edited out of it.
+    pub draft: bool,
+}
+
+impl TaskSpec {
+    /// A task with this title and nothing else. Control characters in the title become spaces.
+    ///
+    /// # Errors
+    /// When the title is empty or too long.
+    pub fn new(title: &str) -> Result<Self, SpecError> {
+        let spec = Self {
+            title: one_line(title),
+            body: String::new(),
+            criteria: Vec::new(),
+            size: None,
+            tags: BTreeSet::new(),
+            priority: 5,
+            needs: BTreeSet::new(),
+            parent: None,
+            source: "cli".to_owned(),
+            flow: None,
+            agent: None,
+            draft: false,
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Says whether the words are within their bounds.
+    ///
+    /// # Errors
+    /// The first bound that does not hold.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if self.title.is_empty() {
+            return Err(SpecError::NoTitle);
+        }
+        if self.title.len() > TITLE_BYTES_MAX {
+            return Err(SpecError::LongTitle(self.title.len()));
+        }
+        if self.body.len() > BODY_BYTES_MAX {
+            return Err(SpecError::LongBody(self.body.len()));
+        }
+        if self.priority > PRIORITY_MAX {
+            return Err(SpecError::Priority(self.priority));
+        }
+        Ok(())
+    }
+
+    /// Whether the task has the tag `word`.
+    #[must_use]
+    pub fn tagged(&self, word: &str) -> bool {
+        self.tags.iter().any(|tag| tag.as_str() == word)
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,276 @@
+//! The one status of a task and the sentence that says why, both derived, never stored.
+
+use std::fmt;
+
+use crate::task::{Doing, EndCode, EndKind, State, Task};
+use crate::{StepKind, TaskId, Timestamp};
+
+/// Where a task is, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Not to be started yet.
+    Draft,
+    /// Can start.
+    Ready,
+    /// Being worked on.
+    Active,
+    /// Waits for something with a name.
+    Waiting,
+    /// Cannot go on without a person.
+    Blocked,
+    /// A person must look at it.
+    Review,
+    /// Verified, on its way onto the base.
+    Landing,
+    /// Landed, or accepted in a flow without landing.
+    Done,
+    /// Gave up.
+    Failed,
+    /// Used up its time or its iterations.
+    Timeout,
+    /// A person wants it no more.
+    Cancelled,
+}
+
+impl Status {
+    /// Every status there is.
+    pub const ALL: [Self; 11] = [
+        Self::Draft,
+        Self::Ready,
+        Self::Active,
+        Self::Waiting,
+        Self::Blocked,
+        Self::Review,
+        Self::Landing,
+        Self::Done,
+        Self::Failed,
+        Self::Timeout,
+        Self::Cancelled,
+    ];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Ready => "ready",
+            Self::Active => "active",
+            Self::Waiting => "waiting",
+            Self::Blocked => "blocked",
+            Self::Review => "review",
+            Self::Landing => "landing",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status of a task, from its own facts. A ready task with unmet needs or without a slot is still
+    /// `ready` here; [`Status::among`] knows the others.
+    #[must_use]
+    pub fn of(task: &Task) -> Self {
+        match &task.state {
+            State::Draft => Self::Draft,
+            State::Ready { .. } if wants_landing(task) => Self::Landing,
+            State::Ready { .. } => Self::Ready,
+            State::Active { doing: Doing::Landing, .. } => Self::Landing,
+            State::Active { .. } if wants_landing(task) => Self::Landing,
+            State::Active { .. } => Self::Active,
+            State::Waiting { .. } => Self::Waiting,
+            State::Review { .. } => Self::Review,
+            State::Ended(ending) => match ending.kind {
+                EndKind::Done => Self::Done,
+                EndKind::Failed => Self::Failed,
+                EndKind::Timeout => Self::Timeout,
+                EndKind::Blocked => Self::Blocked,
+                EndKind::Cancelled => Self::Cancelled,
+            },
+        }
+    }
+
+    /// The status of a task among others: with the needs that have not landed, and whether it wants a slot that
+    /// others hold.
+    #[must_use]
+    pub fn among(task: &Task, unmet: &[TaskId], starved: bool) -> Self {
+        match Self::of(task) {
+            Self::Ready if !unmet.is_empty() || starved => Self::Waiting,
+            own => own,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+fn wants_landing(task: &Task) -> bool {
+    let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
+    matches!(step.map(|step| &step.kind), Some(StepKind::Land))
+}
+
+/// What a task waits for. Each has a name, an owner and, where time ends it, a deadline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wait {
+    /// Tasks it needs that have not landed.
+    Dependency(Vec<TaskId>),
+    /// A slot that others hold.
+    Slot,
+    /// An account.
+    Quota {
+        /// Until then.
+        until: Timestamp,
+    },
+    /// A person's answer.
+    Question {
+        /// To this.
+        text: String,
+    },
+    /// A pause before trying again.
+    Backoff {
+        /// Until then.
+        until: Timestamp,
+        /// Because of this.
+        cause: String,
+    },
+    /// Room on the disk.
+    Disk {
+        /// What is left and what is wanted.
+        detail: String,
+    },
+    /// A person's leave to go on.
+    Pause,
+    /// A check that cannot be trusted.
+    GateBroken {
+        /// Which one.
+        command: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+}
+
+impl Wait {
+    /// The name of the wait.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Dependency(_) => "dependency",
+            Self::Slot => "slot",
+            Self::Quota { .. } => "quota",
+            Self::Question { .. } => "question",
+            Self::Backoff { .. } => "backoff",
+            Self::Disk { .. } => "disk",
+            Self::Pause => "pause",
+            Self::GateBroken { .. } => "gate broken",
+        }
+    }
+
+    /// Who ends it.
+    #[must_use]
+    pub fn owner(&self) -> &'static str {
+        match self {
+            Self::Dependency(_) => "the tasks it needs",
+            Self::Slot | Self::Quota { .. } | Self::Backoff { .. } => "the engine",
+            Self::Question { .. } | Self::Disk { .. } | Self::Pause | Self::GateBroken { .. } => "you",
+        }
+    }
+}
+
+/// Why a task is where it is, in one sentence. `when` writes a moment for people.
+#[must_use]
+pub fn why(task: &Task, unmet: &[TaskId], starved: bool, when: &dyn Fn(Timestamp) -> String) -> String {
+    let id = task.id;
+    match &task.state {
+        State::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
+        State::Ready { .. } if !unmet.is_empty() => {
+            let list = unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("{id} waits for {list} to land first.")
+        }
+        State::Ready { .. } if wants_landing(task) => {
+            format!("{id} is verified and waits for its turn to land.")
+        }
+        State::Ready { .. } if starved => format!("{id} waits for a slot; other tasks hold them all."),
+        State::Ready { next: Some(step), .. } => {
+            format!("{id} is ready to go on with step `{step}`; `landfall run` drives it.")
+        }
+        State::Ready { next: None, .. } => format!("{id} is ready; `landfall run` starts it."),
+        State::Active { step, doing } => format!("{id} {}", active(task, step.as_str(), doing, when)),
+        State::Waiting { wait, .. } => format!("{id} {}", waiting(id, wait, when)),
+        State::Review { .. } => {
+            let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            format!(
+                "{id} passed its checks, but a person must look at it first: it {list}; \
+                 `landfall diff {id}` shows it, `landfall answer {id} approve` lets it land."
+            )
+        }
+        State::Ended(ending) => {
+            let detail =
+                if ending.detail.is_empty() { String::new() } else { format!(": {}", ending.detail) };
+            let dot = if detail.ends_with('.') { "" } else { "." };
+            match ending.kind {
+                EndKind::Done => match &task.landed {
+                    Some(landed) => {
+                        format!("{id} is done: it landed as {} {}.", landed.commit.short(), when(landed.at))
+                    }
+                    None => format!("{id} is done{detail}{dot}"),
+                },
+                EndKind::Failed => format!("{id} failed ({}){detail}{dot}", ending.code.word()),
+                EndKind::Timeout => format!("{id} ran out ({}){detail}{dot}", ending.code.word()),
+                EndKind::Blocked => match ending.code {
+                    EndCode::AgentBlocked => format!("{id} is blocked; the agent says{detail}{dot}"),
+                    _ => format!("{id} is blocked ({}){detail}{dot}", ending.code.word()),
+                },
+                EndKind::Cancelled => format!("{id} was cancelled{detail}{dot}"),
+            }
+        }
+    }
+}
+
+fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> String) -> String {
+    match doing {
+        Doing::Preparing { .. } => format!("is in step `{step}`: its workspace is being made."),
+        Doing::Running { iteration, since, stop: None } => format!(
+            "is in step `{step}`: the agent works on iteration {iteration} of {} since {}.",
+            task.limits.iterations_max,
+            when(*since)
+        ),
+        Doing::Running { iteration, stop: Some(_), .. } => {
+            format!("is in step `{step}`: the agent of iteration {iteration} is being stopped.")
+        }
+        Doing::Checking { .. } => {
+            format!("is in step `{step}`: its work is being merged with the base and verified.")
+        }
+        Doing::Landing => format!("is in step `{step}`: the base is being moved to its verified commit."),
+        Doing::Reporting => format!("is in step `{step}`: its report is being written."),
+    }
+}
+
+fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> String {
+    match wait {
+        Wait::Dependency(needs) => {
+            let list = needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("waits for {list} to land first.")
+        }
+        Wait::Slot => "waits for a slot; other tasks hold them all.".to_owned(),
+        Wait::Quota { until } => {
+            format!(
+                "waits for the agent's account, which is used up until {}; no try is spent.",
+                when(*until)
+            )
+        }
+        Wait::Question { text } => {
+            format!("waits for your answer: {} (`landfall answer {id} \"…\"`).", text.trim_end_matches('.'))
+        }
+        Wait::Backoff { until, cause } => format!("tries again {} after {cause}.", when(*until)),
+        Wait::Disk { detail } => format!("waits for room on the disk: {detail}."),
+        Wait::Pause => format!("is paused by you; `landfall retry {id}` goes on with it."),
+        Wait::GateBroken { command, detail } => {
+            format!(
+                "waits because the check `{command}` cannot be trusted: {}.",
+                detail.trim_end_matches('.')
+            )
+        }
+    }
+}

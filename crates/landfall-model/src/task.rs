@@ -1,0 +1,506 @@
+//! One task as it stands: the fold of its events.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::flow::Flow;
+use crate::gate::GateReport;
+use crate::signal::Usage;
+use crate::{
+    Attempt, Commit, Digest, RunId, StepName, StepResult, TaskId, TaskSpec, Timestamp, Tree, Wait, Warning,
+};
+
+/// A task. Only [`apply`](crate::apply()) changes one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its name.
+    pub id: TaskId,
+    /// What is wanted.
+    pub spec: TaskSpec,
+    /// When it was asked for.
+    pub created: Timestamp,
+    /// When anything last happened to it.
+    pub changed: Timestamp,
+    /// How it is done; frozen when it first starts.
+    pub flow: Option<Arc<Flow>>,
+    /// What it may use.
+    pub limits: TaskLimits,
+    /// Where it is.
+    pub state: State,
+    /// The latest attempt: the fence.
+    pub attempt: Attempt,
+    /// The run of the latest attempt.
+    pub run: Option<RunId>,
+    /// What has been spent, one counter per cause.
+    pub counters: Counters,
+    /// The base its workspace branched off, if it has one.
+    pub workspace: Option<Commit>,
+    /// The tip of its work in the store.
+    pub head: Option<Commit>,
+    /// Where its branch stood after the last run of the agent.
+    pub seen_head: Option<Commit>,
+    /// What verification saw last.
+    pub gate: Option<GateReport>,
+    /// What the next run of the agent should know.
+    pub feedback: Vec<Feedback>,
+    /// What a person must look at before it lands, and whether they did.
+    pub concerns: Vec<Concern>,
+    /// The tree a person approved, with their note.
+    pub approved: Option<(Tree, String)>,
+    /// Where it landed.
+    pub landed: Option<Landed>,
+    /// What a person should know.
+    pub warnings: Vec<Warning>,
+    /// Its report and certificate.
+    pub reported: Option<(Digest, Option<Digest>)>,
+}
+
+impl Task {
+    /// A task that was just asked for.
+    #[must_use]
+    pub fn added(id: TaskId, spec: TaskSpec, at: Timestamp) -> Self {
+        let state = if spec.draft { State::Draft } else { State::Ready { next: None, since: at } };
+        Self {
+            id,
+            spec,
+            created: at,
+            changed: at,
+            flow: None,
+            limits: TaskLimits::default(),
+            state,
+            attempt: Attempt::default(),
+            run: None,
+            counters: Counters::default(),
+            workspace: None,
+            head: None,
+            seen_head: None,
+            gate: None,
+            feedback: Vec::new(),
+            concerns: Vec::new(),
+            approved: None,
+            landed: None,
+            warnings: Vec::new(),
+            reported: None,
+        }
+    }
+
+    /// Whether tasks that need this one may start.
+    #[must_use]
+    pub fn unblocks(&self) -> bool {
+        self.landed.is_some() || matches!(self.state, State::Ended(Ending { kind: EndKind::Done, .. }))
+    }
+
+    /// Whether nothing more happens to it unless a person says so.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::Ended(_))
+    }
+
+    /// The moment it waits for, if it waits for one.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        match &self.state {
+            State::Waiting { wait: Wait::Quota { until } | Wait::Backoff { until, .. }, .. } => Some(*until),
+            State::Waiting { .. }
+            | State::Draft
+            | State::Ready { .. }
+            | State::Active { .. }
+            | State::Review { .. }
+            | State::Ended(_) => None,
+        }
+    }
+
+    /// The step it is in, or would go on with.
+    #[must_use]
+    pub fn step(&self) -> Option<&StepName> {
+        match &self.state {
+            State::Active { step, .. } => Some(step),
+            State::Ready { next, .. } => next.as_ref(),
+            State::Waiting { then, .. } | State::Review { then } => Some(then),
+            State::Draft | State::Ended(_) => None,
+        }
+    }
+
+    /// The flow's own word for where it is.
+    #[must_use]
+    pub fn phase(&self) -> Option<&str> {
+        let step = self.step()?;
+        self.flow.as_ref()?.step(step).map(|step| step.phase.as_str())
+    }
+
+    /// How much of its time is left.
+    #[must_use]
+    pub fn time_left_ms(&self) -> u64 {
+        self.limits.task_ms.saturating_sub(self.counters.spent_ms)
+    }
+}
+
+/// Where a task is. Each variant carries just what is true then.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// Not to be started yet.
+    Draft,
+    /// Wants to go on as soon as it may.
+    Ready {
+        /// With this step; none means the flow's entry.
+        next: Option<StepName>,
+        /// Since then.
+        since: Timestamp,
+    },
+    /// An attempt is under way.
+    Active {
+        /// Of this step.
+        step: StepName,
+        /// And this is being done.
+        doing: Doing,
+    },
+    /// Waits for something with a name.
+    Waiting {
+        /// For this.
+        wait: Wait,
+        /// The step to go on with.
+        then: StepName,
+        /// Since then.
+        since: Timestamp,
+    },
+    /// A person must look at it.
+    Review {
+        /// The step to go on with.
+        then: StepName,
+    },
+    /// It is over.
+    Ended(Ending),
+}
+
+/// What is being done in an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doing {
+    /// Its workspace is being made.
+    Preparing {
+        /// From scratch.
+        fresh: bool,
+    },
+    /// The agent runs.
+    Running {
+        /// This run.
+        iteration: u32,
+        /// Since then.
+        since: Timestamp,
+        /// Whether it was told to end, and what follows.
+        stop: Option<Stop>,
+    },
+    /// The work is brought in, merged and checked.
+    Checking {
+        /// A person wants it stopped as soon as that is over.
+        stop: Option<Stop>,
+    },
+    /// The base is being moved.
+    Landing,
+    /// The report is being written.
+    Reporting,
+}
+
+/// Why an attempt is to end early, and what follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// A person stopped it; it waits until they want it again.
+    Pause,
+    /// The engine is stopping; it goes on next time.
+    Interrupt,
+    /// A person wants it no more.
+    Cancel {
+        /// Because.
+        reason: String,
+    },
+}
+
+/// A commit that was merged and verified, ready to land.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The base it was merged into.
+    pub base: Commit,
+    /// The work.
+    pub head: Commit,
+    /// The merge.
+    pub commit: Commit,
+    /// Its tree.
+    pub tree: Tree,
+}
+
+/// What the next run of the agent should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feedback {
+    /// A heading.
+    pub about: String,
+    /// The words.
+    pub text: String,
+}
+
+/// Something about a change that wants a person's eye.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Concern {
+    /// What it is.
+    pub code: ConcernCode,
+    /// Where.
+    pub detail: String,
+}
+
+/// The kinds of concern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConcernCode {
+    /// It touches the rules it is judged by.
+    ProtectedPath,
+    /// It deletes a test file.
+    TestDeleted,
+    /// It switches a test off.
+    TestSkipped,
+    /// It removes test functions.
+    TestRemoved,
+    /// Fewer tests ran than on the base.
+    FewerTests,
+}
+
+impl ConcernCode {
+    /// Every code there is.
+    pub const ALL: [Self; 5] =
+        [Self::ProtectedPath, Self::TestDeleted, Self::TestSkipped, Self::TestRemoved, Self::FewerTests];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ProtectedPath => "protected-path",
+            Self::TestDeleted => "test-deleted",
+            Self::TestSkipped => "test-skipped",
+            Self::TestRemoved => "test-removed",
+            Self::FewerTests => "fewer-tests",
+        }
+    }
+}
+
+impl fmt::Display for Concern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.code {
+            ConcernCode::ProtectedPath => "changes a protected path",
+            ConcernCode::TestDeleted => "deletes a test file",
+            ConcernCode::TestSkipped => "switches a test off",
+            ConcernCode::TestRemoved => "removes tests",
+            ConcernCode::FewerTests => "runs fewer tests than the base",
+        };
+        write!(f, "{what}: {}", self.detail)
+    }
+}
+
+/// Where a task landed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landed {
+    /// The commit the base was moved to.
+    pub commit: Commit,
+    /// What it was moved from.
+    pub base_before: Commit,
+    /// Its tree.
+    pub tree: Tree,
+    /// What the independent check saw.
+    pub proof: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What may be used, frozen into the journal when a task is bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskLimits {
+    /// Runs of the agent in all.
+    pub iterations_max: u32,
+    /// Working time in all: agents and verification; waits do not count.
+    pub task_ms: u64,
+    /// Runs in a row without a commit before a warning.
+    pub stuck_after: u32,
+    /// Crashes and losses of the agent before giving up.
+    pub restarts_max: u32,
+    /// Stalls in one step before giving up; progress resets it.
+    pub stalls_step_max: u32,
+    /// Stalls in all before giving up; nothing resets it.
+    pub stalls_total_max: u32,
+    /// Passing troubles of a provider in a row before giving up.
+    pub transients_max: u32,
+    /// Conflicts with the base before a person is asked.
+    pub conflicts_max: u32,
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self {
+            iterations_max: 50,
+            task_ms: 30 * 60 * 1000,
+            stuck_after: 5,
+            restarts_max: 3,
+            stalls_step_max: 3,
+            stalls_total_max: 10,
+            transients_max: 8,
+            conflicts_max: 3,
+        }
+    }
+}
+
+/// What has been spent. One cause, one counter.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Counters {
+    /// Runs of the agent that ended by themselves.
+    pub iterations: u32,
+    /// Runs in a row that left no commit.
+    pub fruitless: u32,
+    /// How often each bounded edge of the flow was taken.
+    pub edges: BTreeMap<(StepName, StepResult), u32>,
+    /// Crashes and losses of the agent; a run that ends well resets it.
+    pub restarts: u32,
+    /// Stalls in this step.
+    pub stalls_step: u32,
+    /// Stalls in all.
+    pub stalls_total: u32,
+    /// Conflicts with the base.
+    pub conflicts: u32,
+    /// Verifications that failed.
+    pub verify_rounds: u32,
+    /// Passing troubles in a row.
+    pub transients: u32,
+    /// Waits for an account.
+    pub quota_waits: u32,
+    /// Leave that was asked for and not given.
+    pub permission_denials: u32,
+    /// COMPLETE without a change, in a row.
+    pub empty_claims: u32,
+    /// Troubles of this machine in a row.
+    pub machine: u32,
+    /// Times a person took it up again.
+    pub retries: u32,
+    /// Working time.
+    pub spent_ms: u64,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
+/// How a task is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// The status it leaves.
+    pub kind: EndKind,
+    /// The named reason.
+    pub code: EndCode,
+    /// In words.
+    pub detail: String,
+}
+
+/// The statuses a task can end in. Only `Done` and `Cancelled` are final; a person may retry the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndKind {
+    /// Landed, or accepted in a flow without landing.
+    Done,
+    /// Gave up.
+    Failed,
+    /// Used up its time or its iterations.
+    Timeout,
+    /// Cannot go on without a person.
+    Blocked,
+    /// A person wants it no more.
+    Cancelled,
+}
+
+impl EndKind {
+    /// Every kind there is.
+    pub const ALL: [Self; 5] = [Self::Done, Self::Failed, Self::Timeout, Self::Blocked, Self::Cancelled];
+}
+
+/// Named reasons for an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndCode {
+    /// The base holds it.
+    Landed,
+    /// The flow has no landing and reached its end.
+    Accepted,
+    /// Every iteration was used.
+    MaxIterations,
+    /// The working time was used.
+    TaskLimit,
+    /// The agent said so.
+    AgentBlocked,
+    /// The agent crashed too often.
+    AgentCrashed,
+    /// The agent vanished too often.
+    AgentLost,
+    /// The agent could not be started.
+    AgentNotStarted,
+    /// The agent stalled too often.
+    StallLimit,
+    /// The provider's troubles did not pass.
+    TransientLimit,
+    /// COMPLETE, twice, without a change.
+    NothingChanged,
+    /// An edge of the flow was taken as often as it may.
+    EdgeLimit,
+    /// The flow says stop.
+    FlowStop,
+    /// It conflicts with the base and the agent could not resolve it.
+    ConflictLimit,
+    /// The independent check after landing did not agree.
+    LandingMismatch,
+    /// Something on this machine failed for good.
+    Machine,
+    /// The flow has a step this version does not perform.
+    UnsupportedStep,
+    /// A reviewer said no.
+    Rejected,
+    /// A person said so.
+    Person,
+}
+
+impl EndCode {
+    /// Every code there is.
+    pub const ALL: [Self; 19] = [
+        Self::Landed,
+        Self::Accepted,
+        Self::MaxIterations,
+        Self::TaskLimit,
+        Self::AgentBlocked,
+        Self::AgentCrashed,
+        Self::AgentLost,
+        Self::AgentNotStarted,
+        Self::StallLimit,
+        Self::TransientLimit,
+        Self::NothingChanged,
+        Self::EdgeLimit,
+        Self::FlowStop,
+        Self::ConflictLimit,
+        Self::LandingMismatch,
+        Self::Machine,
+        Self::UnsupportedStep,
+        Self::Rejected,
+        Self::Person,
+    ];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Landed => "landed",
+            Self::Accepted => "accepted",
+            Self::MaxIterations => "max_iterations",
+            Self::TaskLimit => "task_limit",
+            Self::AgentBlocked => "agent_blocked",
+            Self::AgentCrashed => "agent_crashed",
+            Self::AgentLost => "agent_lost",
+            Self::AgentNotStarted => "agent_not_started",
+            Self::StallLimit => "stall_limit",
+            Self::TransientLimit => "transient_limit",
+            Self::NothingChanged => "nothing_changed",
+            Self::EdgeLimit => "edge_limit",
+            Self::FlowStop => "flow_stop",
+            Self::ConflictLimit => "conflict_limit",
+            Self::LandingMismatch => "landing_mismatch",
+            Self::Machine => "machine",
+            Self::UnsupportedStep => "unsupported_step",
+            Self::Rejected => "rejected",
+            Self::Person => "person",
+        }
+    }
+}
