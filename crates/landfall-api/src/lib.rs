@@ -31,8 +31,8 @@ pub use keeping::{
 pub use operation::{Ask, Request, Response, Service};
 pub use problem::{Problem, ProblemCode};
 pub use run::{
-    ActiveLine, Base, DiskState, EngineState, Nothing, RunLine, RunList, RunState, StatusReport, StopAsked,
-    Stopped, WaitingGroup,
+    ActiveLine, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList, RunOutcome,
+    RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunId, Status, TaskId, WaitFor};
+use crate::{Problem, RunId, Status, TaskId, WaitFor};
 
 /// A request without words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -168,4 +168,72 @@ pub struct RunLine {
     pub landed: u64,
     /// How many ended without landing.
     pub not_landed: u64,
+}
+
+/// How a run ended, and what became of each of its tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// Its id.
+    pub run: RunId,
+    /// How it ended.
+    pub ended: RunEnded,
+    /// The tasks it was about, in the order of ids.
+    pub tasks: Vec<OutcomeLine>,
+    /// How long it took.
+    pub elapsed_ms: u64,
+    /// Tokens used in it.
+    pub tokens: u64,
+    /// Money used in it, if an agent told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// What a person should know, a sentence each: an empty gate, a held base, a task that was stuck.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// What only a person can do now, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs_you: Vec<String>,
+    /// The file that holds the report of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunEnded {
+    /// Nothing is left that can go on by itself.
+    Finished,
+    /// A person asked for it; iterations under way were finished.
+    Drained,
+    /// A person asked for it at once.
+    Stopped,
+    /// It holds, for this reason: a broken gate, a full disk, too many failures in a row.
+    Held(String),
+    /// The engine cannot go on.
+    Broken(Problem),
+}
+
+/// What became of one task in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutcomeLine {
+    /// Which.
+    pub task: TaskId,
+    /// What it is called.
+    pub title: String,
+    /// Where it is now.
+    pub status: Status,
+    /// What it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitFor>,
+    /// Iterations used.
+    pub iterations: u32,
+    /// Time spent on it.
+    pub spent_ms: u64,
+    /// Tokens used.
+    pub tokens: u64,
+    /// The commit it landed as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Why it is where it is, in one sentence.
+    pub why: String,
 }

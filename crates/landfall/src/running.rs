@@ -1,0 +1,106 @@
+//! A run as the terminal sees it. The house drives the engine and implements [`RunHandle`]; the command shows it.
+
+use std::time::Duration;
+
+use landfall_api::{RunId, RunOutcome, TaskId};
+
+/// A run under way. Dropping it lets go of the engine; agents that still work are adopted by the next one.
+pub trait RunHandle: Send {
+    /// What goes on now, with the news since the last call. It must be cheap: it is called eight times a second.
+    fn snapshot(&mut self) -> RunView;
+
+    /// Starts no more iterations; those under way finish.
+    fn drain(&mut self);
+
+    /// Stops the agents now. Their work is kept.
+    fn stop_now(&mut self);
+
+    /// How the run ended, if it does within `timeout`.
+    fn wait(&mut self, timeout: Duration) -> Option<RunOutcome>;
+}
+
+/// What to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunAsked {
+    /// Only these tasks and what they need; all that are ready, if empty.
+    pub tasks: Vec<TaskId>,
+    /// How many agents may work at once; what the settings say otherwise.
+    pub slots: Option<u32>,
+}
+
+/// What goes on in a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunView {
+    /// Its id; none before it is journalled.
+    pub run: Option<RunId>,
+    /// Whether it still starts things.
+    pub mode: RunMode,
+    /// What each slot in use does.
+    pub slots: Vec<SlotLine>,
+    /// How many slots there are.
+    pub slots_max: u32,
+    /// How many tasks landed in this run.
+    pub landed: u64,
+    /// How many ended without landing in this run.
+    pub failed: u64,
+    /// How many are verified and on their way onto the base.
+    pub landing: u64,
+    /// How many wait for something other than a slot.
+    pub waiting: u64,
+    /// How many of those wait for the person.
+    pub needs_you: u64,
+    /// How many could start if there were slots.
+    pub queued: u64,
+    /// How long the run takes so far.
+    pub elapsed_ms: u64,
+    /// Tokens used so far.
+    pub tokens: u64,
+    /// What happened since the last look, oldest first.
+    pub news: Vec<NewsLine>,
+}
+
+/// Whether a run still starts things.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RunMode {
+    /// It does.
+    #[default]
+    Running,
+    /// Iterations under way finish, no more are started.
+    Draining,
+    /// Agents are being stopped.
+    Stopping,
+}
+
+/// What a slot does.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SlotLine {
+    /// The task in it, as people write it: `T7`.
+    pub task: String,
+    /// What it is called.
+    pub title: String,
+    /// The step of its flow.
+    pub step: String,
+    /// What is being done, in a word or two: `working`, `verifying`, `landing`.
+    pub doing: String,
+    /// The iteration, counted from 1; 0 before the first.
+    pub iteration: u32,
+    /// How many there may be.
+    pub iterations_max: u32,
+    /// Time spent on the task.
+    pub elapsed_ms: u64,
+    /// Tokens the task used.
+    pub tokens: u64,
+    /// The last line the agent said.
+    pub last_words: String,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewsLine {
+    /// When, in Unix milliseconds.
+    pub at_ms: i64,
+    /// The task it happened to.
+    pub task: Option<TaskId>,
+    /// What happened, in one line without the task: `landed as 3f2a… (2 iterations, 41s, 12.3k tokens)`.
+    pub text: String,
+}
