@@ -1,1 +1,163 @@
-//! Stub.
+//! The disk: how much is left, what kind it is, and writing so that a power cut leaves the old or the new, never half.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes that this user may still write on the file system that holds `path`.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Replaces `path` by `bytes`, durably: after a power cut it holds the old bytes or the new ones. Mode 0600.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = folder_of(path)?;
+    let tmp = scratch_name(path)?;
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&tmp)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&tmp, path)
+    })();
+    if let Err(error) = written {
+        drop(fs::remove_file(&tmp)); // it may never have come to be; the first error is the one that matters
+        return Err(error);
+    }
+    sync_dir(folder)
+}
+
+/// Makes the names in a folder durable: without it a rename may be undone by a power cut.
+pub fn sync_dir(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Bytes of disk that a folder takes, itself included. Links are counted as links and never followed; a file with two
+/// names counts once; what vanishes while we look counts as nothing.
+pub fn dir_size(path: &Path) -> io::Result<u64> {
+    const BLOCK: u64 = 512; // the unit of st_blocks, whatever the file system's own block is
+    let mut total = 0u64;
+    let mut twice_named = HashSet::new();
+    let mut folders = vec![path.to_owned()];
+    let root = fs::symlink_metadata(path)?;
+    total += root.blocks() * BLOCK;
+    if !root.is_dir() {
+        return Ok(total);
+    }
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            let meta = match entry.metadata() {
+                Ok(meta) => meta,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            if meta.is_dir() {
+                folders.push(entry.path());
+            } else if meta.nlink() > 1 && !twice_named.insert((meta.dev(), meta.ino())) {
+                continue;
+            }
+            total += meta.blocks() * BLOCK;
+        }
+    }
+    Ok(total)
+}
+
+/// Whether `path` lies on a file system where locks and shared memory cannot be relied upon: another machine's disk,
+/// or one passed in from outside a virtual machine.
+#[cfg(target_os = "linux")]
+pub fn is_network_fs(path: &Path) -> io::Result<bool> {
+    const FUSE: u32 = 0x6573_5546;
+    let kind = u32::try_from(rustix::fs::statfs(path)?.f_type & 0xffff_ffff).expect("masked");
+    if kind == FUSE {
+        return fuse_is_network(path);
+    }
+    Ok(NETWORK_KINDS.iter().any(|(magic, _)| *magic == kind))
+}
+
+/// Whether `path` lies on another machine's disk. Not known on this system, so nothing is refused.
+#[cfg(not(target_os = "linux"))]
+pub fn is_network_fs(_path: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[cfg(target_os = "linux")]
+const NETWORK_KINDS: [(u32, &str); 13] = [
+    (0x6969, "nfs"),
+    (0x517b, "smb"),
+    (0xff53_4d42, "cifs"),
+    (0xfe53_4d42, "smb2"),
+    (0x0102_1997, "9p"),
+    (0x5346_414f, "afs"),
+    (0x6b41_4653, "kafs"),
+    (0x00c3_6400, "ceph"),
+    (0x0bd0_0bd0, "lustre"),
+    (0x7461_636f, "ocfs2"),
+    (0x0116_1970, "gfs2"),
+    (0x7375_7245, "coda"),
+    (0x564c, "ncp"),
+];
+
+/// All FUSE file systems share one magic number; the mount table knows their names. An unknown one is taken for a
+/// network: being wrong that way costs a question, the other way a database.
+#[cfg(target_os = "linux")]
+fn fuse_is_network(path: &Path) -> io::Result<bool> {
+    const LOCAL: [&str; 9] = [
+        "fuseblk",
+        "fuse.fuse-overlayfs",
+        "fuse.overlayfs",
+        "fuse.mergerfs",
+        "fuse.bindfs",
+        "fuse.gocryptfs",
+        "fuse.encfs",
+        "fuse.ntfs-3g",
+        "fuse.lazyfs",
+    ];
+    let device = fs::metadata(path)?.dev();
+    let device = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let kind = mounts.lines().find_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        (mount.split(' ').nth(2)? == device).then(|| source.split(' ').next())?
+    });
+    Ok(!kind.is_some_and(|kind| LOCAL.contains(&kind)))
+}
+
+/// What tells this start of the machine from every other: a process recorded under another boot id is gone for certain.
+#[cfg(target_os = "linux")]
+pub fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// What tells this start of the machine from every other. Not known on this system.
+#[cfg(not(target_os = "linux"))]
+pub fn boot_id() -> io::Result<String> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn folder_of(path: &Path) -> io::Result<&Path> {
+    match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Ok(Path::new(".")),
+        Some(folder) => Ok(folder),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "a file name is needed")),
+    }
+}
+
+fn scratch_name(path: &Path) -> io::Result<PathBuf> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a file name is needed"))?;
+    let mut scratch = std::ffi::OsString::from(".");
+    scratch.push(name);
+    scratch.push(format!(".{}.{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    Ok(path.with_file_name(scratch))
+}

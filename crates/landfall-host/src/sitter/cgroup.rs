@@ -1,0 +1,179 @@
+//! A control group of one run's own, where the system lets us make one: then the kernel kills the tree as a whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The control group (v2) that this process is in, as a folder. None where there is no such hierarchy.
+pub(super) fn own() -> Option<PathBuf> {
+    own_in(&fs::read_to_string("/proc/self/mountinfo").ok()?, &fs::read_to_string("/proc/self/cgroup").ok()?)
+}
+
+fn own_in(mounts: &str, groups: &str) -> Option<PathBuf> {
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    mounts.lines().find_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        if source.split(' ').next()? != "cgroup2" {
+            return None;
+        }
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        // In a container only a part of the hierarchy may be mounted; our group is then named from the real root.
+        let below = Path::new(group).strip_prefix(root).ok()?;
+        Some(Path::new(point).join(below))
+    })
+}
+
+/// A control group for one child's tree. Made empty, emptied by `kill`, removed by `remove`.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    path: PathBuf,
+    folder: File,
+}
+
+impl Cgroup {
+    /// Makes one below `parent`. Any failure means that there is none to be had: not our hierarchy, an old kernel.
+    pub(super) fn make(parent: &Path, marker: &str, sitter: i32) -> io::Result<Cgroup> {
+        let path = parent.join(format!("{}{sitter}", prefix(marker)));
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            // A sitter with our id and marker died here before us: what it left is the same run's, and has no owner.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                drop(empty(&path)); // if that fails, so does the next line
+                fs::create_dir(&path)?;
+            }
+            Err(error) => return Err(error),
+        }
+        let folder = File::open(&path).and_then(|folder| {
+            // Without this file (before Linux 5.14) a group would contain but not kill; then we rather do without.
+            fs::metadata(path.join("cgroup.kill"))?;
+            Ok(folder)
+        });
+        match folder {
+            Ok(folder) => Ok(Cgroup { path, folder }),
+            Err(error) => {
+                drop(fs::remove_dir(&path)); // nothing was in it
+                Err(error)
+            }
+        }
+    }
+
+    /// Where a new process is born into it.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// Where a running process moves itself into it.
+    pub(super) fn procs(&self) -> io::Result<File> {
+        OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))
+    }
+
+    /// Kills all that is in it, and all that those are about to fork.
+    pub(super) fn kill(&self) -> io::Result<()> {
+        kill(&self.path)
+    }
+
+    /// Removes it. The processes are gone by now, but the kernel may need a moment to count them out.
+    pub(super) fn remove(self) {
+        drop(remove(&self.path)); // it stays behind empty; `sweep` looks again
+    }
+}
+
+/// Finds the groups that sitters with this marker left behind, kills what is in them and removes them. Returns how many
+/// processes there were.
+pub(super) fn sweep(marker: &str) -> u32 {
+    let Some(own) = own() else { return 0 };
+    // The dead sitter was started from another session perhaps, so from another group: look through all of them.
+    let top = own.ancestors().take_while(|path| path.join("cgroup.procs").exists()).last();
+    let mut count = 0;
+    let mut folders: Vec<PathBuf> = top.into_iter().map(Path::to_owned).collect();
+    let prefix = prefix(marker);
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix));
+            if is_ours {
+                count += empty(&entry.path()).unwrap_or(0);
+            } else {
+                folders.push(entry.path());
+            }
+        }
+    }
+    count
+}
+
+/// Kills all that is in a group, removes it, and says how many processes that were.
+fn empty(path: &Path) -> io::Result<u32> {
+    let procs = fs::read_to_string(path.join("cgroup.procs"))?;
+    let count = u32::try_from(procs.lines().count()).unwrap_or(u32::MAX);
+    kill(path)?;
+    remove(path)?;
+    Ok(count)
+}
+
+fn kill(path: &Path) -> io::Result<()> {
+    fs::write(path.join("cgroup.kill"), "1")
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    const TRIES: u32 = 500; // half a second; in practice the first or second try does it
+    let mut last = Ok(());
+    for _ in 0..TRIES {
+        remove_below(path);
+        last = fs::remove_dir(path);
+        match &last {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    last
+}
+
+/// A child that was root may have made groups of its own inside ours.
+fn remove_below(path: &Path) {
+    let Ok(entries) = fs::read_dir(path) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        remove_below(&entry.path());
+        drop(fs::remove_dir(entry.path())); // tried again with the group around it
+    }
+}
+
+/// What the groups of one marker are called, up to the sitter's id. A marker may hold anything, so it is hashed
+/// (FNV-1a: names need to differ, not to be secret).
+fn prefix(marker: &str) -> String {
+    let hash = marker
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("landfall.{hash:016x}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_group_is_found_in_every_kind_of_mount() {
+        let unified = "31 24 0:27 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n";
+        assert_eq!(
+            own_in(unified, "0::/user.slice/a.scope\n"),
+            Some("/sys/fs/cgroup/user.slice/a.scope".into())
+        );
+        let hybrid = "30 24 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(own_in(hybrid, "2:cpu:/x\n0::/\n"), Some("/sys/fs/cgroup/unified/".into()));
+        let part = "31 24 0:27 /docker/c1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(own_in(part, "0::/docker/c1/x\n"), Some("/sys/fs/cgroup/x".into()));
+        assert_eq!(own_in(part, "0::/elsewhere\n"), None);
+        assert_eq!(own_in("", "0::/\n"), None);
+        assert_eq!(own_in(unified, "2:cpu:/x\n"), None);
+    }
+
+    #[test]
+    fn markers_get_names_that_are_folder_names_and_differ() {
+        assert_ne!(prefix("T1"), prefix("T1.2"));
+        assert!(!prefix("../../etc").contains('/'));
+    }
+}

@@ -1,0 +1,72 @@
+//! The hard deadline of a run, as a budget of time that was really lived.
+//!
+//! Counted on `CLOCK_MONOTONIC`, which stands still while the machine sleeps: a closed lid does not kill an agent. It goes
+//! on while only we are stopped (a frozen container, a paused virtual machine, SIGSTOP); so a gap between two looks
+//! that is far longer than we asked to wait counts for little.
+
+use std::time::Duration;
+
+/// How long a sitter with a deadline sleeps at most.
+const TICK_MS: u64 = 10_000;
+/// More than this between two looks was not lived.
+const GAP_MAX_MS: u64 = 3 * TICK_MS;
+
+pub(super) struct Deadline {
+    left_ms: Option<u64>,
+    seen_ms: u64,
+}
+
+impl Deadline {
+    /// `limit_ms` from now on; 0 is no limit.
+    pub(super) fn new(now_ms: u64, limit_ms: u64) -> Deadline {
+        Deadline { left_ms: (limit_ms > 0).then_some(limit_ms), seen_ms: now_ms }
+    }
+
+    /// Spends the time since the last look. True once all is spent.
+    pub(super) fn spend(&mut self, now_ms: u64) -> bool {
+        let gap = now_ms.saturating_sub(self.seen_ms).min(GAP_MAX_MS);
+        self.seen_ms = now_ms;
+        match &mut self.left_ms {
+            Some(left) => {
+                *left = left.saturating_sub(gap);
+                *left == 0
+            }
+            None => false,
+        }
+    }
+
+    /// How long to sleep before the next look; none is for ever.
+    pub(super) fn sleep(&self) -> Option<Duration> {
+        self.left_ms.map(|left| Duration::from_millis(left.min(TICK_MS)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_was_lived_is_spent() {
+        let mut deadline = Deadline::new(1_000, 25_000);
+        assert_eq!(deadline.sleep(), Some(Duration::from_millis(10_000)));
+        assert!(!deadline.spend(11_000));
+        assert!(!deadline.spend(21_000));
+        assert_eq!(deadline.sleep(), Some(Duration::from_millis(5_000)));
+        assert!(deadline.spend(26_000));
+    }
+
+    #[test]
+    fn eight_hours_frozen_are_not() {
+        let mut deadline = Deadline::new(0, 60_000);
+        assert!(!deadline.spend(8 * 3_600_000));
+        assert!(!deadline.spend(8 * 3_600_000 + 10_000));
+        assert!(deadline.spend(8 * 3_600_000 + 35_000));
+    }
+
+    #[test]
+    fn none_is_none() {
+        let mut deadline = Deadline::new(0, 0);
+        assert!(!deadline.spend(u64::MAX));
+        assert_eq!(deadline.sleep(), None);
+    }
+}

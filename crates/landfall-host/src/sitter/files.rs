@@ -1,0 +1,287 @@
+//! The files in a sitter's folder, as written: their names, their versions, and the way to and from our own types.
+
+use super::ended::{Cause, Containment, Ended, Exit, Spool};
+use super::spec::Spec;
+use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+
+pub(super) const SPEC: &str = "spec.json";
+pub(super) const SPEC_TMP: &str = "spec.tmp";
+pub(super) const LOCK: &str = "lock";
+pub(super) const SITTER: &str = "sitter.json";
+pub(super) const EXIT: &str = "exit.json";
+pub(super) const EXIT_TMP: &str = "exit.tmp";
+pub(super) const OUT: &str = "out.log";
+pub(super) const ERR: &str = "err.log";
+pub(super) const COMPLAINT: &str = "sitter.err";
+
+const FORMAT: u32 = 1;
+
+/// Text of the system, which need not be UTF-8: a string where it is, else its bytes.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Text {
+    Plain(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<&OsStr> for Text {
+    fn from(text: &OsStr) -> Text {
+        match text.to_str() {
+            Some(plain) => Text::Plain(plain.to_owned()),
+            None => Text::Bytes(text.as_bytes().to_vec()),
+        }
+    }
+}
+
+impl From<Text> for OsString {
+    fn from(text: Text) -> OsString {
+        match text {
+            Text::Plain(plain) => plain.into(),
+            Text::Bytes(bytes) => OsString::from_vec(bytes),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct SpecFile {
+    v: u32,
+    argv: Vec<Text>,
+    cwd: Text,
+    env: Vec<(Text, Text)>,
+    stdin: Option<Text>,
+    deadline_ms: u64,
+    grace_ms: u64,
+    out_cap: u64,
+    marker: String,
+    cgroup: Option<Text>,
+    nofile: Option<u64>,
+}
+
+/// A spec with what only the engine knows about where it starts.
+pub(super) struct Order {
+    pub(super) spec: Spec,
+    /// The engine's own control group, below which one for the child may be made.
+    pub(super) cgroup: Option<PathBuf>,
+    /// The limit on open files that the child shall have, if the engine raised its own.
+    pub(super) nofile: Option<u64>,
+}
+
+pub(super) fn write_order(order: &Order) -> Vec<u8> {
+    let Order { spec, cgroup, nofile } = order;
+    let file = SpecFile {
+        v: FORMAT,
+        argv: spec.argv.iter().map(|arg| arg.as_os_str().into()).collect(),
+        cwd: spec.cwd.as_os_str().into(),
+        env: spec.env.iter().map(|(key, value)| (key.as_os_str().into(), value.as_os_str().into())).collect(),
+        stdin: spec.stdin.as_ref().map(|path| path.as_os_str().into()),
+        deadline_ms: spec.deadline_ms,
+        grace_ms: spec.grace_ms,
+        out_cap: spec.out_cap,
+        marker: spec.marker.clone(),
+        cgroup: cgroup.as_ref().map(|path| path.as_os_str().into()),
+        nofile: *nofile,
+    };
+    serde_json::to_vec(&file).expect("strings and numbers only")
+}
+
+pub(super) fn read_order(text: &[u8]) -> Result<Order, String> {
+    let file: SpecFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    known_version(file.v)?;
+    let spec = Spec {
+        argv: file.argv.into_iter().map(OsString::from).collect(),
+        cwd: OsString::from(file.cwd).into(),
+        env: file.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect(),
+        stdin: file.stdin.map(|path| OsString::from(path).into()),
+        deadline_ms: file.deadline_ms,
+        grace_ms: file.grace_ms,
+        out_cap: file.out_cap,
+        marker: file.marker,
+    };
+    Ok(Order { spec, cgroup: file.cgroup.map(|path| OsString::from(path).into()), nofile: file.nofile })
+}
+
+#[derive(Serialize, Deserialize)]
+struct SitterFile {
+    v: u32,
+    pid: i32,
+    started: u64,
+    boot: String,
+}
+
+pub(super) fn write_identity(pid: i32, started: u64, boot: &str) -> Vec<u8> {
+    serde_json::to_vec(&SitterFile { v: FORMAT, pid, started, boot: boot.to_owned() })
+        .expect("strings and numbers only")
+}
+
+/// The (pid, start time, boot id) in `sitter.json`.
+pub(super) fn read_identity(text: &[u8]) -> Result<(i32, u64, String), String> {
+    let file: SitterFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    known_version(file.v)?;
+    Ok((file.pid, file.started, file.boot))
+}
+
+#[derive(Serialize, Deserialize)]
+struct ExitFile {
+    v: u32,
+    exit: ExitWords,
+    cause: CauseWord,
+    began_ms: i64,
+    ended_ms: i64,
+    out: SpoolWords,
+    err: SpoolWords,
+    swept: u32,
+    left: u32,
+    contained: ContainedWord,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ExitWords {
+    Code(i32),
+    Signal(i32),
+    NotStarted { message: String, missing: bool, denied: bool, errno: i32 },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CauseWord {
+    Own,
+    Deadline,
+    Asked,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ContainedWord {
+    Cgroup,
+    Subreaper,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SpoolWords {
+    bytes: u64,
+    kept: u64,
+    left_out: u64,
+    cut_at: Option<u64>,
+}
+
+pub(super) fn write_ended(ended: &Ended) -> Vec<u8> {
+    let file = ExitFile {
+        v: FORMAT,
+        exit: match &ended.exit {
+            Exit::Code(code) => ExitWords::Code(*code),
+            Exit::Signal(signal) => ExitWords::Signal(*signal),
+            Exit::NotStarted { message, missing, denied, errno } => ExitWords::NotStarted {
+                message: message.clone(),
+                missing: *missing,
+                denied: *denied,
+                errno: *errno,
+            },
+        },
+        cause: match ended.cause {
+            Cause::Own => CauseWord::Own,
+            Cause::Deadline => CauseWord::Deadline,
+            Cause::Asked => CauseWord::Asked,
+        },
+        began_ms: ended.began_ms,
+        ended_ms: ended.ended_ms,
+        out: spool_out(&ended.out),
+        err: spool_out(&ended.err),
+        swept: ended.swept,
+        left: ended.left,
+        contained: match ended.contained {
+            Containment::Cgroup => ContainedWord::Cgroup,
+            Containment::Subreaper => ContainedWord::Subreaper,
+        },
+    };
+    serde_json::to_vec(&file).expect("strings and numbers only")
+}
+
+pub(super) fn read_ended(text: &[u8]) -> Result<Ended, String> {
+    let file: ExitFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    known_version(file.v)?;
+    Ok(Ended {
+        exit: match file.exit {
+            ExitWords::Code(code) => Exit::Code(code),
+            ExitWords::Signal(signal) => Exit::Signal(signal),
+            ExitWords::NotStarted { message, missing, denied, errno } => {
+                Exit::NotStarted { message, missing, denied, errno }
+            }
+        },
+        cause: match file.cause {
+            CauseWord::Own => Cause::Own,
+            CauseWord::Deadline => Cause::Deadline,
+            CauseWord::Asked => Cause::Asked,
+        },
+        began_ms: file.began_ms,
+        ended_ms: file.ended_ms,
+        out: spool_in(&file.out),
+        err: spool_in(&file.err),
+        swept: file.swept,
+        left: file.left,
+        contained: match file.contained {
+            ContainedWord::Cgroup => Containment::Cgroup,
+            ContainedWord::Subreaper => Containment::Subreaper,
+        },
+    })
+}
+
+fn spool_out(spool: &Spool) -> SpoolWords {
+    let Spool { bytes, kept, left_out, cut_at } = *spool;
+    SpoolWords { bytes, kept, left_out, cut_at }
+}
+
+fn spool_in(words: &SpoolWords) -> Spool {
+    let SpoolWords { bytes, kept, left_out, cut_at } = *words;
+    Spool { bytes, kept, left_out, cut_at }
+}
+
+fn known_version(v: u32) -> Result<(), String> {
+    if v == FORMAT { Ok(()) } else { Err(format!("format version {v}, this program knows {FORMAT}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_survives_the_file_even_where_it_is_not_utf8() {
+        let odd = OsString::from_vec(vec![b'a', 0xff, b'/']);
+        let order = Order {
+            spec: Spec {
+                argv: vec!["sh".into(), odd.clone()],
+                cwd: PathBuf::from(odd.clone()),
+                env: vec![("K".into(), odd)],
+                stdin: Some("p".into()),
+                deadline_ms: u64::MAX,
+                grace_ms: 1,
+                out_cap: 2,
+                marker: "m".into(),
+            },
+            cgroup: None,
+            nofile: Some(1024),
+        };
+        let back = read_order(&write_order(&order)).expect("reads what it wrote");
+        assert_eq!(back.spec, order.spec);
+        assert_eq!(back.nofile, order.nofile);
+    }
+
+    /// A sample of the format as first shipped: it must be readable for ever.
+    #[test]
+    fn the_first_exit_format_is_still_read() {
+        let sample = br#"{"v":1,"exit":{"not_started":{"message":"run `x`: gone","missing":true,"denied":false,"errno":2}},
+            "cause":"own","began_ms":1,"ended_ms":2,"out":{"bytes":9,"kept":5,"left_out":4,"cut_at":3},
+            "err":{"bytes":0,"kept":0,"left_out":0,"cut_at":null},"swept":7,"left":0,"contained":"subreaper"}"#;
+        let ended = read_ended(sample).expect("a shipped format");
+        assert_eq!(
+            ended.exit,
+            Exit::NotStarted { message: "run `x`: gone".into(), missing: true, denied: false, errno: 2 }
+        );
+        assert_eq!(ended.out, Spool { bytes: 9, kept: 5, left_out: 4, cut_at: Some(3) });
+        assert_eq!(read_ended(&write_ended(&ended)).expect("reads what it wrote"), ended);
+        assert!(read_ended(br#"{"v":2}"#).is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! What became of a sitter, told from its folder: how an engine that crashed finds its agents again.
+
+use super::ended::Ended;
+use super::files;
+use super::identity::{self, Sitting};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What there is in a sitter's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing was ever run here, and nothing is about to be: `start` may be called.
+    Never,
+    /// A sitter is alive and has not yet said who it is, or someone is starting one right now. Ask again in a moment.
+    Starting,
+    /// The sitter is at work.
+    Running(Sitting),
+    /// The run is over and no process of it is left.
+    Ended(Ended),
+    /// A sitter ran here and is gone without a word: killed, or the machine went down. Call `sweep`.
+    Vanished,
+}
+
+/// Why a folder could not be judged.
+#[derive(Debug, Error)]
+#[error("look for a sitter in {}", path.display())]
+pub struct FindError {
+    path: PathBuf,
+    #[source]
+    source: io::Error,
+}
+
+/// Says what became of the sitter of `dir`.
+///
+/// After a power cut, files that were never synced may be missing or empty. A damaged `sitter.json` or `exit.json` counts
+/// as `Vanished`; a folder that lost both looks like `Never`. Whoever must tell those two apart has it in the journal.
+pub fn find(dir: &Path) -> Result<Found, FindError> {
+    const TRIES: u32 = 3;
+    // The lock is looked at between two looks at exit.json: the sitter may finish while we are here.
+    let mut found = look(dir)?;
+    for _ in 1..TRIES {
+        match found {
+            Found::Starting => found = look(dir)?,
+            Found::Never | Found::Running(_) | Found::Ended(_) | Found::Vanished => break,
+        }
+    }
+    Ok(found)
+}
+
+fn look(dir: &Path) -> Result<Found, FindError> {
+    if let Some(ended) = ended(dir)? {
+        wait_for_rest(dir)?;
+        return Ok(Found::Ended(ended));
+    }
+    if is_locked(dir)? {
+        return Ok(match identity(dir)? {
+            Identity::Known(sitting) => Found::Running(sitting),
+            Identity::None | Identity::Damaged => Found::Starting, // written in a moment
+        });
+    }
+    // Nobody is alive in here any more, so the files no longer change.
+    Ok(match (ended(dir)?, identity(dir)?) {
+        (Some(ended), _) => {
+            wait_for_rest(dir)?;
+            Found::Ended(ended)
+        }
+        (None, Identity::None) => Found::Never,
+        (None, Identity::Damaged) => Found::Vanished,
+        (None, Identity::Known(sitting)) => {
+            drop(sitting.open()); // only to collect it, if it was our child
+            Found::Vanished
+        }
+    })
+}
+
+/// Whether anybody holds the folder's lock. The look itself takes it for an instant, shared, so two looks do not
+/// disturb each other; `start` allows for it.
+pub(super) fn is_locked(dir: &Path) -> Result<bool, FindError> {
+    let path = dir.join(files::LOCK);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(source) => return Err(FindError { path, source }),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(source)) => Err(FindError { path, source }),
+    }
+}
+
+pub(super) enum Identity {
+    None,
+    Damaged,
+    Known(Sitting),
+}
+
+pub(super) fn identity(dir: &Path) -> Result<Identity, FindError> {
+    Ok(match read(dir.join(files::SITTER))? {
+        None => Identity::None,
+        Some(text) => match files::read_identity(&text) {
+            Ok((pid, started, boot)) => Identity::Known(Sitting { pid, started, boot }),
+            Err(_) => Identity::Damaged,
+        },
+    })
+}
+
+/// The end on record. A damaged one is none: it was renamed into place whole, so only a power cut can have done it, and
+/// then we know nothing.
+pub(super) fn ended(dir: &Path) -> Result<Option<Ended>, FindError> {
+    Ok(read(dir.join(files::EXIT))?.and_then(|text| files::read_ended(&text).ok()))
+}
+
+/// A sitter that has written its last file ends within microseconds. Waiting for it means that an ended folder is at
+/// rest, may be removed, and leaves no zombie behind if the sitter was our child.
+fn wait_for_rest(dir: &Path) -> Result<(), FindError> {
+    const REST_MS: i64 = 200; // bounded: a machine under load may not run it at once, and that does no harm
+    let Identity::Known(sitting) = identity(dir)? else { return Ok(()) };
+    let wait = || -> io::Result<()> {
+        if let Some(handle) = sitting.open()?
+            && identity::wait_ended(&handle, REST_MS)?
+        {
+            identity::collect(&handle);
+        }
+        Ok(())
+    };
+    wait().map_err(|source| FindError { path: dir.to_owned(), source })
+}
+
+fn read(path: PathBuf) -> Result<Option<Vec<u8>>, FindError> {
+    match fs::read(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(FindError { path, source }),
+    }
+}

@@ -1,0 +1,105 @@
+//! Reading a spool while it grows.
+
+use super::files;
+use super::find;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+/// One of the two outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// A reader of one spool that never waits: what is not there yet is read next time.
+#[derive(Debug)]
+pub struct Follow {
+    dir: PathBuf,
+    stream: Stream,
+    file: Option<File>,
+    offset: u64,
+}
+
+/// The place where a spool leaves something out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Where in the file the mark begins; before it are the first bytes, after it the last.
+    pub at: u64,
+    /// How long the mark itself is.
+    pub mark_len: u64,
+    /// How many bytes are missing.
+    pub left_out: u64,
+}
+
+impl Follow {
+    /// A reader of the spool of `stream` in `dir`, from `offset` on. The spool need not exist yet.
+    pub fn new(dir: &Path, stream: Stream, offset: u64) -> Follow {
+        Follow { dir: dir.to_owned(), stream, file: None, offset }
+    }
+
+    /// Where the next read begins: what to remember in order to go on later.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What is there, at most `max` bytes; empty if there is nothing new. The mark of a cut is read like any other line.
+    pub fn read(&mut self, max: usize) -> io::Result<Vec<u8>> {
+        let offset = self.offset;
+        let Some(file) = self.file()? else { return Ok(Vec::new()) };
+        let there = file.metadata()?.len().saturating_sub(offset);
+        let mut bytes = vec![0; usize::try_from(there).unwrap_or(max).min(max)];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        self.offset += filled as u64;
+        Ok(bytes)
+    }
+
+    /// Where the spool leaves something out. Known once the run has ended, and only from the sitter's own record: an
+    /// agent can print a line that looks like the mark, but it cannot make a cut.
+    pub fn cut(&self) -> io::Result<Option<Cut>> {
+        let ended = find::ended(&self.dir).map_err(io::Error::other)?;
+        let Some(ended) = ended else { return Ok(None) };
+        let spool = match self.stream {
+            Stream::Out => ended.out,
+            Stream::Err => ended.err,
+        };
+        Ok(spool.cut_at.map(|at| Cut {
+            at,
+            mark_len: mark(spool.left_out).len() as u64,
+            left_out: spool.left_out,
+        }))
+    }
+
+    fn file(&mut self) -> io::Result<Option<&File>> {
+        if self.file.is_none() {
+            let name = match self.stream {
+                Stream::Out => files::OUT,
+                Stream::Err => files::ERR,
+            };
+            match File::open(self.dir.join(name)) {
+                Ok(file) => self.file = Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.file.as_ref())
+    }
+}
+
+/// The line that stands where bytes were left out.
+pub(super) fn mark(left_out: u64) -> String {
+    format!("\n[landfall: {left_out} bytes left out here]\n")
+}

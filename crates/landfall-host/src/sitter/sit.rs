@@ -1,0 +1,562 @@
+//! The sitter itself: one process, one thread, one loop.
+//!
+//! It owns the child's process tree. It is a subreaper: whatever in the tree loses its parent becomes the sitter's own
+//! child. So "we have no children" is proof that the tree is empty, whatever its processes did to hide; a control
+//! group, where there is one, only makes killing certain and quick.
+
+use super::cgroup::Cgroup;
+use super::child::{self, Child, Failure, Plan, Stage};
+use super::deadline::Deadline;
+use super::ended::{Cause, Containment, Ended, Exit};
+use super::files::{self, Order};
+use super::identity::{self, Stat};
+use super::spec::Spec;
+use super::spool::{Drain, Pulled};
+use super::{sweep, tree};
+use crate::clock::{Clock as _, SystemClock};
+use crate::crash;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, WaitOptions, WaitStatus};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a tree whose main child has ended may go on writing before the rest of it is killed. Long enough for the
+/// last process of a pipeline, too short for anyone to wait for.
+const DRAIN_MS: u64 = 200;
+/// Between two rounds of killing, while there is hope that each round finds less.
+const KILL_STEP_MS: u64 = 5;
+/// After this it is no longer speed that is wanting: something is stuck in the kernel.
+const KILL_FAST_MS: u64 = 5_000;
+const KILL_SLOW_STEP_MS: u64 = 250;
+/// After this the end is reported, with the number of those that would not die.
+const KILL_MAX_MS: u64 = 60_000;
+
+/// Exit codes of the sitter itself; nobody but a person debugging ever sees them.
+const DONE: u8 = 0;
+const FAILED: u8 = 70;
+const OCCUPIED: u8 = 75;
+
+/// The whole life of a sitter: runs what `dir` asks for and writes how it ended. Returns the process's exit code.
+///
+/// To be called by the binary's `sit` command before anything else: no thread, no runtime, no log.
+pub fn sit(dir: &Path) -> u8 {
+    let complaint = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).join(files::COMPLAINT);
+    let on_panic = complaint.clone();
+    std::panic::set_hook(Box::new(move |what| complain(&on_panic, &what.to_string())));
+    match Sitter::prepare(dir) {
+        Ok(Some(sitter)) => match sitter.run() {
+            Ok(()) => DONE,
+            Err(error) => {
+                complain(&complaint, &error.to_string());
+                FAILED
+            }
+        },
+        Ok(None) => OCCUPIED,
+        Err(error) => {
+            complain(&complaint, &error.to_string());
+            FAILED
+        }
+    }
+}
+
+fn complain(path: &Path, what: &str) {
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    drop(file.and_then(|mut file| writeln!(file, "{what}"))); // the last resort has none of its own
+}
+
+struct Sitter {
+    dir: PathBuf,
+    pid: i32,
+    signals: OwnedFd,
+    exit_file: File,
+    order: Order,
+    _lock: File,
+}
+
+impl Sitter {
+    /// Everything up to the child. None: the folder has, or had, another sitter, and we leave without a trace.
+    fn prepare(dir: &Path) -> io::Result<Option<Sitter>> {
+        close_inherited();
+        let signals = block_signals()?;
+        rustix::process::setsid().ok(); // refused if `start` has already given us a session: just what we want
+        let dir = std::path::absolute(dir)?;
+        let Some(lock) = take_lock(&dir)? else { return Ok(None) };
+        crash::point("sitter.locked");
+        std::env::set_current_dir("/")?; // so that we keep no disk busy
+        // SAFETY: umask cannot fail and touches no memory.
+        unsafe { libc::umask(0o022) };
+        let order = files::read_order(&fs::read(dir.join(files::SPEC))?)
+            .map_err(|problem| io::Error::other(format!("read spec.json: {problem}")))?;
+        let pid = i32::try_from(std::process::id()).expect("process ids are small");
+        // Room for our last words is taken now, so that a full disk cannot silence us later.
+        let exit_file = reserve_exit(&dir)?;
+        if !say_who(&dir, pid)? {
+            return Ok(None);
+        }
+        crash::point("sitter.named");
+        rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(pid))?;
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        rustix::process::setrlimit(Resource::Core, none).ok(); // a core file in someone's workspace is a nuisance, no more
+        Ok(Some(Sitter { dir, pid, signals, exit_file, order, _lock: lock }))
+    }
+
+    fn run(self) -> io::Result<()> {
+        let Order { mut spec, cgroup, nofile } = self.order;
+        let marker = spec.marker.clone();
+        let cgroup = match cgroup {
+            Some(parent) if std::env::var_os("LANDFALL_NO_CGROUP").is_none_or(|off| off != "1") => {
+                Cgroup::make(&parent, &marker, self.pid).ok() // none to be had: the other way does it too
+            }
+            Some(_) | None => None,
+        };
+        let began_ms = SystemClock.now_ms();
+        let ended = match spawn(&mut spec, nofile, cgroup.as_ref()) {
+            Ok(child) => {
+                crash::point("sitter.spawned");
+                Watching::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref()).run(began_ms)
+            }
+            Err(exit) => not_started(exit, began_ms, cgroup.is_some()),
+        };
+        if let Some(cgroup) = cgroup {
+            cgroup.remove();
+        }
+        crash::point("sitter.ended");
+        write_exit(&self.dir, self.exit_file, &ended)?;
+        crash::point("sitter.told");
+        Ok(())
+    }
+}
+
+/// All signals wait in a file that the loop reads. None is ever delivered, so none can end us but SIGKILL, and what was
+/// sent before we were ready is not lost: `start` has us born with them blocked.
+fn block_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the sets are initialised by the calls before they are read.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        // A fault of our own must end us: blocked, it would do so anyway, but without its name.
+        for own in [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGABRT,
+            libc::SIGTRAP,
+            libc::SIGSYS,
+        ] {
+            libc::sigdelset(&raw mut all, own);
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        let mut heard: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut heard);
+        for signal in [libc::SIGTERM, libc::SIGUSR1, libc::SIGCHLD] {
+            libc::sigaddset(&raw mut heard, signal);
+        }
+        match libc::signalfd(-1, &raw const heard, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
+    }
+}
+
+/// The folder's lock: handed to us as standard input by `start`, which held it before we existed; or, if a person called
+/// us by hand, taken now.
+fn take_lock(dir: &Path) -> io::Result<Option<File>> {
+    let path = dir.join(files::LOCK);
+    let given = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let file = match (given.metadata(), fs::metadata(&path)) {
+        (Ok(given_meta), Ok(meta)) if (given_meta.dev(), given_meta.ino()) == (meta.dev(), meta.ino()) => {
+            given
+        }
+        _ => {
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?
+        }
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Closes what some library of the engine forgot to close for us: we would hold it open for as long as the agent runs.
+fn close_inherited() {
+    // SAFETY: we are the first to run in this process (see `sit`), so nobody uses what is closed here.
+    unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
+}
+
+/// Writes `sitter.json`, which must not exist: the second fence after the lock. False: it does.
+fn say_who(dir: &Path, pid: i32) -> io::Result<bool> {
+    let started = Stat::of(pid).ok_or_else(|| io::Error::other("read our own start time"))?.started;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(dir.join(files::SITTER));
+    let mut file = match file {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let written = file.write_all(&files::write_identity(pid, started, identity::boot()?));
+    if let Err(error) = written {
+        // Nothing was run, so nothing shall say that something was.
+        drop(fs::remove_file(dir.join(files::SITTER))); // if that fails too we count as vanished: the safe reading
+        return Err(error);
+    }
+    Ok(true)
+}
+
+fn reserve_exit(dir: &Path) -> io::Result<File> {
+    const ROOM: usize = 4096; // the longest record: messages are cut to fit
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(dir.join(files::EXIT_TMP))?;
+    file.write_all(&[b' '; ROOM])?;
+    Ok(file)
+}
+
+fn write_exit(dir: &Path, file: File, ended: &Ended) -> io::Result<()> {
+    const TRIES: u32 = 300; // a minute: the engine frees space when the disk is full, and then we can still tell
+    const PAUSE: Duration = Duration::from_millis(200);
+    use std::os::unix::fs::FileExt as _;
+    let text = files::write_ended(ended);
+    let mut last = Ok(());
+    for _ in 0..TRIES {
+        last = file
+            .write_all_at(&text, 0)
+            .and_then(|()| file.set_len(text.len() as u64))
+            .and_then(|()| fs::rename(dir.join(files::EXIT_TMP), dir.join(files::EXIT)));
+        match &last {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break, // the folder was removed under us
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+    last
+}
+
+fn spawn(spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgroup>) -> Result<Child, Exit> {
+    let stdin = match &spec.stdin {
+        Some(path) => {
+            open_stdin(path).map_err(|error| refused(&format!("open `{}`", path.display()), &error))?
+        }
+        None => child::nothing().map_err(|error| refused("open /dev/null", &error))?,
+    };
+    let mut env = std::mem::take(&mut spec.env);
+    env.retain(|(key, _)| key != sweep::MARK);
+    env.push((sweep::MARK.into(), (&spec.marker).into()));
+    let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile)
+        .map_err(|error| refused("prepare the arguments", &error.into()))?;
+    plan.spawn(stdin.as_fd(), cgroup).map_err(|failure| explain(spec, failure))
+}
+
+/// Only a plain file: opening a fifo or a device may never come back.
+fn open_stdin(path: &Path) -> io::Result<OwnedFd> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+    }
+    Ok(File::open(path)?.into())
+}
+
+fn refused(doing: &str, error: &io::Error) -> Exit {
+    let errno = error.raw_os_error().unwrap_or(0);
+    Exit::NotStarted { message: short(format!("{doing}: {error}")), missing: false, denied: false, errno }
+}
+
+fn explain(spec: &Spec, failure: Failure) -> Exit {
+    let Failure { stage, errno } = failure;
+    let doing = match stage {
+        Stage::Fork => "start a process".to_owned(),
+        Stage::Cgroup => "enter the control group".to_owned(),
+        Stage::Session => "make a session".to_owned(),
+        Stage::Folder => format!("enter `{}`", spec.cwd.display()),
+        Stage::Streams => "connect its streams".to_owned(),
+        Stage::Exec => "run the program, or the interpreter it names".to_owned(),
+    };
+    let message = short(format!("{doing}: {}", io::Error::from_raw_os_error(errno)));
+    let missing = stage == Stage::Exec && errno == libc::ENOENT;
+    let denied = stage == Stage::Exec && errno == libc::EACCES;
+    Exit::NotStarted { message, missing, denied, errno }
+}
+
+/// Messages go into a record of bounded size, and a path may be long.
+fn short(mut message: String) -> String {
+    const LEN_MAX: usize = 512;
+    if message.len() > LEN_MAX {
+        let cut = (0..=LEN_MAX).rev().find(|at| message.is_char_boundary(*at)).expect("0 is one");
+        message.truncate(cut);
+        message.push('…');
+    }
+    message
+}
+
+fn not_started(exit: Exit, began_ms: i64, in_cgroup: bool) -> Ended {
+    Ended {
+        exit,
+        cause: Cause::Own,
+        began_ms,
+        ended_ms: SystemClock.now_ms(),
+        out: Default::default(),
+        err: Default::default(),
+        swept: 0,
+        left: 0,
+        contained: if in_cgroup { Containment::Cgroup } else { Containment::Subreaper },
+    }
+}
+
+/// What the loop is about at the moment.
+enum Phase {
+    /// The child does its work.
+    Working,
+    /// The tree was asked to end and has until then.
+    Asked { until_ms: u64 },
+    /// The main child has ended; others may finish what they are writing.
+    Draining { until_ms: u64 },
+    /// All that is left is being killed.
+    Killing { since_ms: u64, hunt: tree::Hunt, in_group: bool },
+}
+
+/// The loop's state, from the child's birth to the empty tree.
+struct Watching<'a> {
+    pid: i32,
+    signals: OwnedFd,
+    spec: &'a Spec,
+    main: i32,
+    word: Option<OwnedFd>,
+    out: Drain,
+    err: Drain,
+    cgroup: Option<&'a Cgroup>,
+    deadline: Deadline,
+    phase: Phase,
+    failure: Option<Failure>,
+    end: Option<(WaitStatus, i64)>,
+    cause: Cause,
+    asked: bool,
+    asked_now: bool,
+    swept: u32,
+}
+
+/// Whether the tree has processes.
+#[derive(PartialEq, Eq)]
+enum Tree {
+    Alive,
+    Empty,
+}
+
+impl<'a> Watching<'a> {
+    fn new(
+        dir: &Path,
+        pid: i32,
+        signals: OwnedFd,
+        spec: &'a Spec,
+        child: Child,
+        cgroup: Option<&'a Cgroup>,
+    ) -> Watching<'a> {
+        let Child { pid: main, word, out, err, in_cgroup } = child;
+        let file = |name| OpenOptions::new().create(true).append(true).mode(0o600).open(dir.join(name)).ok();
+        Watching {
+            pid,
+            signals,
+            main,
+            word: Some(word),
+            out: Drain::new(out, file(files::OUT), spec.out_cap),
+            err: Drain::new(err, file(files::ERR), spec.out_cap),
+            cgroup: cgroup.filter(|_| in_cgroup),
+            deadline: Deadline::new(SystemClock.mono_ms(), spec.deadline_ms),
+            phase: Phase::Working,
+            failure: None,
+            end: None,
+            cause: Cause::Own,
+            asked: false,
+            asked_now: false,
+            swept: 0,
+            spec,
+        }
+    }
+
+    fn run(mut self, began_ms: i64) -> Ended {
+        let mut left = 0;
+        loop {
+            let tree = self.collect();
+            if tree == Tree::Empty {
+                break;
+            }
+            let now_ms = SystemClock.mono_ms();
+            if let Phase::Killing { since_ms, .. } = self.phase
+                && now_ms.saturating_sub(since_ms) > KILL_MAX_MS
+            {
+                left = self.count_left();
+                break;
+            }
+            let nap = self.step(now_ms);
+            self.wait(nap);
+            self.hear();
+            self.out.pull();
+            self.err.pull();
+        }
+        self.conclude(began_ms, left)
+    }
+
+    /// Moves on to the next phase if it is time, does what the phase asks for, and says how long to sleep at most.
+    fn step(&mut self, now_ms: u64) -> Option<Duration> {
+        let spent = self.deadline.spend(now_ms);
+        let ms = |until_ms: u64| Some(Duration::from_millis(until_ms.saturating_sub(now_ms)));
+        match &mut self.phase {
+            Phase::Working if self.end.is_some() => {
+                self.phase = Phase::Draining { until_ms: now_ms + DRAIN_MS };
+                Some(Duration::ZERO)
+            }
+            Phase::Working if self.asked || self.asked_now || spent => {
+                self.cause = if self.asked || self.asked_now { Cause::Asked } else { Cause::Deadline };
+                if self.asked_now || self.spec.grace_ms == 0 {
+                    self.begin_killing(now_ms);
+                } else {
+                    drop(tree::ask(self.pid)); // without /proc nobody is asked, and the killing comes all the same
+                    self.phase = Phase::Asked { until_ms: now_ms + self.spec.grace_ms };
+                }
+                Some(Duration::ZERO)
+            }
+            Phase::Working => self.deadline.sleep(),
+            Phase::Asked { until_ms } if self.asked_now || now_ms >= *until_ms => {
+                self.begin_killing(now_ms);
+                Some(Duration::ZERO)
+            }
+            Phase::Asked { until_ms } => ms(*until_ms),
+            Phase::Draining { until_ms } => {
+                let silent = self.out.pipe().is_none() && self.err.pipe().is_none();
+                if silent || self.asked_now || now_ms >= *until_ms {
+                    self.begin_killing(now_ms);
+                    return Some(Duration::ZERO);
+                }
+                ms(*until_ms)
+            }
+            Phase::Killing { since_ms, hunt, in_group } => {
+                // The kernel has killed the group, and those deaths are on their way: no need to look through the
+                // machine for them at once. The hunt is for what left the group, or never was in one.
+                if *in_group {
+                    *in_group = false;
+                    return Some(Duration::from_millis(KILL_STEP_MS));
+                }
+                drop(hunt.round()); // /proc unreadable for once: the next round is soon
+                let fast = now_ms.saturating_sub(*since_ms) < KILL_FAST_MS;
+                Some(Duration::from_millis(if fast { KILL_STEP_MS } else { KILL_SLOW_STEP_MS }))
+            }
+        }
+    }
+
+    fn begin_killing(&mut self, now_ms: u64) {
+        let in_group = self.cgroup.is_some_and(|cgroup| cgroup.kill().is_ok());
+        self.phase = Phase::Killing { since_ms: now_ms, hunt: tree::Hunt::new(self.pid), in_group };
+    }
+
+    /// Collects whoever has died. Having no child left is the proof that the tree is empty.
+    fn collect(&mut self) -> Tree {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == self.main => {
+                    self.end = Some((status, SystemClock.now_ms()));
+                }
+                Ok(Some((_, status))) => {
+                    if matches!(self.phase, Phase::Killing { .. })
+                        && status.terminating_signal() == Some(libc::SIGKILL)
+                    {
+                        self.swept += 1;
+                    }
+                }
+                Ok(None) => return Tree::Alive,
+                Err(Errno::INTR) => {}
+                Err(_) => return Tree::Empty, // ECHILD: nothing else can be said here
+            }
+        }
+    }
+
+    fn wait(&mut self, nap: Option<Duration>) {
+        let mut fds = Vec::with_capacity(4);
+        fds.push(PollFd::new(&self.signals, PollFlags::IN));
+        fds.extend(self.out.pipe().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        fds.extend(self.err.pipe().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        fds.extend(self.word.as_ref().map(|word| PollFd::new(word, PollFlags::IN)));
+        // One millisecond more than asked: the clock is read in whole ones, and waking early means looking twice.
+        let span = nap.map(|nap| if nap.is_zero() { nap } else { nap + Duration::from_millis(1) });
+        let span = span.map(|span| Timespec {
+            tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(span.subsec_nanos()),
+        });
+        poll(&mut fds, span.as_ref()).ok(); // interrupted or not, what follows looks at everything
+        if self.word.is_some() {
+            self.hear_word();
+        }
+    }
+
+    fn hear_word(&mut self) {
+        let Some(word) = &self.word else { return };
+        let mut fds = [PollFd::new(word, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0) {
+            self.failure = Failure::read(word);
+            self.word = None;
+        }
+    }
+
+    fn hear(&mut self) {
+        let mut info = [0; size_of::<libc::signalfd_siginfo>()];
+        while let Ok(read) = rustix::io::read(&self.signals, &mut info)
+            && read == info.len()
+        {
+            // The number comes first in the record.
+            match i32::from_ne_bytes([info[0], info[1], info[2], info[3]]) {
+                libc::SIGTERM => self.asked = true,
+                libc::SIGUSR1 => self.asked_now = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn count_left(&self) -> u32 {
+        let all: Vec<Stat> = tree::processes().map(Iterator::collect).unwrap_or_default();
+        u32::try_from(tree::descendants(&all, &[self.pid]).len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    fn conclude(mut self, began_ms: i64, left: u32) -> Ended {
+        const LAST_TURNS: u32 = 4; // a pipe's worth and more; a stranger who holds the other end must not keep us
+        if self.word.is_some() {
+            self.hear_word();
+        }
+        if matches!(self.phase, Phase::Killing { .. }) {
+            // Whoever was hunted is dead; whoever has the mark and was not below us is not of this tree but of this run.
+            self.swept += sweep::sweep_but(&self.spec.marker, self.pid).unwrap_or(0);
+        }
+        for drain in [&mut self.out, &mut self.err] {
+            for _ in 0..LAST_TURNS {
+                match drain.pull() {
+                    Pulled::More => {}
+                    Pulled::Dry | Pulled::Closed => break,
+                }
+            }
+        }
+        let exit = match (self.failure, self.end) {
+            (Some(failure), _) => explain(self.spec, failure),
+            (None, Some((status, _))) => match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => Exit::Code(code),
+                (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
+            },
+            (None, None) => Exit::Signal(libc::SIGKILL), // it was killed and does not die: `left` says so
+        };
+        Ended {
+            exit,
+            cause: self.cause,
+            began_ms,
+            ended_ms: self.end.map_or_else(|| SystemClock.now_ms(), |(_, at_ms)| at_ms),
+            out: self.out.finish(),
+            err: self.err.finish(),
+            swept: self.swept,
+            left,
+            contained: if self.cgroup.is_some() { Containment::Cgroup } else { Containment::Subreaper },
+        }
+    }
+}

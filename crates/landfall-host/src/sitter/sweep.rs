@@ -1,0 +1,95 @@
+//! Finding processes by the mark in their environment: what a sitter that was killed left behind.
+
+use super::cgroup;
+use super::identity::{self, Stat};
+use super::tree;
+use rustix::process::Signal;
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// The variable that marks every process of a run.
+pub(super) const MARK: &str = "LANDFALL_MARK";
+
+/// Why a sweep did not come to an end.
+#[derive(Debug, Error)]
+pub enum SweepError {
+    /// An empty marker would match nothing or everything; it is a mistake.
+    #[error("sweep needs a marker")]
+    NoMarker,
+    /// The machine's processes cannot be listed.
+    #[error("list the machine's processes")]
+    List(#[from] io::Error),
+    /// Some are still there after many tries.
+    #[error("{left} processes marked `{marker}` cannot be killed")]
+    Left {
+        /// The marker.
+        marker: String,
+        /// How many.
+        left: usize,
+    },
+}
+
+/// Kills all processes of our user whose environment carries `marker`, with everything below them, and the control
+/// groups made for it. Returns how many there were. None is left when it returns without an error.
+///
+/// What it cannot find, without a control group and with its sitter killed: an orphan that threw its environment away.
+pub fn sweep(marker: &str) -> Result<u32, SweepError> {
+    let own = i32::try_from(std::process::id()).expect("process ids are small");
+    let in_groups = if marker.is_empty() { 0 } else { cgroup::sweep(marker) };
+    Ok(in_groups + sweep_but(marker, own)?)
+}
+
+/// Kills by marker alone, sparing `spared`.
+pub(super) fn sweep_but(marker: &str, spared: i32) -> Result<u32, SweepError> {
+    const SPAN: Duration = Duration::from_secs(5); // a fork bomb is stopped in a few rounds; what remains is stuck
+    const PAUSE: Duration = Duration::from_millis(2);
+    if marker.is_empty() {
+        return Err(SweepError::NoMarker);
+    }
+    let entry = format!("{MARK}={marker}").into_bytes();
+    let user = rustix::process::getuid().as_raw();
+    let mut seen: HashSet<(i32, u64)> = HashSet::new();
+    let until = Instant::now() + SPAN;
+    loop {
+        let all: Vec<Stat> = tree::processes()?.collect();
+        let is_marked = |stat: &&Stat| {
+            stat.pid != spared && !stat.is_dead() && is_ours(stat.pid, user) && carries(stat.pid, &entry)
+        };
+        let mut found: Vec<Stat> = all.iter().filter(is_marked).copied().collect();
+        let roots: Vec<i32> = found.iter().map(|stat| stat.pid).collect();
+        found.extend(tree::descendants(&all, &roots).into_iter().filter(|stat| stat.pid != spared));
+        if found.is_empty() {
+            return Ok(u32::try_from(seen.len()).unwrap_or(u32::MAX));
+        }
+        if Instant::now() > until {
+            return Err(SweepError::Left { marker: marker.to_owned(), left: found.len() });
+        }
+        // Stopped first, killed once a look shows nobody new: the same way as `tree::Hunt`, and for the same reason.
+        let mut fresh = false;
+        for stat in &found {
+            if seen.insert((stat.pid, stat.started)) {
+                fresh = true;
+                identity::signal(stat.pid, stat.started, Signal::STOP);
+            }
+        }
+        if !fresh {
+            for stat in &found {
+                identity::signal(stat.pid, stat.started, Signal::KILL);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+fn is_ours(pid: i32, user: u32) -> bool {
+    fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == user)
+}
+
+fn carries(pid: i32, entry: &[u8]) -> bool {
+    let env = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    env.split(|byte| *byte == 0).any(|it| it == entry)
+}

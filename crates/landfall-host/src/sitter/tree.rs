@@ -1,0 +1,112 @@
+//! Walking the machine's processes: who descends from whom.
+
+use super::identity::{self, Stat};
+use rustix::process::Signal;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+
+/// Everything that runs, as the kernel lists it: by rising id. What ends while we look is left out.
+pub(super) fn processes() -> io::Result<impl Iterator<Item = Stat>> {
+    Ok(fs::read_dir("/proc")?.filter_map(|entry| Stat::of(entry.ok()?.file_name().to_str()?.parse().ok()?)))
+}
+
+/// All living processes below `roots`, the roots left out. A parent is only believed if it is in the same look, so an id
+/// that was used again does not lead to a stranger's children.
+pub(super) fn descendants(all: &[Stat], roots: &[i32]) -> Vec<Stat> {
+    let mut below: HashMap<i32, Vec<&Stat>> = HashMap::new();
+    for stat in all {
+        below.entry(stat.parent).or_default().push(stat);
+    }
+    let mut seen: HashSet<i32> = roots.iter().copied().collect();
+    let mut found = Vec::new();
+    let mut open = roots.to_vec();
+    while let Some(parent) = open.pop() {
+        for stat in below.get(&parent).into_iter().flatten().filter(|stat| seen.insert(stat.pid)) {
+            open.push(stat.pid);
+            if !stat.is_dead() {
+                found.push(**stat);
+            }
+        }
+    }
+    found
+}
+
+/// Asks every descendant of `root` to end; a stopped one is woken so that it can hear it.
+pub(super) fn ask(root: i32) -> io::Result<()> {
+    let all: Vec<Stat> = processes()?.collect();
+    for stat in descendants(&all, &[root]) {
+        identity::signal(stat.pid, stat.started, Signal::TERM);
+        identity::signal(stat.pid, stat.started, Signal::CONT);
+    }
+    Ok(())
+}
+
+/// A hunt for everything below one process, against things that multiply while they are hunted.
+///
+/// First all are stopped, again and again until a look shows nobody new: what is stopped cannot fork. Then all are
+/// killed. A direct child of ours, and every orphan becomes one, is stopped the moment it is seen and not after the
+/// look, so that a chain of short-lived processes is caught between two links.
+pub(super) struct Hunt {
+    root: i32,
+    stopped: HashSet<(i32, u64)>,
+    rounds: u32,
+}
+
+impl Hunt {
+    pub(super) fn new(root: i32) -> Hunt {
+        Hunt { root, stopped: HashSet::new(), rounds: 0 }
+    }
+
+    /// One round; returns how many are still there.
+    pub(super) fn round(&mut self) -> io::Result<usize> {
+        const STOP_ROUNDS: u32 = 32; // whoever is still multiplying after that is killed as far as seen, and hunted on
+        let mut fresh = false;
+        let mut stop = |stat: &Stat| {
+            if self.stopped.insert((stat.pid, stat.started)) {
+                fresh = true;
+                identity::signal(stat.pid, stat.started, Signal::STOP);
+            }
+        };
+        let root = self.root;
+        let all: Vec<Stat> = processes()?
+            .inspect(|stat| {
+                if stat.parent == root && !stat.is_dead() {
+                    stop(stat)
+                }
+            })
+            .collect();
+        let found = descendants(&all, &[root]);
+        found.iter().for_each(&mut stop);
+        self.rounds += 1;
+        if !fresh || self.rounds.is_multiple_of(STOP_ROUNDS) {
+            for stat in &found {
+                identity::signal(stat.pid, stat.started, Signal::KILL);
+            }
+        }
+        Ok(found.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(pid: i32, parent: i32) -> Stat {
+        Stat { pid, state: b'S', parent, started: 1 }
+    }
+
+    #[test]
+    fn descent_goes_through_dead_parents_and_smaller_ids_and_never_upwards() {
+        let dead = Stat { state: b'Z', ..stat(20, 10) };
+        let all = [stat(1, 0), stat(5, 20), stat(10, 1), dead, stat(21, 10), stat(30, 1), stat(31, 30)];
+        let mut found: Vec<i32> = descendants(&all, &[10]).iter().map(|stat| stat.pid).collect();
+        found.sort_unstable();
+        assert_eq!(found, [5, 21]);
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        assert_eq!(descendants(&[stat(2, 3), stat(3, 2)], &[2]).len(), 1);
+    }
+}

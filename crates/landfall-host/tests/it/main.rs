@@ -1,0 +1,7 @@
+//! What the host does with real processes, real git and a real disk.
+
+mod disk;
+mod lock;
+mod sitter;
+mod sitter_figures;
+mod sitter_scene;

@@ -1,0 +1,711 @@
+//! Sitters and the real processes they own.
+
+use crate::sitter_scene::{PATIENCE, Scene, Way, both_ways, probe, processes, within};
+use landfall_host::sitter::{
+    self, Cause, Containment, Exit, Follow, Found, Sitting, Spool, StartError, Stop, Stopped, Stream, Watch,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::Permissions;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn spool(bytes: u64) -> Spool {
+    Spool { bytes, kept: bytes, left_out: 0, cut_at: None }
+}
+
+fn kill_9(pid: i32) {
+    kill_process(Pid::from_raw(pid).expect("a pid"), Signal::KILL).expect("it runs");
+}
+
+#[test]
+fn a_run_ends_with_its_code_and_its_words() {
+    both_ways(|scene| {
+        assert_eq!(scene.found(), Found::Never);
+        let ended = scene.run(&scene.spec(&["say", "hello"]));
+        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Code(0), Cause::Own));
+        assert_eq!((ended.out, ended.err), (spool(5), spool(0)));
+        assert_eq!((ended.swept, ended.left), (0, 0));
+        assert!(ended.began_ms > 1_700_000_000_000 && ended.ended_ms >= ended.began_ms);
+        assert_eq!(scene.out(), "hello");
+    });
+    both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["code", "42"])).exit, Exit::Code(42)));
+}
+
+#[test]
+fn the_record_says_what_held_the_tree() {
+    let scene = Scene::new(Way::NoCgroup);
+    assert_eq!(scene.run(&scene.spec(&["code", "0"])).contained, Containment::Subreaper);
+    let scene = Scene::new(Way::AsItCan);
+    let record = scene.run(&scene.spec(&["code", "0"]));
+    let text = std::fs::read_to_string(scene.dir.join("exit.json")).expect("a record");
+    assert!(text.starts_with(r#"{"v":1,"#), "{text}");
+    let word = match record.contained {
+        Containment::Cgroup => r#""contained":"cgroup""#,
+        Containment::Subreaper => r#""contained":"subreaper""#,
+    };
+    assert!(text.contains(word), "{text}");
+}
+
+#[test]
+fn a_death_by_signal_is_not_a_code() {
+    both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["abort"])).exit, Exit::Signal(libc::SIGABRT)));
+}
+
+#[test]
+fn what_cannot_be_run_is_said_to_be_so() {
+    both_ways(|scene| {
+        let mut spec = scene.spec(&[]);
+        spec.argv = vec!["no-such-program".into()];
+        spec.env = vec![("PATH".into(), "/nowhere:/usr/bin".into())];
+        match scene.run(&spec).exit {
+            Exit::NotStarted { missing: true, denied: false, errno: libc::ENOENT, .. } => {}
+            other => panic!("{other:?}"),
+        }
+    });
+    both_ways(|scene| {
+        let plain = scene.folder.path().join("plain");
+        std::fs::write(&plain, "text").expect("writable");
+        std::fs::set_permissions(&plain, Permissions::from_mode(0o600)).expect("ours");
+        let mut spec = scene.spec(&[]);
+        spec.argv = vec!["plain".into()];
+        spec.env = vec![("PATH".into(), scene.folder.path().into())];
+        match scene.run(&spec).exit {
+            Exit::NotStarted { missing: false, denied: true, errno: libc::EACCES, .. } => {}
+            other => panic!("{other:?}"),
+        }
+    });
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["code", "0"]);
+        spec.cwd = "/no/such/folder".into();
+        match scene.run(&spec).exit {
+            Exit::NotStarted { message, missing: false, denied: false, errno: libc::ENOENT } => {
+                assert!(message.contains("/no/such/folder"), "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+    });
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["cat"]);
+        spec.stdin = Some(scene.folder.path().join("no-prompt"));
+        match scene.run(&spec).exit {
+            Exit::NotStarted { message, .. } => assert!(message.contains("no-prompt"), "{message}"),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_starts() {
+    let scene = Scene::new(Way::AsItCan);
+    let sound = scene.spec(&["code", "0"]);
+    for spoil in [
+        |spec: &mut sitter::Spec| spec.argv.clear(),
+        |spec: &mut sitter::Spec| spec.argv.push("a\0b".into()),
+        |spec: &mut sitter::Spec| spec.env.push(("A=B".into(), "c".into())),
+        |spec: &mut sitter::Spec| spec.marker.clear(),
+    ] {
+        let mut spec = sound.clone();
+        spoil(&mut spec);
+        assert!(matches!(scene.try_start(&spec), Err(StartError::Spec { .. })), "{spec:?}");
+    }
+    assert_eq!(scene.found(), Found::Never);
+}
+
+#[test]
+fn the_input_file_is_delivered_and_then_ends() {
+    both_ways(|scene| {
+        let prompt: Vec<u8> = (0..300_000u32).flat_map(|number| number.to_le_bytes()).collect();
+        let path = scene.folder.path().join("prompt.md");
+        std::fs::write(&path, &prompt).expect("writable");
+        let mut spec = scene.spec(&["cat"]);
+        spec.stdin = Some(path);
+        spec.out_cap = 1 << 24;
+        let ended = scene.run(&spec);
+        assert_eq!(ended.exit, Exit::Code(0));
+        assert!(scene.text(Stream::Out) == prompt, "the bytes differ");
+    });
+    both_ways(|scene| assert_eq!(scene.run(&scene.spec(&["cat"])).out, spool(0)));
+}
+
+#[test]
+fn the_environment_is_what_was_given_and_the_mark() {
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["env"]);
+        spec.env = vec![
+            ("ONE".into(), "1 and = more".into()),
+            ("LANDFALL_MARK".into(), "someone else's".into()),
+            ("EMPTY".into(), "".into()),
+        ];
+        scene.run(&spec);
+        let out = scene.out();
+        let mark = format!("LANDFALL_MARK={}", scene.marker);
+        assert_eq!(out.lines().collect::<Vec<_>>(), ["ONE=1 and = more", "EMPTY=", &mark]);
+    });
+}
+
+#[test]
+fn the_child_starts_with_a_clean_slate() {
+    both_ways(|scene| {
+        scene.run(&scene.spec(&["state"]));
+        let out = scene.out();
+        for line in [
+            "SigBlk:\t0000000000000000",
+            "SigPnd:\t0000000000000000",
+            "Umask:\t0022",
+            "open [0, 1, 2]",
+            "leads its session: true",
+            "core Some(0)",
+        ] {
+            assert!(out.lines().any(|it| it == line), "`{line}` is not in:\n{out}");
+        }
+        // The Rust runtime of the probe itself ignores SIGPIPE (bit 12); nothing else may be ignored.
+        assert!(out.contains("SigIgn:\t0000000000001000"), "{out}");
+        assert!(out.contains(&format!("folder {}", scene.folder.path().display())), "{out}");
+    });
+}
+
+#[test]
+fn secrets_stay_with_their_owner() {
+    let scene = Scene::new(Way::AsItCan);
+    std::fs::create_dir(&scene.dir).expect("new");
+    std::fs::set_permissions(&scene.dir, Permissions::from_mode(0o755)).expect("ours");
+    scene.run(&scene.spec(&["say", "x"]));
+    let mode = |name: &str| std::fs::metadata(scene.dir.join(name)).expect(name).permissions().mode() & 0o777;
+    assert_eq!(mode(""), 0o700);
+    for name in ["spec.json", "sitter.json", "exit.json", "out.log", "err.log", "lock"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+    let mut names: Vec<String> = std::fs::read_dir(&scene.dir)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["err.log", "exit.json", "lock", "out.log", "sitter.json", "spec.json"]);
+}
+
+#[test]
+fn the_deadline_ends_a_run() {
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["hang"]);
+        spec.deadline_ms = 100;
+        let ended = scene.run(&spec);
+        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Signal(libc::SIGTERM), Cause::Deadline));
+        assert!(ended.ended_ms - ended.began_ms >= 100, "{ended:?}");
+    });
+}
+
+#[test]
+fn a_child_that_will_not_hear_is_killed_after_its_grace() {
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["deaf"]);
+        spec.deadline_ms = 200;
+        spec.grace_ms = 150;
+        let ended = scene.run(&spec);
+        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Signal(libc::SIGKILL), Cause::Deadline));
+        assert!(ended.ended_ms - ended.began_ms >= 350, "{ended:?}");
+    });
+}
+
+#[test]
+fn a_polite_child_has_its_grace() {
+    both_ways(|scene| {
+        let file = scene.folder.path().join("heard");
+        let spec = scene.spec(&["polite", file.to_str().expect("plain")]);
+        let sitting = scene.start(&spec);
+        scene.hear("ready");
+        let asked = Instant::now();
+        assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("ours"), Stopped::Asked);
+        let ended = scene.end_of(&sitting);
+        assert_eq!((ended.exit.clone(), ended.cause, ended.swept), (Exit::Code(3), Cause::Asked, 0));
+        assert!(asked.elapsed() < Duration::from_millis(spec.grace_ms), "did not wait out the grace");
+        assert_eq!(std::fs::read_to_string(file).expect("it wrote"), "15");
+    });
+}
+
+#[test]
+fn asking_twice_is_asking_once_and_now_overtakes_gently() {
+    both_ways(|scene| {
+        let sitting = scene.start(&scene.spec(&["deaf"]));
+        scene.hear("deaf");
+        for _ in 0..5 {
+            assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("ours"), Stopped::Asked);
+        }
+        // Repeated gentle asking is not impatience: the grace is ten seconds and most of it is left.
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(matches!(scene.found(), Found::Running(_)));
+        let asked = Instant::now();
+        for _ in 0..5 {
+            sitter::stop(&sitting, Stop::Now).expect("ours, or gone");
+        }
+        let ended = scene.end_of(&sitting);
+        assert_eq!((ended.exit.clone(), ended.cause), (Exit::Signal(libc::SIGKILL), Cause::Asked));
+        assert!(asked.elapsed() < Duration::from_secs(5));
+        assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("no error"), Stopped::Gone);
+        assert_eq!(sitter::stop(&sitting, Stop::Now).expect("no error"), Stopped::Gone);
+    });
+}
+
+#[test]
+fn a_stop_that_comes_before_the_sitter_listens_is_not_lost() {
+    for _ in 0..20 {
+        let scene = Scene::new(Way::AsItCan);
+        let sitting = scene.start(&scene.spec(&["hang"]));
+        assert_eq!(sitter::stop(&sitting, Stop::Gently).expect("ours"), Stopped::Asked);
+        assert_eq!(scene.end_of(&sitting).cause, Cause::Asked);
+        scene.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_terminal_cannot_reach_a_sitter() {
+    let scene = Scene::new(Way::AsItCan);
+    let sitting = scene.start(&scene.spec(&["hang"]));
+    within("it has begun", || !scene.marked().is_empty());
+    for signal in [Signal::INT, Signal::HUP, Signal::QUIT, Signal::PIPE, Signal::ALARM] {
+        kill_process(Pid::from_raw(sitting.pid).expect("a pid"), signal).expect("it runs");
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(scene.found(), Found::Running(sitting.clone()));
+    let session = rustix::process::getsid(Pid::from_raw(sitting.pid)).expect("it runs");
+    assert_eq!(session.as_raw_nonzero().get(), sitting.pid, "a session of its own");
+    sitter::stop(&sitting, Stop::Now).expect("ours");
+    scene.end_of(&sitting);
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_daemon_does_not_escape() {
+    both_ways(|scene| {
+        let ended = scene.run(&scene.spec(&["escape"]));
+        assert_eq!((ended.exit.clone(), ended.cause, ended.swept), (Exit::Code(0), Cause::Own, 1));
+    });
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["escape-and-stay"]);
+        spec.grace_ms = 100;
+        let sitting = scene.start(&spec);
+        scene.hear("escaped");
+        within("all three are there, and one has left", || scene.marked().len() == 2);
+        sitter::stop(&sitting, Stop::Gently).expect("ours");
+        let ended = scene.end_of(&sitting);
+        assert_eq!((ended.exit, ended.swept), (Exit::Signal(libc::SIGTERM), 1));
+    });
+    both_ways(|scene| {
+        let before = processes();
+        let sitting = scene.start(&scene.spec(&["bare-escape"]));
+        within("the one without a mark is there", || scene.out().contains("deaf"));
+        sitter::stop(&sitting, Stop::Now).expect("ours");
+        assert_eq!(scene.end_of(&sitting).swept, 1);
+        let bare = |pid: &i32| {
+            let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words == [probe().to_str().expect("plain").as_bytes(), b"\0deaf\0"].concat()
+                && std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default().is_empty()
+        };
+        let left: Vec<i32> =
+            processes().into_iter().filter(|pid| !before.contains(pid)).filter(bare).collect();
+        assert_eq!(left, Vec::<i32>::new());
+    });
+}
+
+#[test]
+fn a_fork_bomb_loses() {
+    both_ways(|scene| {
+        let sitting = scene.start(&scene.spec(&["bomb"]));
+        within("it has grown", || scene.marked().len() > 30);
+        let asked = Instant::now();
+        sitter::stop(&sitting, Stop::Now).expect("ours");
+        let ended = scene.end_of(&sitting);
+        assert_eq!(
+            (ended.exit.clone(), ended.cause, ended.left),
+            (Exit::Signal(libc::SIGKILL), Cause::Asked, 0)
+        );
+        assert!(ended.swept > 10, "{ended:?}");
+        assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+    });
+}
+
+#[test]
+fn a_chain_of_short_lives_is_caught_between_two_links() {
+    both_ways(|scene| {
+        let ended = scene.run(&scene.spec(&["chain"]));
+        assert_eq!((ended.exit.clone(), ended.cause, ended.left), (Exit::Code(0), Cause::Own, 0));
+    });
+}
+
+#[test]
+fn a_child_left_behind_with_the_pipe_does_not_hold_us_up() {
+    both_ways(|scene| {
+        let ended = scene.run(&scene.spec(&["leave-child"]));
+        assert_eq!((ended.exit, ended.swept), (Exit::Code(0), 1));
+        assert_eq!(scene.out(), "left one behind\n");
+    });
+}
+
+#[test]
+fn a_last_word_after_the_end_is_heard() {
+    both_ways(|scene| {
+        let ended = scene.run(&scene.spec(&["late-word"]));
+        assert_eq!((ended.exit, ended.swept), (Exit::Code(0), 0));
+        assert_eq!(scene.out(), "early\nlate\n");
+    });
+}
+
+#[test]
+fn two_gigabytes_leave_a_capped_file_a_mark_and_a_small_sitter() {
+    const MIB: u64 = 2048;
+    let scene = Scene::new(Way::AsItCan);
+    let sitting = scene.start(&scene.spec(&["flood", &MIB.to_string()]));
+    let mut rss_max = 0;
+    while matches!(scene.found(), Found::Running(_) | Found::Starting) {
+        rss_max = rss_max.max(status_kib(sitting.pid, "RssAnon:"));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ended = scene.end_of(&sitting);
+    let bytes = MIB * (1 << 20) + 13;
+    assert_eq!(ended.exit, Exit::Code(0));
+    assert_eq!(ended.out.bytes, bytes);
+    assert_eq!(ended.out.kept, 1 << 20);
+    assert_eq!(ended.out.left_out, bytes - (1 << 20));
+    let text = scene.text(Stream::Out);
+    let mark = format!("\n[landfall: {} bytes left out here]\n", ended.out.left_out);
+    assert_eq!(text.len(), (1 << 20) + mark.len());
+    let at = usize::try_from(ended.out.cut_at.expect("cut")).expect("small");
+    assert_eq!(at, (1 << 20) - (1 << 16));
+    assert_eq!(&text[at..at + mark.len()], mark.as_bytes());
+    assert!(text.ends_with(b"xxxthe very end\n"), "the end is kept");
+    let cut = Follow::new(&scene.dir, Stream::Out, 0).cut().expect("readable").expect("cut");
+    assert_eq!((cut.at, cut.mark_len, cut.left_out), (at as u64, mark.len() as u64, ended.out.left_out));
+    assert_eq!(Follow::new(&scene.dir, Stream::Err, 0).cut().expect("readable"), None);
+    assert!(rss_max > 0 && rss_max < 2048, "{rss_max} KiB");
+    scene.assert_nothing_left();
+}
+
+fn status_kib(pid: i32, key: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    line.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn one_huge_line_is_bytes_like_any_other() {
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["flood", "64"]);
+        spec.out_cap = 1 << 30;
+        let ended = scene.run(&spec);
+        assert_eq!(ended.out, spool((64 << 20) + 13));
+        let text = scene.text(Stream::Out);
+        assert_eq!(text.len(), (64 << 20) + 13);
+        assert!(text[..64 << 20].iter().all(|byte| *byte == b'x'));
+    });
+}
+
+#[test]
+fn a_slow_drip_can_be_followed_while_it_drips() {
+    let scene = Scene::new(Way::AsItCan);
+    let sitting = scene.start(&scene.spec(&["drip", "20", "20"]));
+    let mut follow = Follow::new(&scene.dir, Stream::Out, 0);
+    let mut text = Vec::new();
+    let mut portions = 0;
+    within("all lines come", || {
+        let more = follow.read(64).expect("readable");
+        assert!(more.len() <= 64);
+        portions += u32::from(!more.is_empty());
+        text.extend(more);
+        text.ends_with(b"line 19\n")
+    });
+    assert!(portions > 5, "it came in {portions} portions");
+    assert_eq!(follow.offset(), text.len() as u64);
+    assert_eq!(scene.end_of(&sitting).out, spool(text.len() as u64));
+    assert_eq!(Follow::new(&scene.dir, Stream::Out, 7).read(6).expect("readable"), b"line 1");
+}
+
+#[test]
+fn a_full_disk_neither_stops_the_child_nor_the_record() {
+    // What a full disk says, said by a limit: files of this user may not grow past 8 KiB.
+    let scene = Scene::new(Way::AsItCan);
+    let mut engine = Command::new("prlimit")
+        .arg("--fsize=8192")
+        .arg(probe())
+        .args(["engine", scene.dir.to_str().expect("plain")])
+        .arg(probe())
+        .args(["flood", "16"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("prlimit is there");
+    within("it ends", || matches!(scene.found(), Found::Ended(_)));
+    engine.kill().expect("ours");
+    engine.wait().expect("ours");
+    let Found::Ended(ended) = scene.found() else { panic!("just seen") };
+    assert_eq!(ended.exit, Exit::Code(0));
+    assert_eq!(ended.out.bytes, (16 << 20) + 13);
+    assert_eq!(ended.out.kept + ended.out.left_out, ended.out.bytes);
+    assert_eq!(ended.out.kept, 8192);
+    scene.assert_nothing_left();
+}
+
+/// Starts an engine in a process of its own and returns it with the sitter it started.
+fn engine(scene: &Scene, command: &[&str]) -> (std::process::Child, i32) {
+    let mut engine = Command::new(probe())
+        .args(["engine", scene.dir.to_str().expect("plain")])
+        .arg(probe())
+        .args(command)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the probe runs");
+    let mut line = String::new();
+    BufReader::new(engine.stdout.take().expect("piped")).read_line(&mut line).expect("it speaks");
+    let pid = line
+        .split(' ')
+        .next()
+        .and_then(|pid| pid.parse().ok())
+        .unwrap_or_else(|| panic!("engine said {line}"));
+    (engine, pid)
+}
+
+#[test]
+fn an_engine_that_is_killed_finds_its_agent_again() {
+    let scene = Scene::new(Way::AsItCan);
+    let (mut engine, pid) = engine(&scene, &["drip", "30", "20"]);
+    engine.kill().expect("ours");
+    engine.wait().expect("ours");
+    let mut sitting = None;
+    within("it is found running", || match scene.found() {
+        Found::Running(found) => {
+            sitting = Some(found);
+            true
+        }
+        _ => false,
+    });
+    let sitting = sitting.expect("just found");
+    assert_eq!(sitting.pid, pid);
+    assert!(matches!(scene.try_start(&scene.spec(&["code", "0"])), Err(StartError::AlreadyStarted { .. })));
+    let ended = scene.end_of(&sitting);
+    assert_eq!((ended.exit.clone(), ended.cause), (Exit::Code(0), Cause::Own));
+    assert_eq!(scene.out(), (0..30).map(|line| format!("line {line}\n")).collect::<String>());
+    assert!(matches!(scene.try_start(&scene.spec(&["code", "0"])), Err(StartError::AlreadyStarted { .. })));
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn an_engine_that_dies_at_any_step_of_starting_leaves_a_folder_that_can_be_judged() {
+    for point in ["sitter.start.locked", "sitter.start.written", "sitter.start.spawned"] {
+        let scene = Scene::new(Way::AsItCan);
+        let status = Command::new(probe())
+            .args(["engine", scene.dir.to_str().expect("plain")])
+            .arg(probe())
+            .args(["say", "once"])
+            .env("LANDFALL_CRASH", point)
+            .stdout(Stdio::null())
+            .status()
+            .expect("the probe runs");
+        assert!(!status.success(), "{point} was not passed");
+        within("it is settled", || matches!(scene.found(), Found::Never | Found::Ended(_)));
+        match (point, scene.found()) {
+            ("sitter.start.spawned", Found::Ended(_)) => {}
+            (_, Found::Never) => {
+                assert_ne!(point, "sitter.start.spawned");
+                assert_eq!(scene.run(&scene.spec(&["say", "once"])).exit, Exit::Code(0));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(scene.out(), "once", "{point}");
+        scene.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_sitter_that_dies_at_any_step_leaves_a_folder_that_can_be_judged() {
+    for point in ["sitter.locked", "sitter.named", "sitter.spawned", "sitter.ended", "sitter.told"] {
+        let scene = Scene::new(Way::AsItCan);
+        // The engine passes its own `LANDFALL_…` on, and passes none of these points itself.
+        let mut engine = Command::new(probe())
+            .args(["engine", scene.dir.to_str().expect("plain")])
+            .arg(probe())
+            .args(["say", "once"])
+            .env("LANDFALL_CRASH", point)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the probe runs");
+        let mut line = String::new();
+        BufReader::new(engine.stdout.take().expect("piped")).read_line(&mut line).expect("it speaks");
+        within("it is settled", || !matches!(scene.found(), Found::Running(_) | Found::Starting));
+        match (point, scene.found()) {
+            ("sitter.locked", Found::Never) => {
+                assert_eq!(scene.run(&scene.spec(&["say", "once"])).exit, Exit::Code(0));
+            }
+            ("sitter.named" | "sitter.spawned" | "sitter.ended", Found::Vanished) => {
+                assert!(matches!(
+                    scene.try_start(&scene.spec(&["say", "2"])),
+                    Err(StartError::AlreadyStarted { .. })
+                ));
+            }
+            ("sitter.told", Found::Ended(_)) => {}
+            other => panic!("{other:?}"),
+        }
+        engine.kill().expect("ours");
+        engine.wait().expect("ours");
+        sitter::sweep(&scene.marker).expect("swept");
+        scene.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_second_start_in_a_folder_is_refused_at_every_moment() {
+    let scene = Scene::new(Way::AsItCan);
+    let spec = scene.spec(&["hang"]);
+    let sitting = scene.start(&spec);
+    let until = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < until {
+        assert!(matches!(scene.try_start(&spec), Err(StartError::AlreadyStarted { .. })));
+    }
+    assert_eq!(scene.found(), Found::Running(sitting.clone()));
+    // Called by hand, past `start`: the lock and sitter.json stand in the way.
+    let status = Command::new(probe()).arg("sit").arg(&scene.dir).status().expect("runs");
+    assert_eq!(status.code(), Some(75));
+    sitter::stop(&sitting, Stop::Now).expect("ours");
+    let ended = scene.end_of(&sitting);
+    let status = Command::new(probe()).arg("sit").arg(&scene.dir).status().expect("runs");
+    assert_eq!(status.code(), Some(75));
+    assert_eq!(scene.found(), Found::Ended(ended));
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn looking_does_not_disturb_starting() {
+    let scene = Scene::new(Way::AsItCan);
+    std::fs::create_dir(&scene.dir).expect("new");
+    std::fs::write(scene.dir.join("lock"), "").expect("new");
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(|| while !matches!(scene.found(), Found::Ended(_)) {});
+        let sitting = scene.start(&scene.spec(&["code", "0"]));
+        within("it ends", || looking.is_finished());
+        scene.end_of(&sitting);
+    });
+}
+
+#[test]
+fn a_sitter_that_is_killed_has_vanished_and_a_sweep_leaves_nothing() {
+    both_ways(|scene| {
+        let mut spec = scene.spec(&["escape-and-stay"]);
+        spec.deadline_ms = 60_000;
+        let sitting = scene.start(&spec);
+        scene.hear("escaped");
+        within("both are there", || scene.marked().len() == 2);
+        kill_9(sitting.pid);
+        within("it has vanished", || scene.found() == Found::Vanished);
+        assert_eq!(scene.marked().len(), 2, "its tree lives on");
+        assert_eq!(sitter::sweep(&scene.marker).expect("swept"), 2);
+        assert_eq!(sitter::sweep(&scene.marker).expect("swept"), 0);
+        scene.assert_gone(&sitting);
+        assert!(matches!(scene.try_start(&spec), Err(StartError::AlreadyStarted { .. })));
+    });
+}
+
+#[test]
+fn a_sweep_kills_a_fork_bomb_and_spares_strangers() {
+    both_ways(|scene| {
+        let stranger = Scene::new(Way::NoCgroup);
+        let kept = stranger.start(&stranger.spec(&["hang"]));
+        within("the stranger runs", || stranger.marked().len() == 1);
+        let sitting = scene.start(&scene.spec(&["bomb"]));
+        within("it has grown", || scene.marked().len() > 30);
+        kill_9(sitting.pid);
+        within("it has vanished", || scene.found() == Found::Vanished);
+        assert!(sitter::sweep(&scene.marker).expect("swept") > 10);
+        scene.assert_nothing_left();
+        scene.assert_gone(&sitting);
+        assert_eq!(stranger.marked().len(), 1);
+        assert_eq!(stranger.found(), Found::Running(kept.clone()));
+        sitter::stop(&kept, Stop::Now).expect("ours");
+        stranger.end_of(&kept);
+    });
+    assert!(sitter::sweep("").is_err());
+}
+
+#[test]
+fn a_process_with_another_start_time_is_never_signalled() {
+    let scene = Scene::new(Way::AsItCan);
+    let mut bystander = Command::new(probe()).arg("hang").spawn().expect("runs");
+    let pid = i32::try_from(bystander.id()).expect("small");
+    let started = sitter::started_of(pid).expect("it runs");
+    let boot = landfall_host::disk::boot_id().expect("known");
+    let mut watch = Watch::new().expect("a watch");
+    for (id, double) in [
+        Sitting { pid, started: started - 1, boot: boot.clone() },
+        Sitting { pid, started: started + 1, boot: boot.clone() },
+        Sitting { pid, started, boot: "an earlier boot".into() },
+        Sitting { pid: i32::MAX, started, boot: boot.clone() },
+        Sitting { pid: 0, started, boot: boot.clone() },
+        Sitting { pid: -1, started, boot },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for how in [Stop::Gently, Stop::Now] {
+            assert_eq!(sitter::stop(&double, how).expect("no error"), Stopped::Gone);
+        }
+        watch.add(id as u64, &double).expect("watchable");
+        assert_eq!(watch.wait(Some(PATIENCE)).expect("waits"), [id as u64]);
+    }
+    assert!(bystander.try_wait().expect("ours").is_none(), "the bystander lives");
+    bystander.kill().expect("ours");
+    bystander.wait().expect("ours");
+    drop(scene);
+}
+
+#[test]
+fn two_hundred_sitters_are_watched_by_one_thread() {
+    const COUNT: u64 = 200;
+    let mut watch = Watch::new().expect("a watch");
+    let scenes: Vec<Scene> = (0..COUNT).map(|_| Scene::new(Way::AsItCan)).collect();
+    let sittings: Vec<Sitting> =
+        scenes.iter().map(|scene| scene.start(&scene.spec(&["say", "here"]))).collect();
+    for (id, sitting) in sittings.iter().enumerate() {
+        watch.add(id as u64, sitting).expect("watchable");
+    }
+    assert_eq!(watch.len() as u64, COUNT);
+    let mut ended = Vec::new();
+    let until = Instant::now() + PATIENCE;
+    while (ended.len() as u64) < COUNT {
+        assert!(Instant::now() < until, "only {} of {COUNT} ended", ended.len());
+        ended.extend(watch.wait(Some(Duration::from_secs(1))).expect("waits"));
+    }
+    ended.sort_unstable();
+    assert_eq!(ended, (0..COUNT).collect::<Vec<_>>(), "each once");
+    assert!(watch.is_empty());
+    assert_eq!(watch.wait(Some(Duration::ZERO)).expect("waits"), Vec::<u64>::new());
+    for (scene, sitting) in scenes.iter().zip(&sittings) {
+        assert!(matches!(scene.found(), Found::Ended(_)), "{:?}", scene.found());
+        assert_eq!(scene.out(), "here");
+        scene.assert_gone(sitting);
+    }
+}
+
+#[test]
+fn a_wait_can_be_ended_from_elsewhere() {
+    let mut watch = Watch::new().expect("a watch");
+    let waker = watch.waker();
+    let caller = std::thread::spawn(move || waker.wake());
+    assert_eq!(watch.wait(Some(PATIENCE)).expect("waits"), Vec::<u64>::new());
+    caller.join().expect("it woke us");
+    let began = Instant::now();
+    assert_eq!(watch.wait(Some(Duration::from_millis(30))).expect("waits"), Vec::<u64>::new());
+    assert!(began.elapsed() >= Duration::from_millis(25), "one call wakes once");
+}
+
+#[test]
+fn damaged_files_count_as_vanished_and_never_as_an_end() {
+    let scene = Scene::new(Way::AsItCan);
+    scene.run(&scene.spec(&["code", "0"]));
+    for damage in ["", "{", r#"{"v":99}"#] {
+        std::fs::write(scene.dir.join("exit.json"), damage).expect("ours");
+        assert_eq!(scene.found(), Found::Vanished, "{damage:?}");
+    }
+    std::fs::remove_file(scene.dir.join("exit.json")).expect("ours");
+    assert_eq!(scene.found(), Found::Vanished);
+    std::fs::write(scene.dir.join("sitter.json"), "").expect("ours");
+    assert_eq!(scene.found(), Found::Vanished);
+    std::fs::remove_file(scene.dir.join("sitter.json")).expect("ours");
+    assert_eq!(scene.found(), Found::Never);
+}

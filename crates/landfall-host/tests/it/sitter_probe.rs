@@ -1,0 +1,243 @@
+//! The integration tests' other processes: the sitter, an engine that can be killed, and agents that misbehave.
+//!
+//! `landfall-host-probe sit DIR` is the sitter; `engine DIR COMMAND…` starts a sitter and then waits to be killed;
+//! everything else is an agent.
+
+use landfall_host::sitter;
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["sit", dir] => {
+            let name = std::env::args().next().unwrap_or_default();
+            if name.ends_with("no-cgroup") {
+                // SAFETY: nothing else runs in this process yet.
+                unsafe { std::env::set_var("LANDFALL_NO_CGROUP", "1") };
+            }
+            return ExitCode::from(sitter::sit(Path::new(dir)));
+        }
+        ["engine", dir, command @ ..] => engine(Path::new(dir), command),
+        ["code", code] => return ExitCode::from(code.parse::<u8>().expect("a code")),
+        ["abort"] => std::process::abort(),
+        ["say", text] => print!("{text}"),
+        ["hang"] => hang(),
+        ["cat"] => cat(),
+        ["env"] => env(),
+        ["state"] => state(),
+        ["flood", mib] => flood(mib.parse().expect("a number")),
+        ["drip", lines, pause_ms] => {
+            drip(lines.parse().expect("a number"), pause_ms.parse().expect("a number"))
+        }
+        ["deaf"] => deaf(),
+        ["polite", file] => polite(Path::new(file)),
+        ["escape"] => escape(true),
+        ["escape-and-stay"] => escape(false),
+        ["bare-escape"] => bare_escape(),
+        ["bomb"] => bomb(),
+        ["chain"] => chain(),
+        ["leave-child"] => leave_child(),
+        ["late-word"] => late_word(),
+        other => panic!("unknown mode {other:?}"),
+    }
+    ExitCode::SUCCESS
+}
+
+/// An engine: starts a sitter for `command`, says who it is, and waits to be killed.
+fn engine(dir: &Path, command: &[&str]) {
+    let spec = sitter::Spec {
+        argv: command.iter().map(Into::into).collect(),
+        cwd: "/".into(),
+        env: vec![],
+        stdin: None,
+        deadline_ms: 60_000,
+        grace_ms: 200,
+        out_cap: 1 << 20,
+        marker: dir.to_str().expect("plain text").to_owned(),
+    };
+    let exe = std::env::current_exe().expect("we run");
+    match sitter::start(&exe, dir, &spec) {
+        Ok(sitting) => println!("{} {}", sitting.pid, sitting.started),
+        Err(error) => println!("error: {error}"),
+    }
+    hang();
+}
+
+fn hang() {
+    // Bounded, so that a test that fails leaves nothing for ever.
+    std::thread::sleep(Duration::from_secs(120));
+}
+
+fn cat() {
+    let mut text = Vec::new();
+    std::io::stdin().read_to_end(&mut text).expect("stdin ends");
+    std::io::stdout().write_all(&text).expect("stdout");
+}
+
+fn env() {
+    for (key, value) in std::env::vars_os() {
+        println!("{}={}", key.to_string_lossy(), value.to_string_lossy());
+    }
+}
+
+/// What a program finds when it starts: signals, session, descriptors, limits.
+fn state() {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc");
+    for line in status
+        .lines()
+        .filter(|line| line.starts_with("Sig") || line.starts_with("Shd") || line.starts_with("Umask"))
+    {
+        println!("{line}");
+    }
+    let mut open: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .expect("proc")
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    open.sort_unstable();
+    open.pop(); // the folder just being read
+    println!("open {open:?}");
+    let own = rustix::process::getpid();
+    println!("leads its session: {}", rustix::process::getsid(None).ok() == Some(own));
+    println!("core {:?}", rustix::process::getrlimit(rustix::process::Resource::Core).current);
+    println!("folder {}", std::env::current_dir().expect("one").display());
+}
+
+fn flood(mib: usize) {
+    let block = vec![b'x'; 1 << 20];
+    let mut out = std::io::stdout().lock();
+    for _ in 0..mib {
+        out.write_all(&block).expect("somebody drains it");
+    }
+    out.write_all(b"the very end\n").expect("somebody drains it");
+}
+
+fn drip(lines: u32, pause_ms: u64) {
+    for line in 0..lines {
+        println!("line {line}");
+        std::thread::sleep(Duration::from_millis(pause_ms));
+    }
+}
+
+fn ignore_term() {
+    // SAFETY: sets a disposition; no handler is involved.
+    unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+}
+
+fn deaf() {
+    ignore_term();
+    println!("deaf");
+    hang();
+}
+
+/// Ends well when asked to.
+fn polite(file: &Path) {
+    // SAFETY: the set is initialised before it is used.
+    let signal = unsafe {
+        let mut term: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut term);
+        libc::sigaddset(&raw mut term, libc::SIGTERM);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const term, std::ptr::null_mut());
+        println!("ready");
+        let mut signal = 0;
+        libc::sigwait(&raw const term, &raw mut signal);
+        signal
+    };
+    std::fs::write(file, format!("{signal}")).expect("writable");
+    std::process::exit(3);
+}
+
+fn fork() -> i32 {
+    // SAFETY: this program has one thread.
+    unsafe { libc::fork() }
+}
+
+/// Forks twice with a session of its own in between, as daemons do; the grandchild hears no TERM.
+fn escape(leave: bool) {
+    if fork() == 0 {
+        rustix::process::setsid().ok();
+        if fork() == 0 {
+            ignore_term();
+            drop(std::fs::write("/proc/self/comm", "escaped")); // only for people looking
+            hang();
+        }
+        std::process::exit(0);
+    }
+    println!("escaped");
+    if !leave {
+        hang();
+    }
+}
+
+/// The same, without an environment to be known by.
+fn bare_escape() {
+    if fork() == 0 {
+        rustix::process::setsid().ok();
+        if fork() == 0 {
+            use std::os::unix::process::CommandExt as _;
+            let exe = std::env::current_exe().expect("we run");
+            drop(std::process::Command::new(exe).arg("deaf").env_clear().exec());
+        }
+        std::process::exit(0);
+    }
+    println!("escaped");
+    hang();
+}
+
+/// Some 64 processes: 16 that keep forking, in sessions of their own, and what they fork.
+fn bomb() {
+    ignore_term();
+    println!("bomb");
+    for _ in 0..4 {
+        fork();
+    }
+    rustix::process::setsid().ok();
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while std::time::Instant::now() < until {
+        if fork() == 0 {
+            rustix::process::setsid().ok();
+            std::thread::sleep(Duration::from_millis(20));
+            std::process::exit(0);
+        }
+        while rustix::process::wait(rustix::process::WaitOptions::NOHANG).is_ok_and(|it| it.is_some()) {}
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Each process forks the next, in a new session, and ends: there is never one to hold on to.
+fn chain() {
+    ignore_term();
+    println!("chain");
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while std::time::Instant::now() < until {
+        match fork() {
+            0 => {
+                rustix::process::setsid().ok();
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            // SAFETY: leaves without the parent's buffered output being written twice.
+            _ => unsafe { libc::_exit(0) },
+        }
+    }
+}
+
+/// Ends, and leaves a child behind that holds the pipes.
+fn leave_child() {
+    if fork() == 0 {
+        hang();
+    }
+    println!("left one behind");
+}
+
+/// Ends, while a child still has a word to say.
+fn late_word() {
+    if fork() == 0 {
+        std::thread::sleep(Duration::from_millis(50));
+        println!("late");
+        std::process::exit(0);
+    }
+    println!("early");
+}

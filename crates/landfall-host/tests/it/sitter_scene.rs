@@ -1,0 +1,207 @@
+//! One sitter's folder, its marker, and the checks that nothing is left of it.
+
+use landfall_host::sitter::{self, Ended, Follow, Found, Sitting, Spec, Stream, Watch};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Longer than anything here takes on a machine that does ten other things; a test that gets here has failed.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How the sitter may hold its tree together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// With a control group, where the machine has one to give.
+    AsItCan,
+    /// Without.
+    NoCgroup,
+}
+
+pub struct Scene {
+    pub folder: TempDir,
+    pub dir: PathBuf,
+    pub marker: String,
+    exe: PathBuf,
+}
+
+/// Tells the story once for each way of containment.
+pub fn both_ways(story: impl Fn(&Scene)) {
+    for way in [Way::AsItCan, Way::NoCgroup] {
+        let scene = Scene::new(way);
+        story(&scene);
+        scene.assert_nothing_left();
+    }
+}
+
+pub fn probe() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_landfall-host-probe"))
+}
+
+impl Scene {
+    pub fn new(way: Way) -> Scene {
+        let folder = tempfile::tempdir().expect("a folder");
+        // The sitter takes its orders from its name, since all tests of a binary share one environment.
+        let name = match way {
+            Way::AsItCan => "landfall",
+            Way::NoCgroup => "landfall-no-cgroup",
+        };
+        let exe = folder.path().join(name);
+        symlink(probe(), &exe).expect("a link");
+        let dir = folder.path().join("run");
+        let marker = dir.to_str().expect("plain text").to_owned();
+        Scene { dir, marker, exe, folder }
+    }
+
+    /// The probe in one of its modes, with nothing special about it.
+    pub fn spec(&self, args: &[&str]) -> Spec {
+        Spec {
+            argv: std::iter::once(probe().into()).chain(args.iter().map(Into::into)).collect(),
+            cwd: self.folder.path().to_owned(),
+            env: vec![],
+            stdin: None,
+            deadline_ms: 0,
+            grace_ms: 10_000,
+            out_cap: 1 << 20,
+            marker: self.marker.clone(),
+        }
+    }
+
+    pub fn start(&self, spec: &Spec) -> Sitting {
+        sitter::start(&self.exe, &self.dir, spec).expect("starts")
+    }
+
+    pub fn try_start(&self, spec: &Spec) -> Result<Sitting, sitter::StartError> {
+        sitter::start(&self.exe, &self.dir, spec)
+    }
+
+    /// Runs to the end.
+    pub fn run(&self, spec: &Spec) -> Ended {
+        let sitting = self.start(spec);
+        self.end_of(&sitting)
+    }
+
+    pub fn end_of(&self, sitting: &Sitting) -> Ended {
+        let mut watch = Watch::new().expect("a watch");
+        watch.add(7, sitting).expect("watchable");
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let ended = watch.wait(Some(until.saturating_duration_since(Instant::now()))).expect("waits");
+            if ended == [7] {
+                break;
+            }
+            assert!(Instant::now() < until, "the sitter did not end: {:?}", self.found());
+        }
+        match self.found() {
+            Found::Ended(ended) => {
+                self.assert_gone(sitting);
+                ended
+            }
+            other => panic!("expected an end, found {other:?}; {}", self.complaint()),
+        }
+    }
+
+    pub fn found(&self) -> Found {
+        sitter::find(&self.dir).expect("can look")
+    }
+
+    pub fn complaint(&self) -> String {
+        std::fs::read_to_string(self.dir.join("sitter.err")).unwrap_or_default()
+    }
+
+    pub fn text(&self, stream: Stream) -> Vec<u8> {
+        Follow::new(&self.dir, stream, 0).read(usize::MAX).expect("readable")
+    }
+
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.text(Stream::Out)).into_owned()
+    }
+
+    /// Waits until the child has said `word`.
+    pub fn hear(&self, word: &str) {
+        within(&format!("the child says {word}"), || self.out().contains(word));
+    }
+
+    /// Pids of living processes that carry our marker.
+    pub fn marked(&self) -> Vec<i32> {
+        let entry = format!("LANDFALL_MARK={}", self.marker);
+        processes()
+            .into_iter()
+            .filter(|pid| {
+                let env = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+                env.split(|byte| *byte == 0).any(|it| it == entry.as_bytes())
+            })
+            .collect()
+    }
+
+    pub fn assert_gone(&self, sitting: &Sitting) {
+        // An adopted sitter is collected by the machine's first process, in its own time; ours by us, at once.
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", sitting.pid)).unwrap_or_default();
+        let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+        if let [state, parent, ..] = fields[..]
+            && sitter::started_of(sitting.pid) == Some(sitting.started)
+        {
+            assert_eq!(state, "Z", "the sitter is still there");
+            assert_ne!(parent, std::process::id().to_string(), "our child's zombie is still there");
+        }
+        assert_eq!(cgroups_of(sitting.pid), Vec::<PathBuf>::new(), "its control group is still there");
+    }
+
+    pub fn assert_nothing_left(&self) {
+        assert_eq!(self.marked(), Vec::<i32>::new(), "processes are left");
+        let sitters: Vec<i32> = processes()
+            .into_iter()
+            .filter(|pid| {
+                let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                words
+                    .split(|byte| *byte == 0)
+                    .any(|word| word == self.dir.to_str().expect("plain").as_bytes())
+            })
+            .collect();
+        assert_eq!(sitters, Vec::<i32>::new(), "a sitter is left");
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // A failed test must not leave a fork bomb behind.
+            if let Ok(Found::Running(sitting)) = sitter::find(&self.dir) {
+                drop(sitter::stop(&sitting, sitter::Stop::Now)); // what it leaves is swept below
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            drop(sitter::sweep(&self.marker)); // the test has failed already
+        }
+    }
+}
+
+/// Polls until `holds`, and fails the test after a long while.
+pub fn within(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub fn processes() -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").expect("proc");
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Control groups made by the sitter `pid`, wherever they may be.
+pub fn cgroups_of(pid: i32) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with("landfall.") && name.ends_with(&format!(".{pid}")) {
+                found.push(entry.path());
+            }
+            folders.push(entry.path());
+        }
+    }
+    found
+}
