@@ -1,1 +1,22 @@
-//! Stub.
+//! How each agent speaks: argv and prompt out, bytes in, signals out.
+//!
+//! This crate is sans-IO: it opens no file, starts no process and reads no clock. An adapter says what to launch
+//! ([`Agent::launch`]) and makes [`Signal`](landfall_model::Signal)s of the bytes that come back ([`Parse`]). Whoever
+//! has a process to run does the rest. A new agent is a file here and a line in [`registry`].
+
+mod agent;
+mod command;
+mod fence;
+mod lines;
+mod nearest;
+pub mod registry;
+pub mod script;
+mod tags;
+mod words;
+
+pub use agent::{Agent, Brief, Launch, LaunchError, Parse, Profile, Stream};
+pub use fence::{Fences, Place};
+pub use lines::{LINE_MAX, Line, Lines};
+pub use nearest::nearest;
+pub use tags::{Heard, PAYLOAD_MAX, Tags};
+pub use words::{WordsError, split};

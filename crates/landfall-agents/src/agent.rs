@@ -1,0 +1,236 @@
+//! What every adapter offers, and what it is given.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use landfall_model::Signal;
+use thiserror::Error;
+
+use crate::script::ScriptError;
+use crate::words::WordsError;
+
+/// How one kind of agent is started and understood.
+pub trait Agent: Send {
+    /// Refuses a profile that could never be launched, so that settings are checked before any work begins.
+    fn check(&self, profile: &Profile) -> Result<(), LaunchError>;
+
+    /// What to run for this brief. The prompt travels by file or stdin, never in argv.
+    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError>;
+
+    /// A fresh ear for one run of the agent.
+    fn parser(&self) -> Box<dyn Parse + Send>;
+}
+
+/// Makes signals of what one run of an agent writes. Nothing an agent can write is an error: what is not
+/// understood is kept as text and counted.
+pub trait Parse {
+    /// Takes the next bytes of one of the two outputs. How they are cut into calls makes no difference.
+    fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal>;
+
+    /// The outputs have ended: a last line without a newline is heard now.
+    fn finish(&mut self) -> Vec<Signal>;
+
+    /// Lines that looked like the agent's protocol and were not understood.
+    fn raw_lines_unknown(&self) -> u64;
+
+    /// Lines longer than [`LINE_MAX`](crate::LINE_MAX), of which only the beginning was kept.
+    fn lines_cut(&self) -> u64;
+}
+
+/// One of the two outputs of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// An agent with its model, flags and environment, as settings name it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Profile {
+    /// What settings call it.
+    pub name: String,
+    /// Which agent it is: a name in the registry.
+    pub kind: String,
+    /// The command line of a `command` agent.
+    pub run: Option<String>,
+    /// The file of a `script` agent. Its text arrives in [`Brief::script_text`].
+    pub script: Option<String>,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// More arguments, as they are.
+    pub flags: Vec<String>,
+    /// More environment.
+    pub env: BTreeMap<String, String>,
+}
+
+/// One run of an agent: everything an adapter may want to know about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brief {
+    /// The task, written `T7`.
+    pub task: String,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Which run of the agent for this task this is, from 1, counted over all its attempts.
+    pub iteration: u32,
+    /// The attempt it belongs to.
+    pub attempt: u32,
+    /// The step of the flow.
+    pub step: String,
+    /// What the agent is told. Whoever launches it has written the same text to `prompt_file`.
+    pub prompt: String,
+    /// Where it works.
+    pub workspace: PathBuf,
+    /// The file that holds the prompt.
+    pub prompt_file: PathBuf,
+    /// The folder of this attempt, outside the workspace.
+    pub attempt_dir: PathBuf,
+    /// A secret of this attempt. It is for channels other than text (a socket, an MCP tool), where it shows that a
+    /// word comes from this very run. No adapter passes it on yet.
+    pub nonce: String,
+    /// The profile to launch.
+    pub profile: Profile,
+    /// The text of the file that the profile's `script` names.
+    pub script_text: Option<String>,
+    /// Our own executable, for agents that are part of it.
+    pub program: PathBuf,
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Launch {
+    /// The program and its arguments.
+    pub argv: Vec<OsString>,
+    /// Added to the scrubbed environment; later entries win.
+    pub env: Vec<(OsString, OsString)>,
+    /// What the agent reads on stdin; nothing when absent.
+    pub stdin: Option<PathBuf>,
+    /// Files to write before it starts.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+/// Why an agent cannot be launched. Trying again would not help: a person has to change something.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LaunchError {
+    /// The profile lacks what this kind of agent needs.
+    #[error("profile `{profile}` of kind `{kind}` has no `{key}`")]
+    Missing {
+        /// The profile.
+        profile: String,
+        /// The agent.
+        kind: &'static str,
+        /// The setting that is not there.
+        key: &'static str,
+    },
+    /// The command line cannot be split into words.
+    #[error("read `run` of profile `{profile}`: {problem}")]
+    Words {
+        /// The profile.
+        profile: String,
+        /// What is wrong with it.
+        #[source]
+        problem: WordsError,
+    },
+    /// A placeholder that is not known, or that has no value.
+    #[error("`{{{name}}}` in profile `{profile}` {problem}")]
+    Placeholder {
+        /// The profile.
+        profile: String,
+        /// The name between the braces.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An environment entry that no program can be given, or that is ours to set.
+    #[error("environment entry `{key}` of profile `{profile}` {problem}")]
+    Env {
+        /// The profile.
+        profile: String,
+        /// The variable.
+        key: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The profile names a script and nobody has read it.
+    #[error("the script `{file}` of profile `{profile}` is not there")]
+    Unread {
+        /// The profile.
+        profile: String,
+        /// The file it names.
+        file: String,
+    },
+    /// The script cannot be played.
+    #[error("{place}: {problem}")]
+    Script {
+        /// Where the script stands.
+        place: String,
+        /// What is wrong with it.
+        #[source]
+        problem: ScriptError,
+    },
+    /// The task's text holds script blocks that cannot be told apart from each other or from the text.
+    #[error("line {line} of the task's body: {problem}")]
+    Block {
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong there.
+        problem: &'static str,
+    },
+}
+
+impl LaunchError {
+    /// What a person could do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing { kind, key, .. } => {
+                Some(format!("agents of kind `{kind}` are told what to run by `{key}` in their profile"))
+            }
+            Self::Words { .. } => Some("quote words as a shell would; nothing is expanded".to_owned()),
+            Self::Placeholder { .. } => Some(
+                "known are {model}, {workspace} and {prompt_file}; the prompt itself comes on stdin"
+                    .to_owned(),
+            ),
+            Self::Env { .. } | Self::Unread { .. } => None,
+            Self::Script { problem, .. } => problem.hint(),
+            Self::Block { .. } => Some("a task has one block that opens with ```landfall-script".to_owned()),
+        }
+    }
+}
+
+impl Profile {
+    /// Refuses environment entries that cannot be passed on.
+    pub(crate) fn check_env(&self) -> Result<(), LaunchError> {
+        for (key, value) in &self.env {
+            let problem = if key.is_empty() || key.contains('=') {
+                "is not a name"
+            } else if key.contains('\0') || value.contains('\0') {
+                "holds a NUL byte"
+            } else if key.starts_with("LANDFALL_") {
+                "belongs to Landfall"
+            } else {
+                continue;
+            };
+            return Err(LaunchError::Env { profile: self.name.clone(), key: key.clone(), problem });
+        }
+        Ok(())
+    }
+}
+
+impl Brief {
+    /// The environment every agent gets: what its profile says, then which run this is.
+    pub(crate) fn env(&self) -> Vec<(OsString, OsString)> {
+        let profile = self.profile.env.iter().map(|(key, value)| (key.into(), value.into()));
+        let ours = [
+            ("LANDFALL_TASK", self.task.clone()),
+            ("LANDFALL_STEP", self.step.clone()),
+            ("LANDFALL_ATTEMPT", self.attempt.to_string()),
+            ("LANDFALL_ITERATION", self.iteration.to_string()),
+        ];
+        profile.chain(ours.map(|(key, value)| (key.into(), value.into()))).collect()
+    }
+}

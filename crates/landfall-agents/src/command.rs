@@ -1,0 +1,143 @@
+//! Kind `command`: any program. The prompt is on its stdin, what it writes to stdout is what it says. Its stderr is
+//! for people and never searched for control words.
+
+use std::ffi::OsString;
+
+use landfall_model::Signal;
+
+use crate::agent::{Agent, Brief, Launch, LaunchError, Parse, Profile, Stream};
+use crate::lines::Lines;
+use crate::nearest::nearest;
+use crate::tags::Tags;
+use crate::words::split;
+
+/// The adapter.
+pub(crate) struct Command;
+
+const PLACEHOLDERS: [&str; 3] = ["model", "workspace", "prompt_file"];
+
+impl Agent for Command {
+    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+        profile.check_env()?;
+        for word in command_line(profile)? {
+            for piece in pieces(&word) {
+                if let Piece::Name(name) = piece {
+                    check_name(profile, name)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+        self.check(&brief.profile)?;
+        let words = command_line(&brief.profile)?;
+        Ok(Launch {
+            argv: words.iter().map(|word| fill(brief, word)).collect(),
+            env: brief.env(),
+            stdin: Some(brief.prompt_file.clone()),
+            files: Vec::new(),
+        })
+    }
+
+    fn parser(&self) -> Box<dyn Parse + Send> {
+        Box::new(CommandParser::default())
+    }
+}
+
+#[derive(Default)]
+struct CommandParser {
+    lines: Lines,
+    tags: Tags,
+}
+
+impl Parse for CommandParser {
+    fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal> {
+        match stream {
+            Stream::Out => {
+                let lines = self.lines.feed(bytes);
+                lines.into_iter().filter_map(|line| self.tags.signals(line)).collect()
+            }
+            Stream::Err => Vec::new(),
+        }
+    }
+
+    fn finish(&mut self) -> Vec<Signal> {
+        let last = self.lines.finish();
+        last.into_iter().filter_map(|line| self.tags.signals(line)).collect()
+    }
+
+    fn raw_lines_unknown(&self) -> u64 {
+        0 // every line is words: there is nothing to misunderstand
+    }
+
+    fn lines_cut(&self) -> u64 {
+        self.lines.cut()
+    }
+}
+
+/// The words of `run`, then the flags.
+fn command_line(profile: &Profile) -> Result<Vec<String>, LaunchError> {
+    let missing = || LaunchError::Missing { profile: profile.name.clone(), kind: "command", key: "run" };
+    let run = profile.run.as_deref().ok_or_else(missing)?;
+    let words =
+        split(run).map_err(|problem| LaunchError::Words { profile: profile.name.clone(), problem })?;
+    Ok(words.into_iter().chain(profile.flags.iter().cloned()).collect())
+}
+
+fn check_name(profile: &Profile, name: &str) -> Result<(), LaunchError> {
+    let refuse = |problem: String| {
+        Err(LaunchError::Placeholder { profile: profile.name.clone(), name: name.to_owned(), problem })
+    };
+    match name {
+        "model" if profile.model.is_none() => refuse("has no value: the profile names no model".to_owned()),
+        "prompt" => refuse("would show the prompt to everyone on the machine".to_owned()),
+        known if PLACEHOLDERS.contains(&known) => Ok(()),
+        // Braces are also what JSON and awk are made of, so only a likely slip is refused.
+        other => match nearest(other, PLACEHOLDERS) {
+            Some(word) => refuse(format!("is not known; did you mean `{{{word}}}`?")),
+            None => Ok(()),
+        },
+    }
+}
+
+fn fill(brief: &Brief, word: &str) -> OsString {
+    let mut filled = OsString::new();
+    for piece in pieces(word) {
+        match piece {
+            Piece::Text(text) => filled.push(text),
+            Piece::Name("model") => filled.push(brief.profile.model.as_deref().expect("checked before")),
+            Piece::Name("workspace") => filled.push(&brief.workspace),
+            Piece::Name("prompt_file") => filled.push(&brief.prompt_file),
+            Piece::Name(other) => filled.push(format!("{{{other}}}")),
+        }
+    }
+    filled
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    /// What stood between braces.
+    Name(&'a str),
+}
+
+/// The word cut at `{name}`, where a name is lower-case letters and underscores.
+fn pieces(word: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = word;
+    let mut from = 0;
+    while let Some(open) = rest[from..].find('{').map(|at| from + at) {
+        let inner = &rest[open + 1..];
+        let length = inner.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'_').count();
+        if length > 0 && inner[length..].starts_with('}') {
+            pieces.push(Piece::Text(&rest[..open]));
+            pieces.push(Piece::Name(&inner[..length]));
+            rest = &inner[length + 1..];
+            from = 0;
+        } else {
+            from = open + 1;
+        }
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
+}

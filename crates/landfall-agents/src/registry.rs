@@ -1,0 +1,64 @@
+//! The agents we can drive: one line each.
+
+use thiserror::Error;
+
+use crate::agent::Agent;
+use crate::command::Command;
+use crate::nearest::nearest;
+use crate::script::Scripted;
+
+/// An agent in the registry.
+pub struct Entry {
+    /// What profiles call it: their `kind`.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    make: fn() -> Box<dyn Agent>,
+}
+
+/// All of them, in alphabetical order.
+pub const AGENTS: &[Entry] = &[
+    Entry { name: "command", about: "Any program that reads a prompt on stdin.", make: || Box::new(Command) },
+    Entry { name: "script", about: "The scripted agent: no model, no account.", make: || Box::new(Scripted) },
+];
+
+impl Entry {
+    /// An adapter for it.
+    #[must_use]
+    pub fn agent(&self) -> Box<dyn Agent> {
+        (self.make)()
+    }
+}
+
+/// A kind that is not in the registry.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown agent `{given}`")]
+pub struct UnknownAgent {
+    /// What was asked for.
+    pub given: String,
+    /// What there is.
+    pub known: Vec<&'static str>,
+    /// What may have been meant.
+    pub nearest: Option<&'static str>,
+}
+
+impl UnknownAgent {
+    /// What a person could do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self.nearest {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("known are {}", self.known.join(", ")),
+        }
+    }
+}
+
+/// The agent of this kind.
+pub fn find(kind: &str) -> Result<&'static Entry, UnknownAgent> {
+    let known = || AGENTS.iter().map(|entry| entry.name);
+    AGENTS.iter().find(|entry| entry.name == kind).ok_or_else(|| UnknownAgent {
+        given: kind.chars().take(40).collect(),
+        known: known().collect(),
+        nearest: nearest(kind, known()),
+    })
+}

@@ -1,0 +1,16 @@
+//! Kind `script`: an agent that does what a script tells it. It needs no model and no account, and it can
+//! misbehave in every way we defend against.
+//!
+//! [`Script`] is the file, [`Note`] the lines it reports facts with; the program that plays it lives in the binary.
+
+mod adapter;
+mod error;
+mod note;
+mod read;
+mod turn;
+mod units;
+
+pub(crate) use adapter::Scripted;
+pub use error::{Problem, ScriptError};
+pub use note::Note;
+pub use turn::{Attack, Commit, Content, Edit, Mode, Say, Script, Turn, Weaken, Write};

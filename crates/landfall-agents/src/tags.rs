@@ -1,0 +1,146 @@
+//! The control words that every agent may say in its text: `<landfall>COMPLETE</landfall>`, payload after a colon.
+//!
+//! A word counts only where an agent speaks for itself: alone on its line, with at most three spaces before it, not
+//! in a fenced code block, not quoted. Everything else is text, because agents cite their own instructions. What
+//! starts out as a control word and is not one is reported as malformed and changes nothing.
+
+use landfall_model::{Said, Signal};
+
+use crate::fence::{Fences, Place};
+use crate::lines::Line;
+
+/// Bytes kept of a payload. It is a sentence for a person; the log has the rest.
+pub const PAYLOAD_MAX: usize = 4096;
+
+/// The names of the tag. The second is what prompts written for Axiom say.
+const NAMES: [&str; 2] = ["landfall", "axiom"];
+
+const MALFORMED: &str = "SIGNAL_MALFORMED";
+const UNKNOWN_TYPE: &str = "SIGNAL_UNKNOWN_TYPE";
+const MISSING_PAYLOAD: &str = "SIGNAL_MISSING_PAYLOAD";
+const INVALID_PAYLOAD: &str = "SIGNAL_INVALID_PAYLOAD";
+
+/// Hears control words in the text of an agent, line by line.
+#[derive(Debug, Default)]
+pub struct Tags {
+    fences: Fences,
+}
+
+/// What one line of text is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Heard {
+    /// Words of the agent, in its own voice.
+    Words,
+    /// Words in a code block, or the fence of one.
+    Code,
+    /// A control word, well-formed or not.
+    Signal(Signal),
+}
+
+impl Tags {
+    /// What the next line is.
+    pub fn hear(&mut self, line: &Line) -> Heard {
+        match self.fences.line(&line.text) {
+            Place::Opens { .. } | Place::Code | Place::Closes => Heard::Code,
+            Place::Text if line.whole => control(&line.text).map_or(Heard::Words, Heard::Signal),
+            Place::Text => Heard::Words,
+        }
+    }
+
+    /// A new message of the agent begins: a code block left open in the last one ends there.
+    pub fn new_message(&mut self) {
+        self.fences = Fences::default();
+    }
+
+    /// The signals one line amounts to: a control word, or its text unless it is blank.
+    pub(crate) fn signals(&mut self, line: Line) -> Option<Signal> {
+        match self.hear(&line) {
+            Heard::Signal(signal) => Some(signal),
+            Heard::Words | Heard::Code => text(line),
+        }
+    }
+}
+
+/// The line as words for a person; nothing when it is blank.
+pub(crate) fn text(line: Line) -> Option<Signal> {
+    (!line.text.trim().is_empty()).then_some(Signal::Text(line.text))
+}
+
+fn control(line: &str) -> Option<Signal> {
+    // Four spaces or a tab would make it code.
+    let tag = line.trim_start_matches(' ');
+    if line.len() - tag.len() > 3 {
+        return None;
+    }
+    let tag = tag.trim_end_matches([' ', '\t', '\r']);
+    let (name, inner) = NAMES.into_iter().find_map(|name| Some((name, opened(name, tag)?)))?;
+    let said = match closed(name, inner) {
+        Closed::Inner(inner) => said(inner),
+        Closed::Never => Err(MALFORMED),
+        Closed::ThenWords => return None,
+    };
+    Some(match said {
+        Ok(said) => Signal::Said(said),
+        Err(code) => Signal::Malformed { code, text: shorten(tag).to_owned() },
+    })
+}
+
+fn opened<'a>(name: &str, tag: &'a str) -> Option<&'a str> {
+    tag.strip_prefix('<')?.strip_prefix(name)?.strip_prefix('>')
+}
+
+enum Closed<'a> {
+    /// The closing tag ends the line; this stands before it.
+    Inner(&'a str),
+    /// It is not there.
+    Never,
+    /// It is there and the line goes on: a sentence about the tag.
+    ThenWords,
+}
+
+fn closed<'a>(name: &str, inner: &'a str) -> Closed<'a> {
+    let shut = inner
+        .strip_suffix('>')
+        .and_then(|rest| rest.strip_suffix(name))
+        .and_then(|rest| rest.strip_suffix("</"));
+    match shut {
+        Some(inner) => Closed::Inner(inner),
+        None if inner.contains(&format!("</{name}>")) => Closed::ThenWords,
+        None => Closed::Never,
+    }
+}
+
+fn said(inner: &str) -> Result<Said, &'static str> {
+    let (kind, payload) = match inner.split_once(':') {
+        Some((kind, payload)) => (kind, Some(payload.trim())),
+        None => (inner, None),
+    };
+    if kind.is_empty() || !kind.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') {
+        return Err(MALFORMED);
+    }
+    let words = || match payload {
+        None | Some("") => Err(MISSING_PAYLOAD),
+        Some(words) if words.contains('<') => Err(INVALID_PAYLOAD),
+        Some(words) => Ok(shorten(words).to_owned()),
+    };
+    let alone = |said| if payload.is_none() { Ok(said) } else { Err(INVALID_PAYLOAD) };
+    match kind {
+        "COMPLETE" => alone(Said::Complete),
+        "RESOLVED" => alone(Said::Resolved),
+        "BLOCKED" => words().map(Said::Blocked),
+        "PENDING" => words().map(Said::Pending),
+        "DISCOVERY_LOCAL" => words().map(Said::DiscoveryLocal),
+        "DISCOVERY_GLOBAL" => words().map(Said::DiscoveryGlobal),
+        "PROGRESS" => percent(&words()?).map(Said::Progress),
+        _ => Err(UNKNOWN_TYPE),
+    }
+}
+
+fn percent(words: &str) -> Result<u8, &'static str> {
+    let plain = words.bytes().all(|byte| byte.is_ascii_digit());
+    words.parse().ok().filter(|percent| plain && *percent <= 100).ok_or(INVALID_PAYLOAD)
+}
+
+fn shorten(text: &str) -> &str {
+    &text[..text.floor_char_boundary(PAYLOAD_MAX)]
+}

@@ -1,0 +1,52 @@
+//! The tests of the agents, all without a process.
+
+mod command;
+mod conformance;
+mod script;
+mod tags;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use landfall_agents::{Brief, Parse, Profile, Stream};
+use landfall_model::Signal;
+
+/// A brief that every agent can be launched for.
+fn brief(kind: &str) -> Brief {
+    Brief {
+        task: "T7".to_owned(),
+        title: "Greet by name".to_owned(),
+        body: "Say hello to the person by name.".to_owned(),
+        iteration: 2,
+        attempt: 3,
+        step: "implement".to_owned(),
+        prompt: "PROMPT-CANARY: say hello to the person by name".to_owned(),
+        workspace: PathBuf::from("/state/workspaces/T7"),
+        prompt_file: PathBuf::from("/state/attempts/9/prompt.md"),
+        attempt_dir: PathBuf::from("/state/attempts/9"),
+        nonce: "NONCE-CANARY".to_owned(),
+        profile: Profile {
+            name: "main".to_owned(),
+            kind: kind.to_owned(),
+            run: Some("my-agent --unattended".to_owned()),
+            ..Profile::default()
+        },
+        script_text: None,
+        program: PathBuf::from("/usr/bin/landfall"),
+    }
+}
+
+/// All that is heard in an output that comes in one piece.
+fn at_once(mut parser: Box<dyn Parse + Send>, output: &[u8]) -> Vec<Signal> {
+    let mut signals = parser.feed(Stream::Out, output);
+    signals.extend(parser.finish());
+    signals
+}
+
+/// Signals for a snapshot: one line each, without line ends in them.
+fn render(signals: &[Signal]) -> String {
+    signals.iter().fold(String::new(), |mut text, signal| {
+        writeln!(text, "{signal:?}").expect("a string takes everything");
+        text
+    })
+}
