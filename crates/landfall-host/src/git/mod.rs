@@ -1,1 +1,33 @@
 //! The one place that runs git.
+//!
+//! Three kinds of ground, and one rule for each. The **person's repository** (`repo`, `publish`) is read
+//! with care and written only when nothing of theirs is in the way. The **store** (`store`, `landing`) is
+//! ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`) are
+//! checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
+
+mod collect;
+mod files;
+mod index;
+mod landing;
+mod lane;
+mod names;
+mod objects;
+mod publish;
+mod repo;
+mod room;
+mod run;
+mod store;
+mod workspace;
+
+pub use collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, NestedFate};
+pub use landing::{LandingClaim, LandingMismatch, LandingProof};
+pub use lane::{Ignored, Lane, LaneCheckout};
+pub use names::{BadName, BranchName, Oid, RefName};
+pub use publish::{HeldReason, How, PublishMode, Published};
+pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
+pub use run::{Git, GitError, GitErrorKind, Signature};
+pub use store::{
+    BASE_REF, Cas, Change, ChangedPath, ConflictPath, DiffOptions, DiffText, Health, LineCount, LogEntry,
+    LogRange, Merge, Store,
+};
+pub use workspace::{Kept, Pool, Workspace};

@@ -1,0 +1,586 @@
+//! Making an agent's work safe: from its workspace into the store.
+//!
+//! The workspace is hostile ground. Its `.git` may be a link, a file, full of settings that run programs,
+//! or gone. So: HEAD is read by opening plain files; objects are copied out as plain files and then go
+//! through git's own checks; the files of the work tree are read with the store's settings and the room's
+//! index. Nothing in the workspace is executed, and no path leads out of it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::Path;
+
+use rustix::fs::FileType;
+use thiserror::Error;
+
+use super::files;
+use super::index::{Index, Put};
+use super::names::{Oid, RefName};
+use super::objects::Difference;
+use super::room::Room;
+use super::run::{Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature};
+use super::store::{Check, Store};
+use super::workspace::Workspace;
+
+/// How many dirty paths are named; the rest is only counted.
+const DIRTY_NAMED_MAX: usize = 200;
+
+/// What may be copied out of a workspace's object folder at once.
+const OBJECTS_BYTES_MAX: u64 = 8 << 30;
+
+/// How many repositories inside the workspace are taken in; a package cache of clones has hundreds.
+const NESTED_MAX: usize = 256;
+
+/// What to do with changes that the agent did not commit.
+#[derive(Debug, Clone)]
+pub struct Leftovers {
+    /// The message of the commit that takes them.
+    pub message: String,
+    /// Who signs it.
+    pub signature: Signature,
+}
+
+/// What to do if the agent's HEAD cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LostHead {
+    /// Say so.
+    Refuse,
+    /// Take the files as a change on the workspace's base: commits may be lost, files are not.
+    UseBase,
+}
+
+/// How work is collected.
+#[derive(Debug, Clone)]
+pub struct CollectOptions {
+    /// The ref that keeps the result.
+    pub pin: Option<RefName>,
+    /// If set, uncommitted changes become a commit.
+    pub commit_leftovers: Option<Leftovers>,
+    /// What if HEAD is unreadable.
+    pub lost_head: LostHead,
+}
+
+/// An agent's work, safe in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collected {
+    /// The commit that holds all of it.
+    pub head: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// What the agent's own HEAD was; the same as `head` if there were no leftovers.
+    pub agent_head: Oid,
+    /// Commits that the workspace's base does not reach.
+    pub commits: u32,
+    /// Whether `head` descends from the workspace's base; rewritten history is allowed.
+    pub descends: bool,
+    /// Whether `head` is a commit of leftovers.
+    pub leftovers: bool,
+    /// Paths that were changed but not committed by the agent, the first few.
+    pub dirty_paths: Vec<Vec<u8>>,
+    /// How many there were.
+    pub dirty_count: usize,
+    /// Paths that differ between the workspace's base and `head`.
+    pub changed_paths_count: usize,
+    /// Repositories inside the workspace.
+    pub nested: Vec<Nested>,
+}
+
+/// A repository inside the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nested {
+    /// Where.
+    pub path: Vec<u8>,
+    /// What became of it.
+    pub fate: NestedFate,
+}
+
+/// What became of a repository inside the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NestedFate {
+    /// Its files were taken as ordinary files, without its history.
+    FilesTaken,
+    /// Its files are not taken: leftovers were not asked for, or it is a submodule of the project.
+    LeftOut,
+    /// The agent committed a link to it; its files are not in the agent's commit.
+    Gitlink,
+}
+
+/// Why work could not be collected.
+#[derive(Debug, Error)]
+pub enum CollectError {
+    /// The folder is not there any more.
+    #[error("the workspace is gone")]
+    WorkspaceGone,
+    /// The agent's HEAD cannot be read; the files may still be fine.
+    #[error("the agent's HEAD cannot be read: {why}")]
+    HeadUnreadable {
+        /// In which way.
+        why: String,
+    },
+    /// Objects are missing, malformed or too many; nothing entered the store.
+    #[error("the agent's commits are not whole: {why}")]
+    Broken {
+        /// git's words.
+        why: String,
+    },
+    /// Something of ours failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl Store {
+    /// Makes the work in a workspace safe in the store.
+    pub fn collect(
+        &self,
+        workspace: &Workspace,
+        options: &CollectOptions,
+    ) -> Result<Collected, CollectError> {
+        let folder = match files::open_folder(workspace.path()) {
+            Ok(folder) => folder,
+            Err(_) => return Err(CollectError::WorkspaceGone),
+        };
+        let room = workspace.room();
+        let agent_head = match self.take_head(workspace, folder.as_fd()) {
+            Ok(head) => head,
+            Err(CollectError::HeadUnreadable { .. } | CollectError::Broken { .. })
+                if options.lost_head == LostHead::UseBase =>
+            {
+                workspace.base().clone()
+            }
+            Err(error) => return Err(error),
+        };
+        let head_tree = self.tree_of(&agent_head)?;
+        let index = self.index_to(room, workspace.path(), &head_tree)?;
+        let seen = self.look(workspace, folder.as_fd(), &index)?;
+
+        let mut nested: Vec<Nested> = Vec::new();
+        let fate =
+            if options.commit_leftovers.is_some() { NestedFate::FilesTaken } else { NestedFate::LeftOut };
+        nested.extend(seen.nested.iter().map(|path| Nested { path: path.clone(), fate }));
+        nested.extend(seen.moved.iter().map(|path| Nested { path: path.clone(), fate: NestedFate::LeftOut }));
+
+        let mut head = agent_head.clone();
+        let mut tree = head_tree.clone();
+        let mut dirty = seen.dirty;
+        if let Some(leftovers) = &options.commit_leftovers
+            && (!dirty.is_empty() || !seen.nested_files.is_empty())
+        {
+            dirty.extend(seen.nested_files);
+            room.note_tree(None)?;
+            self.take_files(workspace, folder.as_fd(), &dirty)?;
+            let bytes = room
+                .call(self, workspace.path(), "write the tree of the leftovers")
+                .arg("write-tree")
+                .output()?;
+            tree = Oid::from_line(&bytes)
+                .ok_or_else(|| GitError::output("write the tree of the leftovers", "no id"))?;
+            room.note_tree(Some(&tree))?;
+            if tree != head_tree {
+                let parents = [agent_head.clone()];
+                head = self.commit(
+                    &tree,
+                    &parents,
+                    &leftovers.message,
+                    &leftovers.signature,
+                    &leftovers.signature,
+                )?;
+            } else {
+                dirty.clear(); // touched, but the same in the end
+            }
+        }
+        if let Some(pin) = &options.pin {
+            self.pin(pin, &head)?;
+        }
+
+        let base = workspace.base();
+        let (commits, descends) = match self.straight_line(base, &head)? {
+            Some(count) => (count, true),
+            None => (self.ahead(base, &head)?, self.is_ancestor(base, &head)?),
+        };
+        let changed = self.differences(&self.tree_of(base)?, &tree)?;
+        nested.extend(
+            changed
+                .iter()
+                .filter(|difference| is_new_gitlink(difference))
+                .map(|difference| Nested { path: difference.path.clone(), fate: NestedFate::Gitlink }),
+        );
+        Ok(Collected {
+            leftovers: head != agent_head,
+            head,
+            tree,
+            agent_head,
+            commits,
+            descends,
+            dirty_count: dirty.len(),
+            dirty_paths: dirty.into_iter().take(DIRTY_NAMED_MAX).collect(),
+            changed_paths_count: changed.len(),
+            nested,
+        })
+    }
+
+    /// Where the agent's HEAD stands, read from plain files; for progress only. No process.
+    pub fn workspace_head(&self, workspace: &Workspace) -> Option<Oid> {
+        let folder = files::open_folder(workspace.path()).ok()?;
+        read_head(folder.as_fd(), self.oid_bytes()).ok()
+    }
+
+    /// The agent's HEAD, brought into the store.
+    fn take_head(&self, workspace: &Workspace, folder: BorrowedFd<'_>) -> Result<Oid, CollectError> {
+        let head = read_head(folder, self.oid_bytes()).map_err(|why| CollectError::HeadUnreadable { why })?;
+        self.take_commit(workspace, folder, &head)?;
+        Ok(head)
+    }
+
+    /// Brings one commit of the agent into the store.
+    pub(crate) fn take_commit(
+        &self,
+        workspace: &Workspace,
+        folder: BorrowedFd<'_>,
+        oid: &Oid,
+    ) -> Result<(), CollectError> {
+        match self.objects().info(oid)? {
+            Some((kind, _)) if kind == "commit" => return Ok(()),
+            Some((kind, _)) => {
+                return Err(CollectError::HeadUnreadable { why: format!("{oid} is a {kind}") });
+            }
+            None => {}
+        }
+        let broken = |why: String| CollectError::Broken { why };
+        let incoming = workspace.room().dir().join("incoming");
+        let doing = || "copy the agent's objects".to_owned();
+        files::remove(&incoming).doing(doing)?;
+        std::fs::create_dir_all(incoming.join("pack")).doing(doing)?;
+        let git_dir = files::open_folder_beneath(folder, &[b".git", b"objects"])
+            .map_err(|error| broken(format!("its object folder: {error}")))?;
+        copy_objects(git_dir.as_fd(), &self.objects_dir(), &incoming)
+            .map_err(|error| broken(format!("its objects: {error}")))?;
+        let have: Vec<Oid> = std::iter::once(workspace.base().clone()).chain(self.base()?).collect();
+        let result = self.bring(&incoming, oid, &have, Check::Strict);
+        files::remove(&incoming).doing(doing)?;
+        match result {
+            Ok(()) => {}
+            Err(GitError { kind: GitErrorKind::Failed { stderr, .. }, .. }) => {
+                return Err(broken(stderr.trim().to_owned()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        // The receiver checked what came; this checks that it is what we wanted.
+        match self.objects().info(oid)? {
+            Some((kind, _)) if kind == "commit" => Ok(()),
+            Some((kind, _)) => Err(CollectError::HeadUnreadable { why: format!("{oid} is a {kind}") }),
+            None => Err(broken(format!("commit {oid} is missing"))),
+        }
+    }
+
+    /// Makes the room's index stand for `tree`, keeping the file times of what did not change. No process.
+    fn index_to(&self, room: &Room, work_tree: &Path, tree: &Oid) -> Result<Index, GitError> {
+        let doing = || "turn the index to the agent's commit".to_owned();
+        files::remove(&room.dir().join("index.lock")).doing(doing)?;
+        let known = room.tree();
+        if known.as_ref() == Some(tree) {
+            return room.index(self);
+        }
+        room.note_tree(None)?;
+        match (known, room.index(self)) {
+            (Some(known), Ok(index)) => {
+                let changes: Vec<Put> = self
+                    .differences(&known, tree)?
+                    .into_iter()
+                    .map(|difference| Put { path: difference.path, entry: difference.new })
+                    .collect();
+                let bytes = index.with(&changes, self.oid_bytes());
+                // The new file keeps the old time: entries that were too fresh to be trusted must stay so.
+                let path = room.index_path();
+                let modified = std::fs::metadata(&path).and_then(|meta| meta.modified()).doing(doing)?;
+                let draft = room.dir().join("index.new");
+                std::fs::write(&draft, bytes).doing(doing)?;
+                let file = std::fs::File::options().write(true).open(&draft).doing(doing)?;
+                file.set_modified(modified).doing(doing)?;
+                std::fs::rename(&draft, &path).doing(doing)?;
+            }
+            _ => {
+                // Unknown after a crash: let git do the same from any state.
+                if room.index(self).is_err() {
+                    files::remove(&room.index_path()).doing(doing)?;
+                }
+                room.call(self, work_tree, doing())
+                    .args(["read-tree", "-m", "--end-of-options", tree.as_str()])
+                    .output()?;
+            }
+        }
+        room.note_tree(Some(tree))?;
+        room.index(self)
+    }
+
+    /// What in the work tree differs from the index: one process.
+    fn look(&self, workspace: &Workspace, folder: BorrowedFd<'_>, index: &Index) -> Result<Seen, GitError> {
+        let list = |timeout| {
+            workspace
+                .room()
+                .call(self, workspace.path(), "look for uncommitted work")
+                .args([
+                    "ls-files",
+                    "-z",
+                    "--modified",
+                    "--deleted",
+                    "--others",
+                    "--exclude-standard",
+                    "--deduplicate",
+                ])
+                .timeout(timeout)
+                .run()
+        };
+        let doing = || "look for uncommitted work".to_owned();
+        let mut said = match list(QUICK / 2) {
+            Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
+                // A pipe in the place of a settings file makes git wait for ever.
+                files::defuse(folder, 0).doing(doing)?;
+                list(SLOW)?
+            }
+            other => other?,
+        };
+        if said.stderr.contains("could not open directory") {
+            files::open_up(folder, 0).doing(doing)?;
+            said = list(SLOW)?;
+        }
+        let gitlinks: HashSet<&[u8]> = index
+            .entries
+            .iter()
+            .filter(|entry| entry.mode == 0o160000)
+            .map(|entry| entry.path.as_slice())
+            .collect();
+        let mut seen = Seen::default();
+        for path in said.ok()?.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+            if let Some(path) = path.strip_suffix(b"/") {
+                seen.nested.push(path.to_vec());
+            } else if !gitlinks.contains(path) || !files::exists(&workspace.path().join(files::path_of(path)))
+            {
+                seen.dirty.insert(path.to_vec());
+            } else {
+                seen.moved.push(path.to_vec());
+            }
+        }
+        // The files of a nested repository, by its own rules of what to ignore; it may nest further.
+        let mut queue = seen.nested.clone();
+        while let Some(path) = queue.pop() {
+            if seen.nested.len() > NESTED_MAX {
+                return Err(GitError::output(doing(), format!("more than {NESTED_MAX} nested repositories")));
+            }
+            let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+            if files::open_folder_beneath(folder, &parts).is_err() {
+                continue;
+            }
+            let bytes = self
+                .call("look into a nested repository")
+                .work_tree(&workspace.path().join(files::path_of(&path)))
+                .env("GIT_INDEX_FILE", workspace.room().dir().join("no-index"))
+                .args(["ls-files", "-z", "--others", "--exclude-standard"])
+                .output()?;
+            for name in bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+                let mut whole = path.clone();
+                whole.push(b'/');
+                whole.extend_from_slice(name.strip_suffix(b"/").unwrap_or(name));
+                if name.ends_with(b"/") {
+                    seen.nested.push(whole.clone());
+                    queue.push(whole);
+                } else {
+                    seen.nested_files.insert(whole);
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Puts the content of changed files into the store and the room's index.
+    fn take_files(
+        &self,
+        workspace: &Workspace,
+        folder: BorrowedFd<'_>,
+        paths: &BTreeSet<Vec<u8>>,
+    ) -> Result<(), GitError> {
+        let mut take = Vec::new();
+        let mut forget = Vec::new();
+        for path in paths {
+            let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+            let (name, folders) = parts.split_last().expect("split gives at least one part");
+            let Ok(parent) = files::open_folder_beneath(folder, folders) else {
+                // A folder on the way is gone or a link now; behind a link nothing is ours.
+                forget.extend_from_slice(path);
+                forget.push(0);
+                continue;
+            };
+            make_readable(parent.as_fd(), name);
+            take.extend_from_slice(path);
+            take.push(0);
+        }
+        let update = |list: Vec<u8>, flags: &[&str]| {
+            workspace
+                .room()
+                .call(self, workspace.path(), "take the leftovers")
+                .arg("update-index")
+                .args(flags)
+                .args(["-z", "--stdin"])
+                .input(list)
+                .timeout(SLOW)
+                .output()
+        };
+        if !forget.is_empty() {
+            update(forget, &["--force-remove"])?;
+        }
+        if !take.is_empty() {
+            update(take, &["--add", "--remove", "--replace"])?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    dirty: BTreeSet<Vec<u8>>,
+    nested: Vec<Vec<u8>>,
+    /// Submodules whose checkout stands elsewhere than the link says.
+    moved: Vec<Vec<u8>>,
+    nested_files: BTreeSet<Vec<u8>>,
+}
+
+fn is_new_gitlink(difference: &Difference) -> bool {
+    let is_link = |side: &Option<(u32, Oid)>| side.as_ref().is_some_and(|(mode, _)| *mode == 0o160000);
+    is_link(&difference.new) && !is_link(&difference.old)
+}
+
+/// An agent may leave files that even their owner cannot read.
+fn make_readable(parent: BorrowedFd<'_>, name: &[u8]) {
+    let Ok(name) = std::ffi::CString::new(name) else { return };
+    if let Ok(stat) = rustix::fs::statat(parent, &name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+        && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && stat.st_mode & 0o400 == 0
+    {
+        let mode = rustix::fs::Mode::from_raw_mode((stat.st_mode & 0o7777) | 0o400);
+        // If it fails, git's own attempt to read the file says so.
+        rustix::fs::chmodat(parent, &name, mode, rustix::fs::AtFlags::empty()).ok();
+    }
+}
+
+/// Reads HEAD of the `.git` folder below `folder`, through plain files only.
+fn read_head(folder: BorrowedFd<'_>, oid_bytes: usize) -> Result<Oid, String> {
+    let git_dir = files::open_folder_beneath(folder, &[b".git"]).map_err(|error| format!(".git: {error}"))?;
+    let fits = |oid: &Oid| oid.as_str().len() == oid_bytes * 2 && !oid.is_zero();
+    let mut name = b"HEAD".to_vec();
+    for _ in 0..5 {
+        let bytes = match files::read_beneath(git_dir.as_fd(), &name, 4096) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && name != b"HEAD" => {
+                return packed_ref(git_dir.as_fd(), &name, oid_bytes)
+                    .filter(fits)
+                    .ok_or_else(|| format!("`{}` does not exist", String::from_utf8_lossy(&name)));
+            }
+            Err(error) => return Err(format!("`{}`: {error}", String::from_utf8_lossy(&name))),
+        };
+        let Some(target) = bytes.strip_prefix(b"ref:") else {
+            return Oid::from_line(bytes.trim_ascii_end())
+                .filter(fits)
+                .ok_or_else(|| format!("`{}` holds no object id", String::from_utf8_lossy(&name)));
+        };
+        let target = target.trim_ascii();
+        if !target.starts_with(b"refs/") || target.contains(&0) {
+            return Err("it points outside of refs/".to_owned());
+        }
+        name = target.to_vec();
+    }
+    Err("a ref points to a ref, and so on".to_owned())
+}
+
+fn packed_ref(git_dir: BorrowedFd<'_>, name: &[u8], oid_bytes: usize) -> Option<Oid> {
+    packed_refs(git_dir, oid_bytes).into_iter().find(|(packed, _)| packed == name).map(|(_, oid)| oid)
+}
+
+fn packed_refs(git_dir: BorrowedFd<'_>, oid_bytes: usize) -> Vec<(Vec<u8>, Oid)> {
+    let Ok(bytes) = files::read_beneath(git_dir, b"packed-refs", 4 << 20) else { return Vec::new() };
+    bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.starts_with(b"#") && !line.starts_with(b"^"))
+        .filter_map(|line| {
+            let (oid, name) = line.split_at_checked(oid_bytes * 2)?;
+            Some((name.strip_prefix(b" ")?.to_vec(), Oid::from_line(oid)?))
+        })
+        .collect()
+}
+
+/// All commits that the agent's branches, tags and stash point to, at most `max`; for keeping before a removal.
+pub(crate) fn agent_refs(folder: BorrowedFd<'_>, oid_bytes: usize, max: usize) -> BTreeSet<Oid> {
+    let mut found = BTreeSet::new();
+    let Ok(git_dir) = files::open_folder_beneath(folder, &[b".git"]) else { return found };
+    found.extend(packed_refs(git_dir.as_fd(), oid_bytes).into_iter().map(|(_, oid)| oid).take(max));
+    if let Ok(refs) = files::open_folder_beneath(git_dir.as_fd(), &[b"refs"]) {
+        loose_refs(refs.as_fd(), 0, max, &mut found);
+    }
+    found
+}
+
+fn loose_refs(folder: BorrowedFd<'_>, depth: u32, max: usize, found: &mut BTreeSet<Oid>) {
+    let Ok(entries) = files::entries(folder) else { return };
+    for (name, kind) in entries {
+        if found.len() >= max || depth > 10 {
+            return;
+        }
+        if kind == FileType::Directory {
+            if let Ok(inner) = files::open_folder_beneath(folder, &[name.as_bytes()]) {
+                loose_refs(inner.as_fd(), depth + 1, max, found);
+            }
+        } else if let Ok(bytes) = files::read_beneath(folder, name.as_bytes(), 4096) {
+            found.extend(Oid::from_line(bytes.trim_ascii_end()).filter(|oid| !oid.is_zero()));
+        }
+    }
+}
+
+/// Copies loose objects and packs as plain files. Alternates, graphs, bitmaps and everything else stay behind:
+/// git would follow or believe them.
+fn copy_objects(from: BorrowedFd<'_>, store: &Path, to: &Path) -> std::io::Result<()> {
+    let mut budget = OBJECTS_BYTES_MAX;
+    let mut copy = |folder: BorrowedFd<'_>, name: &std::ffi::CStr, to: &Path| -> std::io::Result<()> {
+        let mut source = files::open_file_beneath(folder, name.to_bytes())?;
+        let size = source.metadata()?.len();
+        budget =
+            budget.checked_sub(size).ok_or_else(|| std::io::Error::other("more than 8 GiB of objects"))?;
+        let mut target = std::fs::File::create_new(to)?;
+        std::io::copy(&mut std::io::Read::take(&mut source, size), &mut target)?;
+        Ok(())
+    };
+    let is_hex = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    for (name, kind) in files::entries(from)? {
+        let bytes = name.to_bytes();
+        if kind != FileType::Directory || bytes.len() != 2 || !is_hex(bytes) {
+            continue;
+        }
+        let folder = files::open_folder_beneath(from, &[bytes])?;
+        let inner = to.join(files::path_of(bytes));
+        let known = store.join(files::path_of(bytes));
+        let mut made = false;
+        for (object, kind) in files::entries(folder.as_fd())? {
+            let object_bytes = object.to_bytes();
+            if kind != FileType::RegularFile
+                || !matches!(object_bytes.len(), 38 | 62)
+                || !is_hex(object_bytes)
+            {
+                continue;
+            }
+            if known.join(files::path_of(object_bytes)).exists() {
+                continue; // collected before
+            }
+            if !made {
+                std::fs::create_dir(&inner)?;
+                made = true;
+            }
+            copy(folder.as_fd(), &object, &inner.join(files::path_of(object_bytes)))?;
+        }
+    }
+    let Ok(packs) = files::open_folder_beneath(from, &[b"pack"]) else { return Ok(()) };
+    for (name, kind) in files::entries(packs.as_fd())? {
+        let bytes = name.to_bytes();
+        let plain = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'));
+        let wanted = bytes.starts_with(b"pack-") && (bytes.ends_with(b".pack") || bytes.ends_with(b".idx"));
+        if kind == FileType::RegularFile && plain && wanted {
+            copy(packs.as_fd(), &name, &to.join("pack").join(files::path_of(bytes)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Lanes: reusable checkouts in which candidates are verified.
+//!
+//! The files are those of the commit as any clone would have them: line endings and encodings follow the
+//! attributes, filters do not run. After each checkout the lane is compared with the commit again, and it
+//! is refused if anything differs. The `.git` inside is there so that tools which ask git get an answer.
+
+use std::path::{Path, PathBuf};
+
+use super::files;
+use super::index::Index;
+use super::names::Oid;
+use super::room::{DotGit, Room};
+use super::run::{Doing as _, Git, GitError, SLOW};
+use super::store::Store;
+
+/// What happens to ignored files of earlier verifications, such as build caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ignored {
+    /// They stay. Faster, but an earlier candidate may have left something in them.
+    Keep,
+    /// They go, like everything else that the commit does not have.
+    Remove,
+}
+
+/// A checkout that equals a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneCheckout {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The tree it equals.
+    pub tree: Oid,
+}
+
+/// A reusable checkout for verification. One user at a time.
+#[derive(Debug)]
+pub struct Lane {
+    store: Store,
+    path: PathBuf,
+    room: Room,
+}
+
+impl Lane {
+    /// Opens the lane in `dir`: the checkout in `dir/tree`, our own files beside it.
+    pub fn open(_git: &Git, store: &Store, dir: &Path) -> Result<Lane, GitError> {
+        let doing = || format!("open the lane `{}`", dir.display());
+        std::fs::create_dir_all(dir.join("room")).doing(doing)?;
+        let dir = dir.canonicalize().doing(doing)?;
+        Ok(Lane { store: store.clone(), path: dir.join("tree"), room: Room::at(dir.join("room")) })
+    }
+
+    /// Where the checkout is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the lane equal `commit` and proves it. Two processes, one more if attributes changed.
+    pub fn checkout(&self, commit: &Oid, ignored: Ignored) -> Result<LaneCheckout, GitError> {
+        let doing = || format!("check out {commit} in a lane");
+        let tree = self.store.tree_of(commit)?;
+        if !files::is_folder(&self.path) {
+            // Missing, or replaced by a link or file: make it anew, and forget what we knew about it.
+            files::remove(&self.path).doing(doing)?;
+            files::remove(&self.room.index_path()).doing(doing)?;
+            std::fs::create_dir(&self.path).doing(doing)?;
+        }
+        if ignored == Ignored::Remove {
+            self.room.clean(&self.store, &self.path)?;
+        }
+        let index = self.room.check_out(&self.store, &self.path, commit)?;
+        DotGit { branch: None, commit, exclude: "" }
+            .write(&self.store, &self.room, &self.path)
+            .doing(doing)?;
+        self.tidy(&index, ignored)?;
+        let stands_for = match index.tree {
+            Some(oid) => oid,
+            None => {
+                let bytes = self.room.call(&self.store, &self.path, doing()).arg("write-tree").output()?;
+                Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing(), "write-tree gave no id"))?
+            }
+        };
+        if stands_for != tree {
+            return Err(GitError::output(doing(), format!("the lane holds tree {stands_for}, not {tree}")));
+        }
+        Ok(LaneCheckout { path: self.path.clone(), tree })
+    }
+
+    /// Proves that the checkout is what it was made: nothing in it differs from its index.
+    pub fn is_untouched(&self) -> Result<bool, GitError> {
+        let index = self.room.index(&self.store)?;
+        for seen in self.look(Ignored::Keep)? {
+            match seen {
+                Seen::Extra(_) => {}
+                Seen::Differs(path) => {
+                    if !self.is_as_written(&index, &path)? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes what is extra and refuses what differs.
+    fn tidy(&self, index: &Index, ignored: Ignored) -> Result<(), GitError> {
+        let doing = || "compare a lane with its commit".to_owned();
+        for seen in self.look(ignored)? {
+            match seen {
+                Seen::Extra(path) => {
+                    let path = files::path_of(path.strip_suffix(b"/").unwrap_or(&path));
+                    files::remove(&self.path.join(path)).doing(doing)?;
+                }
+                Seen::Differs(path) => {
+                    if !self.is_as_written(index, &path)? {
+                        let path = String::from_utf8_lossy(&path).into_owned();
+                        return Err(GitError::output(
+                            doing(),
+                            format!("`{path}` differs right after checkout"),
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look(&self, ignored: Ignored) -> Result<Vec<Seen>, GitError> {
+        let mut call = self
+            .room
+            .call(&self.store, &self.path, "compare a lane with its commit")
+            .args(["ls-files", "-z", "-t", "--modified", "--deleted", "--others"])
+            .timeout(SLOW);
+        if ignored == Ignored::Keep {
+            call = call.arg("--exclude-standard");
+        }
+        let bytes = call.output()?;
+        let records = bytes.split(|byte| *byte == 0).filter(|record| record.len() > 2);
+        Ok(records
+            .map(|record| match record[0] {
+                b'?' => Seen::Extra(record[2..].to_vec()),
+                _ => Seen::Differs(record[2..].to_vec()),
+            })
+            .collect())
+    }
+
+    /// Some files never look clean to git, such as one with CRLF in the tree and `text` in its attributes.
+    /// They are right if they hold exactly what git writes for them.
+    fn is_as_written(&self, index: &Index, path: &[u8]) -> Result<bool, GitError> {
+        let Some(entry) = index.entries.iter().find(|entry| entry.path == path) else { return Ok(false) };
+        let on_disk = self.path.join(files::path_of(path));
+        if entry.mode & 0o170000 != 0o100000 || !on_disk.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+            return Ok(false);
+        }
+        let mut flag = std::ffi::OsString::from("--path=");
+        flag.push(files::path_of(path));
+        let written = self
+            .room
+            .call(&self.store, &self.path, "write out a file again")
+            .args(["cat-file", "--filters"])
+            .arg(flag)
+            .arg(entry.oid.as_str())
+            .output()?;
+        let found = std::fs::read(&on_disk).doing(|| format!("read `{}`", on_disk.display()))?;
+        Ok(written == found)
+    }
+}
+
+enum Seen {
+    Extra(Vec<u8>),
+    Differs(Vec<u8>),
+}

@@ -1,0 +1,309 @@
+//! Reading objects of the store through one long-lived `cat-file`: commits, trees, differences of trees.
+//!
+//! A process costs 2 ms, a question to a running one 0.05 ms. Only object ids are ever asked for, so
+//! nothing in a question can be an option, a path or a rev expression.
+
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use super::names::Oid;
+use super::run::{Git, GitError, GitErrorKind, QUICK, end, read_exact_until};
+
+/// The largest object that is read into memory.
+const OBJECT_MAX: u64 = 64 << 20;
+
+/// The reader of one repository's objects.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    git: Git,
+    git_dir: PathBuf,
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// An object as it was read.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub kind: String,
+    pub size: u64,
+    /// Empty if the object is larger than asked for.
+    pub bytes: Vec<u8>,
+}
+
+/// What a commit says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Commit {
+    pub tree: Oid,
+    pub parents: Vec<Oid>,
+}
+
+/// One entry of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TreeEntry {
+    pub mode: u32,
+    pub name: Vec<u8>,
+    pub oid: Oid,
+}
+
+impl TreeEntry {
+    fn is_tree(&self) -> bool {
+        self.mode == 0o040000
+    }
+}
+
+/// One path that two trees do not agree on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub path: Vec<u8>,
+    pub old: Option<(u32, Oid)>,
+    pub new: Option<(u32, Oid)>,
+}
+
+impl Objects {
+    pub fn new(git: &Git, git_dir: &Path) -> Objects {
+        Objects { git: git.clone(), git_dir: git_dir.to_owned(), running: Mutex::new(None) }
+    }
+
+    /// Kind and size of an object; `None` if it is not there.
+    pub fn info(&self, oid: &Oid) -> Result<Option<(String, u64)>, GitError> {
+        Ok(self.ask("info", oid, 0)?.map(|object| (object.kind, object.size)))
+    }
+
+    /// An object with its bytes, if it is not larger than `max`.
+    pub fn read(&self, oid: &Oid, max: u64) -> Result<Option<Object>, GitError> {
+        match self.ask("info", oid, 0)? {
+            None => Ok(None),
+            Some(object) if object.size > max.min(OBJECT_MAX) => Ok(Some(object)),
+            Some(_) => self.ask("contents", oid, OBJECT_MAX),
+        }
+    }
+
+    /// A commit; an error if it is missing or something else.
+    pub fn commit(&self, oid: &Oid) -> Result<Commit, GitError> {
+        let bytes = self.expect(oid, "commit")?;
+        parse_commit(&bytes).ok_or_else(|| GitError::output(format!("read commit {oid}"), "not a commit"))
+    }
+
+    /// The entries of a tree; an error if it is missing or something else.
+    pub fn tree(&self, oid: &Oid) -> Result<Vec<TreeEntry>, GitError> {
+        let bytes = self.expect(oid, "tree")?;
+        parse_tree(&bytes, oid.as_str().len() / 2)
+            .ok_or_else(|| GitError::output(format!("read tree {oid}"), "not a tree"))
+    }
+
+    fn expect(&self, oid: &Oid, kind: &str) -> Result<Vec<u8>, GitError> {
+        let doing = || format!("read {kind} {oid}");
+        match self.ask("contents", oid, OBJECT_MAX)? {
+            Some(object) if object.kind == kind => Ok(object.bytes),
+            Some(object) => Err(GitError::output(doing(), format!("it is a {}", object.kind))),
+            None => Err(GitError::output(doing(), "it is missing")),
+        }
+    }
+
+    /// All paths on which two trees differ, files only, sorted as git sorts an index. Renames are a
+    /// removal and an addition. `max` bounds the answer; beyond it, an error.
+    pub fn differences(&self, old: &Oid, new: &Oid, max: usize) -> Result<Vec<Difference>, GitError> {
+        let mut found = Vec::new();
+        self.walk(Some(old), Some(new), &mut Vec::new(), max, &mut found)?;
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
+    fn walk(
+        &self,
+        old: Option<&Oid>,
+        new: Option<&Oid>,
+        prefix: &mut Vec<u8>,
+        max: usize,
+        found: &mut Vec<Difference>,
+    ) -> Result<(), GitError> {
+        if old == new {
+            return Ok(());
+        }
+        if prefix.iter().filter(|byte| **byte == b'/').count() > 2000 {
+            return Err(GitError::output("compare trees", "folders nested deeper than 2000"));
+        }
+        let old = old.map(|oid| self.tree(oid)).transpose()?.unwrap_or_default();
+        let new = new.map(|oid| self.tree(oid)).transpose()?.unwrap_or_default();
+        let mut by_name: std::collections::BTreeMap<&[u8], (Option<&TreeEntry>, Option<&TreeEntry>)> =
+            std::collections::BTreeMap::new();
+        for entry in &old {
+            by_name.entry(&entry.name).or_default().0 = Some(entry);
+        }
+        for entry in &new {
+            by_name.entry(&entry.name).or_default().1 = Some(entry);
+        }
+        for (name, (old, new)) in by_name {
+            if old.map(|entry| (entry.mode, &entry.oid)) == new.map(|entry| (entry.mode, &entry.oid)) {
+                continue;
+            }
+            let length = prefix.len();
+            prefix.extend_from_slice(name);
+            let file = |entry: Option<&TreeEntry>| {
+                entry.filter(|entry| !entry.is_tree()).map(|entry| (entry.mode, entry.oid.clone()))
+            };
+            let (old_file, new_file) = (file(old), file(new));
+            if old_file.is_some() || new_file.is_some() {
+                if found.len() >= max {
+                    return Err(GitError::output("compare trees", format!("more than {max} paths differ")));
+                }
+                found.push(Difference { path: prefix.clone(), old: old_file, new: new_file });
+            }
+            let old_tree = old.filter(|entry| entry.is_tree()).map(|entry| &entry.oid);
+            let new_tree = new.filter(|entry| entry.is_tree()).map(|entry| &entry.oid);
+            if old_tree.is_some() || new_tree.is_some() {
+                prefix.push(b'/');
+                self.walk(old_tree, new_tree, prefix, max, found)?;
+            }
+            prefix.truncate(length);
+        }
+        Ok(())
+    }
+
+    /// The entry at a path of a tree, found part by part.
+    pub fn at_path(&self, tree: &Oid, path: &[u8]) -> Result<Option<TreeEntry>, GitError> {
+        let mut at = tree.clone();
+        let mut parts = path.split(|byte| *byte == b'/').peekable();
+        while let Some(part) = parts.next() {
+            let Some(entry) = self.tree(&at)?.into_iter().find(|entry| entry.name == part) else {
+                return Ok(None);
+            };
+            if parts.peek().is_none() {
+                return Ok(Some(entry));
+            }
+            if !entry.is_tree() {
+                return Ok(None);
+            }
+            at = entry.oid;
+        }
+        Ok(None)
+    }
+
+    fn ask(&self, verb: &str, oid: &Oid, max: u64) -> Result<Option<Object>, GitError> {
+        let mut running = self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // A reader that died between two questions is started again; one that dies on a question is an error.
+        if let Some(reader) = running.as_mut()
+            && reader.child.try_wait().is_ok_and(|status| status.is_some())
+        {
+            *running = None;
+        }
+        let reader = match running.as_mut() {
+            Some(reader) => reader,
+            None => running.insert(self.start()?),
+        };
+        let answer = converse(reader, verb, oid, max);
+        if answer.is_err() {
+            *running = None; // half an answer may still be in the pipe
+        }
+        answer.map_err(|kind| GitError { doing: format!("read object {oid}"), kind })
+    }
+
+    fn start(&self) -> Result<Running, GitError> {
+        let call = self.git.call("start the object reader").git_dir(&self.git_dir).args([
+            "cat-file",
+            "--batch-command",
+            "-z",
+        ]);
+        let mut child = call.spawn(Stdio::piped())?;
+        drop(child.stderr.take()); // it is a bystander: a complaint shows as a missing answer
+        let stdin = child.stdin.take().expect("it was started with a pipe");
+        let stdout = child.stdout.take().expect("it was started with a pipe");
+        Ok(Running { child, stdin, stdout })
+    }
+}
+
+fn converse(reader: &mut Running, verb: &str, oid: &Oid, max: u64) -> Result<Option<Object>, GitErrorKind> {
+    let nonsense = |line: &str| GitErrorKind::Output(format!("`{}`", line.escape_debug()));
+    reader.stdin.write_all(format!("{verb} {oid}\0").as_bytes()).map_err(GitErrorKind::Io)?;
+    let deadline = Instant::now() + QUICK;
+    let read = |reader: &mut Running, buffer: &mut [u8]| match read_exact_until(
+        reader.stdout.as_fd(),
+        buffer,
+        deadline,
+    ) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(GitErrorKind::Output("the object reader ended".to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+            Err(GitErrorKind::Timeout { after_s: QUICK.as_secs() })
+        }
+        Err(error) => Err(GitErrorKind::Io(error)),
+    };
+    // The line starts with the id we asked for: read so much at once, then byte by byte to its end.
+    let mut line = vec![0; oid.as_str().len() + 1];
+    read(reader, &mut line)?;
+    while line.last() != Some(&b'\n') {
+        let mut byte = [0];
+        read(reader, &mut byte)?;
+        line.push(byte[0]);
+        if line.len() > 300 {
+            return Err(nonsense(&String::from_utf8_lossy(&line)));
+        }
+    }
+    let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+    let mut words = line.split(' ');
+    if words.next() != Some(oid.as_str()) {
+        return Err(nonsense(&line));
+    }
+    let kind = match words.next() {
+        Some("missing") => return Ok(None),
+        Some(kind @ ("commit" | "tree" | "blob" | "tag")) => kind.to_owned(),
+        _ => return Err(nonsense(&line)),
+    };
+    let size: u64 = words.next().and_then(|word| word.parse().ok()).ok_or_else(|| nonsense(&line))?;
+    if verb == "info" {
+        return Ok(Some(Object { kind, size, bytes: Vec::new() }));
+    }
+    if size > max {
+        return Err(GitErrorKind::Output(format!("the object has {size} bytes")));
+    }
+    let mut bytes = vec![0; size as usize + 1];
+    read(reader, &mut bytes)?;
+    if bytes.pop() != Some(b'\n') {
+        return Err(nonsense(&line));
+    }
+    Ok(Some(Object { kind, size, bytes }))
+}
+
+fn parse_commit(bytes: &[u8]) -> Option<Commit> {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let tree = Oid::from_line(lines.next()?.strip_prefix(b"tree ")?)?;
+    let mut parents = Vec::new();
+    for line in lines {
+        match line.strip_prefix(b"parent ") {
+            Some(parent) => parents.push(Oid::from_line(parent)?),
+            None => break,
+        }
+    }
+    Some(Commit { tree, parents })
+}
+
+fn parse_tree(bytes: &[u8], oid_bytes: usize) -> Option<Vec<TreeEntry>> {
+    let mut entries = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let space = rest.iter().position(|byte| *byte == b' ')?;
+        let mode = u32::from_str_radix(std::str::from_utf8(&rest[..space]).ok()?, 8).ok()?;
+        let nul = rest.iter().position(|byte| *byte == 0)?;
+        let name = rest.get(space + 1..nul)?.to_vec();
+        let oid = Oid::from_raw(rest.get(nul + 1..nul + 1 + oid_bytes)?);
+        entries.push(TreeEntry { mode, name, oid });
+        rest = &rest[nul + 1 + oid_bytes..];
+    }
+    Some(entries)
+}

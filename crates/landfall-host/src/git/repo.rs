@@ -1,0 +1,302 @@
+//! The person's repository, seen from outside: where it is and where its branches stand.
+//!
+//! Nothing is written here (see `publish`), and its configuration is trusted for nothing that executes.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::files;
+use super::names::{BranchName, Oid};
+use super::run::{Git, GitError};
+
+/// Why a folder cannot be used as a project.
+#[derive(Debug, Error)]
+pub enum RepoProblem {
+    /// Neither the folder nor one above it is a repository.
+    #[error("`{}` is not inside a git repository", .path.display())]
+    NotARepository {
+        /// Where the search began.
+        path: PathBuf,
+    },
+    /// It is a repository without a checkout.
+    #[error("`{}` is a bare repository", .path.display())]
+    Bare {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// Someone else owns it, so its settings may not be meant well.
+    #[error("`{}` belongs to user {owner}", .path.display())]
+    OtherOwner {
+        /// The git folder.
+        path: PathBuf,
+        /// The numeric id of its owner.
+        owner: u32,
+    },
+    /// It has no commit yet.
+    #[error("the repository has no commits")]
+    NoCommits,
+    /// git could not be asked.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// What is checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Head {
+    /// A branch with at least one commit.
+    Branch {
+        /// The branch.
+        name: BranchName,
+        /// Its last commit.
+        tip: Oid,
+    },
+    /// A commit, no branch.
+    Detached {
+        /// The commit.
+        tip: Oid,
+    },
+    /// A branch that has no commit yet.
+    Unborn {
+        /// The name the branch will have.
+        branch: String,
+    },
+}
+
+/// A person's repository with a checkout.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    git: Git,
+    root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    object_format: ObjectFormat,
+}
+
+/// How a repository names its objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ObjectFormat {
+    /// 20 bytes.
+    Sha1,
+    /// 32 bytes.
+    Sha256,
+}
+
+impl ObjectFormat {
+    pub(crate) fn oid_bytes(self) -> usize {
+        match self {
+            ObjectFormat::Sha1 => 20,
+            ObjectFormat::Sha256 => 32,
+        }
+    }
+
+    /// The lines of a config file that say so.
+    pub(crate) fn config(self) -> &'static str {
+        match self {
+            ObjectFormat::Sha1 => "[core]\n\trepositoryformatversion = 0\n",
+            ObjectFormat::Sha256 => {
+                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n[core]\n"
+            }
+        }
+    }
+}
+
+impl Repo {
+    /// Finds the repository around `path`, upward. Runs nothing that the repository could have planted.
+    pub fn discover(git: &Git, path: &Path) -> Result<Repo, RepoProblem> {
+        let none = || RepoProblem::NotARepository { path: path.to_owned() };
+        let start = path.canonicalize().map_err(|_| none())?;
+        for folder in start.ancestors() {
+            let dot_git = folder.join(".git");
+            if let Some(git_dir) = git_dir_of(&dot_git) {
+                return Repo::open(git, folder, &git_dir);
+            }
+            if looks_like_git_dir(folder) {
+                // Inside `.git` of a checkout there is a better word for it, but the answer is the same.
+                return Err(RepoProblem::Bare { path: folder.to_owned() });
+            }
+        }
+        Err(none())
+    }
+
+    fn open(git: &Git, root: &Path, git_dir: &Path) -> Result<Repo, RepoProblem> {
+        let owner = std::fs::metadata(git_dir).map(|meta| meta.uid()).unwrap_or(u32::MAX);
+        if !may_trust(owner) {
+            return Err(RepoProblem::OtherOwner { path: git_dir.to_owned(), owner });
+        }
+        let said = git
+            .call(format!("look at the repository in `{}`", root.display()))
+            .git_dir(git_dir)
+            .args(["rev-parse", "--show-object-format", "--is-bare-repository"])
+            .text()?;
+        let mut lines = said.lines();
+        let object_format = match lines.next() {
+            Some("sha1") => ObjectFormat::Sha1,
+            Some("sha256") => ObjectFormat::Sha256,
+            other => return Err(GitError::output("read the object format", format!("{other:?}")).into()),
+        };
+        let common_dir = common_dir_of(git_dir);
+        // A linked worktree of a bare repository is a fine checkout; `core.bare` then speaks of the other one.
+        if lines.next() == Some("true") && common_dir == git_dir {
+            return Err(RepoProblem::Bare { path: git_dir.to_owned() });
+        }
+        Ok(Repo {
+            git: git.clone(),
+            root: root.to_owned(),
+            git_dir: git_dir.to_owned(),
+            common_dir,
+            object_format,
+        })
+    }
+
+    /// The folder of the checkout.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The git folder of this checkout.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The git folder that all linked worktrees share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// How the repository names its objects.
+    pub fn object_format(&self) -> ObjectFormat {
+        self.object_format
+    }
+
+    /// What is checked out now.
+    pub fn head(&self) -> Result<Head, GitError> {
+        let said = self
+            .git
+            .call("read HEAD")
+            .git_dir(&self.git_dir)
+            .args(["symbolic-ref", "--quiet", "HEAD"])
+            .run()?;
+        if said.code == 1 {
+            let tip =
+                self.rev_parse("HEAD")?.ok_or_else(|| GitError::output("read HEAD", "it points nowhere"))?;
+            return Ok(Head::Detached { tip });
+        }
+        let bytes = said.ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end_matches('\n');
+        let short = text.strip_prefix("refs/heads/").unwrap_or(text);
+        let name = BranchName::new(short).map_err(|bad| GitError::output("read HEAD", bad.to_string()))?;
+        Ok(match self.branch_tip(&name)? {
+            Some(tip) => Head::Branch { name, tip },
+            None => Head::Unborn { branch: short.to_owned() },
+        })
+    }
+
+    /// The last commit of a branch; `None` if there is no such branch. No process in the common case.
+    pub fn branch_tip(&self, branch: &BranchName) -> Result<Option<Oid>, GitError> {
+        let full = branch.full();
+        if let Ok(bytes) = std::fs::read(self.common_dir.join(&full))
+            && let Some(oid) = Oid::from_line(&bytes)
+            && oid.as_str().len() == self.object_format.oid_bytes() * 2
+        {
+            return Ok(Some(oid));
+        }
+        self.rev_parse(&full)
+    }
+
+    fn rev_parse(&self, rev: &str) -> Result<Option<Oid>, GitError> {
+        let said = self
+            .git
+            .call(format!("resolve `{rev}`"))
+            .git_dir(&self.git_dir)
+            .args(["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{rev}^{{commit}}")])
+            .run()?;
+        if said.code == 1 {
+            return Ok(None);
+        }
+        let doing = said.doing.clone();
+        let bytes = said.ok()?;
+        Oid::from_line(&bytes).map(Some).ok_or_else(|| GitError::output(doing, "not an object id"))
+    }
+
+    /// Where the objects are.
+    pub(crate) fn objects_dir(&self) -> PathBuf {
+        self.common_dir.join("objects")
+    }
+
+    /// The checkouts of this repository: the main one if it has one, and the linked ones.
+    pub(crate) fn checkouts(&self) -> Result<Vec<Checkout>, GitError> {
+        let mut found = Vec::new();
+        let main_root = match self.common_dir.file_name() {
+            Some(name) if name == ".git" => self.common_dir.parent().map(Path::to_owned),
+            _ if self.common_dir == self.git_dir => Some(self.root.clone()),
+            _ => None,
+        };
+        if let Some(root) = main_root {
+            found.push(Checkout { root, git_dir: self.common_dir.clone() });
+        }
+        if let Ok(listing) = std::fs::read_dir(self.common_dir.join("worktrees")) {
+            for entry in listing {
+                let entry = entry.map_err(|error| GitError::io("list linked worktrees", error))?;
+                let git_dir = entry.path();
+                let Ok(bytes) = std::fs::read(git_dir.join("gitdir")) else { continue };
+                let dot_git = files::path_of(bytes.trim_ascii_end());
+                let dot_git = if dot_git.is_absolute() { dot_git.to_owned() } else { git_dir.join(dot_git) };
+                if let Some(root) = dot_git.parent() {
+                    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+                    found.push(Checkout { root, git_dir });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn git(&self) -> &Git {
+        &self.git
+    }
+}
+
+/// One checkout of the person: the main one or a linked worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checkout {
+    pub root: PathBuf,
+    pub git_dir: PathBuf,
+}
+
+/// The git folder behind `.git`: the folder itself, or where the file points.
+fn git_dir_of(dot_git: &Path) -> Option<PathBuf> {
+    let meta = std::fs::metadata(dot_git).ok()?;
+    if meta.is_dir() {
+        return looks_like_git_dir(dot_git).then(|| dot_git.canonicalize().ok()).flatten();
+    }
+    if !meta.is_file() || meta.len() > 8192 {
+        return None;
+    }
+    let bytes = std::fs::read(dot_git).ok()?;
+    let target = files::path_of(bytes.strip_prefix(b"gitdir: ")?.trim_ascii_end());
+    let target = dot_git.parent()?.join(target).canonicalize().ok()?;
+    looks_like_git_dir(&target).then_some(target)
+}
+
+fn looks_like_git_dir(folder: &Path) -> bool {
+    let common = common_dir_of(folder);
+    files::exists(&folder.join("HEAD")) && common.join("objects").is_dir() && common.join("refs").is_dir()
+}
+
+fn common_dir_of(git_dir: &Path) -> PathBuf {
+    let Ok(bytes) = std::fs::read(git_dir.join("commondir")) else {
+        return git_dir.to_owned();
+    };
+    let path = git_dir.join(Path::new(std::ffi::OsStr::from_bytes(bytes.trim_ascii_end())));
+    path.canonicalize().unwrap_or(path)
+}
+
+/// git's own rule: mine, or mine before `sudo`.
+fn may_trust(owner: u32) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    let before_sudo = std::env::var("SUDO_UID").ok().and_then(|text| text.parse::<u32>().ok());
+    owner == me || (me == 0 && before_sudo == Some(owner))
+}

@@ -1,0 +1,193 @@
+//! A room: the engine's own index for one checkout, kept where the checkout's user cannot write.
+//!
+//! All our git calls on a workspace or lane use the store as git folder and the room's index. The `.git`
+//! inside the checkout is for the agent or the verification command: we write it and never obey it.
+
+use std::fs::File;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
+
+use super::files;
+use super::index::{Index, Tracked};
+use super::names::Oid;
+use super::run::{Call, Doing as _, GitError, SLOW};
+use super::store::Store;
+
+/// The folder with the engine's index of one checkout.
+#[derive(Debug, Clone)]
+pub(crate) struct Room {
+    dir: PathBuf,
+}
+
+impl Room {
+    pub fn at(dir: PathBuf) -> Room {
+        Room { dir }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn index_path(&self) -> PathBuf {
+        self.dir.join("index")
+    }
+
+    /// A call on the checkout `tree` with the store's objects and this room's index.
+    pub fn call<'s>(&self, store: &'s Store, tree: &Path, doing: impl Into<String>) -> Call<'s> {
+        store
+            .write_call(doing)
+            .work_tree(tree)
+            .env("GIT_INDEX_FILE", self.index_path())
+            .config(exclude_setting(&self.dir))
+    }
+
+    pub fn index(&self, store: &Store) -> Result<Index, GitError> {
+        let path = self.index_path();
+        Index::read(&path, store.oid_bytes()).doing(|| format!("read the index `{}`", path.display()))
+    }
+
+    /// The tree that the index stands for, if we know.
+    pub fn tree(&self) -> Option<Oid> {
+        Oid::from_line(&std::fs::read(self.dir.join("tree")).ok()?)
+    }
+
+    /// Notes the tree of the index; `None` before the index is changed, so that a crash leaves "unknown".
+    pub fn note_tree(&self, tree: Option<&Oid>) -> Result<(), GitError> {
+        let path = self.dir.join("tree");
+        match tree {
+            Some(oid) => std::fs::write(&path, format!("{oid}\n")),
+            None => match std::fs::remove_file(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                other => other,
+            },
+        }
+        .doing(|| "note the tree of an index".to_owned())
+    }
+
+    /// Makes the tracked files of `tree` those of `commit`, whatever state they are in. Untracked files are
+    /// overwritten if they are in the way and left alone otherwise. One process, two if attributes changed.
+    pub fn check_out(&self, store: &Store, tree: &Path, commit: &Oid) -> Result<Index, GitError> {
+        let path = self.index_path();
+        // One user at a time: a lock here was left by a git that is dead.
+        files::remove(&self.dir.join("index.lock")).doing(|| "remove a stale index lock".to_owned())?;
+        let before = match self.index(store) {
+            Ok(index) => index,
+            Err(_) => {
+                // Ours, and broken: start from none, which rewrites every file.
+                files::remove(&path).doing(|| "remove a broken index".to_owned())?;
+                Index::default()
+            }
+        };
+        self.note_tree(None)?;
+        self.read_tree(store, tree, commit)?;
+        let mut after = self.index(store)?;
+        // Line endings and encodings follow attributes. If those changed, files that did not change in the
+        // tree may have to change on disk, and git does not do that by itself.
+        if !before.entries.is_empty() && before.attributes() != after.attributes() {
+            files::remove(&path).doing(|| "remove an index".to_owned())?;
+            self.read_tree(store, tree, commit)?;
+            after = self.index(store)?;
+        }
+        self.note_tree(Some(&store.tree_of(commit)?))?;
+        Ok(after)
+    }
+
+    fn read_tree(&self, store: &Store, tree: &Path, commit: &Oid) -> Result<(), GitError> {
+        self.call(store, tree, format!("check out {commit}"))
+            .args([
+                "read-tree",
+                "--reset",
+                "-u",
+                "--no-recurse-submodules",
+                "--end-of-options",
+                commit.as_str(),
+            ])
+            .timeout(SLOW)
+            .output()?;
+        Ok(())
+    }
+
+    /// Removes everything in `tree` that the index does not track, `.git` included, and opens closed folders.
+    pub fn clean(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
+        let doing = || format!("clean `{}`", tree.display());
+        let index = self.index(store).unwrap_or_default(); // unreadable: everything goes
+        let folder = files::open_folder(tree).doing(doing)?;
+        clean(folder.as_fd(), &mut Vec::new(), &index.paths()).doing(doing)
+    }
+}
+
+fn clean(folder: BorrowedFd<'_>, prefix: &mut Vec<u8>, tracked: &Tracked<'_>) -> std::io::Result<()> {
+    for (name, kind) in files::entries(folder)? {
+        let length = prefix.len();
+        prefix.extend_from_slice(name.as_bytes());
+        if kind == FileType::Directory && tracked.folders.contains(prefix.as_slice()) {
+            let inner = files::open_to_change(folder, &name)?;
+            prefix.push(b'/');
+            clean(inner.as_fd(), prefix, tracked)?;
+        } else if kind == FileType::Directory || !tracked.files.contains(prefix.as_slice()) {
+            files::remove_at(folder, &name, kind)?;
+        }
+        prefix.truncate(length);
+    }
+    Ok(())
+}
+
+fn exclude_setting(room: &Path) -> std::ffi::OsString {
+    let mut setting = std::ffi::OsString::from("core.excludesFile=");
+    let own = room.join("exclude");
+    setting.push(if own.exists() { own.as_path() } else { Path::new("/dev/null") });
+    setting
+}
+
+/// What a fresh `.git` in a checkout holds.
+#[derive(Debug)]
+pub(crate) struct DotGit<'a> {
+    /// The branch to be on, without `refs/heads/`; detached if `None`.
+    pub branch: Option<&'a str>,
+    pub commit: &'a Oid,
+    /// Lines for `info/exclude`.
+    pub exclude: &'a str,
+}
+
+impl DotGit<'_> {
+    /// Writes a new `.git` into `tree`, replacing whatever is there, with a copy of the room's index.
+    pub fn write(&self, store: &Store, room: &Room, tree: &Path) -> std::io::Result<()> {
+        let git_dir = tree.join(".git");
+        files::remove(&git_dir)?;
+        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+            std::fs::create_dir_all(git_dir.join(folder))?;
+        }
+        let mut alternates = files::bytes_of(&store.objects_dir()).to_vec();
+        alternates.push(b'\n');
+        std::fs::write(git_dir.join("objects/info/alternates"), alternates)?;
+        std::fs::write(git_dir.join("info/exclude"), self.exclude)?;
+        let config = format!(
+            "{}\tbare = false\n\tfilemode = true\n\tlogallrefupdates = true\n\
+             [user]\n\tname = Landfall agent\n\temail = agent@landfall.invalid\n\
+             [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[commit]\n\tgpgsign = false\n",
+            store.object_format().config()
+        );
+        std::fs::write(git_dir.join("config"), config)?;
+        let shallow = store.dir().join("shallow");
+        if shallow.exists() {
+            std::fs::copy(shallow, git_dir.join("shallow"))?;
+        }
+        match self.branch {
+            Some(branch) => {
+                let path = git_dir.join("refs/heads").join(branch);
+                std::fs::create_dir_all(path.parent().expect("it is below refs/heads"))?;
+                std::fs::write(path, format!("{}\n", self.commit))?;
+                std::fs::write(git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n"))?;
+            }
+            None => std::fs::write(git_dir.join("HEAD"), format!("{}\n", self.commit))?,
+        }
+        // The copy keeps the time of the original: git judges by it whether a file changed too soon to tell.
+        let original = room.index_path();
+        let copy = git_dir.join("index");
+        std::fs::copy(&original, &copy)?;
+        let modified = std::fs::metadata(&original)?.modified()?;
+        File::options().write(true).open(&copy)?.set_modified(modified)
+    }
+}

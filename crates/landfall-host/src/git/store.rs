@@ -1,0 +1,1003 @@
+//! The store: the bare repository that only the engine writes.
+//!
+//! It borrows nothing. Objects enter it in two ways only: git makes them here itself (`update-index`,
+//! `write-tree`, `merge-tree`, `commit-tree`), or they come as a pack that is hashed and checked on the
+//! way in. In both, an object is written after everything it links to, so whatever is in the store is
+//! whole, even after a crash. Nothing is ever pruned.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::files;
+use super::names::{BranchName, Oid, RefName};
+use super::objects::{Commit, Difference, Objects};
+use super::repo::{ObjectFormat, Repo};
+use super::run::{
+    Call, Doing as _, Git, GitError, GitErrorKind, QUICK, SLOW, Signature, code_of, end, read_exact_until,
+    wait_until,
+};
+
+/// The ref of the canonical base.
+pub const BASE_REF: &str = "refs/landfall/base";
+
+/// Below this number, objects are stored one by one: thousands of tiny packs would slow every look-up.
+const PACK_FROM: u32 = 200;
+
+/// Above this size of packs, the first import links the person's packs instead of copying them.
+const LINK_FROM_BYTES: u64 = 16 << 20;
+
+/// How many differing paths are worth an answer; a change beyond this is no change of one task.
+pub(crate) const PATHS_MAX: usize = 1_000_000;
+
+/// How many commits of a straight line are counted by reading them; beyond, git counts.
+const STRAIGHT_MAX: u32 = 200;
+
+/// What came of a compare-and-swap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cas {
+    /// The ref moved.
+    Moved,
+    /// Someone else was first; the ref stands elsewhere.
+    Lost {
+        /// Where it stands; `None` if it does not exist.
+        actual: Option<Oid>,
+    },
+}
+
+/// What a trial merge gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merge {
+    /// Both sides fit together.
+    Clean {
+        /// The merged tree.
+        tree: Oid,
+    },
+    /// They do not.
+    Conflict {
+        /// The paths in question.
+        paths: Vec<ConflictPath>,
+        /// git's own words, for the agent.
+        detail: String,
+    },
+}
+
+/// A path that both sides changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConflictPath {
+    /// The path.
+    pub path: Vec<u8>,
+    /// Present in the common ancestor, in ours, in theirs.
+    pub stages: [bool; 3],
+}
+
+/// How a path differs between two trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Only in the new tree.
+    Added,
+    /// In both, with other content or mode.
+    Modified,
+    /// Only in the old tree.
+    Deleted,
+    /// In both, as another kind of thing: file, link or embedded repository.
+    TypeChanged,
+}
+
+/// A path that differs. Renames are shown as a deletion and an addition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedPath {
+    /// How.
+    pub status: Change,
+    /// The path, as bytes: it need not be UTF-8.
+    pub path: Vec<u8>,
+}
+
+/// Lines added and removed in a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineCount {
+    /// The path.
+    pub path: Vec<u8>,
+    /// Lines added; `None` for a binary file.
+    pub added: Option<u64>,
+    /// Lines removed; `None` for a binary file.
+    pub removed: Option<u64>,
+}
+
+/// How a diff is shown.
+#[derive(Debug, Clone)]
+pub struct DiffOptions {
+    /// Unchanged lines around a change.
+    pub context: u32,
+    /// Whether renames are looked for.
+    pub renames: bool,
+    /// Where the text is cut.
+    pub bytes_max: usize,
+    /// Only these paths, taken literally; all if empty.
+    pub paths: Vec<Vec<u8>>,
+}
+
+impl Default for DiffOptions {
+    fn default() -> DiffOptions {
+        DiffOptions { context: 3, renames: true, bytes_max: 4 << 20, paths: Vec::new() }
+    }
+}
+
+/// A diff as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffText {
+    /// The bytes as git gave them; file contents need not be UTF-8.
+    pub bytes: Vec<u8>,
+    /// More followed.
+    pub cut: bool,
+}
+
+/// A commit in a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    /// The commit.
+    pub oid: Oid,
+    /// Its tree.
+    pub tree: Oid,
+    /// Its parents.
+    pub parents: Vec<Oid>,
+    /// Who wrote it.
+    pub author: Signature,
+    /// The first line of its message.
+    pub subject: String,
+    /// The whole message.
+    pub message: String,
+}
+
+/// Which commits a log shows.
+#[derive(Debug, Clone)]
+pub struct LogRange {
+    /// From this commit back.
+    pub to: Oid,
+    /// Without what is reachable from here.
+    pub from: Option<Oid>,
+    /// Only the line of first parents.
+    pub first_parent: bool,
+}
+
+/// What a health check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// One line per problem; empty is healthy.
+    pub problems: Vec<String>,
+}
+
+/// The bare repository of the engine. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    git: Git,
+    dir: PathBuf,
+    format: ObjectFormat,
+    objects: Objects,
+}
+
+impl Store {
+    /// Opens the store in `dir` (`…/store.git`), creating it in the object format of `repo` if it is missing.
+    pub fn open(git: &Git, dir: &Path, repo: &Repo) -> Result<Store, GitError> {
+        let doing = || format!("open the store `{}`", dir.display());
+        let format = repo.object_format();
+        if !files::exists(&dir.join("HEAD")) {
+            create(dir, format).doing(doing)?;
+        }
+        let dir = dir.canonicalize().doing(doing)?;
+        let config = std::fs::read_to_string(dir.join("config")).doing(doing)?;
+        let stored =
+            if config.contains("objectformat = sha256") { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
+        if stored != format {
+            return Err(GitError::output(doing(), "its object format differs from the repository's"));
+        }
+        // Ours alone and small: written anew each time, so that nothing in it can grow old.
+        let wanted = config_text(format);
+        if config != wanted {
+            files::write_whole(&dir.join("config"), wanted.as_bytes()).doing(doing)?;
+        }
+        let objects = Objects::new(git, &dir);
+        Ok(Store { inner: Arc::new(Inner { git: git.clone(), dir, format, objects }) })
+    }
+
+    /// Where the store is.
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
+    }
+
+    /// How the store names its objects.
+    pub fn object_format(&self) -> ObjectFormat {
+        self.inner.format
+    }
+
+    /// The git that the store uses.
+    pub fn git(&self) -> &Git {
+        &self.inner.git
+    }
+
+    pub(crate) fn objects(&self) -> &Objects {
+        &self.inner.objects
+    }
+
+    pub(crate) fn objects_dir(&self) -> PathBuf {
+        self.inner.dir.join("objects")
+    }
+
+    pub(crate) fn oid_bytes(&self) -> usize {
+        self.inner.format.oid_bytes()
+    }
+
+    /// A call in the store.
+    pub(crate) fn call(&self, doing: impl Into<String>) -> Call<'_> {
+        self.inner.git.call(doing).git_dir(&self.inner.dir)
+    }
+
+    /// A call in the store that writes what must survive a power cut.
+    pub(crate) fn write_call(&self, doing: impl Into<String>) -> Call<'_> {
+        self.call(doing).config("core.fsync=committed").config("core.fsyncMethod=batch")
+    }
+
+    // ── Bringing objects in ────────────────────────────────────────────────────────────────────────
+
+    /// Brings the tip of a person's branch in and returns it. No process if it is here already.
+    pub fn import(&self, repo: &Repo, branch: &BranchName) -> Result<Oid, GitError> {
+        let doing = || format!("import branch `{branch}`");
+        let tip =
+            repo.branch_tip(branch)?.ok_or_else(|| GitError::output(doing(), "there is no such branch"))?;
+        let upstream = upstream_ref(branch);
+        let known = self.resolve(&upstream)?;
+        if known.as_ref() == Some(&tip) {
+            return Ok(tip);
+        }
+        if !self.contains(&tip)? {
+            let shallow = repo.common_dir().join("shallow");
+            if shallow.exists() {
+                let bytes = std::fs::read(&shallow).doing(doing)?;
+                files::write_whole(&self.inner.dir.join("shallow"), &bytes).doing(doing)?;
+            }
+            let first = known.is_none() && self.base()?.is_none();
+            if !(first && self.link_packs(repo, &tip)?) {
+                let have: Vec<Oid> = known.into_iter().chain(self.base()?).collect();
+                self.bring(&repo.objects_dir(), &tip, &have, Check::Hash)?;
+            }
+        }
+        self.pin(&upstream, &tip)?;
+        Ok(tip)
+    }
+
+    /// Links all packs of a large repository into the new store: seconds instead of minutes. A linked pack
+    /// stays whole when the person's git deletes its own name for it. `false` if it is not worth it, or if
+    /// the packs do not hold everything, or if links are impossible here.
+    fn link_packs(&self, repo: &Repo, tip: &Oid) -> Result<bool, GitError> {
+        let from = repo.objects_dir();
+        let doing = || format!("link the packs of `{}`", from.display());
+        if files::exists(&from.join("info/alternates")) {
+            return Ok(false); // it borrows itself: only a copy is whole
+        }
+        let Ok(listing) = std::fs::read_dir(from.join("pack")) else { return Ok(false) };
+        let mut names: Vec<OsString> = Vec::new();
+        let mut bytes = 0;
+        for entry in listing {
+            let entry = entry.doing(doing)?;
+            let path = entry.path();
+            if path.extension().is_some_and(|ending| ending == "pack") && path.with_extension("idx").exists()
+            {
+                bytes += entry.metadata().doing(doing)?.len();
+                names.push(entry.file_name());
+            }
+        }
+        if bytes < LINK_FROM_BYTES {
+            return Ok(false);
+        }
+        let to = self.objects_dir().join("pack");
+        for name in names {
+            // The index last: a pack counts from then on.
+            for ending in ["pack", "rev", "idx"] {
+                let source = from.join("pack").join(&name).with_extension(ending);
+                let target = to.join(&name).with_extension(ending);
+                if !source.exists() || target.exists() {
+                    continue;
+                }
+                if std::fs::hard_link(&source, &target).is_err() {
+                    return Ok(false); // another filesystem; the copy that follows needs what is linked so far
+                }
+            }
+        }
+        files::sync_folder(&to).doing(doing)?;
+        // What is not in a pack yet, compared with what the packs hold.
+        let roots = self.pack_roots(repo)?;
+        self.bring(&from, tip, &roots, Check::Hash)?;
+        let said = self
+            .call("check the imported history")
+            .args(["rev-list", "--objects", "--quiet", "--end-of-options", tip.as_str()])
+            .timeout(SLOW)
+            .run()?;
+        said.ok()?;
+        Ok(true)
+    }
+
+    /// Commits that branches of the person point to and that are whole in the store.
+    fn pack_roots(&self, repo: &Repo) -> Result<Vec<Oid>, GitError> {
+        let said = repo
+            .git()
+            .call("list branches")
+            .git_dir(repo.common_dir())
+            .args(["for-each-ref", "--count=2000", "--format=%(objectname)", "refs/heads", "refs/remotes"])
+            .text()?;
+        let mut roots = Vec::new();
+        for oid in said.lines().filter_map(|line| line.parse::<Oid>().ok()) {
+            // Present is not yet whole: a pack may hold a commit without its trees. So git is asked.
+            if roots.len() < 3 && self.contains(&oid)? {
+                let said = self
+                    .call("check a branch in the packs")
+                    .args(["rev-list", "--objects", "--quiet", "--end-of-options", oid.as_str()])
+                    .timeout(SLOW)
+                    .run()?;
+                if said.code == 0 {
+                    roots.push(oid);
+                }
+            }
+        }
+        Ok(roots)
+    }
+
+    /// Copies `want` and what it needs from another object folder, leaving out what `have` reaches. The
+    /// other repository's settings are never read: only its objects are, and they are hashed on the way in.
+    pub(crate) fn bring(&self, from: &Path, want: &Oid, have: &[Oid], check: Check) -> Result<(), GitError> {
+        let pack = self
+            .call(format!("read {want} from `{}`", from.display()))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(from));
+        let store = |call: Call<'_>| call.output();
+        transfer(pack, want, have, check, |args| {
+            store(self.write_call("store objects").args(args.args).input_pipe(args.pipe).timeout(SLOW))
+        })
+    }
+
+    /// Copies `want` and what it needs out of the store into a person's repository.
+    pub(crate) fn hand_over(&self, repo: &Repo, want: &Oid, have: &[Oid]) -> Result<(), GitError> {
+        let pack = self.call(format!("read {want} from the store"));
+        transfer(pack, want, have, Check::Hash, |args| {
+            repo.git()
+                .call("store objects in the repository")
+                .git_dir(repo.common_dir())
+                .config("core.fsync=committed")
+                .config("core.fsyncMethod=batch")
+                .args(args.args)
+                .input_pipe(args.pipe)
+                .timeout(SLOW)
+                .output()
+        })
+    }
+
+    // ── Refs ───────────────────────────────────────────────────────────────────────────────────────
+
+    /// Where the canonical base stands. Reads one file.
+    pub fn base(&self) -> Result<Option<Oid>, GitError> {
+        self.read_ref(BASE_REF)
+    }
+
+    /// Moves the canonical base, if it stands where `expected_old` says (`None`: it does not exist yet).
+    pub fn set_base(&self, new: &Oid, expected_old: Option<&Oid>) -> Result<Cas, GitError> {
+        let doing = format!("move the base to {new}");
+        let zero = "0".repeat(self.oid_bytes() * 2);
+        let old = expected_old.map_or(zero.as_str(), Oid::as_str);
+        let said = self
+            .write_call(&doing)
+            .args(["update-ref", "--no-deref", "--end-of-options", BASE_REF, new.as_str(), old])
+            .run()?;
+        if said.code == 0 {
+            return Ok(Cas::Moved);
+        }
+        // Lost, or broken? Only the ref itself can tell.
+        let actual = self.base()?;
+        if actual.as_ref() != expected_old { Ok(Cas::Lost { actual }) } else { Err(said.failed()) }
+    }
+
+    /// Keeps a commit and everything it reaches under a name, replacing what the name stood for. No process.
+    pub fn pin(&self, name: &RefName, oid: &Oid) -> Result<(), GitError> {
+        let doing = || format!("pin {oid} at `{name}`");
+        if name.as_str() == BASE_REF {
+            return Err(GitError::output(doing(), "the base moves by compare-and-swap only"));
+        }
+        if !self.contains(oid)? {
+            return Err(GitError::output(doing(), "the store does not have it"));
+        }
+        if self.resolve(name)?.as_ref() == Some(oid) {
+            return Ok(());
+        }
+        let path = self.inner.dir.join(name.as_str());
+        let parent = path.parent().expect("a ref name has folders");
+        std::fs::create_dir_all(parent).doing(doing)?;
+        RefLock::take(&path).and_then(|lock| lock.write(oid)).doing(doing)
+    }
+
+    /// Gives a name up, if it still stands for `oid`; gone already is fine. No process.
+    pub fn unpin(&self, name: &RefName, oid: &Oid) -> Result<Cas, GitError> {
+        let doing = || format!("unpin `{name}`");
+        let path = self.inner.dir.join(name.as_str());
+        if name.as_str() == BASE_REF {
+            return Err(GitError::output(doing(), "the base is never given up"));
+        }
+        let Some(actual) = self.resolve(name)? else { return Ok(Cas::Moved) };
+        if &actual != oid {
+            return Ok(Cas::Lost { actual: Some(actual) });
+        }
+        let lock = RefLock::take(&path).doing(doing)?;
+        std::fs::remove_file(&path).doing(doing)?;
+        drop(lock);
+        Ok(Cas::Moved)
+    }
+
+    /// Where a ref stands. Reads one file.
+    pub fn resolve(&self, name: &RefName) -> Result<Option<Oid>, GitError> {
+        self.read_ref(name.as_str())
+    }
+
+    /// The refs below a folder such as `refs/landfall/keep`, with where they stand.
+    pub fn refs(&self, below: &RefName) -> Result<Vec<(RefName, Oid)>, GitError> {
+        let said = self
+            .call(format!("list `{below}`"))
+            .args(["for-each-ref", "--format=%(objectname) %(refname)"])
+            .arg(below.as_str())
+            .text()?;
+        let parse = |line: &str| {
+            let (oid, name) = line.split_once(' ')?;
+            Some((RefName::new(name).ok()?, oid.parse().ok()?))
+        };
+        Ok(said.lines().filter_map(parse).collect())
+    }
+
+    /// The store's refs are plain files that nobody packs, because nobody runs gc here.
+    fn read_ref(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        let doing = || format!("read `{name}`");
+        match std::fs::read(self.inner.dir.join(name)) {
+            Ok(bytes) => Oid::from_line(&bytes)
+                .filter(|oid| oid.as_str().len() == self.oid_bytes() * 2 && !oid.is_zero())
+                .map(Some)
+                .ok_or_else(|| GitError::output(doing(), "the ref file holds no object id")),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::IsADirectory => Ok(None),
+            Err(error) => Err(GitError::io(doing(), error)),
+        }
+    }
+
+    // ── Reading ────────────────────────────────────────────────────────────────────────────────────
+
+    /// Whether an object is here.
+    pub fn contains(&self, oid: &Oid) -> Result<bool, GitError> {
+        Ok(self.objects().info(oid)?.is_some())
+    }
+
+    /// Whether `a` is reachable from `b` (a commit is its own ancestor).
+    pub fn is_ancestor(&self, a: &Oid, b: &Oid) -> Result<bool, GitError> {
+        if a == b {
+            return Ok(true);
+        }
+        let said = self
+            .call(format!("ask whether {a} leads to {b}"))
+            .args(["merge-base", "--is-ancestor", "--end-of-options", a.as_str(), b.as_str()])
+            .run()?;
+        match said.code {
+            0 => Ok(true),
+            1 => Ok(false),
+            _ => Err(said.failed()),
+        }
+    }
+
+    /// The best common ancestors of two commits; more than one after criss-cross merges, none if unrelated.
+    pub fn merge_bases(&self, a: &Oid, b: &Oid) -> Result<Vec<Oid>, GitError> {
+        let said = self
+            .call(format!("find where {a} and {b} part"))
+            .args(["merge-base", "--all", "--end-of-options", a.as_str(), b.as_str()])
+            .run()?;
+        if said.code == 1 {
+            return Ok(Vec::new());
+        }
+        let text = said.ok()?;
+        Ok(text.split(|byte| *byte == b'\n').filter_map(Oid::from_line).collect())
+    }
+
+    pub(crate) fn commit_of(&self, oid: &Oid) -> Result<Commit, GitError> {
+        self.objects().commit(oid)
+    }
+
+    /// The tree of a commit.
+    pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
+        Ok(self.commit_of(commit)?.tree)
+    }
+
+    /// The parents of a commit.
+    pub fn parents_of(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
+        Ok(self.commit_of(commit)?.parents)
+    }
+
+    /// How many commits `head` has that `base` does not reach.
+    pub fn ahead(&self, base: &Oid, head: &Oid) -> Result<u32, GitError> {
+        if let Some(count) = self.straight_line(base, head)? {
+            return Ok(count);
+        }
+        let text = self
+            .call(format!("count the commits from {base} to {head}"))
+            .args(["rev-list", "--count", "--end-of-options", head.as_str(), &format!("^{base}")])
+            .text()?;
+        text.trim().parse().map_err(|_| GitError::output("count commits", text))
+    }
+
+    /// The number of steps from `head` down to `base` if every commit between has one parent.
+    pub(crate) fn straight_line(&self, base: &Oid, head: &Oid) -> Result<Option<u32>, GitError> {
+        let mut at = head.clone();
+        for count in 0..STRAIGHT_MAX {
+            if at == *base {
+                return Ok(Some(count));
+            }
+            let mut parents = self.commit_of(&at)?.parents;
+            if parents.len() != 1 {
+                return Ok(None);
+            }
+            at = parents.remove(0);
+        }
+        Ok(None)
+    }
+
+    /// The content of a file in a commit; `None` if there is no such file, an error above `max` bytes.
+    pub fn read_blob(&self, commit: &Oid, path: &[u8], max: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let doing = || format!("read `{}` of {commit}", String::from_utf8_lossy(path));
+        let Some(entry) = self.objects().at_path(&self.tree_of(commit)?, path)? else { return Ok(None) };
+        if entry.mode & 0o170000 != 0o100000 {
+            return Ok(None); // a folder, a link or another repository is no file
+        }
+        match self.objects().read(&entry.oid, max)? {
+            Some(object) if object.size > max => {
+                Err(GitError::output(doing(), format!("it has {} bytes, {max} are allowed", object.size)))
+            }
+            Some(object) => Ok(Some(object.bytes)),
+            None => Err(GitError::output(doing(), "its content is missing")),
+        }
+    }
+
+    /// The newest commits of a range, newest first.
+    pub fn log(&self, range: &LogRange, max: u32) -> Result<Vec<LogEntry>, GitError> {
+        let doing = format!("read the log of {}", range.to);
+        let mut call = self.call(&doing).args([
+            "log",
+            "-z",
+            "--no-color",
+            "--no-show-signature",
+            "--no-notes",
+            "--no-mailmap",
+        ]);
+        call = call.arg("--format=%H%n%T%n%P%n%at%n%an%n%ae%n%B").arg(format!("--max-count={max}"));
+        if range.first_parent {
+            call = call.arg("--first-parent");
+        }
+        call = call.arg("--end-of-options").arg(range.to.as_str());
+        if let Some(from) = &range.from {
+            call = call.arg(format!("^{from}"));
+        }
+        let bytes = call.output()?;
+        let parse = |record: &[u8]| {
+            let text = String::from_utf8_lossy(record);
+            let mut parts = text.splitn(7, '\n');
+            let oid = parts.next()?.parse().ok()?;
+            let tree = parts.next()?.parse().ok()?;
+            let parents = parts.next()?.split(' ').filter_map(|word| word.parse().ok()).collect();
+            let at_s: i64 = parts.next()?.parse().ok()?;
+            let name = parts.next()?.to_owned();
+            let email = parts.next()?.to_owned();
+            let message = parts.next()?.trim_end().to_owned();
+            let subject = message.lines().next().unwrap_or_default().to_owned();
+            let author = Signature { name, email, at_ms: at_s.saturating_mul(1000) };
+            Some(LogEntry { oid, tree, parents, author, subject, message })
+        };
+        bytes
+            .split(|byte| *byte == 0)
+            .filter(|record| !record.is_empty())
+            .map(|record| {
+                parse(record).ok_or_else(|| GitError::output(&doing, "a record has not its fields"))
+            })
+            .collect()
+    }
+
+    /// The difference between two commits as text; cut at the limit.
+    pub fn diff(&self, a: &Oid, b: &Oid, options: &DiffOptions) -> Result<DiffText, GitError> {
+        let mut call = self
+            .call(format!("compare {a} with {b}"))
+            .args([
+                "diff-tree",
+                "-r",
+                "-p",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-color",
+                "--submodule=short",
+            ])
+            .arg(format!("--unified={}", options.context))
+            .arg(if options.renames { "--find-renames" } else { "--no-renames" })
+            .args(["--end-of-options", a.as_str(), b.as_str(), "--"])
+            .timeout(SLOW)
+            .cut_at(options.bytes_max);
+        for path in &options.paths {
+            call = call.arg(files::path_of(path));
+        }
+        let said = call.run()?;
+        let cut = said.cut;
+        Ok(DiffText { bytes: said.ok()?, cut })
+    }
+
+    /// The paths on which two commits differ. No process.
+    pub fn diff_names(&self, a: &Oid, b: &Oid) -> Result<Vec<ChangedPath>, GitError> {
+        let differences = self.differences(&self.tree_of(a)?, &self.tree_of(b)?)?;
+        Ok(differences.iter().map(changed_path).collect())
+    }
+
+    pub(crate) fn differences(&self, old_tree: &Oid, new_tree: &Oid) -> Result<Vec<Difference>, GitError> {
+        self.objects().differences(old_tree, new_tree, PATHS_MAX)
+    }
+
+    /// Lines added and removed per path.
+    pub fn numstat(&self, a: &Oid, b: &Oid) -> Result<Vec<LineCount>, GitError> {
+        let doing = format!("count the lines between {a} and {b}");
+        let bytes = self
+            .call(&doing)
+            .args(["diff-tree", "-r", "--numstat", "-z", "--no-ext-diff", "--no-textconv", "--no-renames"])
+            .args(["--end-of-options", a.as_str(), b.as_str()])
+            .timeout(SLOW)
+            .output()?;
+        let parse = |record: &[u8]| {
+            let mut parts = record.splitn(3, |byte| *byte == b'\t');
+            let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+            let (added, removed) = (number(parts.next()?), number(parts.next()?));
+            Some(LineCount { path: parts.next()?.to_vec(), added, removed })
+        };
+        bytes
+            .split(|byte| *byte == 0)
+            .filter(|record| !record.is_empty())
+            .map(|record| {
+                parse(record).ok_or_else(|| GitError::output(&doing, "a record has not its fields"))
+            })
+            .collect()
+    }
+
+    // ── Making commits ─────────────────────────────────────────────────────────────────────────────
+
+    /// Merges two commits without a checkout. No merge driver runs: the store reads no attributes.
+    pub fn merge(&self, ours: &Oid, theirs: &Oid) -> Result<Merge, GitError> {
+        let doing = format!("merge {theirs} into {ours}");
+        let said = self
+            .write_call(&doing)
+            .args(["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"])
+            .args(["--end-of-options", ours.as_str(), theirs.as_str()])
+            .timeout(SLOW)
+            .run()?;
+        if said.code != 0 && said.code != 1 {
+            return Err(said.failed());
+        }
+        let clean = said.code == 0;
+        parse_merge(&said.stdout, clean)
+            .ok_or_else(|| GitError::output(doing, "not the output of merge-tree"))
+    }
+
+    /// Makes a commit. The message goes by stdin and is taken as it is.
+    pub fn commit(
+        &self,
+        tree: &Oid,
+        parents: &[Oid],
+        message: &str,
+        author: &Signature,
+        committer: &Signature,
+    ) -> Result<Oid, GitError> {
+        let doing = format!("commit tree {tree}");
+        let mut call = self.write_call(&doing).arg("commit-tree");
+        for parent in parents {
+            call = call.args(["-p", parent.as_str()]);
+        }
+        // A NUL ends a message for git; it must not end ours in silence.
+        let message = message.replace('\0', "\u{fffd}");
+        let bytes = call
+            .args(["-F", "-", "--end-of-options", tree.as_str()])
+            .signed(author, committer)
+            .input(message)
+            .output()?;
+        Oid::from_line(&bytes).ok_or_else(|| GitError::output(doing, "not an object id"))
+    }
+
+    // ── Health ─────────────────────────────────────────────────────────────────────────────────────
+
+    /// A light check: every object that a ref needs is there. Contents are not hashed again.
+    pub fn fsck(&self) -> Result<Health, GitError> {
+        let said = self
+            .call("check the store")
+            .args(["fsck", "--connectivity-only", "--no-dangling", "--no-progress"])
+            .timeout(SLOW)
+            .run()?;
+        let mut problems: Vec<String> = String::from_utf8_lossy(&said.stdout)
+            .lines()
+            .chain(said.stderr.lines())
+            .filter(|line| !line.starts_with("notice:"))
+            .map(str::to_owned)
+            .take(100)
+            .collect();
+        if said.code == 0 {
+            problems.retain(|line| !line.starts_with("dangling") && !line.starts_with("warning:"));
+        } else if problems.is_empty() {
+            problems.push(format!("git fsck ended with {}", said.code));
+        }
+        Ok(Health { problems })
+    }
+
+    /// Removes lock files that a killed git left in the store. Only for the holder of the state lock, before
+    /// it starts anything: then no live process can hold one.
+    pub fn heal_locks(&self) -> Result<Vec<PathBuf>, GitError> {
+        let mut healed = Vec::new();
+        heal(&self.inner.dir, 0, &mut healed).doing(|| "remove stale locks of the store".to_owned())?;
+        Ok(healed)
+    }
+}
+
+fn heal(folder: &Path, depth: u32, healed: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let path = entry.path();
+        // Object folders hold thousands of files and never a lock, but for `objects/info`.
+        let objects = depth == 1
+            && folder.ends_with("objects")
+            && entry.file_name() != "info"
+            && entry.file_name() != "pack";
+        if kind.is_dir() && !objects && depth < 20 {
+            heal(&path, depth + 1, healed)?;
+        } else if kind.is_file() && path.extension().is_some_and(|ending| ending == "lock") {
+            std::fs::remove_file(&path)?;
+            healed.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// How incoming objects are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Hashed: for a person's history, which may hold old oddities that git itself has long accepted.
+    Hash,
+    /// Hashed and held to the rules: for an agent's work.
+    Strict,
+}
+
+struct Receive {
+    args: Vec<OsString>,
+    pipe: OwnedFd,
+}
+
+/// Streams a pack from one git to another. Both ends are ours; two processes, nothing in memory.
+fn transfer(
+    pack: Call<'_>,
+    want: &Oid,
+    have: &[Oid],
+    check: Check,
+    receive: impl FnOnce(Receive) -> Result<Vec<u8>, GitError>,
+) -> Result<(), GitError> {
+    use std::io::{Read as _, Write as _};
+    let doing = format!("transfer {want}");
+    let pack = pack.args([
+        "pack-objects",
+        "--revs",
+        "--stdout",
+        "-q",
+        "--thin",
+        "--delta-base-offset",
+        "--window=0",
+        "--threads=1",
+    ]);
+    let mut child = pack.spawn(Stdio::piped())?;
+    let deadline = Instant::now() + SLOW;
+    let mut revs = format!("{want}\n");
+    for oid in have {
+        revs.push_str(&format!("^{oid}\n"));
+    }
+    let mut stdin = child.stdin.take().expect("it was started with a pipe");
+    drop(stdin.write_all(revs.as_bytes())); // if it has died, its exit code says so below
+    drop(stdin);
+    let stdout = child.stdout.take().expect("it was started with a pipe");
+    let mut header = [0; 12];
+    let started = read_exact_until(stdout.as_fd(), &mut header, deadline);
+    let count = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
+    let received = match started {
+        Ok(true) if &header[..4] == b"PACK" && count == 0 => Ok(Vec::new()),
+        Ok(true) if &header[..4] == b"PACK" => {
+            let mut args: Vec<OsString> = if count < PACK_FROM {
+                vec!["unpack-objects".into(), "-q".into()]
+            } else {
+                vec!["index-pack".into(), "--stdin".into(), "--fix-thin".into()]
+            };
+            if check == Check::Strict {
+                args.push("--strict".into());
+            }
+            args.push(format!("--pack_header=2,{count}").into());
+            receive(Receive { args, pipe: OwnedFd::from(stdout) })
+        }
+        Ok(_) => Ok(Vec::new()), // the sender has failed; its own words are better than ours
+        Err(error) => Err(GitError::io(&doing, error)),
+    };
+    if received.is_err() {
+        // The sender may be waiting for a reader that is gone; a broken pipe ends it, but do not rely on it.
+        let complaint = received.expect_err("just seen");
+        end(&mut child);
+        return Err(complaint);
+    }
+    let mut stderr = Vec::new();
+    if let Some(pipe) = child.stderr.take() {
+        drop(pipe.take(16 << 10).read_to_end(&mut stderr)); // words only; the exit code decides
+    }
+    match wait_until(&mut child, deadline) {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(status)) => {
+            let stderr = String::from_utf8_lossy(&stderr).into_owned();
+            Err(GitError { doing, kind: GitErrorKind::Failed { code: code_of(status), stderr } })
+        }
+        Ok(None) => {
+            end(&mut child);
+            Err(GitError { doing, kind: GitErrorKind::Timeout { after_s: SLOW.as_secs() } })
+        }
+        Err(error) => Err(GitError::io(doing, error)),
+    }
+}
+
+/// git splits this variable at `:` and understands double quotes in the way of C.
+fn quoted(path: &Path) -> OsString {
+    use std::os::unix::ffi::OsStringExt as _;
+    let mut bytes = vec![b'"'];
+    for byte in files::bytes_of(path) {
+        match byte {
+            b'"' | b'\\' => bytes.extend([b'\\', *byte]),
+            0x20..=0x7e => bytes.push(*byte),
+            other => bytes.extend(format!("\\{other:03o}").bytes()),
+        }
+    }
+    bytes.push(b'"');
+    OsString::from_vec(bytes)
+}
+
+fn create(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
+    let parent = dir.parent().ok_or_else(|| std::io::Error::other("the store needs a folder around it"))?;
+    std::fs::create_dir_all(parent)?;
+    let mut draft = dir.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = PathBuf::from(draft);
+    files::remove(&draft)?;
+    for folder in ["objects/info", "objects/pack", "refs/heads", "info"] {
+        std::fs::create_dir_all(draft.join(folder))?;
+    }
+    // HEAD points to a branch that never exists: nothing may depend on it.
+    std::fs::write(draft.join("HEAD"), "ref: refs/heads/none\n")?;
+    std::fs::write(draft.join("config"), config_text(format))?;
+    // Whatever an attribute file says, no driver or filter applies in the store.
+    std::fs::write(draft.join("info/attributes"), "* !filter !merge !diff !conflict-marker-size\n")?;
+    std::fs::rename(&draft, dir)?;
+    files::sync_folder(parent)
+}
+
+fn config_text(format: ObjectFormat) -> String {
+    format!(
+        "{}\tbare = true\n\tfilemode = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n",
+        format.config()
+    )
+}
+
+/// Any branch name, as a ref in our alphabet.
+fn upstream_ref(branch: &BranchName) -> RefName {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325; // FNV-1a: names, not secrets
+    for byte in branch.as_str().bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    RefName::new(&format!("refs/landfall/upstream/{hash:016x}")).expect("hex fits the grammar")
+}
+
+pub(crate) fn changed_path(difference: &Difference) -> ChangedPath {
+    let status = match (&difference.old, &difference.new) {
+        (None, _) => Change::Added,
+        (Some(_), None) => Change::Deleted,
+        (Some((old, _)), Some((new, _))) if old & 0o170000 != new & 0o170000 => Change::TypeChanged,
+        (Some(_), Some(_)) => Change::Modified,
+    };
+    ChangedPath { status, path: difference.path.clone() }
+}
+
+fn parse_merge(bytes: &[u8], clean: bool) -> Option<Merge> {
+    let mut parts = bytes.split(|byte| *byte == 0);
+    let tree = Oid::from_line(parts.next()?)?;
+    if clean {
+        return Some(Merge::Clean { tree });
+    }
+    let mut paths: Vec<ConflictPath> = Vec::new();
+    for part in parts.by_ref() {
+        if part.is_empty() {
+            break;
+        }
+        // "<mode> <id> <stage>\t<path>"
+        let tab = part.iter().position(|byte| *byte == b'\t')?;
+        let stage = part.get(tab.checked_sub(1)?)?.checked_sub(b'1')?;
+        let path = &part[tab + 1..];
+        if paths.last().is_none_or(|last| last.path != path) {
+            paths.push(ConflictPath { path: path.to_vec(), stages: [false; 3] });
+        }
+        *paths.last_mut()?.stages.get_mut(usize::from(stage))? = true;
+    }
+    // "<number of paths> <path>… <kind> <message>", all NUL-terminated; the message is what people read.
+    let mut detail = String::new();
+    while let Some(count) = parts.next() {
+        let Some(count) = std::str::from_utf8(count).ok().and_then(|text| text.parse::<usize>().ok()) else {
+            break;
+        };
+        if count > 100_000 {
+            break;
+        }
+        for _ in 0..=count {
+            parts.next()?;
+        }
+        let Some(message) = parts.next() else { break };
+        if detail.len() < 16 << 10 {
+            detail.push_str(&String::from_utf8_lossy(message));
+            if !detail.ends_with('\n') {
+                detail.push('\n');
+            }
+        }
+    }
+    Some(Merge::Conflict { paths, detail })
+}
+
+/// Holds `<ref>.lock` as git does, so that a git process and we never write the same ref at once.
+struct RefLock {
+    of: PathBuf,
+    path: PathBuf,
+    file: std::fs::File,
+}
+
+impl RefLock {
+    fn take(of: &Path) -> std::io::Result<RefLock> {
+        let mut path = of.as_os_str().to_owned();
+        path.push(".lock");
+        let path = PathBuf::from(path);
+        let deadline = Instant::now() + QUICK / 12;
+        loop {
+            match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok(RefLock { of: of.to_owned(), path, file }),
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::AlreadyExists && Instant::now() < deadline =>
+                {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Writes the ref as git does: the lock file becomes the ref.
+    fn write(mut self, oid: &Oid) -> std::io::Result<()> {
+        use std::io::Write as _;
+        self.file.write_all(format!("{oid}\n").as_bytes())?;
+        self.file.sync_all()?;
+        std::fs::rename(&self.path, &self.of)?;
+        files::sync_folder(self.of.parent().expect("a ref has a folder"))
+    }
+}
+
+impl Drop for RefLock {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.path)); // after a write it is the ref already, and this finds nothing
+    }
+}

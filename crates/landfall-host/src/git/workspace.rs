@@ -1,0 +1,374 @@
+//! Workspaces: a checkout and a `.git` of its own for each agent, and the pool of warm checkouts.
+//!
+//! `<dir>/T7` is the agent's. `<dir>/.engine` is ours: a room per workspace, the warm pool, and the attic
+//! for folders nobody can explain. A workspace is ready when its room holds `meta`; before that no agent
+//! has seen it, so a half-made one may be wiped. After that, nothing is removed that is not in the store.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use super::collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, agent_refs};
+use super::files;
+use super::names::{Oid, RefName};
+use super::room::{DotGit, Room};
+use super::run::{Doing as _, Git, GitError, Signature};
+use super::store::Store;
+
+/// How many clean checkouts wait for the next task; beyond, disk is worth more than time.
+const WARM_MAX: usize = 16;
+
+/// How many branches of an agent are kept besides its HEAD.
+const BRANCHES_MAX: usize = 50;
+
+/// A task's own checkout and branch.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    name: String,
+    path: PathBuf,
+    base: Oid,
+    branch: String,
+    room: Room,
+}
+
+impl Workspace {
+    /// The name it was prepared under.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The folder in which the agent works.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The commit it started from.
+    pub fn base(&self) -> &Oid {
+        &self.base
+    }
+
+    /// The branch it started on, without `refs/heads/`.
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    pub(crate) fn room(&self) -> &Room {
+        &self.room
+    }
+}
+
+/// What was kept of a workspace before it was removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The refs that hold unmerged or uncommitted work; empty if all of it had landed.
+    pub refs: Vec<(RefName, Oid)>,
+    /// Repositories inside the workspace, and what became of them.
+    pub nested: Vec<Nested>,
+}
+
+/// All workspaces of one project. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    dir: PathBuf,
+    exclude: String,
+    /// Names that a thread is at work on; two threads never touch the same workspace.
+    busy: Mutex<BTreeSet<String>>,
+    freed: Condvar,
+    /// Held while a warm checkout is picked or put back.
+    warm: Mutex<()>,
+}
+
+impl Pool {
+    /// Opens the workspaces in `dir`, creating the folder if it is missing.
+    pub fn open(git: &Git, store: &Store, dir: &Path) -> Result<Pool, GitError> {
+        Pool::open_with_exclude(git, store, dir, &[])
+    }
+
+    /// Like [`Pool::open`], with patterns of files that are never taken as an agent's work.
+    pub fn open_with_exclude(
+        _git: &Git,
+        store: &Store,
+        dir: &Path,
+        exclude: &[&str],
+    ) -> Result<Pool, GitError> {
+        let doing = || format!("open the workspaces in `{}`", dir.display());
+        for folder in ["rooms", "warm", "attic"] {
+            std::fs::create_dir_all(dir.join(".engine").join(folder)).doing(doing)?;
+        }
+        let dir = dir.canonicalize().doing(doing)?;
+        let exclude = exclude.iter().map(|pattern| format!("{pattern}\n")).collect();
+        let inner = Inner {
+            store: store.clone(),
+            dir,
+            exclude,
+            busy: Mutex::default(),
+            freed: Condvar::new(),
+            warm: Mutex::default(),
+        };
+        Ok(Pool { inner: Arc::new(inner) })
+    }
+
+    /// Where the workspaces are.
+    pub fn dir(&self) -> &Path {
+        &self.inner.dir
+    }
+
+    /// The workspace of that name, if it is ready.
+    pub fn existing(&self, name: &str) -> Option<Workspace> {
+        check_name(name).ok()?;
+        let room = self.room(name);
+        let meta = std::fs::read_to_string(room.dir().join("meta")).ok()?;
+        let mut lines = meta.lines();
+        let base = lines.next()?.strip_prefix("base ")?.parse().ok()?;
+        let branch = lines.next()?.strip_prefix("branch ")?.to_owned();
+        let path = self.inner.dir.join(name);
+        files::is_folder(&path).then(|| Workspace { name: name.to_owned(), path, base, branch, room })
+    }
+
+    /// The names of all workspaces that are ready.
+    pub fn names(&self) -> Result<Vec<String>, GitError> {
+        let doing = || "list the workspaces".to_owned();
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self.engine("rooms")).doing(doing)? {
+            let name = entry.doing(doing)?.file_name().to_string_lossy().into_owned();
+            if self.existing(&name).is_some() {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Makes a workspace ready: a checkout of `base` on a new `branch`. One that is ready already is
+    /// returned as it is, with the work in it. One process; one more if attributes changed.
+    pub fn prepare(&self, name: &str, base: &Oid, branch: &str) -> Result<Workspace, GitError> {
+        let doing = || format!("prepare workspace {name}");
+        check_name(name).map_err(|why| GitError::output(doing(), why))?;
+        RefName::new(&format!("refs/heads/{branch}"))
+            .map_err(|bad| GitError::output(doing(), bad.to_string()))?;
+        let _busy = self.hold(name);
+        if let Some(workspace) = self.existing(name) {
+            return Ok(workspace);
+        }
+        let store = &self.inner.store;
+        // Pinned before it is borrowed: what an agent builds on must never go away.
+        let pin = RefName::new(&format!("refs/landfall/pins/{base}")).expect("hex fits the grammar");
+        store.pin(&pin, base)?;
+
+        let path = self.inner.dir.join(name);
+        let room = self.room(name);
+        if room.dir().exists() {
+            // Begun and not finished, or its folder vanished: no agent has work here that is not collected.
+            files::remove(&path).doing(doing)?;
+            files::remove(room.dir()).doing(doing)?;
+        } else if files::exists(&path) {
+            self.move_aside(&path).doing(doing)?;
+        }
+        crate::crash::point("git.prepare.begin");
+        let warm = self.take_warm(&room, &path).doing(doing)?;
+        if !warm {
+            std::fs::create_dir(room.dir()).doing(doing)?;
+            std::fs::create_dir(&path).doing(doing)?;
+        }
+        std::fs::write(room.dir().join("exclude"), &self.inner.exclude).doing(doing)?;
+        crate::crash::point("git.prepare.checkout");
+        if let Err(error) = room.check_out(store, &path, base) {
+            if !warm {
+                return Err(error);
+            }
+            // A warm checkout that does not turn is not worth a task: start from nothing.
+            files::remove(&path).doing(doing)?;
+            files::remove(&room.index_path()).doing(doing)?;
+            std::fs::create_dir(&path).doing(doing)?;
+            room.check_out(store, &path, base)?;
+        }
+        DotGit { branch: Some(branch), commit: base, exclude: &self.inner.exclude }
+            .write(store, &room, &path)
+            .doing(doing)?;
+        crate::crash::point("git.prepare.ready");
+        let meta = format!("base {base}\nbranch {branch}\n");
+        files::write_whole(&room.dir().join("meta"), meta.as_bytes()).doing(doing)?;
+        Ok(Workspace { name: name.to_owned(), path, base: base.clone(), branch: branch.to_owned(), room })
+    }
+
+    /// Gives a checkout back to the pool. `collected` proves that its work is in the store: if the agent has
+    /// committed since, nothing happens but an error. No process.
+    pub fn release(&self, workspace: Workspace, collected: &Collected) -> Result<(), GitError> {
+        let name = workspace.name.clone();
+        let doing = || format!("release workspace {name}");
+        let _busy = self.hold(&name);
+        if !files::is_folder(&workspace.path) {
+            return files::remove(workspace.room.dir()).doing(doing);
+        }
+        match self.inner.store.workspace_head(&workspace) {
+            Some(head) if head != collected.agent_head => {
+                return Err(GitError::output(
+                    doing(),
+                    format!("it moved on to {head} after it was collected"),
+                ));
+            }
+            // Unreadable: it was collected without a HEAD, and there is nothing newer that we could read.
+            Some(_) | None => {}
+        }
+        let room = &workspace.room;
+        files::remove(&room.dir().join("meta")).doing(doing)?;
+        crate::crash::point("git.release.begin");
+        let checkout = room.dir().join("checkout");
+        files::remove(&checkout).doing(doing)?;
+        std::fs::rename(&workspace.path, &checkout).doing(doing)?;
+        room.clean(&self.inner.store, &checkout)?;
+        crate::crash::point("git.release.clean");
+        let lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = std::fs::read_dir(self.engine("warm")).doing(doing)?.count();
+        if count >= WARM_MAX {
+            drop(lock);
+            return files::remove(room.dir()).doing(doing);
+        }
+        let target = free_name(&self.engine("warm"), &name);
+        std::fs::rename(room.dir(), target).doing(doing)
+    }
+
+    /// Removes a workspace. Whatever is not on the base yet, committed or not, is first kept under `keep`;
+    /// other branches of the agent under `keep-1`, `keep-2` and so on. Ignored files are not kept.
+    pub fn remove(&self, workspace: Workspace, keep: &RefName, by: &Signature) -> Result<Kept, CollectError> {
+        let name = workspace.name.clone();
+        let doing = || format!("remove workspace {name}");
+        let _busy = self.hold(&name);
+        let store = &self.inner.store;
+        let mut kept = Kept { refs: Vec::new(), nested: Vec::new() };
+        let options = CollectOptions {
+            pin: None,
+            commit_leftovers: Some(Leftovers {
+                message: format!("Work left in workspace {name}\n"),
+                signature: by.clone(),
+            }),
+            lost_head: LostHead::UseBase,
+        };
+        match store.collect(&workspace, &options) {
+            Ok(collected) => {
+                let mut heads = vec![collected.head];
+                if let Ok(folder) = files::open_folder(&workspace.path) {
+                    for oid in agent_refs(folder.as_fd(), store.oid_bytes(), BRANCHES_MAX) {
+                        // What cannot be read here is broken or no commit: git itself could not keep it.
+                        if store.take_commit(&workspace, folder.as_fd(), &oid).is_ok() {
+                            heads.push(oid);
+                        }
+                    }
+                }
+                let mut safe: Vec<Oid> = store.base()?.into_iter().chain([workspace.base.clone()]).collect();
+                for head in heads {
+                    let mut known = false;
+                    for oid in &safe {
+                        known = known || store.is_ancestor(&head, oid)?;
+                    }
+                    if known {
+                        continue;
+                    }
+                    let pin = match kept.refs.len() {
+                        0 => keep.clone(),
+                        number => RefName::new(&format!("{keep}-{number}"))
+                            .map_err(|bad| GitError::output(doing(), bad.to_string()))?,
+                    };
+                    store.pin(&pin, &head)?;
+                    kept.refs.push((pin, head.clone()));
+                    safe.push(head);
+                }
+                kept.nested = collected.nested;
+            }
+            Err(CollectError::WorkspaceGone) => {}
+            Err(error) => return Err(error),
+        }
+        crate::crash::point("git.remove.kept");
+        files::remove(&workspace.path).doing(doing)?;
+        files::remove(workspace.room.dir()).doing(doing)?;
+        Ok(kept)
+    }
+
+    /// Deletes all warm checkouts, for disk space; returns how many.
+    pub fn drop_warm(&self) -> Result<usize, GitError> {
+        let doing = || "drop warm checkouts".to_owned();
+        let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = 0;
+        for entry in std::fs::read_dir(self.engine("warm")).doing(doing)? {
+            files::remove(&entry.doing(doing)?.path()).doing(doing)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// How many warm checkouts wait.
+    pub fn warm_count(&self) -> usize {
+        std::fs::read_dir(self.engine("warm")).map_or(0, Iterator::count)
+    }
+
+    fn take_warm(&self, room: &Room, path: &Path) -> std::io::Result<bool> {
+        let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(entry) = std::fs::read_dir(self.engine("warm"))?.next() else { return Ok(false) };
+        // Only clean checkouts are moved into the pool, so whatever is here may be used.
+        std::fs::rename(entry?.path(), room.dir())?;
+        std::fs::rename(room.dir().join("checkout"), path)?;
+        Ok(true)
+    }
+
+    /// A folder that is not ours to judge: kept, but out of the way.
+    fn move_aside(&self, path: &Path) -> std::io::Result<()> {
+        let name = path.file_name().expect("a workspace has a name").to_string_lossy().into_owned();
+        std::fs::rename(path, free_name(&self.engine("attic"), &name))
+    }
+
+    fn room(&self, name: &str) -> Room {
+        Room::at(self.engine("rooms").join(name))
+    }
+
+    fn engine(&self, folder: &str) -> PathBuf {
+        self.inner.dir.join(".engine").join(folder)
+    }
+
+    fn hold(&self, name: &str) -> Held<'_> {
+        let mut busy = self.inner.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        while !busy.insert(name.to_owned()) {
+            busy = self.inner.freed.wait(busy).unwrap_or_else(PoisonError::into_inner);
+        }
+        Held { pool: self, name: name.to_owned() }
+    }
+}
+
+struct Held<'p> {
+    pool: &'p Pool,
+    name: String,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.pool.inner.busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+        self.pool.inner.freed.notify_all();
+    }
+}
+
+fn free_name(folder: &Path, name: &str) -> PathBuf {
+    (0_u64..)
+        .map(|number| folder.join(format!("{name}.{number}")))
+        .find(|path| !files::exists(path))
+        .expect("there are more numbers than files")
+}
+
+fn check_name(name: &str) -> Result<(), &'static str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if name.is_empty()
+        || name.len() > 64
+        || !name.bytes().all(plain)
+        || !name.as_bytes()[0].is_ascii_alphanumeric()
+    {
+        return Err(
+            "a workspace is named by letters, digits, - _ and ., and starts with one of the first two",
+        );
+    }
+    Ok(())
+}
