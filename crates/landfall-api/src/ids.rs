@@ -23,7 +23,7 @@ impl BadId {
     }
 }
 
-fn number(text: &str, letters: [char; 2]) -> Option<u32> {
+fn number(text: &str, letters: &[char]) -> Option<u32> {
     let digits = text.strip_prefix(letters).unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     digits.parse().ok().filter(|number| plain && *number > 0)
@@ -60,7 +60,7 @@ impl FromStr for TaskId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        number(text, ['T', 't']).map(Self).ok_or_else(|| BadId::new(text, "a task id such as T7"))
+        number(text, &['T', 't']).map(Self).ok_or_else(|| BadId::new(text, "a task id such as T7"))
     }
 }
 
@@ -80,7 +80,7 @@ impl FromStr for RunId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        number(text, ['R', 'r']).map(Self).ok_or_else(|| BadId::new(text, "a run id such as R2"))
+        number(text, &['R', 'r']).map(Self).ok_or_else(|| BadId::new(text, "a run id such as R2"))
     }
 }
 
@@ -110,8 +110,8 @@ impl FromStr for TaskRef {
     fn from_str(text: &str) -> Result<Self, BadId> {
         let wanted = "a task id such as T7, or #2 for the second task of this batch";
         match text.strip_prefix('#') {
-            Some(place) => number(place, ['#', '#']).map(Self::Batch),
-            None => number(text, ['T', 't']).map(|number| Self::Task(TaskId(number))),
+            Some(place) => number(place, &[]).map(Self::Batch),
+            None => number(text, &['T', 't']).map(|number| Self::Task(TaskId(number))),
         }
         .ok_or_else(|| BadId::new(text, wanted))
     }

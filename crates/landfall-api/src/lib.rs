@@ -12,6 +12,7 @@ mod flow;
 mod ids;
 mod journal;
 mod keeping;
+mod nearest;
 pub mod operation;
 mod problem;
 mod run;
@@ -28,6 +29,7 @@ pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Doctor, Health, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
 };
+pub use nearest::nearest;
 pub use operation::{Ask, Request, Response, Service};
 pub use problem::{Problem, ProblemCode};
 pub use run::{

@@ -286,7 +286,11 @@ fn welcome(stream: UnixStream, guests: usize, service: &Arc<dyn Service + Send +
     }
     let thread = thread::Builder::new()
         .name("client".to_owned())
-        .spawn(move || host(&mut line, service.as_ref()))
+        .spawn(move || {
+            host(&mut line, service.as_ref());
+            // The doorman holds a copy of the stream; without this the client would not see that we hung up.
+            drop(line.stream.shutdown(std::net::Shutdown::Both)); // it has left already
+        })
         .ok()?;
     Some(Guest { stream: kept, thread })
 }

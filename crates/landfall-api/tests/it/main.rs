@@ -1,0 +1,5 @@
+//! The wire from outside: task files, the shapes of messages, and the socket.
+
+mod socket;
+mod taskfile;
+mod wire;
