@@ -298,8 +298,10 @@ impl Block<'_> {
             },
         };
         for (key, value) in table {
+            draft.line = self.line_of(&key);
             draft.set(&key, value)?;
         }
+        draft.line = self.line;
         if draft.task.title.is_empty() {
             // A file that begins with a heading has its title there.
             let body = std::mem::take(&mut draft.task.body);
@@ -317,6 +319,14 @@ impl Block<'_> {
             }
         }
         Ok(draft)
+    }
+}
+
+impl Block<'_> {
+    fn line_of(&self, key: &str) -> usize {
+        let Some((_, first, lines)) = &self.matter else { return self.line };
+        let place = lines.iter().position(|line| line.trim_start_matches(['"', '\'']).starts_with(key));
+        place.map_or(self.line, |place| first + place)
     }
 }
 

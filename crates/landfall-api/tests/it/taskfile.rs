@@ -116,21 +116,21 @@ fn what_cannot_be_understood_is_named_with_its_place() {
     );
     refuses(
         "+++\ntitle = \"x\"\npiority = 3\n+++\n",
-        expect!["a.md:1: unknown key `piority` (did you mean `priority`?)"],
+        expect!["a.md:3: unknown key `piority` (did you mean `priority`?)"],
     );
     refuses(
         "+++\ntitle = \"x\"\nassignee = \"me\"\n+++\n",
         expect![
-            "a.md:1: unknown key `assignee` (known: id, title, body, criteria, size, tags, priority, needs, parent, flow, agent, draft)"
+            "a.md:3: unknown key `assignee` (known: id, title, body, criteria, size, tags, priority, needs, parent, flow, agent, draft)"
         ],
     );
     refuses(
         "+++\ntitle = \"x\"\nsize = \"huge\"\n+++\n",
-        expect!["a.md:1: size: `huge` is not a size; known: XS, S, M, L, XL"],
+        expect!["a.md:3: size: `huge` is not a size; known: XS, S, M, L, XL"],
     );
     refuses(
         "+++\ntitle = \"x\"\npriority = 10\n+++\n",
-        expect!["a.md:1: priority is 10, not a number from 0 (most urgent) to 9"],
+        expect!["a.md:3: priority is 10, not a number from 0 (most urgent) to 9"],
     );
     refuses(
         "+++\ntitle = \"x\"\nneeds = [\"soon\"]\n+++\n",
