@@ -1,1 +1,25 @@
-//! Stub.
+//! Memory: the journal, and the tables read from it.
+//!
+//! The journal is a row of facts, each chained to the one before. The tables are folds of it: they are written in
+//! the same transaction and can be made again from the facts alone. [`Sqlite`] keeps both in a file, [`Memory`] is
+//! its twin for tests and simulations, and a [`Reader`] answers questions from the tables without an engine.
+//! What a fact means is the model's business; this crate decides nothing.
+
+mod chain;
+mod error;
+mod fold;
+mod format;
+mod journal;
+mod memory;
+mod reader;
+mod schema;
+mod sqlite;
+
+pub use chain::Hash;
+pub use error::StoreError;
+pub use fold::{Base, PassRow, RunRow, Tables, TaskRow};
+pub use format::{FormatError, FormatErrorKind};
+pub use journal::{Appended, Batch, Head, Journal, Pending, ReplayStop, Replayed, Seq};
+pub use memory::Memory;
+pub use reader::{Counts, Filter, InboxRow, Reader};
+pub use sqlite::{Check, Opened, Options, Sqlite};

@@ -1,0 +1,495 @@
+//! What the tables hold, and how facts change them. Both stores carry out the same changes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use landfall_model::gate::GateReport;
+use landfall_model::{
+    Attempt, Commit, Digest, EngineEvent, Entry, Event, Fact, RunEnd, RunId, Size, State, Status, Task,
+    TaskId, Timestamp, Tree, Wait,
+};
+
+use crate::Seq;
+
+/// A task as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskRow {
+    /// Its name.
+    pub id: TaskId,
+    /// In one line.
+    pub title: String,
+    /// From its own facts: a ready task may have unmet needs. See [`TaskRow::shown`].
+    pub status: Status,
+    /// The name of what it waits for.
+    pub wait: Option<String>,
+    /// The flow's own word.
+    pub phase: Option<String>,
+    /// The step it is in, or would go on with.
+    pub step: Option<String>,
+    /// 0 is the most urgent.
+    pub priority: u8,
+    /// How much work it is thought to be.
+    pub size: Option<Size>,
+    /// Words on it.
+    pub tags: Vec<String>,
+    /// The task it is a part of.
+    pub parent: Option<TaskId>,
+    /// When it was asked for.
+    pub created: Timestamp,
+    /// When anything last happened to it.
+    pub changed: Timestamp,
+    /// When it was first worked on.
+    pub started: Option<Timestamp>,
+    /// The moment it waits for.
+    pub due: Option<Timestamp>,
+    /// Runs of the agent.
+    pub iterations: u32,
+    /// How many there may be.
+    pub iterations_max: u32,
+    /// The latest attempt.
+    pub attempt: Attempt,
+    /// Tokens read and written.
+    pub tokens: u64,
+    /// Money in millionths of a dollar.
+    pub micro_usd: u64,
+    /// The flow it is bound to, or wants.
+    pub flow: Option<String>,
+    /// The agent profile it wants.
+    pub agent: Option<String>,
+    /// Whether it is a draft.
+    pub draft: bool,
+    /// Whether tasks that need it may start.
+    pub unblocks: bool,
+    /// How many of its needs do not unblock it yet.
+    pub unmet: u32,
+    /// Where it landed.
+    pub landed: Option<Commit>,
+    /// The named reason of its end.
+    pub ended: Option<String>,
+    /// More about its wait or its end, in words.
+    pub detail: String,
+    /// What a person is asked: a question, or what to review.
+    pub asks: Option<String>,
+    /// Its latest event.
+    pub seq: Seq,
+    /// How many events it has.
+    pub events: u64,
+}
+
+impl TaskRow {
+    /// The row of a task, without what only its place among others and in the journal tells.
+    #[must_use]
+    pub fn of(task: &Task) -> Self {
+        let (wait, detail, asks, ended) = match &task.state {
+            State::Draft | State::Ready { .. } | State::Active { .. } => (None, String::new(), None, None),
+            State::Waiting { wait, .. } => {
+                let asks = match wait {
+                    Wait::Question { text } => Some(text.clone()),
+                    Wait::Dependency(_)
+                    | Wait::Slot
+                    | Wait::Quota { .. }
+                    | Wait::Backoff { .. }
+                    | Wait::Disk { .. }
+                    | Wait::Pause
+                    | Wait::GateBroken { .. } => None,
+                };
+                (Some(wait.word().to_owned()), wait_detail(wait), asks, None)
+            }
+            State::Review { .. } => {
+                let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+                (None, list.clone(), Some(list), None)
+            }
+            State::Ended(ending) => (None, ending.detail.clone(), None, Some(ending.code.word().to_owned())),
+        };
+        let usage = task.counters.usage;
+        Self {
+            id: task.id,
+            title: task.spec.title.clone(),
+            status: Status::of(task),
+            wait,
+            phase: task.phase().map(ToOwned::to_owned),
+            step: task.step().map(|step| step.as_str().to_owned()),
+            priority: task.spec.priority,
+            size: task.spec.size,
+            tags: task.spec.tags.iter().map(|tag| tag.as_str().to_owned()).collect(),
+            parent: task.spec.parent,
+            created: task.created,
+            changed: task.changed,
+            started: None,
+            due: task.due(),
+            iterations: task.counters.iterations,
+            iterations_max: task.limits.iterations_max,
+            attempt: task.attempt,
+            tokens: capped(usage.tokens_in.saturating_add(usage.tokens_out)),
+            micro_usd: capped(usage.micro_usd),
+            flow: task.flow.as_ref().map(|flow| flow.name.clone()).or_else(|| task.spec.flow.clone()),
+            agent: task.spec.agent.clone(),
+            draft: task.spec.draft,
+            unblocks: task.unblocks(),
+            unmet: 0,
+            landed: task.landed.as_ref().map(|landed| landed.commit.clone()),
+            ended,
+            detail,
+            asks,
+            seq: Seq::ZERO,
+            events: 0,
+        }
+    }
+
+    /// The status among others: a ready task with unmet needs waits.
+    #[must_use]
+    pub fn shown(&self) -> Status {
+        match self.status {
+            Status::Ready if self.unmet > 0 => Status::Waiting,
+            own => own,
+        }
+    }
+
+    /// What a row must still hash to when it is read. It covers what comes from the task itself; `unmet`,
+    /// `started`, `seq` and `events` are kept by counting.
+    pub(crate) fn checksum(&self, buffer: &mut String) -> i64 {
+        buffer.clear();
+        let text = |buffer: &mut String, text: Option<&str>| match text {
+            Some(text) => write!(buffer, "{}:{text}", text.len()).expect("a string takes all"),
+            None => buffer.push('-'),
+        };
+        let opt = |buffer: &mut String, number: Option<i64>| match number {
+            Some(number) => write!(buffer, "{number},").expect("a string takes all"),
+            None => buffer.push('-'),
+        };
+        write!(
+            buffer,
+            "{} {} {} {} {} {} {} {} {} {} {} ",
+            self.id.0,
+            self.priority,
+            self.created.0,
+            self.changed.0,
+            self.iterations,
+            self.iterations_max,
+            self.attempt.0,
+            self.tokens,
+            self.micro_usd,
+            u8::from(self.draft),
+            u8::from(self.unblocks),
+        )
+        .expect("a string takes all");
+        opt(buffer, self.parent.map(|parent| i64::from(parent.0)));
+        opt(buffer, self.due.map(|due| due.0));
+        text(buffer, Some(&self.title));
+        text(buffer, Some(self.status.word()));
+        text(buffer, self.wait.as_deref());
+        text(buffer, self.phase.as_deref());
+        text(buffer, self.step.as_deref());
+        text(buffer, self.size.map(size_word));
+        for tag in &self.tags {
+            text(buffer, Some(tag));
+        }
+        text(buffer, self.flow.as_deref());
+        text(buffer, self.agent.as_deref());
+        text(buffer, self.landed.as_ref().map(Commit::as_str));
+        text(buffer, self.ended.as_deref());
+        text(buffer, Some(&self.detail));
+        text(buffer, self.asks.as_deref());
+        let hash = blake3::hash(buffer.as_bytes());
+        let first: [u8; 8] = hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes");
+        i64::from_le_bytes(first)
+    }
+}
+
+/// The word of a size in the tables.
+pub(crate) fn size_word(size: Size) -> &'static str {
+    match size {
+        Size::XS => "XS",
+        Size::S => "S",
+        Size::M => "M",
+        Size::L => "L",
+        Size::XL => "XL",
+    }
+}
+
+fn wait_detail(wait: &Wait) -> String {
+    match wait {
+        Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Wait::Slot | Wait::Quota { .. } | Wait::Pause => String::new(),
+        Wait::Question { text } => text.clone(),
+        Wait::Backoff { cause, .. } => cause.clone(),
+        Wait::Disk { detail } => detail.clone(),
+        Wait::GateBroken { command, detail } => format!("{command}: {detail}"),
+    }
+}
+
+/// SQLite has no unsigned numbers; a figure beyond this is nonsense anyway.
+fn capped(figure: u64) -> u64 {
+    figure.min(i64::MAX as u64)
+}
+
+/// A run as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// Its number.
+    pub id: RunId,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+    /// Why it ended.
+    pub why: Option<RunEnd>,
+    /// How many slots it had.
+    pub slots: u32,
+}
+
+/// A green verification of one tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassRow {
+    /// Of this tree.
+    pub tree: Tree,
+    /// By this verify section.
+    pub config: Digest,
+    /// On this machine.
+    pub environment: Digest,
+    /// The event that says so.
+    pub seq: Seq,
+    /// The task it was made for; none when the base was measured.
+    pub task: Option<TaskId>,
+}
+
+/// Where the base branch stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Base {
+    /// In the store.
+    pub commit: Option<Commit>,
+    /// In the person's repository.
+    pub published: Option<Commit>,
+    /// Why the person's repository is behind, if something holds it.
+    pub held: Option<String>,
+}
+
+/// All tables at once, in the order of their keys: to compare, and to look for damage.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tables {
+    /// Tasks by id.
+    pub tasks: Vec<TaskRow>,
+    /// Who needs whom.
+    pub needs: Vec<(TaskId, TaskId)>,
+    /// Runs by number.
+    pub runs: Vec<RunRow>,
+    /// Passes by tree.
+    pub passes: Vec<PassRow>,
+    /// The base.
+    pub base: Base,
+}
+
+impl Tables {
+    /// The first difference, in words.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        fn first<T: PartialEq + std::fmt::Debug>(what: &str, ours: &[T], theirs: &[T]) -> Option<String> {
+            let longest = ours.len().max(theirs.len());
+            (0..longest)
+                .find(|at| ours.get(*at) != theirs.get(*at))
+                .map(|at| format!("{what} {at}: {:?} is not {:?}", ours.get(at), theirs.get(at)))
+        }
+        first("task", &self.tasks, &other.tasks)
+            .or_else(|| first("need", &self.needs, &other.needs))
+            .or_else(|| first("run", &self.runs, &other.runs))
+            .or_else(|| first("pass", &self.passes, &other.passes))
+            .or_else(|| {
+                (self.base != other.base).then(|| format!("base: {:?} is not {:?}", self.base, other.base))
+            })
+    }
+}
+
+/// One change to the tables. Where an event's number is wanted, `nth` counts within the batch, from 0.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    /// A task is now like this. Its `events` are to be added; `started` counts only if it had none.
+    Task { row: Box<TaskRow>, nth: u64, needs: Option<Vec<TaskId>> },
+    /// A tree passed. An earlier pass stays.
+    Pass { tree: Tree, config: Digest, environment: Digest, task: Option<TaskId>, nth: u64 },
+    /// A run began.
+    RunStarted { run: RunId, at: Timestamp, slots: u32 },
+    /// A run ended.
+    RunEnded { run: RunId, at: Timestamp, why: RunEnd },
+    /// The base moved.
+    BaseMoved { to: Commit },
+    /// The base was published.
+    Published { commit: Commit },
+    /// Publishing is held up.
+    Held { reason: String },
+}
+
+/// What a batch does to the tables.
+pub(crate) fn changes(entries: &[Entry], tasks: &[Arc<Task>]) -> Vec<Change> {
+    let mut marks: HashMap<TaskId, Marks> = HashMap::with_capacity(tasks.len());
+    let mut changes = Vec::with_capacity(tasks.len());
+    for (nth, entry) in (0..).zip(entries) {
+        if let Fact::Task(task, event) = &entry.fact {
+            marks.entry(*task).or_default().note(nth, entry.at, event);
+        }
+        changes.extend(change_of(nth, entry));
+    }
+    for task in tasks {
+        let marks = marks.remove(&task.id).unwrap_or_default();
+        if marks.events > 0 {
+            changes.push(marks.task(task));
+        }
+    }
+    changes
+}
+
+/// What a fact does to the tables besides the row of its task.
+pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
+    let pass = |report: &GateReport, task| {
+        report.outcome().is_green().then(|| Change::Pass {
+            tree: report.tree.clone(),
+            config: report.config.clone(),
+            environment: report.environment.clone(),
+            task,
+            nth,
+        })
+    };
+    match &entry.fact {
+        Fact::Task(task, Event::Verified { report, .. }) => pass(report, Some(*task)),
+        Fact::Task(..) => None,
+        Fact::Engine(event) => match event {
+            EngineEvent::Started { .. } => None,
+            EngineEvent::RunStarted { run, slots, only: _ } => {
+                Some(Change::RunStarted { run: *run, at: entry.at, slots: *slots })
+            }
+            EngineEvent::RunEnded { run, why } => {
+                Some(Change::RunEnded { run: *run, at: entry.at, why: *why })
+            }
+            EngineEvent::BaseMoved { to, .. } => Some(Change::BaseMoved { to: to.clone() }),
+            EngineEvent::Published { commit, .. } => Some(Change::Published { commit: commit.clone() }),
+            EngineEvent::PublishHeld { reason, .. } => Some(Change::Held { reason: reason.clone() }),
+            EngineEvent::Measured { report } => pass(report, None),
+        },
+    }
+}
+
+/// What a task's row takes from its events rather than from the task.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Marks {
+    nth: u64,
+    events: u64,
+    started: Option<Timestamp>,
+    respecified: bool,
+}
+
+impl Marks {
+    pub fn note(&mut self, nth: u64, at: Timestamp, event: &Event) {
+        self.nth = nth;
+        self.events += 1;
+        match event {
+            Event::Entered { .. } if self.started.is_none() => self.started = Some(at),
+            Event::Added { .. } | Event::Edited { .. } => self.respecified = true,
+            _ => {}
+        }
+    }
+
+    pub fn task(self, task: &Task) -> Change {
+        let mut row = TaskRow::of(task);
+        row.events = self.events;
+        row.started = self.started;
+        let needs = self.respecified.then(|| task.spec.needs.iter().copied().collect());
+        Change::Task { row: Box::new(row), nth: self.nth, needs }
+    }
+}
+
+/// The tables, in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Folded {
+    tasks: BTreeMap<TaskId, TaskRow>,
+    needs: BTreeSet<(TaskId, TaskId)>,
+    /// The needs, the other way round.
+    needed: BTreeSet<(TaskId, TaskId)>,
+    runs: BTreeMap<RunId, RunRow>,
+    passes: BTreeMap<(Tree, Digest, Digest), PassRow>,
+    base: Base,
+}
+
+impl Folded {
+    pub fn tables(&self) -> Tables {
+        Tables {
+            tasks: self.tasks.values().cloned().collect(),
+            needs: self.needs.iter().copied().collect(),
+            runs: self.runs.values().cloned().collect(),
+            passes: self.passes.values().cloned().collect(),
+            base: self.base.clone(),
+        }
+    }
+
+    /// Carries out one change of a batch whose first event is `first`.
+    pub fn put(&mut self, first: Seq, change: Change) {
+        match change {
+            Change::Task { mut row, nth, needs } => {
+                let id = row.id;
+                row.seq = Seq(first.0 + nth);
+                let before = self.tasks.get(&id);
+                row.events += before.map_or(0, |before| before.events);
+                row.started = before.and_then(|before| before.started).or(row.started);
+                self.tasks.insert(id, *row);
+                if let Some(needs) = needs {
+                    for (_, need) in pairs(&self.needs, id) {
+                        self.needs.remove(&(id, need));
+                        self.needed.remove(&(need, id));
+                    }
+                    self.needs.extend(needs.iter().map(|need| (id, *need)));
+                    self.needed.extend(needs.iter().map(|need| (*need, id)));
+                }
+                self.count_unmet(id);
+                for (_, dependent) in pairs(&self.needed, id) {
+                    self.count_unmet(dependent);
+                }
+            }
+            Change::Pass { tree, config, environment, task, nth } => {
+                let key = (tree.clone(), config.clone(), environment.clone());
+                let seq = Seq(first.0 + nth);
+                self.passes.entry(key).or_insert(PassRow { tree, config, environment, seq, task });
+            }
+            Change::RunStarted { run, at, slots } => {
+                self.runs.insert(run, RunRow { id: run, started: at, ended: None, why: None, slots });
+            }
+            Change::RunEnded { run, at, why } => {
+                if let Some(row) = self.runs.get_mut(&run) {
+                    (row.ended, row.why) = (Some(at), Some(why));
+                }
+            }
+            Change::BaseMoved { to } => self.base.commit = Some(to),
+            Change::Published { commit } => {
+                (self.base.published, self.base.held) = (Some(commit), None);
+            }
+            Change::Held { reason } => self.base.held = Some(reason),
+        }
+    }
+
+    fn count_unmet(&mut self, task: TaskId) {
+        let met = |need: &TaskId| self.tasks.get(need).is_some_and(|row| row.unblocks);
+        let unmet = pairs(&self.needs, task).iter().filter(|(_, need)| !met(need)).count();
+        if let Some(row) = self.tasks.get_mut(&task) {
+            row.unmet = u32::try_from(unmet).unwrap_or(u32::MAX);
+        }
+    }
+}
+
+fn pairs(set: &BTreeSet<(TaskId, TaskId)>, first: TaskId) -> Vec<(TaskId, TaskId)> {
+    set.range((first, TaskId(0))..=(first, TaskId(u32::MAX))).copied().collect()
+}
+
+/// The word of a run's end in the tables.
+pub(crate) fn run_end_word(why: RunEnd) -> &'static str {
+    match why {
+        RunEnd::NothingLeft => "nothing-left",
+        RunEnd::Drained => "drained",
+        RunEnd::Interrupted => "interrupted",
+        RunEnd::Lost => "lost",
+    }
+}
+
+/// The run's end a word of the tables means.
+pub(crate) fn run_end_from(word: &str) -> Option<RunEnd> {
+    [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Lost]
+        .into_iter()
+        .find(|why| run_end_word(*why) == word)
+}

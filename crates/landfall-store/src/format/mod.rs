@@ -1,0 +1,87 @@
+//! How facts are written down. The model's types are serialized nowhere; each format has its own, and a sample in
+//! `samples/` that must still replay.
+
+mod text;
+mod v1;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use landfall_model::Flow;
+use thiserror::Error;
+
+use crate::Seq;
+
+pub(crate) use v1::{decode, encode, flow_from_text, flow_text};
+
+/// A fact as it is written: all of a row but its number and hash.
+#[derive(Debug, Clone)]
+pub(crate) struct Written {
+    pub at_ms: i64,
+    pub task: Option<u32>,
+    pub kind: &'static str,
+    /// Without the flow, if it names one; see [`Written::body`].
+    pub short: String,
+    /// The flow it names, if it names one.
+    pub flow: Option<FlowText>,
+}
+
+/// A flow as it is written, and its name by content.
+#[derive(Debug, Clone)]
+pub(crate) struct FlowText {
+    pub digest: String,
+    pub json: String,
+}
+
+impl Written {
+    /// The body with the flow inside: for the first fact that names the flow.
+    pub fn long(&self, flow: &FlowText) -> String {
+        let open = self.short.strip_suffix('}').expect("a body is an object");
+        format!("{open},\"inline\":{}}}", flow.json)
+    }
+}
+
+/// A row as it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Raw<'a> {
+    pub seq: Seq,
+    pub at_ms: i64,
+    pub task: Option<u32>,
+    pub kind: &'a str,
+    pub body: &'a str,
+}
+
+/// The flows that were read so far, each once, so that tasks share them.
+pub(crate) type Flows = HashMap<String, Arc<Flow>>;
+
+/// A row that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("event {seq} of kind `{kind}`: {what}")]
+pub struct FormatError {
+    /// Its number.
+    pub seq: Seq,
+    /// Its kind.
+    pub kind: String,
+    /// What is wrong.
+    pub what: FormatErrorKind,
+}
+
+/// What can be wrong with a row.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FormatErrorKind {
+    /// A newer Landfall may have written it.
+    #[error("this version does not know the kind")]
+    UnknownKind,
+    /// The body is not what its kind should hold.
+    #[error("{0}")]
+    Body(String),
+    /// A fact of a task without one.
+    #[error("it names no task")]
+    NoTask,
+    /// A fact of the engine with a task.
+    #[error("it names a task and should not")]
+    StrayTask,
+    /// It names a flow that no earlier event holds.
+    #[error("the flow {0} is not in the journal")]
+    UnknownFlow(String),
+}

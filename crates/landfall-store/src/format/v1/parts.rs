@@ -1,0 +1,990 @@
+//! The parts that several bodies share: words, specs, flows, reports, and their conversions both ways.
+
+use std::collections::BTreeMap;
+
+use landfall_model as model;
+use landfall_model::{Commit, Digest, StepName, TaskId, Timestamp, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::format::text::Text;
+
+/// An enum of plain words. The words are the format's own: the model may rename its variants freely.
+macro_rules! words {
+    ($name:ident = $model:ty { $($variant:ident = $word:literal),+ $(,)? }) => {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub(super) enum $name {
+            $(#[serde(rename = $word)] $variant),+
+        }
+
+        impl From<$model> for $name {
+            fn from(it: $model) -> Self {
+                match it {
+                    $(<$model>::$variant => Self::$variant),+
+                }
+            }
+        }
+
+        impl From<$name> for $model {
+            fn from(it: $name) -> Self {
+                match it {
+                    $($name::$variant => Self::$variant),+
+                }
+            }
+        }
+    };
+}
+
+words!(Size = model::Size { XS = "XS", S = "S", M = "M", L = "L", XL = "XL" });
+words!(StepResult = model::StepResult {
+    Done = "done",
+    Blocked = "blocked",
+    MidExec = "mid-exec",
+    Pass = "pass",
+    Fail = "fail",
+    Conflict = "conflict",
+    Landed = "landed",
+    Red = "red",
+    Answered = "answered",
+    Approved = "approved",
+    Changes = "changes",
+    CheckPass = "PASS",
+    NeedsRevision = "NEEDS_REVISION",
+    Accept = "ACCEPT",
+    NeedsFix = "NEEDS_FIX",
+    Replan = "REPLAN",
+    Continue = "CONTINUE",
+    CheckBlocked = "BLOCKED",
+    Satisfied = "satisfied",
+    Rollback = "rollback",
+});
+words!(Opening = model::Opening {
+    Workspace = "workspace",
+    FreshWorkspace = "fresh-workspace",
+    Check = "check",
+    Land = "land",
+    Report = "report",
+});
+words!(Outcome = model::gate::Outcome {
+    Pass = "pass",
+    Flaky = "flaky",
+    PreExisting = "pre-existing",
+    Fail = "fail",
+    Timeout = "timeout",
+    Broken = "broken",
+});
+words!(ConcernCode = model::ConcernCode {
+    ProtectedPath = "protected-path",
+    TestDeleted = "test-deleted",
+    TestSkipped = "test-skipped",
+    TestRemoved = "test-removed",
+    FewerTests = "fewer-tests",
+});
+words!(EndKind = model::EndKind {
+    Done = "done",
+    Failed = "failed",
+    Timeout = "timeout",
+    Blocked = "blocked",
+    Cancelled = "cancelled",
+});
+words!(EndCode = model::EndCode {
+    Landed = "landed",
+    Accepted = "accepted",
+    MaxIterations = "max_iterations",
+    TaskLimit = "task_limit",
+    AgentBlocked = "agent_blocked",
+    AgentCrashed = "agent_crashed",
+    AgentLost = "agent_lost",
+    AgentNotStarted = "agent_not_started",
+    StallLimit = "stall_limit",
+    TransientLimit = "transient_limit",
+    NothingChanged = "nothing_changed",
+    EdgeLimit = "edge_limit",
+    FlowStop = "flow_stop",
+    ConflictLimit = "conflict_limit",
+    LandingMismatch = "landing_mismatch",
+    Machine = "machine",
+    UnsupportedStep = "unsupported_step",
+    Rejected = "rejected",
+    Person = "person",
+});
+words!(Parting = model::Parting {
+    Drained = "drained",
+    Stopped = "stopped",
+    Crashed = "crashed",
+    Lost = "lost",
+    Stalled = "stalled",
+    NotStarted = "not-started",
+    Quota = "quota",
+    Transient = "transient",
+    Asked = "asked",
+    GateBroken = "gate-broken",
+    NothingChanged = "nothing-changed",
+    Machine = "machine",
+});
+words!(RunEnd = model::RunEnd {
+    NothingLeft = "nothing-left",
+    Drained = "drained",
+    Interrupted = "interrupted",
+    Lost = "lost",
+});
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Spec<'a> {
+    #[serde(borrow)]
+    title: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    body: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    criteria: Vec<Text<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    size: Option<Size>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<Text<'a>>,
+    priority: u8,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    needs: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent: Option<u32>,
+    #[serde(borrow)]
+    source: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    flow: Option<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    agent: Option<Text<'a>>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    draft: bool,
+}
+
+impl<'a> From<&'a model::TaskSpec> for Spec<'a> {
+    fn from(spec: &'a model::TaskSpec) -> Self {
+        let model::TaskSpec {
+            title,
+            body,
+            criteria,
+            size,
+            tags,
+            priority,
+            needs,
+            parent,
+            source,
+            flow,
+            agent,
+            draft,
+        } = spec;
+        Self {
+            title: title.into(),
+            body: body.into(),
+            criteria: criteria.iter().map(Text::from).collect(),
+            size: size.map(Size::from),
+            tags: tags.iter().map(|tag| tag.as_str().into()).collect(),
+            priority: *priority,
+            needs: needs.iter().map(|need| need.0).collect(),
+            parent: parent.map(|parent| parent.0),
+            source: source.into(),
+            flow: flow.as_ref().map(Text::from),
+            agent: agent.as_ref().map(Text::from),
+            draft: *draft,
+        }
+    }
+}
+
+impl Spec<'_> {
+    pub(super) fn model(self) -> Result<model::TaskSpec, String> {
+        let tag = |text: Text<'_>| text.as_str().parse().map_err(|error: model::SpecError| error.to_string());
+        Ok(model::TaskSpec {
+            title: self.title.into_string(),
+            body: self.body.into_string(),
+            criteria: strings(self.criteria),
+            size: self.size.map(model::Size::from),
+            tags: self.tags.into_iter().map(tag).collect::<Result<_, _>>()?,
+            priority: self.priority,
+            needs: self.needs.into_iter().map(TaskId).collect(),
+            parent: self.parent.map(TaskId),
+            source: self.source.into_string(),
+            flow: self.flow.map(Text::into_string),
+            agent: self.agent.map(Text::into_string),
+            draft: self.draft,
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Limits {
+    iterations_max: u32,
+    task_ms: u64,
+    stuck_after: u32,
+    restarts_max: u32,
+    stalls_step_max: u32,
+    stalls_total_max: u32,
+    transients_max: u32,
+    conflicts_max: u32,
+}
+
+impl From<&model::TaskLimits> for Limits {
+    fn from(limits: &model::TaskLimits) -> Self {
+        let model::TaskLimits {
+            iterations_max,
+            task_ms,
+            stuck_after,
+            restarts_max,
+            stalls_step_max,
+            stalls_total_max,
+            transients_max,
+            conflicts_max,
+        } = limits.clone();
+        Self {
+            iterations_max,
+            task_ms,
+            stuck_after,
+            restarts_max,
+            stalls_step_max,
+            stalls_total_max,
+            transients_max,
+            conflicts_max,
+        }
+    }
+}
+
+impl From<Limits> for model::TaskLimits {
+    fn from(limits: Limits) -> Self {
+        let Limits {
+            iterations_max,
+            task_ms,
+            stuck_after,
+            restarts_max,
+            stalls_step_max,
+            stalls_total_max,
+            transients_max,
+            conflicts_max,
+        } = limits;
+        Self {
+            iterations_max,
+            task_ms,
+            stuck_after,
+            restarts_max,
+            stalls_step_max,
+            stalls_total_max,
+            transients_max,
+            conflicts_max,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Flow<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    about: Text<'a>,
+    #[serde(borrow)]
+    entry: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
+    entries: BTreeMap<Text<'a>, Text<'a>>,
+    #[serde(borrow)]
+    steps: Vec<Step<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Step<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    kind: StepKind<'a>,
+    #[serde(borrow)]
+    phase: Text<'a>,
+    #[serde(borrow)]
+    on: Vec<Edge<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Edge<'a> {
+    result: StepResult,
+    #[serde(borrow)]
+    to: Target<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Target<'a> {
+    #[serde(borrow)]
+    Step(Text<'a>),
+    End,
+    Stop,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StepKind<'a> {
+    Agent {
+        #[serde(borrow)]
+        prompt: Text<'a>,
+        #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+        output: Vec<Text<'a>>,
+        iterate: bool,
+    },
+    Verify,
+    Check {
+        #[serde(borrow)]
+        checkpoint: Text<'a>,
+        threshold: u32,
+    },
+    Review,
+    Land,
+    Report,
+    Ask {
+        #[serde(borrow)]
+        question: Text<'a>,
+    },
+    Split,
+    Target,
+    Converge,
+}
+
+impl<'a> From<&'a model::Flow> for Flow<'a> {
+    fn from(flow: &'a model::Flow) -> Self {
+        let model::Flow { name, about, entry, entries, steps } = flow;
+        Self {
+            name: name.into(),
+            about: about.into(),
+            entry: entry.as_str().into(),
+            entries: entries.iter().map(|(phase, step)| (phase.into(), step.as_str().into())).collect(),
+            steps: steps.iter().map(Step::from).collect(),
+        }
+    }
+}
+
+impl From<Flow<'_>> for model::Flow {
+    fn from(flow: Flow<'_>) -> Self {
+        let Flow { name, about, entry, entries, steps } = flow;
+        Self {
+            name: name.into_string(),
+            about: about.into_string(),
+            entry: StepName::new(entry.as_str()),
+            entries: entries
+                .into_iter()
+                .map(|(phase, step)| (phase.into_string(), StepName::new(step.as_str())))
+                .collect(),
+            steps: steps.into_iter().map(model::Step::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a model::Step> for Step<'a> {
+    fn from(step: &'a model::Step) -> Self {
+        let model::Step { name, kind, phase, on } = step;
+        Self {
+            name: name.as_str().into(),
+            kind: kind.into(),
+            phase: phase.into(),
+            on: on.iter().map(Edge::from).collect(),
+        }
+    }
+}
+
+impl From<Step<'_>> for model::Step {
+    fn from(step: Step<'_>) -> Self {
+        let Step { name, kind, phase, on } = step;
+        Self {
+            name: StepName::new(name.as_str()),
+            kind: kind.into(),
+            phase: phase.into_string(),
+            on: on.into_iter().map(model::flow::Edge::from).collect(),
+        }
+    }
+}
+
+impl<'a> From<&'a model::flow::Edge> for Edge<'a> {
+    fn from(edge: &'a model::flow::Edge) -> Self {
+        let model::flow::Edge { result, to, max } = edge;
+        Self { result: (*result).into(), to: to.into(), max: *max }
+    }
+}
+
+impl From<Edge<'_>> for model::flow::Edge {
+    fn from(edge: Edge<'_>) -> Self {
+        let Edge { result, to, max } = edge;
+        Self { result: result.into(), to: to.into(), max }
+    }
+}
+
+impl<'a> From<&'a model::Target> for Target<'a> {
+    fn from(target: &'a model::Target) -> Self {
+        match target {
+            model::Target::Step(name) => Self::Step(name.as_str().into()),
+            model::Target::End => Self::End,
+            model::Target::Stop => Self::Stop,
+        }
+    }
+}
+
+impl From<Target<'_>> for model::Target {
+    fn from(target: Target<'_>) -> Self {
+        match target {
+            Target::Step(name) => Self::Step(StepName::new(name.as_str())),
+            Target::End => Self::End,
+            Target::Stop => Self::Stop,
+        }
+    }
+}
+
+impl<'a> From<&'a model::StepKind> for StepKind<'a> {
+    fn from(kind: &'a model::StepKind) -> Self {
+        match kind {
+            model::StepKind::Agent { prompt, output, iterate } => Self::Agent {
+                prompt: prompt.into(),
+                output: output.iter().map(Text::from).collect(),
+                iterate: *iterate,
+            },
+            model::StepKind::Verify => Self::Verify,
+            model::StepKind::Check { checkpoint, threshold } => {
+                Self::Check { checkpoint: checkpoint.into(), threshold: *threshold }
+            }
+            model::StepKind::Review => Self::Review,
+            model::StepKind::Land => Self::Land,
+            model::StepKind::Report => Self::Report,
+            model::StepKind::Ask { question } => Self::Ask { question: question.into() },
+            model::StepKind::Split => Self::Split,
+            model::StepKind::Target => Self::Target,
+            model::StepKind::Converge => Self::Converge,
+        }
+    }
+}
+
+impl From<StepKind<'_>> for model::StepKind {
+    fn from(kind: StepKind<'_>) -> Self {
+        match kind {
+            StepKind::Agent { prompt, output, iterate } => {
+                Self::Agent { prompt: prompt.into_string(), output: strings(output), iterate }
+            }
+            StepKind::Verify => Self::Verify,
+            StepKind::Check { checkpoint, threshold } => {
+                Self::Check { checkpoint: checkpoint.into_string(), threshold }
+            }
+            StepKind::Review => Self::Review,
+            StepKind::Land => Self::Land,
+            StepKind::Report => Self::Report,
+            StepKind::Ask { question } => Self::Ask { question: question.into_string() },
+            StepKind::Split => Self::Split,
+            StepKind::Target => Self::Target,
+            StepKind::Converge => Self::Converge,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Report<'a> {
+    #[serde(borrow)]
+    base: Text<'a>,
+    #[serde(borrow)]
+    head: Text<'a>,
+    #[serde(borrow)]
+    commit: Text<'a>,
+    #[serde(borrow)]
+    tree: Text<'a>,
+    #[serde(borrow)]
+    config: Text<'a>,
+    #[serde(borrow)]
+    environment: Text<'a>,
+    #[serde(borrow)]
+    commands: Vec<Command<'a>>,
+    took_ms: u64,
+    #[serde(default, skip_serializing_if = "is_false")]
+    reused: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    required: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Command<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    command: Text<'a>,
+    required: bool,
+    outcome: Outcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exit: Option<i32>,
+    took_ms: u64,
+    limit_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tests: Option<u64>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    excerpt: Text<'a>,
+}
+
+impl<'a> From<&'a model::gate::GateReport> for Report<'a> {
+    fn from(report: &'a model::gate::GateReport) -> Self {
+        let model::gate::GateReport {
+            base,
+            head,
+            commit,
+            tree,
+            config,
+            environment,
+            commands,
+            took_ms,
+            reused,
+            required,
+        } = report;
+        Self {
+            base: base.as_str().into(),
+            head: head.as_str().into(),
+            commit: commit.as_str().into(),
+            tree: tree.as_str().into(),
+            config: config.as_str().into(),
+            environment: environment.as_str().into(),
+            commands: commands.iter().map(Command::from).collect(),
+            took_ms: *took_ms,
+            reused: *reused,
+            required: *required,
+        }
+    }
+}
+
+impl From<Report<'_>> for model::gate::GateReport {
+    fn from(report: Report<'_>) -> Self {
+        let Report { base, head, commit, tree, config, environment, commands, took_ms, reused, required } =
+            report;
+        Self {
+            base: Commit::new(base.as_str()),
+            head: Commit::new(head.as_str()),
+            commit: Commit::new(commit.as_str()),
+            tree: Tree::new(tree.as_str()),
+            config: Digest::new(config.as_str()),
+            environment: Digest::new(environment.as_str()),
+            commands: commands.into_iter().map(model::gate::CommandResult::from).collect(),
+            took_ms,
+            reused,
+            required,
+        }
+    }
+}
+
+impl<'a> From<&'a model::gate::CommandResult> for Command<'a> {
+    fn from(result: &'a model::gate::CommandResult) -> Self {
+        let model::gate::CommandResult {
+            name,
+            command,
+            required,
+            outcome,
+            exit,
+            took_ms,
+            limit_ms,
+            tests,
+            excerpt,
+        } = result;
+        Self {
+            name: name.into(),
+            command: command.into(),
+            required: *required,
+            outcome: (*outcome).into(),
+            exit: *exit,
+            took_ms: *took_ms,
+            limit_ms: *limit_ms,
+            tests: *tests,
+            excerpt: excerpt.into(),
+        }
+    }
+}
+
+impl From<Command<'_>> for model::gate::CommandResult {
+    fn from(result: Command<'_>) -> Self {
+        let Command { name, command, required, outcome, exit, took_ms, limit_ms, tests, excerpt } = result;
+        Self {
+            name: name.into_string(),
+            command: command.into_string(),
+            required,
+            outcome: outcome.into(),
+            exit,
+            took_ms,
+            limit_ms,
+            tests,
+            excerpt: excerpt.into_string(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Usage {
+    tokens_in: u64,
+    tokens_out: u64,
+    micro_usd: u64,
+}
+
+impl From<model::Usage> for Usage {
+    fn from(usage: model::Usage) -> Self {
+        let model::Usage { tokens_in, tokens_out, micro_usd } = usage;
+        Self { tokens_in, tokens_out, micro_usd }
+    }
+}
+
+impl From<Usage> for model::Usage {
+    fn from(usage: Usage) -> Self {
+        let Usage { tokens_in, tokens_out, micro_usd } = usage;
+        Self { tokens_in, tokens_out, micro_usd }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Feedback<'a> {
+    #[serde(borrow)]
+    about: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+}
+
+impl<'a> From<&'a model::Feedback> for Feedback<'a> {
+    fn from(feedback: &'a model::Feedback) -> Self {
+        let model::Feedback { about, text } = feedback;
+        Self { about: about.into(), text: text.into() }
+    }
+}
+
+impl From<Feedback<'_>> for model::Feedback {
+    fn from(feedback: Feedback<'_>) -> Self {
+        Self { about: feedback.about.into_string(), text: feedback.text.into_string() }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Concern<'a> {
+    code: ConcernCode,
+    #[serde(borrow)]
+    detail: Text<'a>,
+}
+
+impl<'a> From<&'a model::Concern> for Concern<'a> {
+    fn from(concern: &'a model::Concern) -> Self {
+        let model::Concern { code, detail } = concern;
+        Self { code: (*code).into(), detail: detail.into() }
+    }
+}
+
+impl From<Concern<'_>> for model::Concern {
+    fn from(concern: Concern<'_>) -> Self {
+        Self { code: concern.code.into(), detail: concern.detail.into_string() }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Exit<'a> {
+    Code(i32),
+    Signal(i32),
+    Deadline,
+    Silent,
+    Asked,
+    NotStarted {
+        #[serde(borrow)]
+        detail: Text<'a>,
+        hopeless: bool,
+    },
+    Lost,
+}
+
+impl<'a> From<&'a model::Exit> for Exit<'a> {
+    fn from(exit: &'a model::Exit) -> Self {
+        match exit {
+            model::Exit::Code(code) => Self::Code(*code),
+            model::Exit::Signal(signal) => Self::Signal(*signal),
+            model::Exit::Deadline => Self::Deadline,
+            model::Exit::Silent => Self::Silent,
+            model::Exit::Asked => Self::Asked,
+            model::Exit::NotStarted { detail, hopeless } => {
+                Self::NotStarted { detail: detail.into(), hopeless: *hopeless }
+            }
+            model::Exit::Lost => Self::Lost,
+        }
+    }
+}
+
+impl From<Exit<'_>> for model::Exit {
+    fn from(exit: Exit<'_>) -> Self {
+        match exit {
+            Exit::Code(code) => Self::Code(code),
+            Exit::Signal(signal) => Self::Signal(signal),
+            Exit::Deadline => Self::Deadline,
+            Exit::Silent => Self::Silent,
+            Exit::Asked => Self::Asked,
+            Exit::NotStarted { detail, hopeless } => {
+                Self::NotStarted { detail: detail.into_string(), hopeless }
+            }
+            Exit::Lost => Self::Lost,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Verdict<'a> {
+    Complete,
+    Blocked {
+        #[serde(borrow)]
+        reason: Text<'a>,
+    },
+    Pending {
+        #[serde(borrow)]
+        question: Text<'a>,
+    },
+    Continue,
+    Quota {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<i64>,
+    },
+    Transient {
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
+    Crashed {
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
+    OutOfTime,
+    Stalled,
+    Stopped,
+    NotStarted {
+        #[serde(borrow)]
+        detail: Text<'a>,
+        hopeless: bool,
+    },
+    Lost,
+}
+
+impl<'a> From<&'a model::Verdict> for Verdict<'a> {
+    fn from(verdict: &'a model::Verdict) -> Self {
+        match verdict {
+            model::Verdict::Complete => Self::Complete,
+            model::Verdict::Blocked { reason } => Self::Blocked { reason: reason.into() },
+            model::Verdict::Pending { question } => Self::Pending { question: question.into() },
+            model::Verdict::Continue => Self::Continue,
+            model::Verdict::Quota { until } => Self::Quota { until: until.map(|at| at.0) },
+            model::Verdict::Transient { detail } => Self::Transient { detail: detail.into() },
+            model::Verdict::Crashed { detail } => Self::Crashed { detail: detail.into() },
+            model::Verdict::OutOfTime => Self::OutOfTime,
+            model::Verdict::Stalled => Self::Stalled,
+            model::Verdict::Stopped => Self::Stopped,
+            model::Verdict::NotStarted { detail, hopeless } => {
+                Self::NotStarted { detail: detail.into(), hopeless: *hopeless }
+            }
+            model::Verdict::Lost => Self::Lost,
+        }
+    }
+}
+
+impl From<Verdict<'_>> for model::Verdict {
+    fn from(verdict: Verdict<'_>) -> Self {
+        match verdict {
+            Verdict::Complete => Self::Complete,
+            Verdict::Blocked { reason } => Self::Blocked { reason: reason.into_string() },
+            Verdict::Pending { question } => Self::Pending { question: question.into_string() },
+            Verdict::Continue => Self::Continue,
+            Verdict::Quota { until } => Self::Quota { until: until.map(Timestamp) },
+            Verdict::Transient { detail } => Self::Transient { detail: detail.into_string() },
+            Verdict::Crashed { detail } => Self::Crashed { detail: detail.into_string() },
+            Verdict::OutOfTime => Self::OutOfTime,
+            Verdict::Stalled => Self::Stalled,
+            Verdict::Stopped => Self::Stopped,
+            Verdict::NotStarted { detail, hopeless } => {
+                Self::NotStarted { detail: detail.into_string(), hopeless }
+            }
+            Verdict::Lost => Self::Lost,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Wait<'a> {
+    Dependency(Vec<u32>),
+    Slot,
+    Quota {
+        until: i64,
+    },
+    Question {
+        #[serde(borrow)]
+        text: Text<'a>,
+    },
+    Backoff {
+        until: i64,
+        #[serde(borrow)]
+        cause: Text<'a>,
+    },
+    Disk {
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
+    Pause,
+    GateBroken {
+        #[serde(borrow)]
+        command: Text<'a>,
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
+}
+
+impl<'a> From<&'a model::Wait> for Wait<'a> {
+    fn from(wait: &'a model::Wait) -> Self {
+        match wait {
+            model::Wait::Dependency(needs) => Self::Dependency(needs.iter().map(|need| need.0).collect()),
+            model::Wait::Slot => Self::Slot,
+            model::Wait::Quota { until } => Self::Quota { until: until.0 },
+            model::Wait::Question { text } => Self::Question { text: text.into() },
+            model::Wait::Backoff { until, cause } => Self::Backoff { until: until.0, cause: cause.into() },
+            model::Wait::Disk { detail } => Self::Disk { detail: detail.into() },
+            model::Wait::Pause => Self::Pause,
+            model::Wait::GateBroken { command, detail } => {
+                Self::GateBroken { command: command.into(), detail: detail.into() }
+            }
+        }
+    }
+}
+
+impl From<Wait<'_>> for model::Wait {
+    fn from(wait: Wait<'_>) -> Self {
+        match wait {
+            Wait::Dependency(needs) => Self::Dependency(needs.into_iter().map(TaskId).collect()),
+            Wait::Slot => Self::Slot,
+            Wait::Quota { until } => Self::Quota { until: Timestamp(until) },
+            Wait::Question { text } => Self::Question { text: text.into_string() },
+            Wait::Backoff { until, cause } => {
+                Self::Backoff { until: Timestamp(until), cause: cause.into_string() }
+            }
+            Wait::Disk { detail } => Self::Disk { detail: detail.into_string() },
+            Wait::Pause => Self::Pause,
+            Wait::GateBroken { command, detail } => {
+                Self::GateBroken { command: command.into_string(), detail: detail.into_string() }
+            }
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Stop<'a> {
+    Pause,
+    Interrupt,
+    Cancel {
+        #[serde(borrow)]
+        reason: Text<'a>,
+    },
+}
+
+impl<'a> From<&'a model::Stop> for Stop<'a> {
+    fn from(stop: &'a model::Stop) -> Self {
+        match stop {
+            model::Stop::Pause => Self::Pause,
+            model::Stop::Interrupt => Self::Interrupt,
+            model::Stop::Cancel { reason } => Self::Cancel { reason: reason.into() },
+        }
+    }
+}
+
+impl From<Stop<'_>> for model::Stop {
+    fn from(stop: Stop<'_>) -> Self {
+        match stop {
+            Stop::Pause => Self::Pause,
+            Stop::Interrupt => Self::Interrupt,
+            Stop::Cancel { reason } => Self::Cancel { reason: reason.into_string() },
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Warning<'a> {
+    Stuck {
+        iterations: u32,
+    },
+    NearIterationsMax {
+        used: u32,
+        max: u32,
+    },
+    VerificationEmpty,
+    OptionalFailed {
+        #[serde(borrow)]
+        command: Text<'a>,
+    },
+    Flaky {
+        #[serde(borrow)]
+        command: Text<'a>,
+    },
+    SignalMalformed {
+        #[serde(borrow)]
+        code: Text<'a>,
+        #[serde(borrow)]
+        text: Text<'a>,
+    },
+    LeftoversCommitted,
+}
+
+impl<'a> From<&'a model::Warning> for Warning<'a> {
+    fn from(warning: &'a model::Warning) -> Self {
+        match warning {
+            model::Warning::Stuck { iterations } => Self::Stuck { iterations: *iterations },
+            model::Warning::NearIterationsMax { used, max } => {
+                Self::NearIterationsMax { used: *used, max: *max }
+            }
+            model::Warning::VerificationEmpty => Self::VerificationEmpty,
+            model::Warning::OptionalFailed { command } => Self::OptionalFailed { command: command.into() },
+            model::Warning::Flaky { command } => Self::Flaky { command: command.into() },
+            model::Warning::SignalMalformed { code, text } => {
+                Self::SignalMalformed { code: code.into(), text: text.into() }
+            }
+            model::Warning::LeftoversCommitted => Self::LeftoversCommitted,
+        }
+    }
+}
+
+impl From<Warning<'_>> for model::Warning {
+    fn from(warning: Warning<'_>) -> Self {
+        match warning {
+            Warning::Stuck { iterations } => Self::Stuck { iterations },
+            Warning::NearIterationsMax { used, max } => Self::NearIterationsMax { used, max },
+            Warning::VerificationEmpty => Self::VerificationEmpty,
+            Warning::OptionalFailed { command } => Self::OptionalFailed { command: command.into_string() },
+            Warning::Flaky { command } => Self::Flaky { command: command.into_string() },
+            Warning::SignalMalformed { code, text } => {
+                Self::SignalMalformed { code: code.into_string(), text: text.into_string() }
+            }
+            Warning::LeftoversCommitted => Self::LeftoversCommitted,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Mover {
+    Landing(u32),
+    Person,
+    Rebuild,
+}
+
+impl From<model::Mover> for Mover {
+    fn from(mover: model::Mover) -> Self {
+        match mover {
+            model::Mover::Landing(task) => Self::Landing(task.0),
+            model::Mover::Person => Self::Person,
+            model::Mover::Rebuild => Self::Rebuild,
+        }
+    }
+}
+
+impl From<Mover> for model::Mover {
+    fn from(mover: Mover) -> Self {
+        match mover {
+            Mover::Landing(task) => Self::Landing(TaskId(task)),
+            Mover::Person => Self::Person,
+            Mover::Rebuild => Self::Rebuild,
+        }
+    }
+}
+
+pub(super) fn strings(texts: Vec<Text<'_>>) -> Vec<String> {
+    texts.into_iter().map(Text::into_string).collect()
+}
+
+pub(super) fn is_false(it: &bool) -> bool {
+    !*it
+}

@@ -1,0 +1,158 @@
+//! The seam: what the engine asks of a journal, whatever keeps it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use landfall_model::{Entry, Fact, Illegal, Task, TaskId};
+
+use crate::StoreError;
+use crate::chain::Hash;
+
+/// The number of an event: dense, from 1. Order comes from here, never from clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// The one before the first.
+    pub const ZERO: Self = Self(0);
+    /// The first.
+    pub const FIRST: Self = Self(1);
+
+    /// The one after this.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Where a journal ends: its last number, and the hash that stands for all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The last event; zero when there is none.
+    pub seq: Seq,
+    /// Its link of the chain.
+    pub hash: Hash,
+}
+
+impl Head {
+    /// The head of an empty journal.
+    pub const EMPTY: Self = Self { seq: Seq::ZERO, hash: Hash::NONE };
+}
+
+/// Facts that are written together or not at all.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// In this order.
+    pub entries: Vec<Entry>,
+    /// Every task the entries touch, as it is after the last of them: the tables are made from these.
+    pub tasks: Vec<Arc<Task>>,
+}
+
+impl Batch {
+    /// Says whether every task that is touched is there.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let held: BTreeSet<TaskId> = self.tasks.iter().map(|task| task.id).collect();
+        for entry in &self.entries {
+            if let Fact::Task(task, _) = &entry.fact
+                && !held.contains(task)
+            {
+                return Err(StoreError::Unfolded { task: *task });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What was written, and is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// The number of the batch's last event.
+    pub last: Seq,
+}
+
+/// An acknowledgement that is still to come.
+#[derive(Debug)]
+#[must_use = "a batch is durable only when its acknowledgement is there"]
+pub struct Pending(pub(crate) PendingFrom);
+
+#[derive(Debug)]
+pub(crate) enum PendingFrom {
+    Known(Result<Appended, StoreError>),
+    Writer(Receiver<Result<Appended, StoreError>>),
+}
+
+impl Pending {
+    /// Waits until the batch is durable, or is known not to be.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn wait(self) -> Result<Appended, StoreError> {
+        match self.0 {
+            PendingFrom::Known(result) => result,
+            PendingFrom::Writer(answer) => answer.recv().unwrap_or(Err(StoreError::Closed)),
+        }
+    }
+}
+
+/// Why whoever reads a replay wants no more of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayStop {
+    /// It has what it wanted.
+    Enough,
+    /// The event cannot follow.
+    Illegal(Illegal),
+}
+
+impl From<Illegal> for ReplayStop {
+    fn from(illegal: Illegal) -> Self {
+        Self::Illegal(illegal)
+    }
+}
+
+/// What a replay went through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    /// How many events were handed out.
+    pub events: u64,
+    /// The last of them, with its link of the chain.
+    pub to: Head,
+}
+
+/// Memory of what happened. Append is durable when it returns; replay gives back what was appended, checked.
+pub trait Journal: Send {
+    /// Writes a batch and waits until it is durable.
+    ///
+    /// # Errors
+    /// When it was not written.
+    fn append(&self, batch: Batch) -> Result<Appended, StoreError> {
+        self.append_later(batch).wait()
+    }
+
+    /// Hands a batch over. Batches of one caller are written in the order they were handed over; when the writer
+    /// is behind, this waits for room.
+    fn append_later(&self, batch: Batch) -> Pending;
+
+    /// Hands out the events from `from` on, in order, each checked against the chain.
+    ///
+    /// # Errors
+    /// When an event is damaged, cannot be read, or cannot follow.
+    fn replay(
+        &self,
+        from: Seq,
+        each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+    ) -> Result<Replayed, StoreError>;
+
+    /// Where the journal ends.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn head(&self) -> Result<Head, StoreError>;
+}

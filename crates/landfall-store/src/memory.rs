@@ -1,0 +1,119 @@
+//! The twin without a file: the same format, the same chain, the same tables. For tests and simulations.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use landfall_model::Entry;
+
+use crate::chain::{Chain, Hash};
+use crate::fold::{self, Folded, Tables};
+use crate::format::{self, Flows, Raw};
+use crate::journal::PendingFrom;
+use crate::{Appended, Batch, Head, Journal, Pending, ReplayStop, Replayed, Seq, StoreError};
+
+/// A journal that is gone when the process is. Clones are handles to the same journal.
+#[derive(Clone, Default)]
+pub struct Memory {
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    events: Vec<Event>,
+    flows: HashSet<String>,
+    chain: Chain,
+    folded: Folded,
+}
+
+struct Event {
+    at_ms: i64,
+    task: Option<u32>,
+    kind: &'static str,
+    body: String,
+    hash: Hash,
+}
+
+impl Memory {
+    /// An empty journal.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Its tables.
+    #[must_use]
+    pub fn tables(&self) -> Tables {
+        self.kept().folded.tables()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // A panic of another holder is that test's failure; what is kept is whole between two events.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Journal for Memory {
+    fn append_later(&self, batch: Batch) -> Pending {
+        Pending(PendingFrom::Known(batch.check().map(|()| self.kept().append(&batch))))
+    }
+
+    fn replay(
+        &self,
+        from: Seq,
+        each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+    ) -> Result<Replayed, StoreError> {
+        let kept = self.kept();
+        let mut flows = Flows::default();
+        let mut replayed = Replayed { events: 0, to: kept.head_at(Seq(from.0.saturating_sub(1))) };
+        for (seq, event) in (1..).map(Seq).zip(&kept.events) {
+            let raw = Raw { seq, at_ms: event.at_ms, task: event.task, kind: event.kind, body: &event.body };
+            if seq < from && event.kind != "bound" {
+                continue;
+            }
+            let entry = format::decode(raw, &mut flows)?; // an earlier one may bring a flow that is named later
+            if seq < from {
+                continue;
+            }
+            replayed = Replayed { events: replayed.events + 1, to: Head { seq, hash: event.hash } };
+            match each(seq, entry) {
+                Ok(()) => {}
+                Err(ReplayStop::Enough) => break,
+                Err(ReplayStop::Illegal(source)) => return Err(StoreError::Illegal { seq, source }),
+            }
+        }
+        Ok(replayed)
+    }
+
+    fn head(&self) -> Result<Head, StoreError> {
+        let kept = self.kept();
+        Ok(kept.head_at(Seq(kept.events.len() as u64)))
+    }
+}
+
+impl Kept {
+    fn head_at(&self, seq: Seq) -> Head {
+        let seq = Seq(seq.0.min(self.events.len() as u64));
+        let last = seq.0.checked_sub(1).and_then(|at| self.events.get(usize::try_from(at).ok()?));
+        Head { seq, hash: last.map_or(Hash::NONE, |event| event.hash) }
+    }
+
+    fn append(&mut self, batch: &Batch) -> Appended {
+        let first = Seq(self.events.len() as u64 + 1);
+        for entry in &batch.entries {
+            let written = format::encode(entry);
+            let body = match &written.flow {
+                Some(flow) if self.flows.insert(flow.digest.clone()) => written.long(flow),
+                Some(_) | None => written.short,
+            };
+            let before = self.head_at(Seq(self.events.len() as u64));
+            let (at_ms, task, kind) = (written.at_ms, written.task, written.kind);
+            let hash =
+                self.chain.link(&before.hash, Raw { seq: before.seq.next(), at_ms, task, kind, body: &body });
+            self.events.push(Event { at_ms, task, kind, body, hash });
+        }
+        for change in fold::changes(&batch.entries, &batch.tasks) {
+            self.folded.put(first, change);
+        }
+        Appended { last: Seq(self.events.len() as u64) }
+    }
+}

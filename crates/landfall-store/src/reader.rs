@@ -1,0 +1,728 @@
+//! Answers from the tables, on a connection that only reads. It works beside a writer and without one.
+//!
+//! Nothing is handed out unchecked: rows of events against the chain, rows of tasks against their checksum.
+
+mod query;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use landfall_model::{Commit, Digest, Entry, Fact, RunId, Status, Task, TaskId, Timestamp, Tree, apply};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, ToSql, params};
+
+use crate::chain::{Chain, Hash};
+use crate::error::Doing;
+use crate::fold::{Base, PassRow, RunRow, Tables, TaskRow, run_end_from};
+use crate::format::{self, Flows, Raw};
+use crate::sqlite::beside;
+use crate::{Head, ReplayStop, Replayed, Seq, StoreError, schema};
+
+/// A connection that only reads.
+pub struct Reader {
+    conn: Connection,
+    path: PathBuf,
+    flows: RefCell<Option<Flows>>,
+}
+
+/// How many tasks there are, by status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// By status; a ready task with unmet needs is not counted here.
+    pub by: BTreeMap<Status, u64>,
+    /// Ready tasks with unmet needs: they wait for a dependency.
+    pub dependency: u64,
+}
+
+impl Counts {
+    /// How many there are of this status.
+    #[must_use]
+    pub fn of(&self, status: Status) -> u64 {
+        self.by.get(&status).copied().unwrap_or(0)
+    }
+
+    /// How many there are in all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by.values().sum::<u64>() + self.dependency
+    }
+}
+
+/// Which tasks are wanted. Everything that is set must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// With this status, as lists show it: a ready task with unmet needs is `waiting`.
+    pub status: Option<Status>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// With this in the title, in any case.
+    pub text: Option<String>,
+    /// That are a part of this one.
+    pub parent: Option<TaskId>,
+}
+
+/// Something only a person can answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxRow {
+    /// The task that asks.
+    pub task: TaskId,
+    /// What it is about.
+    pub title: String,
+    /// `waiting` for a question, `review` for a review.
+    pub status: Status,
+    /// What is asked.
+    pub asks: String,
+    /// Since then.
+    pub since: Timestamp,
+}
+
+const BUSY: Duration = Duration::from_secs(5); // a writer that recovers a log holds it for a moment
+const TASK: &str = "read a task's row";
+
+impl Reader {
+    /// Opens the journal at `path` to read it.
+    ///
+    /// # Errors
+    /// When there is none, or it is of another version.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let conn = connect(path)?;
+        Ok(Self { conn, path: path.to_owned(), flows: RefCell::new(None) })
+    }
+
+    /// Where the journal ends.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn head(&self) -> Result<Head, StoreError> {
+        head(&self.conn, &self.path)
+    }
+
+    /// Hands out the events from `from` on, in order, each checked against the chain.
+    ///
+    /// # Errors
+    /// When an event is damaged, cannot be read, or cannot follow.
+    pub fn replay(
+        &self,
+        from: Seq,
+        each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+    ) -> Result<Replayed, StoreError> {
+        self.steady(|| stream(&self.conn, &self.path, from, each))
+    }
+
+    /// How many tasks there are, by status.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn counts(&self) -> Result<Counts, StoreError> {
+        self.steady(|| {
+            let mut counts = Counts { dependency: self.number(query::HELD)?, by: BTreeMap::new() };
+            let rows: Vec<(String, u64)> =
+                self.rows(query::COUNTS, &[], "count the tasks", |row| Ok((row.get(0)?, row.get(1)?)))?;
+            for (word, many) in rows {
+                counts.by.insert(status_from(&word)?, many);
+            }
+            if counts.dependency > 0
+                && let Some(ready) = counts.by.get_mut(&Status::Ready)
+            {
+                *ready = ready.saturating_sub(counts.dependency);
+            }
+            Ok(counts)
+        })
+    }
+
+    /// A page of tasks, by id.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn tasks(
+        &self,
+        filter: &Filter,
+        after: Option<TaskId>,
+        limit: u32,
+    ) -> Result<Vec<TaskRow>, StoreError> {
+        let after = after.map_or(0, |task| task.0);
+        let text = filter.text.as_ref().map(|text| format!("%{}%", escape_like(text)));
+        let parent = filter.parent.map(|parent| parent.0);
+        let mut page = Vec::new();
+        // A status that two kinds of row share is read as two pages in one order.
+        for status in query::statuses(filter.status) {
+            let sql = query::tasks(filter, *status);
+            let mut statement = self.conn.prepare_cached(&sql).doing(TASK, &self.path)?;
+            let word = filter.status.map(Status::word);
+            let named: [(&str, &dyn ToSql); 6] = [
+                (":after", &after),
+                (":limit", &limit),
+                (":status", &word),
+                (":tag", &filter.tag),
+                (":text", &text),
+                (":parent", &parent),
+            ];
+            for (name, value) in named {
+                if let Some(at) = statement.parameter_index(name).doing(TASK, &self.path)? {
+                    statement.raw_bind_parameter(at, value).doing(TASK, &self.path)?;
+                }
+            }
+            let mut rows = statement.raw_query();
+            while let Some(row) = rows.next().doing(TASK, &self.path)? {
+                page.push(task_row(row, &self.path)?);
+            }
+        }
+        page.sort_by_key(|row| row.id);
+        page.truncate(limit as usize);
+        Ok(page)
+    }
+
+    /// The tasks that could start, most urgent first.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn next(&self, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
+        self.task_rows(&query::next(), &[&limit])
+    }
+
+    /// The row of one task.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn row(&self, task: TaskId) -> Result<Option<TaskRow>, StoreError> {
+        Ok(self.task_rows(&query::row(), &[&task.0])?.pop())
+    }
+
+    /// One task, folded from its own events.
+    ///
+    /// # Errors
+    /// When an event is damaged, missing, or cannot follow.
+    pub fn task(&self, task: TaskId) -> Result<Option<Task>, StoreError> {
+        self.steady(|| {
+            let entries = self.entries(query::TASK_EVENTS, &[&task.0])?;
+            let counted: Option<u64> = self
+                .conn
+                .prepare_cached(query::EVENTS_OF)
+                .and_then(|mut it| it.query_row([task.0], |row| row.get(0)).optional())
+                .doing(TASK, &self.path)?;
+            if counted.unwrap_or(0) != entries.len() as u64 {
+                let what = format!("{task} has {} of its {} events", entries.len(), counted.unwrap_or(0));
+                return Err(StoreError::corrupt(None, what));
+            }
+            let mut folded = None;
+            for (seq, entry) in entries {
+                if let Fact::Task(_, event) = &entry.fact {
+                    let next = apply(folded.take(), task, entry.at, event);
+                    folded = Some(next.map_err(|source| StoreError::Illegal { seq, source })?);
+                }
+            }
+            Ok(folded)
+        })
+    }
+
+    /// The needs of a task that do not unblock it yet.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn unmet(&self, task: TaskId) -> Result<Vec<TaskId>, StoreError> {
+        self.ids(query::UNMET, task)
+    }
+
+    /// The tasks that need this one.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn dependents(&self, task: TaskId) -> Result<Vec<TaskId>, StoreError> {
+        self.ids(query::DEPENDENTS, task)
+    }
+
+    /// What each of these tasks needs.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn needs_graph(&self, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, Vec<TaskId>>, StoreError> {
+        tasks.iter().map(|task| Ok((*task, self.ids(query::NEEDS, *task)?))).collect()
+    }
+
+    /// A page of events after `after`: of one task, or all.
+    ///
+    /// # Errors
+    /// When one is damaged or cannot be read.
+    pub fn events(
+        &self,
+        after: Seq,
+        task: Option<TaskId>,
+        limit: u32,
+    ) -> Result<Vec<(Seq, Entry)>, StoreError> {
+        match task {
+            Some(task) => self.entries(query::EVENTS_AFTER_OF, &[&after.0, &limit, &task.0]),
+            None => self.entries(query::EVENTS_AFTER, &[&after.0, &limit]),
+        }
+    }
+
+    /// The last `n` events, oldest first.
+    ///
+    /// # Errors
+    /// When one is damaged or cannot be read.
+    pub fn tail(&self, n: u32) -> Result<Vec<(Seq, Entry)>, StoreError> {
+        let mut entries = self.entries(query::TAIL, &[&n])?;
+        entries.reverse();
+        Ok(entries)
+    }
+
+    /// The last runs, newest first.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn runs(&self, limit: u32) -> Result<Vec<RunRow>, StoreError> {
+        runs(&self.conn, query::RUNS, limit, &self.path)
+    }
+
+    /// What waits for a person.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
+        let rows = self.task_rows(&query::inbox(), &[])?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| {
+                let TaskRow { id, title, status, asks, changed, .. } = row;
+                Some(InboxRow { task: id, title, status, asks: asks?, since: changed })
+            })
+            .collect())
+    }
+
+    /// Where the base branch stands.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn base(&self) -> Result<Base, StoreError> {
+        base(&self.conn, &self.path)
+    }
+
+    /// The green verification of this tree by this section on this machine.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn pass(
+        &self,
+        tree: &Tree,
+        config: &Digest,
+        environment: &Digest,
+    ) -> Result<Option<PassRow>, StoreError> {
+        let key: [&dyn ToSql; 3] = [&tree.as_str(), &config.as_str(), &environment.as_str()];
+        Ok(self.rows(query::PASS, &key, "read a pass", pass_row)?.pop())
+    }
+
+    /// The greatest task number there is.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn max_task_id(&self) -> Result<Option<TaskId>, StoreError> {
+        self.conn
+            .query_row("SELECT max(id) FROM task", [], |row| row.get::<_, Option<u32>>(0))
+            .map(|id| id.map(TaskId))
+            .doing(TASK, &self.path)
+    }
+
+    /// All tables at once.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn tables(&self) -> Result<Tables, StoreError> {
+        self.steady(|| tables(&self.conn, &self.path))
+    }
+
+    /// Lets several questions see the same moment.
+    fn steady<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let moment = self.conn.unchecked_transaction().doing("begin to read", &self.path)?;
+        let read = read();
+        drop(moment); // nothing was written
+        read
+    }
+
+    fn number(&self, sql: &str) -> Result<u64, StoreError> {
+        self.conn
+            .prepare_cached(sql)
+            .and_then(|mut it| it.query_row([], |row| row.get(0)))
+            .doing(TASK, &self.path)
+    }
+
+    fn ids(&self, sql: &str, task: TaskId) -> Result<Vec<TaskId>, StoreError> {
+        self.rows(sql, &[&task.0], "read needs", |row| row.get(0).map(TaskId))
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+        doing: &'static str,
+        make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.conn.prepare_cached(sql).doing(doing, &self.path)?;
+        let rows = statement.query_map(params, make).doing(doing, &self.path)?;
+        rows.collect::<Result<_, _>>().doing(doing, &self.path)
+    }
+
+    fn task_rows(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<TaskRow>, StoreError> {
+        let mut statement = self.conn.prepare_cached(sql).doing(TASK, &self.path)?;
+        let mut rows = statement.query(params).doing(TASK, &self.path)?;
+        let mut made = Vec::new();
+        while let Some(row) = rows.next().doing(TASK, &self.path)? {
+            made.push(task_row(row, &self.path)?);
+        }
+        Ok(made)
+    }
+
+    /// Reads events one by one, each with the hash before it, so that each can be checked without the others.
+    fn entries(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<(Seq, Entry)>, StoreError> {
+        let doing = "read events";
+        let path = &self.path;
+        let mut chain = Chain::default();
+        let mut statement = self.conn.prepare_cached(sql).doing(doing, path)?;
+        let mut rows = statement.query(params).doing(doing, path)?;
+        let mut entries = Vec::new();
+        while let Some(row) = rows.next().doing(doing, path)? {
+            let (raw, hash) = event_row(row).doing(doing, path)?;
+            let before = row.get_ref(6).and_then(|it| Ok(it.as_blob_or_null()?)).doing(doing, path)?;
+            let before = match before {
+                None if raw.seq == Seq::FIRST => Some(Hash::NONE),
+                None => None,
+                Some(bytes) => Hash::from_bytes(bytes),
+            };
+            if before.map(|before| chain.link(&before, raw)) != hash {
+                return Err(StoreError::corrupt(raw.seq, "its hash is not that of its content"));
+            }
+            if raw.kind == "bound" {
+                let mut flows = self.flows.borrow_mut();
+                let known = match flows.as_mut() {
+                    Some(known) => known,
+                    None => flows.insert(self.read_flows()?),
+                };
+                entries.push((raw.seq, self.decode_bound(raw, known)?));
+            } else {
+                entries.push((raw.seq, format::decode(raw, &mut Flows::default())?));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// A flow may have been added since the flows were read.
+    fn decode_bound(&self, raw: Raw<'_>, flows: &mut Flows) -> Result<Entry, StoreError> {
+        match format::decode(raw, flows) {
+            Err(error) if matches!(error.what, format::FormatErrorKind::UnknownFlow(_)) => {
+                *flows = self.read_flows()?;
+                Ok(format::decode(raw, flows)?)
+            }
+            decoded => Ok(decoded?),
+        }
+    }
+
+    fn read_flows(&self) -> Result<Flows, StoreError> {
+        read_flows(&self.conn, &self.path)
+    }
+}
+
+/// Opens a connection that only reads.
+pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
+    if let Err(error) = std::fs::metadata(path) {
+        return Err(StoreError::io("look at", path, error));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).doing("open the journal", path)?;
+    let (conn, found) = match schema::version(&conn, path) {
+        Ok(found) => {
+            conn.busy_timeout(BUSY).doing("set the patience", path)?;
+            (conn, found)
+        }
+        Err(StoreError::Sql { source, .. })
+            if source.sqlite_error_code() == Some(ErrorCode::CannotOpen) && !has_log(path) =>
+        {
+            // A folder that takes no files, and nobody writes: SQLite may be told that the file will not change.
+            let conn = Connection::open_with_flags(still(path), flags | OpenFlags::SQLITE_OPEN_URI)
+                .doing("open the journal", path)?;
+            let found = schema::version(&conn, path)?;
+            (conn, found)
+        }
+        Err(other) => return Err(other),
+    };
+    match found {
+        schema::NEWEST => {}
+        0 => return Err(StoreError::Missing { path: path.to_owned() }),
+        found => return Err(StoreError::Older { path: path.to_owned(), found, known: schema::NEWEST }),
+    }
+    conn.set_prepared_statement_cache_capacity(32);
+    Ok(conn)
+}
+
+fn has_log(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0)
+}
+
+/// The address of a file that does not change.
+fn still(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                address.push(char::from(*byte))
+            }
+            other => address.push_str(&format!("%{other:02x}")),
+        }
+    }
+    address + "?immutable=1"
+}
+
+/// Where the journal ends. What the last row says must be what was written down apart from it.
+pub(crate) fn head(conn: &Connection, path: &Path) -> Result<Head, StoreError> {
+    let doing = "read the head";
+    let last: Option<(u64, [u8; 32])> = conn
+        .query_row("SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()
+        .doing(doing, path)?;
+    let head = match last {
+        Some((seq, hash)) => {
+            Head { seq: Seq(seq), hash: Hash::from_bytes(&hash).expect("32 bytes are a hash") }
+        }
+        None => Head::EMPTY,
+    };
+    check_head(conn, path, head)?;
+    Ok(head)
+}
+
+fn check_head(conn: &Connection, path: &Path, head: Head) -> Result<(), StoreError> {
+    let said: Option<String> = conn
+        .query_row("SELECT value FROM meta WHERE key = 'head'", [], |row| row.get(0))
+        .optional()
+        .doing("read the head", path)?;
+    let seen = (head.seq > Seq::ZERO).then(|| format!("{}:{}", head.seq, head.hash));
+    if said != seen {
+        let what = format!("it ends with {seen:?} and should end with {said:?}");
+        return Err(StoreError::corrupt(head.seq, what));
+    }
+    Ok(())
+}
+
+/// Streams events and checks them: dense, chained, and ending where the head says.
+pub(crate) fn stream(
+    conn: &Connection,
+    path: &Path,
+    from: Seq,
+    each: &mut dyn FnMut(Seq, Entry) -> Result<(), ReplayStop>,
+) -> Result<Replayed, StoreError> {
+    let doing = "replay";
+    let from = from.max(Seq::FIRST);
+    let mut at = Head::EMPTY;
+    let mut flows = Flows::default();
+    if from > Seq::FIRST {
+        let whole = head(conn, path)?;
+        if from > whole.seq {
+            return Ok(Replayed { events: 0, to: whole });
+        }
+        let before: [u8; 32] = conn
+            .query_row("SELECT hash FROM event WHERE seq = ?1", [from.0 - 1], |row| row.get(0))
+            .optional()
+            .doing(doing, path)?
+            .ok_or_else(|| StoreError::corrupt(Seq(from.0 - 1), "it is not there"))?;
+        at = Head { seq: Seq(from.0 - 1), hash: Hash::from_bytes(&before).expect("32 bytes are a hash") };
+        flows = read_flows(conn, path)?;
+    }
+    let mut chain = Chain::default();
+    let mut events = 0;
+    let mut statement = conn.prepare_cached(query::ALL_EVENTS).doing(doing, path)?;
+    let mut rows = statement.query(params![from.0]).doing(doing, path)?;
+    while let Some(row) = rows.next().doing(doing, path)? {
+        let (raw, hash) = event_row(row).doing(doing, path)?;
+        let seq = at.seq.next();
+        if raw.seq != seq {
+            return Err(StoreError::corrupt(seq, format!("it is not there; {} follows", raw.seq)));
+        }
+        let link = chain.link(&at.hash, raw);
+        if hash != Some(link) {
+            return Err(StoreError::corrupt(seq, "its hash is not that of its content"));
+        }
+        at = Head { seq, hash: link };
+        events += 1;
+        match each(seq, format::decode(raw, &mut flows)?) {
+            Ok(()) => {}
+            Err(ReplayStop::Enough) => return Ok(Replayed { events, to: at }),
+            Err(ReplayStop::Illegal(source)) => return Err(StoreError::Illegal { seq, source }),
+        }
+    }
+    check_head(conn, path, at)?;
+    Ok(Replayed { events, to: at })
+}
+
+/// The columns are `seq, at_ms, task, kind, body, hash`.
+fn event_row<'a>(row: &'a Row<'_>) -> rusqlite::Result<(Raw<'a>, Option<Hash>)> {
+    let raw = Raw {
+        seq: Seq(row.get(0)?),
+        at_ms: row.get(1)?,
+        task: row.get(2)?,
+        kind: row.get_ref(3)?.as_str()?,
+        body: row.get_ref(4)?.as_str()?,
+    };
+    Ok((raw, Hash::from_bytes(row.get_ref(5)?.as_blob()?)))
+}
+
+fn task_row(row: &Row<'_>, path: &Path) -> Result<TaskRow, StoreError> {
+    let (made, checksum) = read_task_row(row).doing(TASK, path)??;
+    if made.checksum(&mut String::with_capacity(512)) != checksum {
+        return Err(StoreError::corrupt(None, format!("the row of {} is not what was written", made.id)));
+    }
+    Ok(made)
+}
+
+/// The columns are those of [`query::TASK_COLUMNS`].
+fn read_task_row(row: &Row<'_>) -> rusqlite::Result<Result<(TaskRow, i64), StoreError>> {
+    let id: u32 = row.get(0)?;
+    let status = match status_from(row.get_ref(2)?.as_str()?) {
+        Ok(status) => status,
+        Err(error) => return Ok(Err(error)),
+    };
+    let wrong = |what: &str| StoreError::corrupt(None, format!("{what} of T{id} cannot be read"));
+    let size = match row.get_ref(7)?.as_str_or_null()?.map(str::parse).transpose() {
+        Ok(size) => size,
+        Err(_) => return Ok(Err(wrong("the size"))),
+    };
+    let Ok(tags) = serde_json::from_str(row.get_ref(8)?.as_str()?) else { return Ok(Err(wrong("a tag"))) };
+    let made = TaskRow {
+        id: TaskId(id),
+        title: row.get(1)?,
+        status,
+        wait: row.get(3)?,
+        phase: row.get(4)?,
+        step: row.get(5)?,
+        priority: row.get(6)?,
+        size,
+        tags,
+        parent: row.get::<_, Option<u32>>(9)?.map(TaskId),
+        created: Timestamp(row.get(10)?),
+        changed: Timestamp(row.get(11)?),
+        started: row.get::<_, Option<i64>>(12)?.map(Timestamp),
+        due: row.get::<_, Option<i64>>(13)?.map(Timestamp),
+        iterations: row.get(14)?,
+        iterations_max: row.get(15)?,
+        attempt: landfall_model::Attempt(row.get(16)?),
+        tokens: row.get(17)?,
+        micro_usd: row.get(18)?,
+        flow: row.get(19)?,
+        agent: row.get(20)?,
+        draft: row.get(21)?,
+        unblocks: row.get(22)?,
+        unmet: row.get(23)?,
+        landed: row.get_ref(24)?.as_str_or_null()?.map(Commit::new),
+        ended: row.get(25)?,
+        detail: row.get(26)?,
+        asks: row.get(27)?,
+        seq: Seq(row.get(28)?),
+        events: row.get(29)?,
+    };
+    Ok(Ok((made, row.get(30)?)))
+}
+
+fn status_from(word: &str) -> Result<Status, StoreError> {
+    let known = Status::ALL.into_iter().find(|status| status.word() == word);
+    known.ok_or_else(|| StoreError::corrupt(None, format!("`{word}` is not a status")))
+}
+
+fn pass_row(row: &Row<'_>) -> rusqlite::Result<PassRow> {
+    Ok(PassRow {
+        tree: Tree::new(row.get_ref(0)?.as_str()?),
+        config: Digest::new(row.get_ref(1)?.as_str()?),
+        environment: Digest::new(row.get_ref(2)?.as_str()?),
+        seq: Seq(row.get(3)?),
+        task: row.get::<_, Option<u32>>(4)?.map(TaskId),
+    })
+}
+
+fn runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Vec<RunRow>, StoreError> {
+    let doing = "read runs";
+    let mut statement = conn.prepare_cached(sql).doing(doing, path)?;
+    let mut rows = statement.query([limit]).doing(doing, path)?;
+    let mut runs = Vec::new();
+    while let Some(row) = rows.next().doing(doing, path)? {
+        let read = |row: &Row<'_>| -> rusqlite::Result<_> {
+            let run = RunRow {
+                id: RunId(row.get(0)?),
+                started: Timestamp(row.get(1)?),
+                ended: row.get::<_, Option<i64>>(2)?.map(Timestamp),
+                why: None,
+                slots: row.get(4)?,
+            };
+            Ok((run, row.get::<_, Option<String>>(3)?))
+        };
+        let (mut run, word) = read(row).doing(doing, path)?;
+        if let Some(word) = word {
+            let why = run_end_from(&word);
+            run.why = Some(why.ok_or_else(|| StoreError::corrupt(None, format!("`{word}` ends no run")))?);
+        }
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+fn base(conn: &Connection, path: &Path) -> Result<Base, StoreError> {
+    let commit = |text: Option<String>| text.map(|text| Commit::new(&text));
+    conn.query_row("SELECT at_commit, published, held FROM base", [], |row| {
+        Ok(Base { commit: commit(row.get(0)?), published: commit(row.get(1)?), held: row.get(2)? })
+    })
+    .doing("read the base", path)
+}
+
+pub(crate) fn tables(conn: &Connection, path: &Path) -> Result<Tables, StoreError> {
+    let doing = "read the tables";
+    let mut tasks = Vec::new();
+    let mut statement = conn.prepare(&query::all_tasks()).doing(doing, path)?;
+    let mut rows = statement.query([]).doing(doing, path)?;
+    while let Some(row) = rows.next().doing(doing, path)? {
+        tasks.push(task_row(row, path)?);
+    }
+    let mut statement = conn.prepare("SELECT task, need FROM need ORDER BY task, need").doing(doing, path)?;
+    let needs = statement
+        .query_map([], |row| Ok((TaskId(row.get(0)?), TaskId(row.get(1)?))))
+        .and_then(Iterator::collect)
+        .doing(doing, path)?;
+    let mut statement = conn
+        .prepare("SELECT tree, config, environment, seq, task FROM pass ORDER BY 1, 2, 3")
+        .doing(doing, path)?;
+    let passes = statement.query_map([], pass_row).and_then(Iterator::collect).doing(doing, path)?;
+    let runs = runs(conn, query::ALL_RUNS, u32::MAX, path)?;
+    Ok(Tables { tasks, needs, runs, passes, base: base(conn, path)? })
+}
+
+pub(crate) fn flow_digests(conn: &Connection, path: &Path) -> Result<HashSet<String>, StoreError> {
+    let doing = "read the flows";
+    let mut statement = conn.prepare("SELECT digest FROM flow").doing(doing, path)?;
+    statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).doing(doing, path)
+}
+
+fn read_flows(conn: &Connection, path: &Path) -> Result<Flows, StoreError> {
+    let doing = "read the flows";
+    let mut statement = conn.prepare("SELECT digest, json FROM flow").doing(doing, path)?;
+    let mut rows = statement.query([]).doing(doing, path)?;
+    let mut flows = Flows::default();
+    while let Some(row) = rows.next().doing(doing, path)? {
+        let (digest, json): (String, String) =
+            row.get(0).and_then(|digest| Ok((digest, row.get(1)?))).doing(doing, path)?;
+        let wrong = |what: String| StoreError::corrupt(None, format!("the flow {digest}: {what}"));
+        if blake3::hash(json.as_bytes()).to_hex().as_str() != digest {
+            return Err(wrong("its content is not what it is named for".to_owned()));
+        }
+        let flow = format::flow_from_text(&json).map_err(wrong)?;
+        flows.insert(digest, Arc::new(flow));
+    }
+    Ok(flows)
+}
+
+fn escape_like(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '%' | '_' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}

@@ -1,0 +1,125 @@
+//! The questions, as SQL. Each is served by an index; the test below asks SQLite for its plan.
+
+use landfall_model::Status;
+
+use super::Filter;
+
+/// What a task's row is read from, in the order it is read.
+macro_rules! task_columns {
+    () => {
+        "task.id, task.title, task.status, task.wait, task.phase, task.step, task.priority, task.size, task.tags, \
+         task.parent, task.created, task.changed, task.started, task.due, task.iterations, task.iterations_max, \
+         task.attempt, task.tokens, task.micro_usd, task.flow, task.agent, task.draft, task.unblocks, task.unmet, \
+         task.landed, task.ended, task.detail, task.asks, task.seq, task.events, task.checksum"
+    };
+}
+
+pub(super) const TASK_COLUMNS: &str = task_columns!();
+
+pub(super) const HELD: &str = "SELECT count(*) FROM task WHERE status = 'ready' AND unmet > 0";
+pub(super) const COUNTS: &str = "SELECT status, count(*) FROM task GROUP BY status";
+pub(super) const EVENTS_OF: &str = "SELECT events FROM task WHERE id = ?1";
+pub(super) const NEEDS: &str = "SELECT need FROM need WHERE task = ?1 ORDER BY need";
+pub(super) const DEPENDENTS: &str = "SELECT task FROM need WHERE need = ?1 ORDER BY task";
+pub(super) const UNMET: &str = "SELECT need.need FROM need LEFT JOIN task ON task.id = need.need \
+     WHERE need.task = ?1 AND coalesce(task.unblocks, 0) = 0 ORDER BY need.need";
+pub(super) const RUNS: &str = "SELECT id, started, ended, why, slots FROM run ORDER BY id DESC LIMIT ?1";
+pub(super) const ALL_RUNS: &str = "SELECT id, started, ended, why, slots FROM run ORDER BY id LIMIT ?1";
+pub(super) const PASS: &str = "SELECT tree, config, environment, seq, task FROM pass \
+     WHERE tree = ?1 AND config = ?2 AND environment = ?3";
+
+pub(super) const ALL_EVENTS: &str =
+    "SELECT seq, at_ms, task, kind, body, hash FROM event WHERE seq >= ?1 ORDER BY seq";
+
+/// Events, each with the hash before it.
+macro_rules! events {
+    ($rest:literal) => {
+        concat!(
+            "SELECT event.seq, event.at_ms, event.task, event.kind, event.body, event.hash, before.hash \
+             FROM event LEFT JOIN event AS before ON before.seq = event.seq - 1 ",
+            $rest
+        )
+    };
+}
+
+pub(super) const EVENTS_AFTER: &str = events!("WHERE event.seq > ?1 ORDER BY event.seq LIMIT ?2");
+pub(super) const EVENTS_AFTER_OF: &str =
+    events!("WHERE event.task = ?3 AND event.seq > ?1 ORDER BY event.seq LIMIT ?2");
+pub(super) const TASK_EVENTS: &str = events!("WHERE event.task = ?1 ORDER BY event.seq");
+pub(super) const TAIL: &str = events!("ORDER BY event.seq DESC LIMIT ?1");
+
+pub(super) fn row() -> String {
+    format!("SELECT {TASK_COLUMNS} FROM task WHERE id = ?1")
+}
+
+pub(super) fn all_tasks() -> String {
+    format!("SELECT {TASK_COLUMNS} FROM task ORDER BY id")
+}
+
+pub(super) fn next() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS} FROM task WHERE status = 'ready' AND unmet = 0 ORDER BY priority, id LIMIT ?1"
+    )
+}
+
+pub(super) fn inbox() -> String {
+    format!("SELECT {TASK_COLUMNS} FROM task WHERE asks IS NOT NULL ORDER BY id")
+}
+
+/// How a status, as lists show it, is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// Any.
+    Any,
+    /// By its word.
+    Word,
+    /// Ready, and every need is met.
+    Free,
+    /// Ready, with unmet needs.
+    Held,
+}
+
+pub(super) fn statuses(status: Option<Status>) -> &'static [Stored] {
+    match status {
+        None => &[Stored::Any],
+        Some(Status::Ready) => &[Stored::Free],
+        Some(Status::Waiting) => &[Stored::Word, Stored::Held],
+        Some(
+            Status::Draft
+            | Status::Active
+            | Status::Blocked
+            | Status::Review
+            | Status::Landing
+            | Status::Done
+            | Status::Failed
+            | Status::Timeout
+            | Status::Cancelled,
+        ) => &[Stored::Word],
+    }
+}
+
+/// A page of tasks. A tag leads if there is one: it is the narrowest.
+pub(super) fn tasks(filter: &Filter, stored: Stored) -> String {
+    let (from, id) = match &filter.tag {
+        Some(_) => ("tag CROSS JOIN task ON task.id = tag.task", "tag.task"),
+        None => ("task", "task.id"),
+    };
+    let mut sql = format!("SELECT {TASK_COLUMNS} FROM {from} WHERE {id} > :after");
+    if filter.tag.is_some() {
+        sql.push_str(" AND tag.tag = :tag");
+    }
+    sql.push_str(match stored {
+        Stored::Any => "",
+        Stored::Word => " AND task.status = :status",
+        Stored::Free => " AND task.status = 'ready' AND task.unmet = 0",
+        Stored::Held => " AND task.status = 'ready' AND task.unmet > 0",
+    });
+    if filter.parent.is_some() {
+        sql.push_str(" AND task.parent = :parent");
+    }
+    if filter.text.is_some() {
+        sql.push_str(" AND task.title LIKE :text ESCAPE '\\'");
+    }
+    sql.push_str(&format!(" ORDER BY {id} LIMIT :limit"));
+    sql
+}

@@ -1,0 +1,117 @@
+//! Opening: whose file is it, can it be written to, is it whole?
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Check, Opened, Options, beside, rebuild};
+use crate::error::Doing;
+use crate::{Head, StoreError, reader, schema};
+
+/// SQLite before 3.51.3 may lose a write when a log is reset while another connection checkpoints; 3.52.0 was
+/// withdrawn.
+const SQLITE_OLDEST: i32 = 3_051_003;
+const SQLITE_WITHDRAWN: i32 = 3_052_000;
+
+const BUSY: Duration = Duration::from_secs(5); // a checkpoint of a full log on a slow disk
+const SMALL_BYTES: u64 = 8 * 1024 * 1024; // checking this much takes a few milliseconds
+const WAL_BYTES_MAX: i64 = 64 * 1024 * 1024; // a log that grew beyond is cut when it is reset
+const CACHE_KIB: i64 = 16 * 1024; // the upper pages of every index for 100,000 tasks
+
+/// Opens the file for writing and checks it.
+pub(super) fn open(path: &Path, options: &Options) -> Result<(Connection, Opened), StoreError> {
+    let found = rusqlite::version_number();
+    if found < SQLITE_OLDEST || found == SQLITE_WITHDRAWN {
+        return Err(StoreError::OldSqlite { found: rusqlite::version() });
+    }
+    // SQLite removes its log when the last connection closes. One with content is what a crash leaves behind.
+    let unclean = std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0);
+    let created = create(path)?;
+    let bytes = std::fs::metadata(path).map_err(|error| StoreError::io("look at", path, error))?.len();
+
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).doing("open the journal", path)?;
+    conn.busy_timeout(BUSY).doing("set the patience", path)?;
+    let version = schema::version(&conn, path)?; // before anything is changed
+    if conn.is_readonly("main").doing("ask whether it can be written to", path)? {
+        return Err(StoreError::ReadOnly { path: path.to_owned() });
+    }
+    set_up(&conn, options, path)?;
+    if version < schema::NEWEST {
+        schema::migrate(&mut conn, path)?;
+    }
+
+    let structure = match options.check {
+        Check::Auto if unclean || bytes <= SMALL_BYTES => Some("PRAGMA quick_check(1)"),
+        Check::Auto => None,
+        Check::Quick => Some("PRAGMA quick_check(1)"),
+        Check::Full => Some("PRAGMA integrity_check(1)"),
+    };
+    if let Some(sql) = structure {
+        let said: String = conn.query_row(sql, [], |row| row.get(0)).doing("check the file", path)?;
+        if said != "ok" {
+            return Err(StoreError::corrupt(None, said));
+        }
+    }
+    let head: Head = reader::head(&conn, path)?;
+    if options.check == Check::Full {
+        rebuild::compare(&conn, path)?;
+    }
+    Ok((conn, Opened { head, created, unclean }))
+}
+
+/// Makes the file if there is none: readable by its owner only, since prompts and answers are in it.
+fn create(path: &Path) -> Result<bool, StoreError> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match made {
+        Ok(_) => {
+            // The name must be as durable as what will be acknowledged under it.
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                let synced = File::open(folder).and_then(|folder| folder.sync_all());
+                synced.map_err(|error| StoreError::io("make durable", folder, error))?;
+            }
+            Ok(true)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(StoreError::io("create", path, error)),
+    }
+}
+
+fn set_up(conn: &Connection, options: &Options, path: &Path) -> Result<(), StoreError> {
+    let doing = "set up the connection";
+    let mode: String = conn
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .doing(doing, path)
+        .map_err(|error| {
+        match error {
+            // In a folder that takes no new files the log cannot be made.
+            StoreError::Sql { source, .. }
+                if source.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen) =>
+            {
+                StoreError::ReadOnly { path: path.to_owned() }
+            }
+            other => other,
+        }
+    })?;
+    if mode != "wal" {
+        return Err(StoreError::ReadOnly { path: path.to_owned() });
+    }
+    let set = |name: &str, value: i64| conn.pragma_update(None, name, value).doing(doing, path);
+    set("synchronous", 2)?; // FULL: a commit returns after the log is on the disk
+    set("foreign_keys", 1)?;
+    set("mmap_size", 0)?;
+    set("cell_size_check", 1)?;
+    set("trusted_schema", 0)?;
+    set("cache_size", -CACHE_KIB)?;
+    // The writer does it by itself, after acknowledging, so that a failure of it is not overlooked.
+    set("wal_autocheckpoint", 0)?;
+    set("journal_size_limit", WAL_BYTES_MAX)?;
+    if let Some(pages) = options.pages_max {
+        set("max_page_count", i64::from(pages))?;
+    }
+    conn.set_prepared_statement_cache_capacity(64);
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Makes the tables again from the events alone, or compares them with what the events make.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use landfall_model::{Entry, Event, Fact, Task, TaskId, apply};
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::tables::{self, Scratch};
+use crate::error::Doing;
+use crate::fold::{Change, Folded, Marks, change_of};
+use crate::format::{FlowText, flow_text};
+use crate::{ReplayStop, Seq, StoreError, reader, schema};
+
+/// Makes the tables again, in one transaction: a failure leaves them as they were.
+pub(super) fn rebuild(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let doing = "rebuild the tables";
+    let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).doing(doing, path)?;
+    let (flows, changes) = refold(&step, path)?;
+    step.execute_batch(schema::EMPTY_FOLDS).doing(doing, path)?;
+    for (seq, flow) in &flows {
+        tables::put_flow(&step, path, *seq, flow)?;
+    }
+    let mut scratch = Scratch::default();
+    for change in &changes {
+        tables::put(&step, path, &mut scratch, Seq::FIRST, change)?;
+    }
+    step.commit().doing(doing, path)
+}
+
+/// Says whether the tables are what the events make.
+pub(super) fn compare(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let (flows, changes) = refold(conn, path)?;
+    let mut folded = Folded::default();
+    for change in changes {
+        folded.put(Seq::FIRST, change);
+    }
+    if let Some(difference) = reader::tables(conn, path)?.difference(&folded.tables()) {
+        return Err(StoreError::corrupt(
+            None,
+            format!("the tables are not what the events make: {difference}"),
+        ));
+    }
+    let mut made: Vec<String> = flows.into_iter().map(|(_, flow)| flow.digest).collect();
+    let mut kept: Vec<String> = reader::flow_digests(conn, path)?.into_iter().collect();
+    made.sort();
+    kept.sort();
+    if made != kept {
+        return Err(StoreError::corrupt(None, "the flows are not those of the events"));
+    }
+    Ok(())
+}
+
+fn refold(conn: &Connection, path: &Path) -> Result<(Vec<(Seq, FlowText)>, Vec<Change>), StoreError> {
+    let mut refold = Refold::default();
+    reader::stream(conn, path, Seq::FIRST, &mut |seq, entry| refold.take(seq, &entry))?;
+    Ok(refold.changes())
+}
+
+/// All tasks of a journal, in the making.
+#[derive(Default)]
+struct Refold {
+    tasks: HashMap<TaskId, Task>,
+    marks: BTreeMap<TaskId, Marks>,
+    changes: Vec<Change>,
+    flows: Vec<(Seq, FlowText)>,
+}
+
+impl Refold {
+    fn take(&mut self, seq: Seq, entry: &Entry) -> Result<(), ReplayStop> {
+        // Offsets count from the first event.
+        let nth = seq.0 - Seq::FIRST.0;
+        self.changes.extend(change_of(nth, entry));
+        let Fact::Task(id, event) = &entry.fact else { return Ok(()) };
+        if let Event::Bound { flow, .. } = event {
+            let flow = flow_text(flow);
+            if !self.flows.iter().any(|(_, known)| known.digest == flow.digest) {
+                self.flows.push((seq, flow));
+            }
+        }
+        let task = apply(self.tasks.remove(id), *id, entry.at, event)?;
+        self.marks.entry(*id).or_default().note(nth, entry.at, event);
+        self.tasks.insert(*id, task);
+        Ok(())
+    }
+
+    fn changes(self) -> (Vec<(Seq, FlowText)>, Vec<Change>) {
+        let Self { tasks, marks, mut changes, flows } = self;
+        changes.extend(marks.into_iter().map(|(id, marks)| marks.task(&tasks[&id])));
+        (flows, changes)
+    }
+}

@@ -1,0 +1,210 @@
+//! Carries out changes to the tables, inside the writer's transaction.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::Doing;
+use crate::fold::{self, Change, TaskRow};
+use crate::format::FlowText;
+use crate::{Head, Seq, StoreError};
+
+/// Buffers that are used for every row.
+#[derive(Default)]
+pub(super) struct Scratch {
+    text: String,
+}
+
+/// Carries out one change of a batch whose first event is `first`.
+pub(super) fn put(
+    conn: &Connection,
+    path: &Path,
+    scratch: &mut Scratch,
+    first: Seq,
+    change: &Change,
+) -> Result<(), StoreError> {
+    match change {
+        Change::Task { row, nth, needs } => {
+            let seq = Seq(first.0 + nth);
+            put_task(conn, scratch, seq, row, needs.is_some()).doing("write a task's row", path)?;
+            if let Some(needs) = needs {
+                put_needs(conn, row, needs).doing("write a task's needs", path)?;
+            }
+            Ok(())
+        }
+        Change::Pass { tree, config, environment, task, nth } => conn
+            .prepare_cached("INSERT OR IGNORE INTO pass (tree, config, environment, seq, task) VALUES (?1, ?2, ?3, ?4, ?5)")
+            .and_then(|mut it| {
+                let task = task.map(|task| task.0);
+                it.execute(params![tree.as_str(), config.as_str(), environment.as_str(), first.0 + nth, task])
+            })
+            .map(drop)
+            .doing("write a pass", path),
+        Change::RunStarted { run, at, slots } => conn
+            .prepare_cached("INSERT OR REPLACE INTO run (id, started, slots) VALUES (?1, ?2, ?3)")
+            .and_then(|mut it| it.execute(params![run.0, at.0, slots]))
+            .map(drop)
+            .doing("write a run", path),
+        Change::RunEnded { run, at, why } => conn
+            .prepare_cached("UPDATE run SET ended = ?2, why = ?3 WHERE id = ?1")
+            .and_then(|mut it| it.execute(params![run.0, at.0, fold::run_end_word(*why)]))
+            .map(drop)
+            .doing("write a run", path),
+        Change::BaseMoved { to } => set_base(conn, "UPDATE base SET at_commit = ?1", to.as_str(), path),
+        Change::Published { commit } => {
+            set_base(conn, "UPDATE base SET published = ?1, held = NULL", commit.as_str(), path)
+        }
+        Change::Held { reason } => set_base(conn, "UPDATE base SET held = ?1", reason, path),
+    }
+}
+
+fn set_base(conn: &Connection, sql: &str, value: &str, path: &Path) -> Result<(), StoreError> {
+    conn.prepare_cached(sql).and_then(|mut it| it.execute([value])).map(drop).doing("write the base", path)
+}
+
+/// What the indexes are made of. A change that leaves it alone leaves them alone.
+#[derive(PartialEq)]
+struct Indexed {
+    status: String,
+    priority: u8,
+    parent: Option<u32>,
+    asks: Option<String>,
+}
+
+fn put_task(
+    conn: &Connection,
+    scratch: &mut Scratch,
+    seq: Seq,
+    row: &TaskRow,
+    respecified: bool,
+) -> rusqlite::Result<()> {
+    let before = conn
+        .prepare_cached("SELECT status, priority, parent, asks, unblocks FROM task WHERE id = ?1")?
+        .query_row([row.id.0], |it| {
+            let indexed =
+                Indexed { status: it.get(0)?, priority: it.get(1)?, parent: it.get(2)?, asks: it.get(3)? };
+            Ok((indexed, it.get::<_, bool>(4)?))
+        })
+        .optional()?;
+    let now = Indexed {
+        status: row.status.word().to_owned(),
+        priority: row.priority,
+        parent: row.parent.map(|parent| parent.0),
+        asks: row.asks.clone(),
+    };
+    let sql = match &before {
+        None => INSERT,
+        Some((before, _)) if respecified || *before != now => UPDATE_ALL,
+        Some(_) => UPDATE_PLAIN,
+    };
+    let checksum = row.checksum(&mut scratch.text);
+    let tags = tags_json(&row.tags);
+    conn.prepare_cached(sql)?.execute(params![
+        row.id.0,
+        row.title,
+        now.status,
+        row.wait,
+        row.phase,
+        row.step,
+        now.priority,
+        row.size.map(fold::size_word),
+        tags,
+        now.parent,
+        row.created.0,
+        row.changed.0,
+        row.started.map(|at| at.0),
+        row.due.map(|at| at.0),
+        row.iterations,
+        row.iterations_max,
+        row.attempt.0,
+        row.tokens,
+        row.micro_usd,
+        row.flow,
+        row.agent,
+        row.draft,
+        row.unblocks,
+        row.landed.as_ref().map(landfall_model::Commit::as_str),
+        row.ended,
+        row.detail,
+        now.asks,
+        seq.0,
+        row.events,
+        checksum,
+    ])?;
+    let unblocked_before = before.is_some_and(|(_, unblocks)| unblocks);
+    if unblocked_before != row.unblocks {
+        let by = if row.unblocks { -1 } else { 1 };
+        conn.prepare_cached(
+            "UPDATE task SET unmet = unmet + ?2 WHERE id IN (SELECT task FROM need WHERE need = ?1)",
+        )?
+        .execute(params![row.id.0, by])?;
+    }
+    Ok(())
+}
+
+const INSERT: &str = "
+INSERT INTO task (id, title, status, wait, phase, step, priority, size, tags, parent, created, changed, started, due,
+    iterations, iterations_max, attempt, tokens, micro_usd, flow, agent, draft, unblocks, unmet, landed, ended,
+    detail, asks, seq, events, checksum)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
+    0, ?24, ?25, ?26, ?27, ?28, ?29, ?30)";
+
+macro_rules! update {
+    ($indexed:literal) => {
+        concat!(
+            "UPDATE task SET ",
+            $indexed,
+            "title = ?2, wait = ?4, phase = ?5, step = ?6, size = ?8, tags = ?9, created = ?11, changed = ?12,
+            started = coalesce(started, ?13), due = ?14, iterations = ?15, iterations_max = ?16, attempt = ?17,
+            tokens = ?18, micro_usd = ?19, flow = ?20, agent = ?21, draft = ?22, unblocks = ?23, landed = ?24,
+            ended = ?25, detail = ?26, seq = ?28, events = events + ?29, checksum = ?30
+            WHERE id = ?1"
+        )
+    };
+}
+
+/// With the columns that indexes hold.
+const UPDATE_ALL: &str = update!("status = ?3, priority = ?7, parent = ?10, asks = ?27, ");
+/// Without them: SQLite rewrites an index entry even when it stays the same.
+const UPDATE_PLAIN: &str = update!("");
+
+/// Writes needs and tags anew, and counts the needs that are not met.
+fn put_needs(conn: &Connection, row: &TaskRow, needs: &[landfall_model::TaskId]) -> rusqlite::Result<()> {
+    let id = row.id.0;
+    conn.prepare_cached("DELETE FROM need WHERE task = ?1")?.execute([id])?;
+    let mut insert = conn.prepare_cached("INSERT INTO need (task, need) VALUES (?1, ?2)")?;
+    for need in needs {
+        insert.execute([id, need.0])?;
+    }
+    conn.prepare_cached("DELETE FROM tag WHERE task = ?1")?.execute([id])?;
+    let mut insert = conn.prepare_cached("INSERT INTO tag (tag, task) VALUES (?1, ?2)")?;
+    for tag in &row.tags {
+        insert.execute(params![tag, id])?;
+    }
+    conn.prepare_cached(
+        "UPDATE task SET unmet = (SELECT count(*) FROM need LEFT JOIN task AS needed ON needed.id = need.need
+            WHERE need.task = ?1 AND coalesce(needed.unblocks, 0) = 0) WHERE id = ?1",
+    )?
+    .execute([id])?;
+    Ok(())
+}
+
+/// Keeps a flow apart, so that one task can be read without the journal before it.
+pub(super) fn put_flow(conn: &Connection, path: &Path, seq: Seq, flow: &FlowText) -> Result<(), StoreError> {
+    conn.prepare_cached("INSERT INTO flow (digest, seq, json) VALUES (?1, ?2, ?3)")
+        .and_then(|mut it| it.execute(params![flow.digest, seq.0, flow.json]))
+        .map(drop)
+        .doing("write a flow", path)
+}
+
+/// Writes down where the journal ends: without it, losing its last events would not show.
+pub(super) fn put_head(conn: &Connection, path: &Path, head: Head) -> Result<(), StoreError> {
+    conn.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('head', ?1)")
+        .and_then(|mut it| it.execute([format!("{}:{}", head.seq, head.hash)]))
+        .map(drop)
+        .doing("write the head", path)
+}
+
+fn tags_json(tags: &[String]) -> String {
+    serde_json::to_string(tags).expect("words are JSON")
+}
