@@ -1,0 +1,125 @@
+//! What the player is asked to be: the agent itself, or one of the processes it starts.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// One of the parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The agent.
+    Agent {
+        /// Its script.
+        script: PathBuf,
+        /// Which of its iterations, from 1.
+        iteration: u32,
+    },
+    /// A process of the agent's.
+    Child(Child),
+}
+
+/// A process that the agent starts when it misbehaves. All of them end by themselves at `until_ms`, in milliseconds
+/// since 1970, so that a machine survives when nobody ends them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Child {
+    /// Replaces itself by another of its kind, again and again.
+    Bomb {
+        /// Its end.
+        until_ms: u64,
+    },
+    /// Begins a session of its own, starts a [`Child::Scribble`] in it and ends.
+    Detach {
+        /// The file for the other.
+        file: PathBuf,
+        /// The end of the other.
+        until_ms: u64,
+    },
+    /// Writes to a file every 50 ms.
+    Scribble {
+        /// The file.
+        file: PathBuf,
+        /// Its end.
+        until_ms: u64,
+    },
+    /// Is there, and holds the agent's output open.
+    Linger {
+        /// Its end.
+        until_ms: u64,
+    },
+}
+
+/// Reads the arguments after `play`; `None` if they are not ours.
+pub(super) fn read(mut args: impl Iterator<Item = OsString>) -> Option<Part> {
+    let first = args.next()?;
+    let part = if first == "--child" {
+        Part::Child(read_child(&mut args)?)
+    } else {
+        let iteration = match args.next() {
+            None => 1,
+            Some(flag) if flag == "--iteration" => number(args.next()?)?,
+            Some(_) => return None,
+        };
+        Part::Agent { script: first.into(), iteration }
+    };
+    args.next().is_none().then_some(part)
+}
+
+fn read_child(args: &mut impl Iterator<Item = OsString>) -> Option<Child> {
+    match args.next()?.to_str()? {
+        "bomb" => Some(Child::Bomb { until_ms: number(args.next()?)? }),
+        "detach" => Some(Child::Detach { file: args.next()?.into(), until_ms: number(args.next()?)? }),
+        "scribble" => Some(Child::Scribble { file: args.next()?.into(), until_ms: number(args.next()?)? }),
+        "linger" => Some(Child::Linger { until_ms: number(args.next()?)? }),
+        _ => None,
+    }
+}
+
+fn number<T: std::str::FromStr>(word: OsString) -> Option<T> {
+    word.to_str()?.parse().ok()
+}
+
+impl Child {
+    /// The arguments that ask for it.
+    pub(super) fn args(&self) -> Vec<OsString> {
+        let (name, file, until_ms) = match self {
+            Self::Bomb { until_ms } => ("bomb", None, until_ms),
+            Self::Detach { file, until_ms } => ("detach", Some(file), until_ms),
+            Self::Scribble { file, until_ms } => ("scribble", Some(file), until_ms),
+            Self::Linger { until_ms } => ("linger", None, until_ms),
+        };
+        let head = ["play", "--child", name].map(OsString::from);
+        head.into_iter().chain(file.map(OsString::from)).chain([until_ms.to_string().into()]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Child, Part, read};
+
+    fn part(words: &[&str]) -> Option<Part> {
+        read(words.iter().map(Into::into))
+    }
+
+    #[test]
+    fn the_agent_is_asked_for_by_its_script() {
+        let agent = |iteration| Some(Part::Agent { script: "a.toml".into(), iteration });
+        assert_eq!(part(&["a.toml"]), agent(1));
+        assert_eq!(part(&["a.toml", "--iteration", "3"]), agent(3));
+        for wrong in
+            [&[][..], &["a", "b"], &["a", "--iteration"], &["a", "--iteration", "x"], &["--child", "no"]]
+        {
+            assert_eq!(part(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn children_are_asked_for_as_they_are_read() {
+        for child in [
+            Child::Bomb { until_ms: 1 },
+            Child::Detach { file: "a b".into(), until_ms: 2 },
+            Child::Scribble { file: "a".into(), until_ms: 3 },
+            Child::Linger { until_ms: 4 },
+        ] {
+            assert_eq!(read(child.args().into_iter().skip(1)), Some(Part::Child(child)));
+        }
+    }
+}

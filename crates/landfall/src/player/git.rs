@@ -1,0 +1,47 @@
+//! The git that the agent runs, as agents do: the ordinary program with the ordinary configuration.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use super::perform::Trouble;
+use super::voice::Voice;
+
+/// Commits everything in the workspace, if there is anything.
+pub(super) fn commit(voice: &mut Voice, message: &str) -> Result<(), Trouble> {
+    asked(&["add", "-A"])?;
+    if git(&["diff", "--cached", "--quiet"])?.status.success() {
+        voice.say("nothing to commit");
+        return Ok(());
+    }
+    let mut words = vec!["-c", "commit.gpgsign=false"];
+    // Only when nobody else has said who commits here.
+    if !git(&["config", "user.email"])?.status.success() && std::env::var_os("GIT_AUTHOR_EMAIL").is_none() {
+        words.extend(["-c", "user.name=Scripted Agent", "-c", "user.email=script@landfall.invalid"]);
+    }
+    words.extend(["commit", "-q", "-m", message]);
+    asked(&words)?;
+    let id = asked(&["rev-parse", "--short", "HEAD"])?;
+    voice.say(&format!("committed {id}: {}", message.lines().next().unwrap_or_default()));
+    Ok(())
+}
+
+/// The folder git keeps its things in.
+pub(super) fn git_dir() -> Result<PathBuf, Trouble> {
+    asked(&["rev-parse", "--absolute-git-dir"]).map(PathBuf::from)
+}
+
+/// What git answers; an error if it says no.
+pub(super) fn asked(words: &[&str]) -> Result<String, Trouble> {
+    let output = git(words)?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    } else {
+        let said = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        Err(Trouble::Git { command: words.join(" "), said })
+    }
+}
+
+fn git(words: &[&str]) -> Result<Output, Trouble> {
+    let start = |source| Trouble::Start { program: "git".to_owned(), source };
+    Command::new("git").args(words).stdin(Stdio::null()).output().map_err(start)
+}

@@ -1,0 +1,158 @@
+//! The ways in which agents go wrong, each as bad as it was seen to be.
+
+use std::io::{self, BufRead as _};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::Duration;
+
+use landfall_agents::script::{Mode, Note};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use signal_hook::consts::SIGTERM;
+
+use super::args::Child;
+use super::attack::attack;
+use super::children::{Ties, now_ms, start};
+use super::perform::Trouble;
+use super::voice::Voice;
+
+/// How it goes on afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// As if nothing had been.
+    GoOn,
+    /// Not at all.
+    Fail,
+}
+
+/// Misbehaves.
+pub(super) fn misbehave(voice: &mut Voice, mode: &Mode) -> Result<Next, Trouble> {
+    match mode {
+        // The first two are over by now; the others are a matter of what was changed, committed and signalled.
+        Mode::Fail | Mode::NoOp | Mode::Ok | Mode::Lie | Mode::ForgetCommit | Mode::WeakenTest { .. } => {}
+        Mode::Hang => hang(),
+        Mode::IgnoreTerm => {
+            let heard = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(SIGTERM, heard).map_err(starting("signal handler"))?;
+            voice.say("not listening to SIGTERM");
+            hang();
+        }
+        Mode::Crash => crash(),
+        Mode::Flood { bytes } => {
+            flood(voice, b"all work and no play makes an agent a dull program; so it says\n", *bytes)
+        }
+        Mode::HugeLine { bytes } => {
+            flood(voice, b"x", *bytes);
+            voice.raw(b"\n");
+        }
+        Mode::SlowDrip { for_ms } => {
+            const STEP_MS: u64 = 20;
+            for _ in 0..for_ms / STEP_MS {
+                voice.raw(b".");
+                sleep(Duration::from_millis(STEP_MS));
+            }
+            voice.raw(b"\n");
+        }
+        Mode::Garbage => voice.raw(&garbage()),
+        Mode::ForkBomb { count, for_ms } => {
+            bomb(voice, *count, now_ms() + for_ms)?;
+            return Ok(Next::Fail);
+        }
+        Mode::Setsid { target, for_ms } => {
+            let child = Child::Detach { file: target.clone(), until_ms: now_ms() + for_ms };
+            let ended = start(Ties::Cut, &child).and_then(|mut child| child.wait());
+            ended.map_err(starting("detached process"))?;
+            voice.say("left a process behind in a session of its own");
+        }
+        Mode::Orphan { for_ms } => {
+            let child = Child::Linger { until_ms: now_ms() + for_ms };
+            let child = start(Ties::Kept, &child).map_err(starting("background process"))?;
+            voice.say(&format!("left process {} behind", child.id()));
+        }
+        Mode::Quota { until_ms } => {
+            let until_ms = until_ms.map(|ms| i64::try_from(now_ms() + ms).unwrap_or(i64::MAX));
+            voice.note(&Note::Quota { until_ms });
+            return Ok(Next::Fail);
+        }
+        Mode::Transient { detail } => {
+            voice.note(&Note::Transient { detail: detail.clone() });
+            return Ok(Next::Fail);
+        }
+        Mode::Prompt => return Ok(ask(voice)),
+        Mode::MoveMain { attack: way, canary } => attack(voice, *way, canary.as_deref())?,
+    }
+    Ok(Next::GoOn)
+}
+
+fn starting(what: &str) -> impl FnOnce(io::Error) -> Trouble + use<'_> {
+    move |source| Trouble::Start { program: what.to_owned(), source }
+}
+
+fn hang() -> ! {
+    loop {
+        sleep(Duration::from_secs(3600));
+    }
+}
+
+fn crash() -> ! {
+    // The point is the signal; a core file would only lie about in the workspace.
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).ok(); // at worst there is one
+    std::process::abort()
+}
+
+/// Repeats the pattern until exactly this much is written.
+fn flood(voice: &mut Voice, pattern: &[u8], bytes: u64) {
+    let block = pattern.repeat((64 << 10) / pattern.len());
+    let mut left = bytes;
+    while left > 0 {
+        let length = usize::try_from(left).unwrap_or(usize::MAX).min(block.len());
+        voice.raw(&block[..length]);
+        left -= length as u64;
+    }
+    if pattern.ends_with(b"\n") {
+        voice.raw(b"\n"); // the last line may have been cut short
+    }
+}
+
+/// The same bytes each time: terminal sequences, broken UTF-8, NUL, and noise with every byte in it.
+fn garbage() -> Vec<u8> {
+    let mut bytes =
+        b"\x1b[2J\x1b[31m\x1b]0;title\x07\x1b]52;c;aGVsbG8=\x07\x1bP+q544e\x1b\\\x9b5n\x0e\x0f\r\n".to_vec();
+    bytes.extend(b"\0\0\0\xff\xfe\xc0\xaf\xed\xa0\x80\xf8\x88\x80\x80\x80 \xe2\x80\xae\xef\xbf\xbe\n");
+    bytes.extend((0..=255u8).filter(|byte| *byte != b'\n'));
+    let mut state = 0x2545_f491_u32;
+    bytes.extend((0..4096).map(|_| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[0]
+    }));
+    bytes.push(b'\n');
+    bytes
+}
+
+fn bomb(voice: &mut Voice, count: u16, until_ms: u64) -> Result<(), Trouble> {
+    let mut first = Vec::new();
+    for _ in 0..count {
+        match start(Ties::Cut, &Child::Bomb { until_ms }) {
+            Ok(child) => first.push(child),
+            Err(_) if !first.is_empty() => break, // the machine's limit is reached: enough of a bomb
+            Err(source) => return Err(starting("fork bomb")(source)),
+        }
+    }
+    voice.say(&format!("started {} processes", first.len()));
+    for mut child in first {
+        drop(child.wait()); // it has been replaced by another
+    }
+    sleep(Duration::from_millis(until_ms.saturating_sub(now_ms())));
+    Ok(())
+}
+
+/// Asks, and takes only a yes for an answer. The prompt may still be on stdin; it is read past.
+fn ask(voice: &mut Voice) -> Next {
+    voice.raw(b"Apply these changes? [y/N] ");
+    let mut lines = io::stdin().lock().split(b'\n');
+    let yes = lines.any(|line| line.is_ok_and(|line| matches!(line.trim_ascii(), b"y" | b"yes" | b"Y")));
+    voice.raw(b"\n");
+    if yes { Next::GoOn } else { Next::Fail }
+}

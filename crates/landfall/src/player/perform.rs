@@ -1,0 +1,191 @@
+//! One iteration of a script, from its first word to its exit code.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use landfall_agents::Stream;
+use landfall_agents::script::{Commit, Mode, Note, Script, ScriptError, Turn};
+use thiserror::Error;
+
+use super::args::{Part, read};
+use super::misbehave::{Next, misbehave};
+use super::voice::Voice;
+use super::{children, git, weaken, work};
+
+/// The exit code when the script asks for something that cannot be done: not 1, which is what agents fail with.
+const CANNOT: u8 = 70;
+/// The exit code when the arguments are not understood.
+const USAGE: u8 = 64;
+
+/// Plays the part that the arguments after `play` ask for, and returns the exit code.
+pub fn play(args: impl Iterator<Item = OsString>) -> u8 {
+    let mut voice = Voice::new();
+    match read(args) {
+        Some(Part::Agent { script, iteration }) => match agent(&mut voice, &script, iteration) {
+            Ok(code) => code,
+            Err(trouble) => {
+                voice.mutter(&format!("play: {trouble}{}", trouble.hint().unwrap_or_default()));
+                CANNOT
+            }
+        },
+        Some(Part::Child(child)) => children::live(&child),
+        None => {
+            voice.mutter("usage: landfall play <script.toml> [--iteration N]");
+            USAGE
+        }
+    }
+}
+
+/// Why a script cannot be played to its end.
+#[derive(Debug, Error)]
+pub(super) enum Trouble {
+    /// The script is not one.
+    #[error("{}: {problem}", file.display())]
+    Script {
+        /// Where it is.
+        file: PathBuf,
+        /// What is wrong with it.
+        problem: ScriptError,
+    },
+    /// A file could not be read, written or deleted.
+    #[error("{what} `{}`: {source}", path.display())]
+    File {
+        /// What was being done.
+        what: &'static str,
+        /// To which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A path leads out of the workspace, by a link.
+    #[error("`{}` leads out of the workspace", path.display())]
+    Outside {
+        /// The path.
+        path: PathBuf,
+    },
+    /// What should be edited is not there.
+    #[error("`{}` does not hold `{find}`", path.display())]
+    NotFound {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        find: String,
+    },
+    /// A program could not be started.
+    #[error("start `{program}`: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Git said no.
+    #[error("git {command}: {said}")]
+    Git {
+        /// What it was asked.
+        command: String,
+        /// What it said.
+        said: String,
+    },
+}
+
+impl Trouble {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Script { problem, .. } => problem.hint().map(|hint| format!(" ({hint})")),
+            Self::File { .. }
+            | Self::Outside { .. }
+            | Self::NotFound { .. }
+            | Self::Start { .. }
+            | Self::Git { .. } => None,
+        }
+    }
+}
+
+fn agent(voice: &mut Voice, file: &Path, iteration: u32) -> Result<u8, Trouble> {
+    let text = fs::read_to_string(file).map_err(|source| Trouble::File {
+        what: "read",
+        path: file.into(),
+        source,
+    })?;
+    let script = Script::parse(&text).map_err(|problem| Trouble::Script { file: file.into(), problem })?;
+    let turn = script.turn(iteration);
+    match turn.mode {
+        Mode::Fail => Ok(1),
+        Mode::NoOp => Ok(0),
+        _ => perform(voice, iteration, turn),
+    }
+}
+
+fn perform(voice: &mut Voice, iteration: u32, turn: &Turn) -> Result<u8, Trouble> {
+    if let Some(id) = &turn.session {
+        voice.note(&Note::Session { id: id.clone() });
+    }
+    wait(turn.sleep_ms);
+    work::change(voice, turn)?;
+    if let Mode::WeakenTest { target, how } = &turn.mode {
+        weaken::weaken(voice, *how, target)?;
+    }
+    if let Some(message) = commit_message(turn, iteration) {
+        git::commit(voice, &message)?;
+    }
+    if let Some((program, args)) = turn.run.split_first() {
+        run(voice, program, args)?;
+    }
+    for say in &turn.says {
+        wait(say.pause_ms);
+        match say.stream {
+            Stream::Out => voice.say(&say.text),
+            Stream::Err => voice.mutter(&say.text),
+        }
+    }
+    if let Some(usage) = turn.usage {
+        let (tokens_in, tokens_out, micro_usd) = (usage.tokens_in, usage.tokens_out, usage.micro_usd);
+        voice.note(&Note::Usage { tokens_in, tokens_out, micro_usd });
+    }
+    match misbehave(voice, &turn.mode)? {
+        // A script may choose another code for these ends, but not that of success.
+        Next::Fail => return Ok(turn.exit.max(1)),
+        Next::GoOn => {}
+    }
+    for signal in &turn.signals {
+        voice.say(signal);
+    }
+    Ok(turn.exit)
+}
+
+fn commit_message(turn: &Turn, iteration: u32) -> Option<String> {
+    let own = || {
+        let task = std::env::var("LANDFALL_TASK").unwrap_or_else(|_| "script".to_owned());
+        format!("{task}: iteration {iteration}")
+    };
+    let weakens = matches!(turn.mode, Mode::WeakenTest { .. });
+    match &turn.commit {
+        _ if turn.mode == Mode::ForgetCommit => None,
+        Commit::Never => None,
+        Commit::Always(message) => Some(message.clone().unwrap_or_else(own)),
+        Commit::IfChanged => (turn.changes() || weakens).then(own),
+    }
+}
+
+/// Runs a command in the workspace. What it prints is not what the agent says, so it goes to stderr.
+fn run(voice: &mut Voice, program: &str, args: &[String]) -> Result<(), Trouble> {
+    let start = |source| Trouble::Start { program: program.to_owned(), source };
+    let stderr = io::stderr();
+    let out = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map_err(start)?;
+    let mut command = Command::new(program);
+    let status = command.args(args).stdin(Stdio::null()).stdout(out).status().map_err(start)?;
+    voice.say(&format!("ran {program}: {status}"));
+    Ok(())
+}
+
+fn wait(ms: u64) {
+    if ms > 0 {
+        sleep(Duration::from_millis(ms));
+    }
+}

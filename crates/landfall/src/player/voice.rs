@@ -1,0 +1,53 @@
+//! What the agent says, unbuffered, so that it is heard when it is said.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use landfall_agents::script::Note;
+
+/// The two outputs of the agent.
+pub(super) struct Voice {
+    out: Option<File>,
+    err: Option<File>,
+}
+
+impl Voice {
+    /// The outputs of this process.
+    pub(super) fn new() -> Self {
+        Self { out: open(io::stdout().as_fd()), err: open(io::stderr().as_fd()) }
+    }
+
+    /// Says a line.
+    pub(super) fn say(&mut self, text: &str) {
+        self.raw(format!("{text}\n").as_bytes());
+    }
+
+    /// Reports a fact.
+    pub(super) fn note(&mut self, note: &Note) {
+        self.say(&note.line());
+    }
+
+    /// Writes bytes as they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        put(&mut self.out, bytes);
+    }
+
+    /// Says a line where nobody takes it for a control word.
+    pub(super) fn mutter(&mut self, text: &str) {
+        put(&mut self.err, format!("{text}\n").as_bytes());
+    }
+}
+
+fn open(fd: BorrowedFd<'_>) -> Option<File> {
+    fd.try_clone_to_owned().ok().map(File::from)
+}
+
+/// An agent whose output is closed works on without a word, as many do.
+fn put(file: &mut Option<File>, bytes: &[u8]) {
+    if let Some(open) = file
+        && open.write_all(bytes).is_err()
+    {
+        *file = None;
+    }
+}

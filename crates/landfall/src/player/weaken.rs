@@ -1,0 +1,59 @@
+//! Ways to make a test pass by breaking the test.
+
+use std::fs;
+use std::path::Path;
+
+use landfall_agents::script::Weaken;
+
+use super::perform::Trouble;
+use super::voice::Voice;
+use super::work::{delete, inside};
+
+/// Weakens the test file.
+pub(super) fn weaken(voice: &mut Voice, how: Weaken, target: &Path) -> Result<(), Trouble> {
+    let trouble = |source| Trouble::File { what: "weaken", path: target.into(), source };
+    match how {
+        Weaken::Delete => delete(target)?,
+        Weaken::Skip => {
+            let path = inside(target)?;
+            let text = fs::read_to_string(&path).map_err(trouble)?;
+            fs::write(&path, skipped(extension(target), &text)).map_err(trouble)?;
+        }
+        Weaken::Trivial => fs::write(inside(target)?, trivial(extension(target))).map_err(trouble)?,
+    }
+    voice.say(&format!("fixed {}", target.display()));
+    Ok(())
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
+}
+
+/// The same tests, none of which runs. A language we do not know is taken for a shell script.
+fn skipped(extension: &str, text: &str) -> String {
+    match extension {
+        "rs" => text.replace("#[test]", "#[test]\n#[ignore]"),
+        "py" => format!("import unittest\nraise unittest.SkipTest(\"flaky\")\n{text}"),
+        "js" | "ts" | "mjs" | "jsx" | "tsx" => {
+            ["test(", "it(", "describe("].iter().fold(text.to_owned(), |text, call| {
+                text.replace(&format!("\n{call}"), &format!("\n{}.skip(", call.trim_end_matches('(')))
+            })
+        }
+        "go" => format!("//go:build never\n\n{text}"),
+        _ => match text.split_once('\n') {
+            Some((first, rest)) if first.starts_with("#!") => format!("{first}\nexit 0\n{rest}"),
+            Some(_) | None => format!("exit 0\n{text}"),
+        },
+    }
+}
+
+/// A test that always passes.
+fn trivial(extension: &str) -> &'static str {
+    match extension {
+        "rs" => "#[test]\nfn works() {}\n",
+        "py" => "def test_works():\n    assert True\n",
+        "js" | "ts" | "mjs" | "jsx" | "tsx" => "test('works', () => {});\n",
+        "go" => "package main\n\nimport \"testing\"\n\nfunc TestWorks(t *testing.T) {}\n",
+        _ => "#!/bin/sh\nexit 0\n",
+    }
+}

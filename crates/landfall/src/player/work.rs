@@ -1,0 +1,84 @@
+//! The honest part of the work: files written, deleted and edited.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use landfall_agents::script::{Content, Edit, Turn, Write};
+
+use super::perform::Trouble;
+use super::voice::Voice;
+
+/// Makes all the changes of an iteration, in their order.
+pub(super) fn change(voice: &mut Voice, turn: &Turn) -> Result<(), Trouble> {
+    for file in &turn.writes {
+        write(file)?;
+        voice.say(&format!("wrote {}", file.path.display()));
+    }
+    for path in &turn.deletes {
+        delete(path)?;
+        voice.say(&format!("deleted {}", path.display()));
+    }
+    for file in &turn.edits {
+        edit(file)?;
+        voice.say(&format!("edited {}", file.path.display()));
+    }
+    Ok(())
+}
+
+fn write(file: &Write) -> Result<(), Trouble> {
+    let path = inside(&file.path)?;
+    let trouble = |source| Trouble::File { what: "write", path: file.path.clone(), source };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(trouble)?;
+    }
+    match &file.content {
+        Content::Whole(bytes) => fs::write(&path, bytes).map_err(trouble)?,
+        Content::Append(text) => {
+            let open = OpenOptions::new().append(true).create(true).open(&path);
+            open.and_then(|mut open| open.write_all(text.as_bytes())).map_err(trouble)?;
+        }
+    }
+    if file.executable {
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).map_err(trouble)?;
+    }
+    Ok(())
+}
+
+/// Deletes a file or a folder with all that is in it. A link is deleted, not what it leads to.
+pub(super) fn delete(path: &Path) -> Result<(), Trouble> {
+    let trouble = |source| Trouble::File { what: "delete", path: path.into(), source };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = parent.map_or_else(|| Ok(PathBuf::from(".")), inside)?;
+    let full = folder.join(path.file_name().expect("the script's paths end in a name"));
+    let is_folder = fs::symlink_metadata(&full).map_err(trouble)?.is_dir();
+    if is_folder { fs::remove_dir_all(&full) } else { fs::remove_file(&full) }.map_err(trouble)
+}
+
+fn edit(file: &Edit) -> Result<(), Trouble> {
+    let path = inside(&file.path)?;
+    let trouble = |source| Trouble::File { what: "edit", path: file.path.clone(), source };
+    let text = fs::read_to_string(&path).map_err(trouble)?;
+    if !text.contains(&file.find) {
+        return Err(Trouble::NotFound { path: file.path.clone(), find: file.find.clone() });
+    }
+    fs::write(&path, text.replace(&file.find, &file.replace)).map_err(trouble)
+}
+
+/// The path in the workspace, if no link on the way leads out of it. Scripts come with tasks, and a task must not
+/// reach further than an agent would.
+pub(super) fn inside(path: &Path) -> Result<PathBuf, Trouble> {
+    let trouble = |source: io::Error| Trouble::File { what: "find", path: path.into(), source };
+    let root = Path::new(".").canonicalize().map_err(trouble)?;
+    let full = root.join(path);
+    let there = full
+        .ancestors()
+        .find(|part| fs::symlink_metadata(part).is_ok())
+        .expect("the workspace itself is there");
+    if there.canonicalize().map_err(trouble)?.starts_with(&root) {
+        Ok(full)
+    } else {
+        Err(Trouble::Outside { path: path.into() })
+    }
+}
