@@ -1,0 +1,405 @@
+//! From the text of a flow file to a [`Flow`]. Everything wrong in a file is said at once; whether the steps fit
+//! together is asked only when each can be read.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use landfall_agents::nearest;
+use landfall_model::flow::{Edge, FlowProblem, Step};
+use landfall_model::{Flow, StepKind, StepName, StepResult, Target};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::FlowError;
+use crate::settings::place::{in_order, line_text, place};
+
+type Value<'a> = Spanned<DeValue<'a>>;
+
+const SECTIONS: [&str; 3] = ["flow", "entries", "step"];
+const FLOW_KEYS: [&str; 2] = ["about", "entry"];
+const EDGE_KEYS: [&str; 2] = ["to", "max"];
+/// Keys of every step, then those of some kinds only.
+const STEP_KEYS: [&str; 9] =
+    ["kind", "phase", "on", "prompt", "output", "iterate", "checkpoint", "threshold", "question"];
+/// Where edges may lead besides steps.
+const RESERVED: [&str; 2] = ["end", "stop"];
+const MAX_OF_MAX: i64 = 10_000; // a bound nobody reaches is no bound
+
+/// The flow in `source`. It is called what the file is called, without folder and extension.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the file.
+pub fn parse(source: &str, file_name: &str) -> Result<Flow, Vec<FlowError>> {
+    let mut reader = Reader { source, file: file_name, errors: Vec::new(), lines: Lines::default() };
+    let flow = reader.document();
+    if reader.errors.is_empty()
+        && let Some(flow) = &flow
+    {
+        for problem in flow.problems() {
+            reader.unfit(problem);
+        }
+    }
+    reader.errors.sort_by_key(|error| error.line);
+    match flow {
+        Some(flow) if reader.errors.is_empty() => Ok(flow),
+        Some(_) | None => Err(reader.errors),
+    }
+}
+
+/// Where the parts of a flow stand, by byte, to answer for what the model finds.
+#[derive(Default)]
+struct Lines {
+    entry: Option<usize>,
+    phases: BTreeMap<String, usize>,
+    steps: BTreeMap<StepName, usize>,
+    edges: BTreeMap<(StepName, StepResult), usize>,
+}
+
+struct Reader<'a> {
+    source: &'a str,
+    file: &'a str,
+    errors: Vec<FlowError>,
+    lines: Lines,
+}
+
+impl<'a> Reader<'a> {
+    fn document(&mut self) -> Option<Flow> {
+        let document = match DeTable::parse(self.source) {
+            Ok(document) => document.into_inner(),
+            Err(error) => {
+                self.not_toml(&error);
+                return None;
+            }
+        };
+        self.only(&document, &SECTIONS, |word| format!("unknown section [{word}]"));
+        let name = Path::new(self.file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let steps = self.steps(&document)?;
+        let head = document.get("flow").and_then(|value| self.table("flow", value));
+        let entries = document.get("entries").and_then(|value| self.table("entries", value));
+        let (about, entry) = head.map(|head| self.head(head)).unwrap_or_default();
+        let entry = entry.or_else(|| steps.first().map(|step| step.name.clone()));
+        Some(Flow {
+            name: name.unwrap_or_default(),
+            about: about.unwrap_or_default(),
+            entry: entry?,
+            entries: entries.map(|entries| self.entries(entries)).unwrap_or_default(),
+            steps,
+        })
+    }
+
+    fn head(&mut self, head: &DeTable<'_>) -> (Option<String>, Option<StepName>) {
+        self.only(head, &FLOW_KEYS, |word| format!("unknown key `{word}` in [flow]"));
+        let about = head.get("about").and_then(|value| self.text("flow.about", value));
+        let entry = head.get("entry").and_then(|value| {
+            self.lines.entry = Some(value.span().start);
+            self.text("flow.entry", value)
+        });
+        (about, entry.map(|name| StepName::new(&name)))
+    }
+
+    fn entries(&mut self, table: &DeTable<'_>) -> BTreeMap<String, StepName> {
+        let mut entries = BTreeMap::new();
+        for (phase, value) in in_order(table) {
+            let phase = phase.get_ref().to_string();
+            self.lines.phases.insert(phase.clone(), value.span().start);
+            if let Some(step) = self.text(&format!("entries.{phase}"), value) {
+                entries.insert(phase, StepName::new(&step));
+            }
+        }
+        entries
+    }
+
+    fn steps(&mut self, document: &DeTable<'_>) -> Option<Vec<Step>> {
+        let table = document.get("step").and_then(|value| self.table("step", value));
+        let Some(table) = table.filter(|table| !table.is_empty()) else {
+            if self.errors.is_empty() {
+                self.error(None, "it has no steps", "add one: `[step.work]` with `kind = \"agent\"`");
+            }
+            return None;
+        };
+        let mut steps = Vec::new();
+        for (name, value) in in_order(table) {
+            let word = name.get_ref().as_ref();
+            self.lines.steps.insert(StepName::new(word), name.span().start);
+            if RESERVED.contains(&word) {
+                let what = format!("a step cannot be called `{word}`");
+                self.error(Some(name.span()), what, "edges use that word for leaving the flow");
+            } else if word.is_empty() || word.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                let what = format!("a step cannot be called `{}`", word.escape_debug());
+                self.error(Some(name.span()), what, "letters, digits, `-` and `_`");
+            } else if let Some(table) = self.table(&format!("step.{word}"), value) {
+                steps.extend(self.step(word, name.span(), table));
+            }
+        }
+        Some(steps)
+    }
+
+    fn step(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<Step> {
+        self.only(table, &STEP_KEYS, |word| format!("unknown key `{word}` in [step.{name}]"));
+        let kind = self.kind(name, at, table);
+        let phase = table.get("phase").and_then(|value| self.text(&format!("step.{name}.phase"), value));
+        let on = table.get("on").and_then(|value| self.table(&format!("step.{name}.on"), value));
+        let on = on.map(|on| self.edges(name, on)).unwrap_or_default();
+        Some(Step {
+            name: StepName::new(name),
+            kind: kind?,
+            phase: phase.unwrap_or_else(|| name.to_owned()),
+            on,
+        })
+    }
+
+    fn kind(&mut self, name: &str, at: Range<usize>, table: &DeTable<'_>) -> Option<StepKind> {
+        let Some(value) = table.get("kind") else {
+            let hint = format!("known kinds: {}", StepKind::WORDS.join(", "));
+            self.error(Some(at), format!("step `{name}` has no `kind`"), hint);
+            return None;
+        };
+        let path = |key: &str| format!("step.{name}.{key}");
+        let word = self.text(&path("kind"), value)?;
+        let own: &[&str] = match word.as_str() {
+            "agent" => &["prompt", "output", "iterate"],
+            "check" => &["checkpoint", "threshold"],
+            "ask" => &["question"],
+            known if StepKind::WORDS.contains(&known) => &[],
+            _ => {
+                let what = format!("unknown kind `{}`", word.escape_debug());
+                self.error(Some(value.span()), what, meant(&word, &StepKind::WORDS, "kinds"));
+                return None;
+            }
+        };
+        for (key, _) in in_order(table) {
+            let key_word = key.get_ref().as_ref();
+            if STEP_KEYS[3..].contains(&key_word) && !own.contains(&key_word) {
+                let what = format!("a step of kind `{word}` has no `{key_word}`");
+                self.error(Some(key.span()), what, "take it out");
+            }
+        }
+        let mut owed = |key: &str| match table.get(key) {
+            Some(value) => self.text(&path(key), value),
+            None => {
+                let what = format!("step `{name}` has no `{key}`");
+                self.error(Some(at.clone()), what, format!("a step of kind `{word}` needs one"));
+                None
+            }
+        };
+        Some(match word.as_str() {
+            "agent" => StepKind::Agent {
+                prompt: owed("prompt")?,
+                output: table.get("output").map_or(Some(Vec::new()), |v| self.texts(&path("output"), v))?,
+                iterate: table.get("iterate").map_or(Some(false), |v| self.truth(&path("iterate"), v))?,
+            },
+            "check" => StepKind::Check {
+                checkpoint: owed("checkpoint")?,
+                threshold: table.get("threshold").map_or(Some(700), |v| self.score(&path("threshold"), v))?,
+            },
+            "ask" => StepKind::Ask { question: owed("question")? },
+            "verify" => StepKind::Verify,
+            "review" => StepKind::Review,
+            "land" => StepKind::Land,
+            "report" => StepKind::Report,
+            "split" => StepKind::Split,
+            "target" => StepKind::Target,
+            "converge" => StepKind::Converge,
+            _ => unreachable!("only the words of StepKind come this far"),
+        })
+    }
+
+    fn edges(&mut self, name: &str, on: &DeTable<'_>) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        for (word, value) in in_order(on) {
+            let shown = word.get_ref().escape_debug().to_string();
+            let Some(result) = StepResult::from_word(word.get_ref()) else {
+                let known = StepResult::ALL.map(StepResult::word);
+                let what = format!("unknown result `{shown}` in [step.{name}]");
+                self.error(Some(word.span()), what, meant(word.get_ref(), &known, "results"));
+                continue;
+            };
+            self.lines.edges.insert((StepName::new(name), result), word.span().start);
+            let path = format!("step.{name}.on.{shown}");
+            let (to, max) = match value.get_ref() {
+                DeValue::Table(table) => {
+                    self.only(table, &EDGE_KEYS, |word| format!("unknown key `{word}` in `{path}`"));
+                    if table.get("to").is_none() {
+                        let hint = "`to` is a step, `end` or `stop`";
+                        self.error(Some(value.span()), format!("`{path}` does not say where `to`"), hint);
+                    }
+                    (
+                        table.get("to").and_then(|to| self.text(&format!("{path}.to"), to)),
+                        table.get("max").and_then(|max| self.bound(&format!("{path}.max"), max)),
+                    )
+                }
+                DeValue::String(to) => (Some(to.to_string()), None),
+                DeValue::Integer(_)
+                | DeValue::Float(_)
+                | DeValue::Boolean(_)
+                | DeValue::Datetime(_)
+                | DeValue::Array(_) => {
+                    self.wrong_type(&path, "the name of a step or `{ to = \"…\", max = 3 }`", value);
+                    (None, None)
+                }
+            };
+            let Some(to) = to else { continue };
+            let to = match to.as_str() {
+                "end" => Target::End,
+                "stop" => Target::Stop,
+                step => Target::Step(StepName::new(step)),
+            };
+            edges.push(Edge { result, to, max });
+        }
+        edges
+    }
+
+    fn table<'v, 'i>(&mut self, path: &str, value: &'v Value<'i>) -> Option<&'v DeTable<'i>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.wrong_type(path, "a table", value);
+        }
+        table
+    }
+
+    fn text(&mut self, path: &str, value: &Value<'_>) -> Option<String> {
+        match value.get_ref().as_str() {
+            Some(text) if !text.trim().is_empty() => return Some(text.to_owned()),
+            Some(_) => self.error(Some(value.span()), format!("`{path}` is empty"), None),
+            None => self.wrong_type(path, "text in quotes", value),
+        }
+        None
+    }
+
+    fn texts(&mut self, path: &str, value: &Value<'_>) -> Option<Vec<String>> {
+        let Some(items) = value.get_ref().as_array() else {
+            self.wrong_type(path, "a list such as [\"plan.md\"]", value);
+            return None;
+        };
+        items.iter().map(|item| self.text(path, item)).collect()
+    }
+
+    fn truth(&mut self, path: &str, value: &Value<'_>) -> Option<bool> {
+        let truth = value.get_ref().as_bool();
+        if truth.is_none() {
+            self.wrong_type(path, "true or false", value);
+        }
+        truth
+    }
+
+    /// A bound. One of 0 is let through: the model knows better what to say about it.
+    fn bound(&mut self, path: &str, value: &Value<'_>) -> Option<u32> {
+        let Some(number) = value.get_ref().as_integer() else {
+            self.wrong_type(path, "a whole number", value);
+            return None;
+        };
+        let number = i64::from_str_radix(number.as_str(), number.radix()).ok();
+        let bound =
+            number.filter(|number| *number <= MAX_OF_MAX).and_then(|number| u32::try_from(number).ok());
+        if bound.is_none() {
+            self.error(Some(value.span()), format!("`{path}` is out of range: 1 to {MAX_OF_MAX}"), None);
+        }
+        bound
+    }
+
+    /// A score from 0 to 1, in thousandths.
+    fn score(&mut self, path: &str, value: &Value<'_>) -> Option<u32> {
+        let number = match value.get_ref() {
+            DeValue::Float(number) => number.as_str().parse::<f64>().ok(),
+            DeValue::Integer(number) => number.as_str().parse::<f64>().ok(),
+            DeValue::String(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => {
+                self.wrong_type(path, "a number such as 0.70", value);
+                return None;
+            }
+        };
+        let score = number.filter(|number| (0.0..=1.0).contains(number));
+        if score.is_none() {
+            self.error(Some(value.span()), format!("`{path}` is out of range: 0.0 to 1.0"), None);
+        }
+        score.map(|score| (score * 1000.0).round() as u32)
+    }
+
+    fn only(&mut self, table: &DeTable<'_>, known: &[&str], what: impl Fn(&str) -> String) {
+        for (key, _) in in_order(table) {
+            let word = key.get_ref().as_ref();
+            if !known.contains(&word) {
+                let shown = word.escape_debug().to_string();
+                self.error(Some(key.span()), what(&shown), meant(word, known, "keys"));
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, path: &str, wanted: &str, value: &Value<'_>) {
+        let found = value.get_ref().type_str();
+        self.error(
+            Some(value.span()),
+            format!("`{path}` should be {wanted}, not a value of type {found}"),
+            None,
+        );
+    }
+
+    fn error(&mut self, at: Option<Range<usize>>, message: impl Into<String>, hint: impl IntoHint) {
+        let line = at.map(|at| place(self.source, at.start).line);
+        self.errors.push(FlowError {
+            file: self.file.to_owned(),
+            line,
+            message: message.into(),
+            hint: hint.into_hint(),
+        });
+    }
+
+    fn not_toml(&mut self, error: &toml::de::Error) {
+        let line = error.span().map(|span| place(self.source, span.start).line);
+        let shown = line.and_then(|line| line_text(self.source, line)).map(|text| format!(", in `{text}`"));
+        let message =
+            format!("not TOML: {}{}", error.message().replace('\n', "; "), shown.unwrap_or_default());
+        self.errors.push(FlowError { file: self.file.to_owned(), line, message, hint: None });
+    }
+
+    /// Says what the model finds, at the line it is about.
+    fn unfit(&mut self, problem: FlowProblem) {
+        let FlowProblem { step, result, what, hint } = problem;
+        let lines = &self.lines;
+        let at = match (step, result) {
+            (Some(step), Some(result)) => lines.edges.get(&(step, result)).copied(),
+            (Some(step), None) => lines.steps.get(&step).copied(),
+            // The model does not say which entry it means, but its sentence does.
+            (None, _) => {
+                let mut phases = lines.phases.iter();
+                let phase = phases.find(|(phase, _)| what.contains(&format!("phase `{phase}` ")));
+                phase.map(|(_, at)| *at).or(lines.entry)
+            }
+        };
+        self.error(at.map(|at| at..at), what, hint);
+    }
+}
+
+/// What a person may have meant by `word`, or all there is.
+fn meant(word: &str, known: &[&str], things: &str) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known {things}: {}", known.join(", ")),
+    }
+}
+
+trait IntoHint {
+    fn into_hint(self) -> Option<String>;
+}
+
+impl IntoHint for &str {
+    fn into_hint(self) -> Option<String> {
+        Some(self.to_owned())
+    }
+}
+
+impl IntoHint for String {
+    fn into_hint(self) -> Option<String> {
+        Some(self)
+    }
+}
+
+impl IntoHint for Option<String> {
+    fn into_hint(self) -> Option<String> {
+        self
+    }
+}

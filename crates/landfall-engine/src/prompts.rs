@@ -1,0 +1,293 @@
+//! What agents are told: templates with named holes, filled with the words of a task.
+//!
+//! A template cannot take untrusted words as they are: titles, bodies, criteria and feedback are cleaned and quoted
+//! here, before any template sees them, so that a project's own templates are as safe as ours.
+
+mod quote;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use landfall_agents::nearest;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+
+use crate::flows::{PROMPTS, files_in, read_bounded};
+
+pub use quote::{BODY_BYTES_MAX, FEEDBACK_BYTES_MAX};
+
+const FILE_BYTES_MAX: u64 = 1024 * 1024; // more than any agent wants to read
+
+/// Everything a template may use. Templates know the fields by these names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PromptContext {
+    /// The task, written `T7`.
+    pub task: String,
+    /// Its title.
+    pub title: String,
+    /// Its text, as it came.
+    pub body: String,
+    /// What must hold when it is done.
+    pub criteria: Vec<String>,
+    /// Which run of the agent this is, from 1.
+    pub iteration: u32,
+    /// How many there may be.
+    pub iterations_max: u32,
+    /// The attempt it belongs to.
+    pub attempt: u32,
+    /// The step of the flow.
+    pub step: String,
+    /// Where the agent works.
+    pub workspace: String,
+    /// The branch it works on.
+    pub branch: String,
+    /// The branch its work will land on.
+    pub base: String,
+    /// What earlier rounds found, each under a heading.
+    pub feedback: Vec<(String, String)>,
+    /// The commands the work will be proved by.
+    pub verify_commands: Vec<String>,
+    /// Files the step must leave behind.
+    pub outputs: Vec<String>,
+}
+
+/// A template that cannot be read or filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptProblem {
+    /// The file of the template.
+    pub template: String,
+    /// The line, from 1, if it is about one.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for PromptProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.template, self.message),
+            None => write!(f, "{}: {}", self.template, self.message),
+        }
+    }
+}
+
+impl std::error::Error for PromptProblem {}
+
+/// The templates of a project.
+#[derive(Debug, Clone)]
+pub struct Prompts {
+    environment: Arc<Environment<'static>>,
+    templates: Vec<Template>,
+}
+
+#[derive(Debug, Clone)]
+struct Template {
+    name: String,
+    file: String,
+    source: String,
+}
+
+impl Prompts {
+    /// The built-in templates, and those of a project's own folder, which win by name. Each is filled once with made-up
+    /// words, so that a slip is found before any work begins.
+    ///
+    /// # Errors
+    /// The first template that cannot be read, parsed or filled.
+    pub fn load(override_dir: Option<&Path>) -> Result<Self, PromptProblem> {
+        let mut templates: Vec<Template> = PROMPTS
+            .iter()
+            .map(|&(name, source)| Template {
+                name: name.to_owned(),
+                file: format!("prompts/{name}.md"),
+                source: source.to_owned(),
+            })
+            .collect();
+        if let Some(folder) = override_dir {
+            for template in own(folder)? {
+                templates.retain(|built_in| built_in.name != template.name);
+                templates.push(template);
+            }
+        }
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let mut syntax = SyntaxConfig::builder();
+        syntax.trim_blocks(true).lstrip_blocks(true).keep_trailing_newline(true);
+        environment.set_syntax(syntax.build().expect("the delimiters are the usual ones"));
+        for template in &templates {
+            let added = environment.add_template_owned(template.name.clone(), template.source.clone());
+            added.map_err(|error| template.problem(&error))?;
+        }
+        let prompts = Self { environment: Arc::new(environment), templates };
+        for template in &prompts.templates {
+            prompts.render(&template.name, &PromptContext::default())?;
+            prompts.render(&template.name, &PromptContext::sample())?;
+        }
+        Ok(prompts)
+    }
+
+    /// The names of the templates, in alphabetical order.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.templates.iter().map(|template| template.name.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The template called `name`, filled with the words of `context`.
+    ///
+    /// # Errors
+    /// When there is no such template, or it uses something there is not.
+    pub fn render(&self, name: &str, context: &PromptContext) -> Result<String, PromptProblem> {
+        let template = self.templates.iter().find(|template| template.name == name);
+        let template = template.ok_or_else(|| PromptProblem {
+            template: format!("prompts/{name}.md"),
+            line: None,
+            message: "there is no such prompt".to_owned(),
+            hint: Some(meant(name, &self.names(), "prompts")),
+        })?;
+        let holes = Serde(Holes::of(context));
+        let filled = self.environment.get_template(name).and_then(|found| found.render(holes));
+        filled.map_err(|error| template.problem(&error))
+    }
+}
+
+impl PromptContext {
+    /// Made-up words with everything in them, to try a template on.
+    #[must_use]
+    pub fn sample() -> Self {
+        Self {
+            task: "T7".to_owned(),
+            title: "Greet the user by name".to_owned(),
+            body: "The greeting should use the name from the profile.".to_owned(),
+            criteria: vec!["`greet` returns the name".to_owned()],
+            iteration: 2,
+            iterations_max: 50,
+            attempt: 3,
+            step: "work".to_owned(),
+            workspace: "/workspaces/T7".to_owned(),
+            branch: "landfall/T7".to_owned(),
+            base: "main".to_owned(),
+            feedback: vec![("Verification failed".to_owned(), "1 test failed: greets_by_name".to_owned())],
+            verify_commands: vec!["cargo test".to_owned()],
+            outputs: vec!["plan.md".to_owned()],
+        }
+    }
+}
+
+/// What templates see: the context with its untrusted words cleaned and quoted.
+#[derive(Serialize)]
+struct Holes<'a> {
+    task: &'a str,
+    title: String,
+    body: String,
+    criteria: Vec<String>,
+    iteration: u32,
+    iterations_max: u32,
+    attempt: u32,
+    step: &'a str,
+    workspace: &'a str,
+    branch: &'a str,
+    base: &'a str,
+    feedback: Vec<Section>,
+    verify_commands: &'a [String],
+    outputs: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Section {
+    about: String,
+    text: String,
+}
+
+/// The names above, for hints.
+const HOLES: [&str; 14] = [
+    "task",
+    "title",
+    "body",
+    "criteria",
+    "iteration",
+    "iterations_max",
+    "attempt",
+    "step",
+    "workspace",
+    "branch",
+    "base",
+    "feedback",
+    "verify_commands",
+    "outputs",
+];
+
+impl<'a> Holes<'a> {
+    fn of(context: &'a PromptContext) -> Self {
+        let section = |(about, text): &(String, String)| Section {
+            about: quote::line(about),
+            text: quote::feedback(text),
+        };
+        Self {
+            task: &context.task,
+            title: quote::line(&context.title),
+            body: quote::body(&context.body),
+            criteria: context.criteria.iter().map(|text| quote::line(text)).collect(),
+            iteration: context.iteration,
+            iterations_max: context.iterations_max,
+            attempt: context.attempt,
+            step: &context.step,
+            workspace: &context.workspace,
+            branch: &context.branch,
+            base: &context.base,
+            feedback: context.feedback.iter().map(section).collect(),
+            verify_commands: &context.verify_commands,
+            outputs: &context.outputs,
+        }
+    }
+}
+
+fn own(folder: &Path) -> Result<Vec<Template>, PromptProblem> {
+    let problem = |path: &Path, error: std::io::Error| PromptProblem {
+        template: path.display().to_string(),
+        line: None,
+        message: format!("read it: {error}"),
+        hint: None,
+    };
+    let mut templates = Vec::new();
+    for (name, path) in files_in(folder, "md").map_err(|error| problem(folder, error))? {
+        let source = read_bounded(&path, FILE_BYTES_MAX).map_err(|error| problem(&path, error))?;
+        templates.push(Template { name, file: path.display().to_string(), source });
+    }
+    Ok(templates)
+}
+
+impl Template {
+    fn problem(&self, error: &minijinja::Error) -> PromptProblem {
+        let line = error.line();
+        let text =
+            line.and_then(|line| self.source.lines().nth(line.checked_sub(1)?)).unwrap_or_default().trim();
+        let shown: String = text.chars().take(80).collect();
+        let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+        let message = if shown.is_empty() { what } else { format!("{what}, in `{shown}`") };
+        let hint = matches!(error.kind(), minijinja::ErrorKind::UndefinedError).then(|| {
+            let slip = words(text).find_map(|word| nearest(word, HOLES).filter(|known| *known != word));
+            slip.map_or_else(
+                || format!("known names: {}", HOLES.join(", ")),
+                |known| format!("did you mean `{known}`?"),
+            )
+        });
+        PromptProblem { template: self.file.clone(), line, message, hint }
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+fn meant(word: &str, known: &[&str], things: &str) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known {things}: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,15 @@
+//! `landfall.toml`: what a person writes about a project.
+//!
+//! [`raw`] says which keys there are, [`resolve`] makes [`Settings`] of them, [`reference`](Settings::reference)
+//! writes the page about them. To add a setting, add a field to `raw.rs` and carry it over in `resolve.rs`.
+
+mod keys;
+pub(crate) mod place;
+mod problem;
+mod raw;
+mod reference;
+mod resolve;
+mod units;
+
+pub use problem::SettingsProblem;
+pub use resolve::{Disk, Keep, Land, Profile, Project, Publish, Run, Settings, Verify, VerifyCommand};

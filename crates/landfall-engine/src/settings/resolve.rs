@@ -1,0 +1,452 @@
+//! From the file as written to settings the engine works with: every default filled in, every value in one unit,
+//! what does not fit together refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, Deserializer, ValueDeserializer};
+
+use super::keys::{self, Unknown};
+use super::place::{line_text, path_at, place, span_of};
+use super::problem::SettingsProblem;
+use super::raw::{
+    RawCommand, RawCommandTable, RawDisk, RawLand, RawProfile, RawPublish, RawSettings, RawVerify,
+};
+use super::units::show_bytes;
+
+/// All settings of a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What the project is.
+    pub project: Project,
+    /// How work is proved.
+    pub verify: Verify,
+    /// How the engine drives agents.
+    pub run: Run,
+    /// The agents by the name of their profile.
+    pub agents: BTreeMap<String, Profile>,
+    /// How proved work reaches the base branch.
+    pub land: Land,
+    /// How long things are kept.
+    pub keep: Keep,
+    /// What happens when the disk fills up.
+    pub disk: Disk,
+}
+
+/// What the project is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// The branch that work lands on; without it, the one that is checked out.
+    pub base: Option<String>,
+    /// The flow of tasks that do not name one.
+    pub flow: String,
+}
+
+/// How work is proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verify {
+    /// Whether work may land only when there is a command to prove it.
+    pub required: bool,
+    /// How often a failed command is run again.
+    pub retries: u32,
+    /// Whether files that git ignores stay in a lane between runs.
+    pub keep_ignored: bool,
+    /// The commands, in order.
+    pub commands: Vec<VerifyCommand>,
+}
+
+/// One verification command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyCommand {
+    /// What people call it; no two are called the same.
+    pub name: String,
+    /// The command line for the shell.
+    pub run: String,
+    /// How long it may take.
+    pub timeout_ms: u64,
+    /// Whether a failure keeps work from landing.
+    pub required: bool,
+}
+
+/// How the engine drives agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// How many agents may work at once.
+    pub slots: u32,
+    /// How many verifications may run at once.
+    pub lanes: u32,
+    /// How often an agent may be run for one task.
+    pub iterations_max: u32,
+    /// How long one task may take.
+    pub task_limit_ms: u64,
+    /// After how many runs without a commit to warn.
+    pub stuck_after: u32,
+    /// After how long without output and CPU time an agent is ended.
+    pub silence_ms: u64,
+    /// How long a process that was told to stop may take.
+    pub grace_ms: u64,
+    /// How many bytes of output of one agent run are kept.
+    pub output_cap: u64,
+    /// How often an agent that crashed is started again.
+    pub restarts_max: u32,
+    /// Names of environment variables passed on besides the safe list.
+    pub env: Vec<String>,
+}
+
+/// An agent with its model, flags and environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// What settings call it.
+    pub name: String,
+    /// Which agent it is. Whether there is such an agent is for the registry to say.
+    pub kind: String,
+    /// The command line of a `command` agent.
+    pub run: Option<String>,
+    /// The file of a `script` agent, relative to the project.
+    pub script: Option<PathBuf>,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// More arguments, as they are.
+    pub flags: Vec<String>,
+    /// More environment.
+    pub env: BTreeMap<String, String>,
+}
+
+/// How proved work reaches the base branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Land {
+    /// Where landed work is published.
+    pub publish: Publish,
+    /// Whether the engine commits what an agent left uncommitted.
+    pub commit_leftovers: bool,
+}
+
+/// Where landed work is published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Publish {
+    /// The person's branch, and their checkout if it is clean.
+    Checkout,
+    /// A remote, never by force.
+    Push {
+        /// Its name or address.
+        remote: String,
+    },
+    /// Nowhere: it stays in the store.
+    None,
+}
+
+/// How long things are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep {
+    /// The workspace of a failed task.
+    pub failed_ms: u64,
+    /// The logs of attempts.
+    pub attempts_ms: u64,
+}
+
+/// What happens when the disk fills up, by what is still free.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// Below this, warn.
+    pub warn_bytes: u64,
+    /// Below this, start no more agents.
+    pub pause_bytes: u64,
+    /// Below this, stop the agents that run.
+    pub stop_bytes: u64,
+}
+
+impl Settings {
+    /// The settings in `text`. Messages call the file `file`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn parse(text: &str, file: &str) -> Result<Self, SettingsProblem> {
+        let source = Source { text, file };
+        let document = source.document()?;
+        if let Some(unknown) = keys::unknown(document.get_ref()) {
+            return Err(source.unknown(unknown));
+        }
+        let raw = RawSettings::deserialize(Deserializer::from(document.clone()))
+            .map_err(|error| source.unreadable(&error, &document))?;
+        resolve(raw).map_err(|fault| source.fault(fault, &document))
+    }
+
+    /// The settings of an empty file.
+    #[must_use]
+    pub fn defaults() -> Self {
+        resolve(RawSettings::default()).expect("the defaults fit together")
+    }
+
+    /// The JSON schema of the file, for editors.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        keys::schema().clone()
+    }
+}
+
+impl Verify {
+    /// The `[verify]` section of a file on the base branch. Other sections are not looked at: they may be of a newer
+    /// version, and they do not decide what is proved.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the section, or with the file as TOML.
+    pub fn from_base(text: &str) -> Result<Self, SettingsProblem> {
+        let source = Source { text, file: "landfall.toml" };
+        let document = source.document()?;
+        let Some(section) = document.get_ref().get("verify") else {
+            return Ok(Settings::defaults().verify);
+        };
+        if let Some(unknown) = section.get_ref().as_table().and_then(keys::unknown_in_verify) {
+            return Err(source.unknown(unknown));
+        }
+        let raw = RawVerify::deserialize(ValueDeserializer::from(section.clone()))
+            .map_err(|error| source.unreadable(&error, &document))?;
+        verify(raw).map_err(|fault| source.fault(fault, &document))
+    }
+
+    /// The section as text that is the same for the same meaning: what a digest of the verification is made of.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        // Debug quoting keeps a newline in a command from looking like another field.
+        let Self { required, retries, keep_ignored, commands } = self;
+        let mut out = format!("required={required}\nretries={retries}\nkeep_ignored={keep_ignored}\n");
+        for VerifyCommand { name, run, timeout_ms, required } in commands {
+            out.push_str(&format!(
+                "command={name:?} run={run:?} timeout_ms={timeout_ms} required={required}\n"
+            ));
+        }
+        out
+    }
+}
+
+/// Something that does not fit together, by the keys that lead to it.
+#[derive(Debug)]
+struct Fault {
+    path: Vec<String>,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Fault {
+    fn new(path: &[&str], message: impl Into<String>) -> Self {
+        Self { path: path.iter().map(|&key| key.to_owned()).collect(), message: message.into(), hint: None }
+    }
+
+    fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
+    let RawSettings { project, verify: raw_verify, run, agent, land, keep, disk } = raw;
+    if let Some(base) = &project.base {
+        check_branch(base)?;
+    }
+    if project.flow.trim().is_empty() {
+        return Err(Fault::new(&["project", "flow"], "`project.flow` is empty").hint("`loop` is the default"));
+    }
+    for name in &run.env {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let what = format!("`{}` in `run.env` is not the name of a variable", name.escape_debug());
+            return Err(
+                Fault::new(&["run", "env"], what).hint("names only; values come from the environment")
+            );
+        }
+    }
+    Ok(Settings {
+        project: Project { base: project.base, flow: project.flow },
+        verify: verify(raw_verify)?,
+        run: Run {
+            slots: run.slots.0,
+            lanes: run.lanes.0,
+            iterations_max: run.iterations_max.0,
+            task_limit_ms: run.task_limit.0,
+            stuck_after: run.stuck_after.0,
+            silence_ms: run.silence.0,
+            grace_ms: run.grace.0,
+            output_cap: run.output_cap.0,
+            restarts_max: run.restarts_max.0,
+            env: run.env,
+        },
+        agents: agent
+            .into_iter()
+            .map(|(name, raw)| Ok((name.clone(), profile(name, raw)?)))
+            .collect::<Result<_, Fault>>()?,
+        land: publishing(land)?,
+        keep: Keep { failed_ms: keep.failed.0, attempts_ms: keep.attempts.0 },
+        disk: thresholds(&disk)?,
+    })
+}
+
+/// Refuses what could not be a branch, or could be read as an option; git has the last word.
+fn check_branch(base: &str) -> Result<(), Fault> {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c);
+    if base.is_empty() || base.starts_with('-') || base.contains("..") || base.contains(odd) {
+        let what = format!("`{}` is not the name of a branch", base.escape_debug());
+        return Err(Fault::new(&["project", "base"], what).hint("a local branch such as `main`"));
+    }
+    Ok(())
+}
+
+fn verify(raw: RawVerify) -> Result<Verify, Fault> {
+    let mut names = BTreeSet::new();
+    let mut commands: Vec<VerifyCommand> = Vec::new();
+    for (at, command) in raw.command.into_iter().enumerate() {
+        let at = at.to_string();
+        let RawCommandTable { name, run, timeout, required } = match command {
+            RawCommand::Line(run) => RawCommandTable { name: None, run, timeout: None, required: true },
+            RawCommand::Table(table) => table,
+        };
+        if run.trim().is_empty() || run.contains('\0') {
+            let fault = Fault::new(&["verify", "command", &at, "run"], "a verification command is empty");
+            return Err(fault.hint("take it out, or say what to run"));
+        }
+        let name = match name {
+            None => derived(&run, &names),
+            Some(name) if name.trim().is_empty() || name.contains(char::is_control) => {
+                let what = format!("`{}` is no name for a command", name.escape_debug());
+                return Err(Fault::new(&["verify", "command", &at, "name"], what).hint("one line of text"));
+            }
+            Some(name) if names.contains(&name) => {
+                let what = format!("two commands are called `{name}`");
+                return Err(
+                    Fault::new(&["verify", "command", &at, "name"], what).hint("call one of them otherwise")
+                );
+            }
+            Some(name) => name,
+        };
+        names.insert(name.clone());
+        let timeout_ms = timeout.unwrap_or(raw.timeout).0;
+        commands.push(VerifyCommand { name, run, timeout_ms, required });
+    }
+    Ok(Verify { required: raw.required, retries: raw.retries.0, keep_ignored: raw.keep_ignored, commands })
+}
+
+/// A name for a command that has none: its first line, and a number if that is taken.
+fn derived(run: &str, taken: &BTreeSet<String>) -> String {
+    const NAME_MAX: usize = 60; // a column in a report
+    let words: String =
+        run.trim().lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect();
+    let mut name: String = words.chars().take(NAME_MAX).collect();
+    if name.len() < words.len() {
+        name.push('…');
+    }
+    let numbered = (2..).map(|number| format!("{name} ({number})"));
+    let free = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name));
+    free.expect("numbers do not run out")
+}
+
+fn profile(name: String, raw: RawProfile) -> Result<Profile, Fault> {
+    let odd = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    if name.is_empty() || name.contains(odd) {
+        let what = format!("`{}` is no name for an agent", name.escape_debug());
+        return Err(Fault::new(&["agent", &name], what).hint("letters, digits, `-`, `_` and `.`"));
+    }
+    if raw.kind.trim().is_empty() {
+        let what = format!("`kind` in [agent.{name}] is empty");
+        return Err(
+            Fault::new(&["agent", &name, "kind"], what).hint("`landfall agents` lists the known kinds")
+        );
+    }
+    for variable in raw.env.keys() {
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            let what =
+                format!("`{}` in [agent.{name}.env] is not the name of a variable", variable.escape_debug());
+            return Err(Fault::new(&["agent", &name, "env", variable], what));
+        }
+    }
+    let RawProfile { kind, run, script, model, flags, env } = raw;
+    Ok(Profile { name, kind, run, script, model, flags, env })
+}
+
+fn publishing(raw: RawLand) -> Result<Land, Fault> {
+    let publish = match (raw.publish, raw.remote) {
+        (RawPublish::Push, Some(remote)) if remote.is_empty() || remote.starts_with('-') => {
+            let what = format!("`{}` is not a remote", remote.escape_debug());
+            return Err(Fault::new(&["land", "remote"], what).hint("a name such as `origin`, or an address"));
+        }
+        (RawPublish::Push, remote) => Publish::Push { remote: remote.unwrap_or_else(|| "origin".to_owned()) },
+        (RawPublish::Checkout | RawPublish::None, Some(_)) => {
+            let fault = Fault::new(&["land", "remote"], "`land.remote` is set, but nothing is pushed");
+            return Err(fault.hint("set `publish = \"push\"`, or take `remote` out"));
+        }
+        (RawPublish::Checkout, None) => Publish::Checkout,
+        (RawPublish::None, None) => Publish::None,
+    };
+    Ok(Land { publish, commit_leftovers: raw.commit_leftovers })
+}
+
+fn thresholds(raw: &RawDisk) -> Result<Disk, Fault> {
+    let (warn, pause, stop) = (raw.warn.0, raw.pause.0, raw.stop.0);
+    let upside_down = |lower: &str, low: u64, upper: &str, high: u64| {
+        let (low, high) = (show_bytes(low), show_bytes(high));
+        let what = format!("`disk.{lower}` ({low}) is more than `disk.{upper}` ({high})");
+        Fault::new(&["disk", lower], what).hint("`warn` comes first, then `pause`, then `stop`")
+    };
+    if stop > pause {
+        return Err(upside_down("stop", stop, "pause", pause));
+    }
+    if pause > warn {
+        return Err(upside_down("pause", pause, "warn", warn));
+    }
+    Ok(Disk { warn_bytes: warn, pause_bytes: pause, stop_bytes: stop })
+}
+
+/// A file and what messages call it.
+struct Source<'a> {
+    text: &'a str,
+    file: &'a str,
+}
+
+impl<'a> Source<'a> {
+    fn document(&self) -> Result<Spanned<DeTable<'a>>, SettingsProblem> {
+        DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().map(|span| span.start);
+            let mut problem = self.problem(at, format!("not TOML: {}", error.message().replace('\n', "; ")));
+            if let Some(line) = problem.line.and_then(|line| line_text(self.text, line)) {
+                problem.message.push_str(&format!(", in `{line}`"));
+            }
+            problem
+        })
+    }
+
+    fn unreadable(&self, error: &toml::de::Error, document: &Spanned<DeTable<'_>>) -> SettingsProblem {
+        let at = error.span().map(|span| span.start);
+        let path = at.map(|at| path_at(document.get_ref(), at)).unwrap_or_default();
+        self.problem(at, said_of(&path, error.message()))
+    }
+
+    fn unknown(&self, unknown: Unknown) -> SettingsProblem {
+        let problem = self.problem(Some(unknown.span.start), unknown.message);
+        SettingsProblem { hint: Some(unknown.hint), ..problem }
+    }
+
+    fn fault(&self, fault: Fault, document: &Spanned<DeTable<'_>>) -> SettingsProblem {
+        let path: Vec<&str> = fault.path.iter().map(String::as_str).collect();
+        let at = span_of(document, &path).map(|span| span.start);
+        SettingsProblem { hint: fault.hint, ..self.problem(at, fault.message) }
+    }
+
+    fn problem(&self, at: Option<usize>, message: String) -> SettingsProblem {
+        let place = at.map(|at| place(self.text, at));
+        SettingsProblem {
+            file: self.file.to_owned(),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            message,
+            hint: None,
+        }
+    }
+}
+
+/// What the reader said about the value at `path`, in our words where its own are about programming.
+fn said_of(path: &[String], message: &str) -> String {
+    let dotted = path.join(".");
+    match message.strip_prefix("missing field ") {
+        Some(field) => format!("{field} is missing in [{dotted}]"),
+        None if path.is_empty() => message.to_owned(),
+        None => format!("`{dotted}`: {message}"),
+    }
+}
