@@ -1,0 +1,109 @@
+//! The flows these tests follow. They are small and written out, so that a story can be read without a file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use landfall_model::flow::Edge;
+use landfall_model::{Flow, Step, StepKind, StepName, StepResult, Target};
+
+/// An edge: `on("pass", "land")`. `end` and `stop` are what they are in a flow file.
+pub fn on(result: &str, to: &str) -> Edge {
+    let result = StepResult::from_word(result).expect("a known result");
+    let to = match to {
+        "end" => Target::End,
+        "stop" => Target::Stop,
+        step => Target::Step(StepName::new(step)),
+    };
+    Edge { result, to, max: None }
+}
+
+/// An edge that may be taken `max` times.
+pub fn at_most(max: u32, edge: Edge) -> Edge {
+    Edge { max: Some(max), ..edge }
+}
+
+pub fn step<const N: usize>(name: &str, kind: StepKind, on: [Edge; N]) -> Step {
+    Step { name: StepName::new(name), kind, phase: format!("{name}-phase"), on: on.into() }
+}
+
+pub fn agent() -> StepKind {
+    StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true }
+}
+
+pub fn agent_once() -> StepKind {
+    StepKind::Agent { prompt: "plan".to_owned(), output: Vec::new(), iterate: false }
+}
+
+pub fn ask(question: &str) -> StepKind {
+    StepKind::Ask { question: question.to_owned() }
+}
+
+pub fn flow<const N: usize>(name: &str, steps: [Step; N]) -> Flow {
+    Flow {
+        name: name.to_owned(),
+        about: format!("The flow {name}."),
+        entry: steps.first().map_or_else(|| StepName::new("none"), |step| step.name.clone()),
+        entries: BTreeMap::new(),
+        steps: steps.into(),
+    }
+}
+
+/// Work until COMPLETE and verified, land, report.
+pub fn loops() -> Arc<Flow> {
+    Arc::new(flow(
+        "loop",
+        [
+            step("work", agent(), [on("done", "verify")]),
+            step("verify", StepKind::Verify, [on("pass", "land"), at_most(50, on("fail", "work"))]),
+            step(
+                "land",
+                StepKind::Land,
+                [on("landed", "report"), at_most(10, on("conflict", "work")), at_most(10, on("red", "work"))],
+            ),
+            step("report", StepKind::Report, [on("done", "end")]),
+        ],
+    ))
+}
+
+/// Work that exists already: verified, landed, reported, and stopped if it does not fit.
+pub fn takes_back() -> Arc<Flow> {
+    Arc::new(flow(
+        "rollback",
+        [
+            step("verify", StepKind::Verify, [on("pass", "land"), on("fail", "stop")]),
+            step("land", StepKind::Land, [on("landed", "report"), on("conflict", "stop"), on("red", "stop")]),
+            step("report", StepKind::Report, [on("done", "end")]),
+        ],
+    ))
+}
+
+/// A person confirms a plan before the work begins, and nothing lands.
+pub fn asks() -> Arc<Flow> {
+    Arc::new(flow(
+        "asking",
+        [
+            step("plan", agent_once(), [on("done", "confirm"), at_most(2, on("blocked", "confirm"))]),
+            step("confirm", ask("Is the plan good?"), [on("answered", "work")]),
+            step("work", agent(), [on("done", "end")]),
+        ],
+    ))
+}
+
+/// An agent works again between verification and landing.
+pub fn polishes() -> Arc<Flow> {
+    Arc::new(flow(
+        "polishing",
+        [
+            step("work", agent(), [on("done", "verify")]),
+            step("verify", StepKind::Verify, [on("pass", "polish"), at_most(3, on("fail", "work"))]),
+            step("polish", agent_once(), [on("done", "land")]),
+            step(
+                "land",
+                StepKind::Land,
+                [on("landed", "thanks"), at_most(3, on("conflict", "work")), at_most(3, on("red", "work"))],
+            ),
+            step("thanks", agent_once(), [on("done", "report")]),
+            step("report", StepKind::Report, [on("done", "end")]),
+        ],
+    ))
+}

@@ -1,0 +1,7 @@
+//! Tests of the core, all without IO: stories for every arm, the sentence of `why`, flows, gates, and a
+//! simulated world that walks at random over the invariants.
+
+mod flows_used;
+mod story;
+
+mod test_stories;

@@ -1,0 +1,580 @@
+//! A tiny language for stories about one task: what happens, what follows.
+//!
+//! `check([granted(), workspace(), says_complete()], expect![…])` tells the task each piece of news in turn and
+//! writes one line for each: `news → where it is now [facts] ! orders`, or why the news was refused.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use expect_test::Expect;
+use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::{
+    Attempt, Commit, Concern, ConcernCode, Digest, Doing, Drive, Effect, EndedRun, Event, Evidence, Exit,
+    Flow, Input, News, RunId, Said, Signal, State, Stop, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree,
+    Usage, Wait, apply, decide, step as take,
+};
+
+use crate::flows_used::loops;
+
+/// One line of a story.
+pub enum Line {
+    /// News, made from the task as it is then.
+    News(String, Box<dyn Fn(&Scene) -> News>),
+    /// From here on the engine only finishes what is under way.
+    Drain,
+    /// The engine drives again.
+    Drive,
+    /// Time passes.
+    Wait(u64),
+    /// The engine was killed and read its journal again.
+    Restart,
+}
+
+/// Where a story happens.
+pub struct Scene {
+    pub task: Task,
+    pub flow: Arc<Flow>,
+    pub limits: TaskLimits,
+    pub at: Timestamp,
+    pub drive: Drive,
+    pub journal: Vec<(Timestamp, Event)>,
+    /// Grows with every commit anyone makes, so that each has its own name.
+    pub commits: u32,
+}
+
+impl Scene {
+    pub fn new(flow: Arc<Flow>) -> Self {
+        let spec = TaskSpec::new("a task").expect("a title");
+        let journal = vec![(Timestamp(0), Event::Added { spec: spec.clone() })];
+        Self {
+            task: Task::added(TaskId(1), spec, Timestamp(0)),
+            flow,
+            limits: TaskLimits::default(),
+            at: Timestamp(1_000),
+            drive: Drive::Running,
+            journal,
+            commits: 0,
+        }
+    }
+
+    /// The same with other limits.
+    pub fn limited(mut self, change: impl Fn(&mut TaskLimits)) -> Self {
+        change(&mut self.limits);
+        self
+    }
+
+    /// The same with a fact from before the story.
+    pub fn with(mut self, event: Event) -> Self {
+        self.task = apply(Some(self.task), TaskId(1), self.at, &event).expect("a fact that can be");
+        self.journal.push((self.at, event));
+        self
+    }
+
+    /// Tells the task one piece of news.
+    pub fn hear(&mut self, news: News) -> Result<(Vec<Event>, Vec<Effect>), String> {
+        self.commits += 1;
+        let input = Input { at: self.at, drive: self.drive, news };
+        let (task, decision) = take(&self.task, &input).map_err(|refusal| refusal.to_string())?;
+        assert_eq!(decide(&self.task, &input), Ok(decision.clone()), "decide and step agree");
+        self.journal.extend(decision.events.iter().map(|event| (self.at, event.clone())));
+        self.task = task;
+        Ok((decision.events, decision.effects))
+    }
+
+    /// Plays a line and says what came of it.
+    pub fn play(&mut self, line: &Line) -> Option<String> {
+        match line {
+            Line::Drain => self.drive = Drive::Draining,
+            Line::Drive => self.drive = Drive::Running,
+            Line::Wait(ms) => self.at = self.at.plus_ms(*ms),
+            Line::Restart => {
+                let mut folded = None;
+                for (at, event) in &self.journal {
+                    folded = Some(apply(folded, TaskId(1), *at, event).expect("the journal replays"));
+                }
+                assert_eq!(folded.as_ref(), Some(&self.task), "the fold of the journal is the task");
+                let orders = orders(&landfall_model::expects(&self.task));
+                return Some(format!("restart → {}{orders}", place(&self.task)));
+            }
+            Line::News(name, make) => {
+                let before = self.task.clone();
+                let news = make(self);
+                return Some(match self.hear(news) {
+                    Ok((events, effects)) => {
+                        format!("{name} → {} [{}]{}", place(&self.task), facts(&events), orders(&effects))
+                    }
+                    Err(refusal) => {
+                        assert_eq!(before, self.task, "a refusal changes nothing");
+                        format!("{name} ✗ {refusal}")
+                    }
+                });
+            }
+        }
+        None
+    }
+
+    pub fn play_all<const N: usize>(mut self, lines: [Line; N]) -> Self {
+        for line in lines {
+            let told = self.play(&line);
+            assert!(!told.as_ref().is_some_and(|told| told.contains('✗')), "{told:?}");
+        }
+        self
+    }
+}
+
+/// A task in the flow `loop` whose agent runs.
+pub fn working() -> Scene {
+    Scene::new(loops()).play_all([granted(), workspace()])
+}
+
+/// A task in the flow `loop` that is being verified.
+pub fn verifying() -> Scene {
+    working().play_all([says_complete(), granted()])
+}
+
+/// A task in the flow `loop` that is being landed.
+pub fn landing() -> Scene {
+    verifying().play_all([passes(), granted()])
+}
+
+/// A task in the flow `loop` that landed and is being reported.
+pub fn reporting() -> Scene {
+    landing().play_all([lands(), granted()])
+}
+
+/// Tells the story of a task in the flow `loop`.
+pub fn check<const N: usize>(lines: [Line; N], expect: Expect) -> Task {
+    check_in(Scene::new(loops()), lines, expect)
+}
+
+/// Tells the story and returns the task as it is at its end.
+pub fn check_in<const N: usize>(mut scene: Scene, lines: [Line; N], expect: Expect) -> Task {
+    let mut told = String::new();
+    for line in &lines {
+        if let Some(sentence) = scene.play(line) {
+            writeln!(told, "{sentence}").expect("a string takes it");
+        }
+    }
+    expect.assert_eq(&told);
+    scene.task
+}
+
+// ── what can happen ──────────────────────────────────────────────────────────────────────────────────────
+
+fn line(name: impl Into<String>, make: impl Fn(&Scene) -> News + 'static) -> Line {
+    Line::News(name.into(), Box::new(make))
+}
+
+pub fn granted() -> Line {
+    line("granted", |scene| News::Granted {
+        run: RunId(1),
+        flow: scene.flow.clone(),
+        limits: scene.limits.clone(),
+    })
+}
+
+pub fn workspace() -> Line {
+    line("workspace", |scene| News::WorkspaceReady { attempt: scene.task.attempt, base: commit("base") })
+}
+
+pub fn machine_fails(hopeless: bool) -> Line {
+    line(if hopeless { "machine fails for good" } else { "machine fails" }, move |scene| {
+        News::MachineFailed {
+            attempt: scene.task.attempt,
+            detail: "no room on the disk".to_owned(),
+            hopeless,
+        }
+    })
+}
+
+/// A run of the agent that took a second, left a commit, and ended so.
+pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
+    let seen = seen.to_vec();
+    line(name, move |scene| {
+        News::AgentEnded(EndedRun {
+            attempt: scene.task.attempt,
+            iteration: running(&scene.task),
+            exit: exit.clone(),
+            seen: seen.clone(),
+            evidence: Evidence {
+                head_before: scene.task.seen_head.clone(),
+                head_after: Some(commit(&format!("work{}", scene.commits))),
+            },
+            took_ms: 1_000,
+        })
+    })
+}
+
+/// The same run without a commit.
+pub fn fruitless(run: Line) -> Line {
+    let Line::News(name, make) = run else { panic!("only news can be fruitless") };
+    line(format!("{name}, no commit"), move |scene| match make(scene) {
+        News::AgentEnded(mut run) => {
+            run.evidence.head_after.clone_from(&run.evidence.head_before);
+            News::AgentEnded(run)
+        }
+        other => panic!("not a run: {other:?}"),
+    })
+}
+
+/// The same run, which took this long.
+pub fn taking(ms: u64, run: Line) -> Line {
+    let Line::News(name, make) = run else { panic!("only news takes time") };
+    line(name, move |scene| match make(scene) {
+        News::AgentEnded(run) => News::AgentEnded(EndedRun { took_ms: ms, ..run }),
+        News::Checked { attempt, head, leftovers, report, concerns } => {
+            let report = GateReport { took_ms: ms, ..report };
+            News::Checked { attempt, head, leftovers, report, concerns }
+        }
+        other => panic!("takes no time: {other:?}"),
+    })
+}
+
+/// The same news, but of the attempt before.
+pub fn late(news: Line) -> Line {
+    let Line::News(name, make) = news else { panic!("only news comes late") };
+    line(format!("late {name}"), move |scene| {
+        let mut news = make(scene);
+        let older = Attempt(scene.task.attempt.0 - 1);
+        match &mut news {
+            News::WorkspaceReady { attempt, .. }
+            | News::MachineFailed { attempt, .. }
+            | News::AgentEnded(EndedRun { attempt, .. })
+            | News::Checked { attempt, .. }
+            | News::MergeConflict { attempt, .. }
+            | News::NothingChanged { attempt }
+            | News::Landed { attempt, .. }
+            | News::LandMoved { attempt, .. }
+            | News::LandMismatch { attempt, .. }
+            | News::Reported { attempt, .. } => *attempt = older,
+            other => panic!("has no attempt: {other:?}"),
+        }
+        news
+    })
+}
+
+pub fn says_complete() -> Line {
+    ran("COMPLETE", Exit::Code(0), [Signal::Said(Said::Complete)])
+}
+
+pub fn says_nothing() -> Line {
+    ran("no word", Exit::Code(0), [])
+}
+
+pub fn says_blocked(reason: &str) -> Line {
+    ran("BLOCKED", Exit::Code(0), [Signal::Said(Said::Blocked(reason.to_owned()))])
+}
+
+pub fn says_pending(question: &str) -> Line {
+    ran("PENDING", Exit::Code(0), [Signal::Said(Said::Pending(question.to_owned()))])
+}
+
+pub fn crashes() -> Line {
+    ran("crash", Exit::Code(1), [])
+}
+
+pub fn vanishes() -> Line {
+    ran("lost", Exit::Lost, [])
+}
+
+pub fn falls_silent() -> Line {
+    ran("silent", Exit::Silent, [])
+}
+
+pub fn hits_the_deadline() -> Line {
+    taking(30 * 60_000, ran("deadline", Exit::Deadline, []))
+}
+
+pub fn hits_quota(until: Option<i64>) -> Line {
+    ran("quota", Exit::Code(1), [Signal::Quota { until: until.map(Timestamp) }])
+}
+
+pub fn has_a_passing_error() -> Line {
+    ran("transient", Exit::Code(1), [Signal::Transient { detail: "overloaded".to_owned() }])
+}
+
+pub fn cannot_start(hopeless: bool) -> Line {
+    let name = if hopeless { "not started, hopeless" } else { "not started" };
+    ran(name, Exit::NotStarted { detail: "no such program".to_owned(), hopeless }, [])
+}
+
+pub fn is_killed() -> Line {
+    ran("killed", Exit::Asked, [])
+}
+
+/// What a check came to, under its own name: `tests pass`, `lint? fail` (optional).
+pub fn command(name: &str, outcome: Outcome) -> CommandResult {
+    let exit = match outcome {
+        Outcome::Pass | Outcome::Flaky => Some(0),
+        Outcome::Fail | Outcome::PreExisting => Some(1),
+        Outcome::Broken => Some(127),
+        Outcome::Timeout => None,
+    };
+    CommandResult {
+        name: name.trim_end_matches('?').to_owned(),
+        command: format!("run {}", name.trim_end_matches('?')),
+        required: !name.ends_with('?'),
+        outcome,
+        exit,
+        took_ms: 10_000,
+        limit_ms: 300_000,
+        tests: None,
+        excerpt: format!("{name} said so\n"),
+    }
+}
+
+pub fn report(commands: Vec<CommandResult>) -> GateReport {
+    GateReport {
+        base: commit("base"),
+        head: commit("head"),
+        commit: commit("merge"),
+        tree: Tree::new("tree"),
+        config: Digest::new("config"),
+        environment: Digest::new("environment"),
+        commands,
+        took_ms: 10_000,
+        reused: false,
+        required: false,
+    }
+}
+
+/// The work was merged and checked with this outcome.
+pub fn checked(outcome: Outcome) -> Line {
+    checked_as(outcome.word(), report(vec![command("tests", outcome)]), [])
+}
+
+pub fn passes() -> Line {
+    checked(Outcome::Pass)
+}
+
+pub fn fails() -> Line {
+    checked(Outcome::Fail)
+}
+
+/// The work passed, but a person should look.
+pub fn passes_with_concern() -> Line {
+    checked_as("pass, concern", report(vec![command("tests", Outcome::Pass)]), [concern()])
+}
+
+pub fn concern() -> Concern {
+    Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() }
+}
+
+pub fn checked_as<const N: usize>(name: &str, report: GateReport, concerns: [Concern; N]) -> Line {
+    let concerns = concerns.to_vec();
+    line(format!("checked: {name}"), move |scene| News::Checked {
+        attempt: scene.task.attempt,
+        head: report.head.clone(),
+        leftovers: false,
+        report: report.clone(),
+        concerns: concerns.clone(),
+    })
+}
+
+pub fn passes_with_leftovers() -> Line {
+    line("checked: pass, leftovers", |scene| News::Checked {
+        attempt: scene.task.attempt,
+        head: commit("head"),
+        leftovers: true,
+        report: report(vec![command("tests", Outcome::Pass)]),
+        concerns: Vec::new(),
+    })
+}
+
+pub fn conflicts() -> Line {
+    line("conflict", |scene| News::MergeConflict {
+        attempt: scene.task.attempt,
+        head: commit("head"),
+        base: commit("newbase"),
+        paths: vec!["a.txt".to_owned(), "b.txt".to_owned()],
+    })
+}
+
+pub fn changed_nothing() -> Line {
+    line("nothing changed", |scene| News::NothingChanged { attempt: scene.task.attempt })
+}
+
+pub fn lands() -> Line {
+    line("landed", |scene| News::Landed {
+        attempt: scene.task.attempt,
+        commit: commit("merge"),
+        base_before: commit("base"),
+        tree: Tree::new("tree"),
+        proof: "the tree is the same".to_owned(),
+    })
+}
+
+pub fn base_moved() -> Line {
+    line("base moved", |scene| News::LandMoved { attempt: scene.task.attempt, to: commit("newbase") })
+}
+
+pub fn does_not_match() -> Line {
+    line("mismatch", |scene| News::LandMismatch {
+        attempt: scene.task.attempt,
+        detail: "the tree is another".to_owned(),
+    })
+}
+
+pub fn reported() -> Line {
+    line("reported", |scene| News::Reported {
+        attempt: scene.task.attempt,
+        report: Digest::new("report"),
+        certificate: Some(Digest::new("certificate")),
+    })
+}
+
+pub fn due() -> Line {
+    line("due", |_| News::Due)
+}
+
+pub fn base_advances() -> Line {
+    line("base advanced", |_| News::BaseAdvanced)
+}
+
+pub fn answers(text: &str) -> Line {
+    let text = text.to_owned();
+    line(format!("answer `{text}`"), move |_| News::Answer { text: text.clone() })
+}
+
+pub fn stop() -> Line {
+    line("stop", |_| News::StopTask)
+}
+
+pub fn interrupt() -> Line {
+    line("interrupt", |_| News::Interrupt)
+}
+
+pub fn cancel() -> Line {
+    line("cancel", |_| News::Cancel { reason: "no longer wanted".to_owned() })
+}
+
+pub fn retry() -> Line {
+    line("retry", |_| News::Retry { fresh: false, note: None })
+}
+
+pub fn retry_with(note: &str) -> Line {
+    let note = note.to_owned();
+    line("retry with a note", move |_| News::Retry { fresh: false, note: Some(note.clone()) })
+}
+
+pub fn retry_fresh() -> Line {
+    line("retry fresh", |_| News::Retry { fresh: true, note: None })
+}
+
+/// A person changes the words of the task.
+pub fn edit(change: impl Fn(&mut TaskSpec) + 'static) -> Line {
+    line("edit", move |scene| {
+        let mut spec = scene.task.spec.clone();
+        change(&mut spec);
+        News::Edit { spec }
+    })
+}
+
+pub fn workspace_removed() -> Line {
+    line("workspace removed", |_| News::WorkspaceRemoved { kept: Some(commit("kept")) })
+}
+
+pub fn commit(name: &str) -> Commit {
+    Commit::new(name)
+}
+
+pub fn usage(tokens: u64) -> Signal {
+    Signal::Usage(Usage { tokens_in: tokens, tokens_out: tokens, micro_usd: tokens })
+}
+
+/// The run of the agent that is under way.
+fn running(task: &Task) -> u32 {
+    match &task.state {
+        State::Active { doing: Doing::Running { iteration, .. }, .. } => *iteration,
+        _ => task.counters.iterations + 1,
+    }
+}
+
+// ── how it is told ───────────────────────────────────────────────────────────────────────────────────────
+
+/// Where the task is, in a few words.
+pub fn place(task: &Task) -> String {
+    match &task.state {
+        State::Draft => "draft".to_owned(),
+        State::Ready { next: None, .. } => "ready".to_owned(),
+        State::Ready { next: Some(step), .. } => format!("ready for {step}"),
+        State::Active { step, doing } => format!("{step} a{}: {}", task.attempt.0, doing_word(doing)),
+        State::Waiting { wait, then, .. } => format!("waits for {}, then {then}", wait_word(task, wait)),
+        State::Review { then } => format!("review, then {then}"),
+        State::Ended(ending) if ending.detail.is_empty() => {
+            format!("{:?}({})", ending.kind, ending.code.word())
+        }
+        State::Ended(ending) => format!("{:?}({}: {})", ending.kind, ending.code.word(), ending.detail),
+    }
+}
+
+fn wait_word(task: &Task, wait: &Wait) -> String {
+    match wait {
+        Wait::Quota { until } => format!("quota +{}ms", until.0 - task.changed.0),
+        Wait::Backoff { until, cause } => format!("backoff +{}ms ({cause})", until.0 - task.changed.0),
+        Wait::Question { text } => format!("an answer to `{text}`"),
+        Wait::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),
+        Wait::Dependency(_) | Wait::Slot | Wait::Disk { .. } | Wait::Pause => wait.word().to_owned(),
+    }
+}
+
+fn doing_word(doing: &Doing) -> String {
+    match doing {
+        Doing::Preparing { fresh: true } => "preparing afresh".to_owned(),
+        Doing::Preparing { fresh: false } => "preparing".to_owned(),
+        Doing::Running { iteration, stop, .. } => format!("running {iteration}{}", stop_word(stop.as_ref())),
+        Doing::Checking { stop } => format!("checking{}", stop_word(stop.as_ref())),
+        Doing::Landing => "landing".to_owned(),
+        Doing::Reporting => "reporting".to_owned(),
+    }
+}
+
+fn stop_word(stop: Option<&Stop>) -> &'static str {
+    match stop {
+        None => "",
+        Some(Stop::Pause) => " (pausing)",
+        Some(Stop::Interrupt) => " (interrupted)",
+        Some(Stop::Cancel { .. }) => " (cancelling)",
+    }
+}
+
+fn facts(events: &[Event]) -> String {
+    let words = events.iter().map(|event| match event {
+        Event::Warned(warning) => format!("warned: {}", warning.sentence()),
+        Event::IterationEnded { verdict, .. } => {
+            let verdict = format!("{verdict:?}");
+            let word = verdict.split([' ', '{']).next().unwrap_or_default();
+            format!("iteration-ended {}", word.to_lowercase())
+        }
+        Event::Left { result, feedback, .. } => {
+            let told = if feedback.is_some() { " with feedback" } else { "" };
+            format!("left {}{told}", result.word())
+        }
+        Event::Yielded { why, .. } => format!("yielded {}", format!("{why:?}").to_lowercase()),
+        Event::Retried { fresh: true, .. } => "retried afresh".to_owned(),
+        other => other.name().to_owned(),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn orders(effects: &[Effect]) -> String {
+    effects.iter().map(|effect| format!(" ! {}", order(effect))).collect()
+}
+
+fn order(effect: &Effect) -> String {
+    match effect {
+        Effect::Prepare { attempt, fresh: true, .. } => format!("prepare {attempt} afresh"),
+        Effect::Prepare { attempt, fresh: false, .. } => format!("prepare {attempt}"),
+        Effect::Spawn { attempt, iteration, deadline_ms, .. } => {
+            format!("spawn {attempt}/{iteration} for {}s", deadline_ms / 1000)
+        }
+        Effect::Kill { attempt, .. } => format!("kill {attempt}"),
+        Effect::Check { attempt, head: Some(head), .. } => format!("check {attempt} of {head}"),
+        Effect::Check { attempt, head: None, .. } => format!("check {attempt}"),
+        Effect::Land { attempt, candidate, .. } => {
+            format!("land {attempt} {} on {}", candidate.commit, candidate.base)
+        }
+        Effect::Report { attempt, .. } => format!("report {attempt}"),
+        Effect::Tidy { .. } => "tidy".to_owned(),
+    }
+}
