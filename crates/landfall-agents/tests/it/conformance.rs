@@ -135,6 +135,49 @@ fn garbage_is_survived_and_what_follows_is_heard() {
 }
 
 #[test]
+fn random_outputs_give_the_same_signals_however_they_are_cut() {
+    const PARTS: [&[u8]; 14] = [
+        b"\n",
+        b"\r\n",
+        b"```",
+        b"~~~",
+        b" ",
+        b"- ",
+        b"> ",
+        b"words",
+        b"<landfall>COMPLETE</landfall>",
+        b"<axiom>BLOCKED:x</axiom>",
+        b"<landfall>",
+        b"{\"landfall\":\"quota\"}",
+        b"\xe2\x82",
+        b"\xff\0",
+    ];
+    for seed in 1..500_u64 {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut below = |bound: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % 1009).expect("small") % bound
+        };
+        let output: Vec<u8> = (0..60).flat_map(|_| PARTS[below(PARTS.len())]).copied().collect();
+        for entry in AGENTS {
+            let signals = at_once(entry.agent().parser(), &output);
+            let mut parser = entry.agent().parser();
+            let mut heard = Vec::new();
+            let mut rest = output.as_slice();
+            while !rest.is_empty() {
+                let (piece, later) = rest.split_at(rest.len().min(below(9)));
+                heard.extend(parser.feed(Stream::Out, piece));
+                rest = later;
+            }
+            heard.extend(parser.finish());
+            assert_eq!(heard, signals, "{}, seed {seed}", entry.name);
+        }
+    }
+}
+
+#[test]
 fn a_last_line_without_a_newline_is_heard_and_half_of_one_is_not_believed() {
     for entry in AGENTS {
         let whole = at_once(entry.agent().parser(), b"<landfall>COMPLETE</landfall>");

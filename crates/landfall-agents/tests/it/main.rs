@@ -2,6 +2,7 @@
 
 mod command;
 mod conformance;
+mod reference;
 mod script;
 mod tags;
 

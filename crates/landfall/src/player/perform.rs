@@ -115,11 +115,13 @@ fn agent(voice: &mut Voice, file: &Path, iteration: u32) -> Result<u8, Trouble> 
     })?;
     let script = Script::parse(&text).map_err(|problem| Trouble::Script { file: file.into(), problem })?;
     let turn = script.turn(iteration);
-    match turn.mode {
-        Mode::Fail => Ok(1),
-        Mode::NoOp => Ok(0),
-        _ => perform(voice, iteration, turn),
+    if turn.mode == Mode::Fail {
+        return Ok(1);
     }
+    if turn.mode == Mode::NoOp {
+        return Ok(0);
+    }
+    perform(voice, iteration, turn)
 }
 
 fn perform(voice: &mut Voice, iteration: u32, turn: &Turn) -> Result<u8, Trouble> {
