@@ -336,6 +336,7 @@ impl Draft {
             head: run.evidence.head_after.clone(),
         })?;
         self.warn_of_signals(&run.seen)?;
+        self.warn_of_iterations(&verdict)?;
         if let Some(stop) = stop {
             return self.stopped(stop, step);
         }
@@ -419,12 +420,18 @@ impl Draft {
         if counters.fruitless > 0 && counters.fruitless.is_multiple_of(limits.stuck_after.max(1)) {
             self.event(Event::Warned(Warning::Stuck { iterations: counters.fruitless }))?;
         }
-        if counters.iterations * 5 == limits.iterations_max * 4 {
-            let warning =
-                Warning::NearIterationsMax { used: counters.iterations, max: limits.iterations_max };
-            self.event(Event::Warned(warning))?;
-        }
         self.next_iteration()
+    }
+
+    /// Warns once, by the iteration that reaches four fifths of what there is.
+    fn warn_of_iterations(&mut self, verdict: &Verdict) -> Result<(), Refusal> {
+        let (used, max) = (self.task.counters.iterations, self.task.limits.iterations_max);
+        let reached = |used: u32| used.saturating_mul(5) >= max.saturating_mul(4);
+        let counted = matches!(verdict, Verdict::Complete | Verdict::Pending { .. } | Verdict::Continue);
+        if counted && reached(used) && !reached(used - 1) && used < max {
+            self.event(Event::Warned(Warning::NearIterationsMax { used, max }))?;
+        }
+        Ok(())
     }
 
     fn warn_of_signals(&mut self, seen: &[Signal]) -> Result<(), Refusal> {

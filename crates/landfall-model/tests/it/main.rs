@@ -4,4 +4,5 @@
 mod flows_used;
 mod story;
 
+mod test_mended;
 mod test_stories;

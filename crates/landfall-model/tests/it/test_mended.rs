@@ -1,0 +1,54 @@
+//! Stories of bugs that were there once. Each was red before its fix.
+
+use expect_test::expect;
+use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
+
+use crate::flows_used::loops;
+use crate::story::{Scene, check_in, granted, says_complete, says_nothing, workspace};
+
+#[test]
+fn four_fifths_of_seven_iterations_are_a_warning_too() {
+    let scene = Scene::new(loops()).limited(|limits| limits.iterations_max = 7);
+    let task = check_in(
+        scene,
+        [
+            granted(),
+            workspace(),
+            says_nothing(),
+            says_nothing(),
+            says_nothing(),
+            says_nothing(),
+            says_nothing(),
+            says_nothing(),
+        ],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            no word → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
+            no word → work a1: running 3 [iteration-ended continue, iteration-began] ! spawn a1/3 for 1798s
+            no word → work a1: running 4 [iteration-ended continue, iteration-began] ! spawn a1/4 for 1797s
+            no word → work a1: running 5 [iteration-ended continue, iteration-began] ! spawn a1/5 for 1796s
+            no word → work a1: running 6 [iteration-ended continue, iteration-began] ! spawn a1/6 for 1795s
+            no word → work a1: running 7 [iteration-ended continue, warned: 6 of 7 iterations are used, iteration-began] ! spawn a1/7 for 1794s
+        "#]],
+    );
+    assert_eq!(task.warnings, [Warning::NearIterationsMax { used: 6, max: 7 }]);
+}
+
+#[test]
+fn four_fifths_are_noticed_when_that_iteration_says_complete() {
+    let scene = Scene::new(loops()).limited(|limits| limits.iterations_max = 5);
+    let task = check_in(
+        scene,
+        [granted(), workspace(), says_nothing(), says_nothing(), says_nothing(), says_complete()],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            no word → work a1: running 2 [iteration-ended continue, iteration-began] ! spawn a1/2 for 1799s
+            no word → work a1: running 3 [iteration-ended continue, iteration-began] ! spawn a1/3 for 1798s
+            no word → work a1: running 4 [iteration-ended continue, iteration-began] ! spawn a1/4 for 1797s
+            COMPLETE → ready for verify [iteration-ended complete, warned: 4 of 5 iterations are used, left done]
+        "#]],
+    );
+    assert_eq!(task.warnings, [Warning::NearIterationsMax { used: 4, max: 5 }]);
+}
