@@ -118,7 +118,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             count_iteration(task, verdict, committed);
             task.counters.spent_ms += took_ms;
             task.counters.usage = task.counters.usage.plus(*usage);
-            task.feedback.clear(); // it has been in the prompt of this run
+            if verdict.is_own_word() {
+                task.feedback.clear(); // it has been in the prompt of a run that heard it out
+            }
             again(task, step, at);
         }
         Event::Warned(warning) => {

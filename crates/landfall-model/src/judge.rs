@@ -70,6 +70,24 @@ pub enum Verdict {
     Lost,
 }
 
+impl Verdict {
+    /// Whether the run came to an end of its own, rather than being cut short.
+    #[must_use]
+    pub fn is_own_word(&self) -> bool {
+        match self {
+            Self::Complete | Self::Blocked { .. } | Self::Pending { .. } | Self::Continue => true,
+            Self::Quota { .. }
+            | Self::Transient { .. }
+            | Self::Crashed { .. }
+            | Self::OutOfTime
+            | Self::Stalled
+            | Self::Stopped
+            | Self::NotStarted { .. }
+            | Self::Lost => false,
+        }
+    }
+}
+
 /// Weighs one run of the agent.
 ///
 /// The last control word wins, except that BLOCKED and PENDING outweigh COMPLETE: an agent that says both is

@@ -4,7 +4,10 @@ use expect_test::expect;
 use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
 
 use crate::flows_used::loops;
-use crate::story::{Scene, check_in, granted, says_complete, says_nothing, workspace};
+use crate::story::{
+    Scene, cannot_start, check_in, crashes, fails, falls_silent, granted, has_a_passing_error, hits_quota,
+    says_complete, says_nothing, vanishes, workspace,
+};
 
 #[test]
 fn four_fifths_of_seven_iterations_are_a_warning_too() {
@@ -51,4 +54,24 @@ fn four_fifths_are_noticed_when_that_iteration_says_complete() {
         "#]],
     );
     assert_eq!(task.warnings, [Warning::NearIterationsMax { used: 4, max: 5 }]);
+}
+#[test]
+fn feedback_survives_a_run_that_did_not_hear_it_out() {
+    let runs =
+        [crashes(), vanishes(), falls_silent(), hits_quota(None), has_a_passing_error(), cannot_start(false)];
+    for run in runs {
+        let mut scene = Scene::new(loops()).play_all([
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            fails(),
+            granted(),
+            workspace(),
+        ]);
+        let told = scene.task.feedback.clone();
+        assert_eq!(told.len(), 1);
+        let heard = scene.play(&run);
+        assert_eq!(scene.task.feedback, told, "{heard:?}");
+    }
 }
