@@ -357,8 +357,10 @@ impl Draft {
             Verdict::Quota { until } => {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
                 let waits = self.task.counters.quota_waits;
-                let until =
-                    until.unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, 300_000, 3_600_000)));
+                // A reset that is past already says no more than none: believing it would start the agent in a loop.
+                let until = until
+                    .filter(|until| *until > self.at)
+                    .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, 300_000, 3_600_000)));
                 self.yielded(Parting::Quota, None)?;
                 self.event(Event::Waited { wait: Wait::Quota { until }, then: step })
             }

@@ -5,8 +5,8 @@ use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
 
 use crate::flows_used::loops;
 use crate::story::{
-    Scene, cannot_start, check_in, crashes, fails, falls_silent, granted, has_a_passing_error, hits_quota,
-    says_complete, says_nothing, vanishes, workspace,
+    Scene, cannot_start, check_in, crashes, due, fails, falls_silent, granted, has_a_passing_error,
+    hits_quota, says_complete, says_nothing, vanishes, working, workspace,
 };
 
 #[test]
@@ -74,4 +74,15 @@ fn feedback_survives_a_run_that_did_not_hear_it_out() {
         let heard = scene.play(&run);
         assert_eq!(scene.task.feedback, told, "{heard:?}");
     }
+}
+#[test]
+fn a_reset_in_the_past_does_not_start_the_agent_again_at_once() {
+    check_in(
+        working(),
+        [hits_quota(Some(10)), due()],
+        expect![[r#"
+        quota → waits for quota +300000ms, then work [iteration-ended quota, yielded quota, waited]
+        due ✗ T1 is waiting for quota: no wait is over
+    "#]],
+    );
 }
