@@ -296,6 +296,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
             counters.iterations += 1;
             counters.restarts = 0;
             counters.transients = 0;
+            counters.machine = 0;
             counters.fruitless = if committed { 0 } else { counters.fruitless + 1 };
             if committed {
                 counters.stalls_step = 0;

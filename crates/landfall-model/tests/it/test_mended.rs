@@ -5,8 +5,9 @@ use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
 
 use crate::flows_used::loops;
 use crate::story::{
-    Scene, cannot_start, check_in, crashes, due, fails, falls_silent, granted, has_a_passing_error,
-    hits_quota, says_complete, says_nothing, vanishes, working, workspace,
+    Line, Scene, cannot_start, check, check_in, crashes, due, fails, falls_silent, granted,
+    has_a_passing_error, hits_quota, machine_fails, says_complete, says_nothing, vanishes, working,
+    workspace,
 };
 
 #[test]
@@ -85,4 +86,45 @@ fn a_reset_in_the_past_does_not_start_the_agent_again_at_once() {
         due ✗ T1 is waiting for quota: no wait is over
     "#]],
     );
+}
+#[test]
+fn troubles_of_the_machine_are_counted_in_a_row() {
+    let task = check(
+        [
+            granted(),
+            machine_fails(false),
+            Line::Wait(60_000),
+            due(),
+            granted(),
+            machine_fails(false),
+            Line::Wait(60_000),
+            due(),
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            machine_fails(false),
+            Line::Wait(60_000),
+            due(),
+            granted(),
+            machine_fails(false),
+        ],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            machine fails → waits for backoff +1061ms (no room on the disk), then work [yielded machine, waited]
+            due → ready for work [resumed]
+            granted → work a2: preparing afresh [entered] ! prepare a2 afresh
+            machine fails → waits for backoff +2123ms (no room on the disk), then work [yielded machine, waited]
+            due → ready for work [resumed]
+            granted → work a3: preparing afresh [entered] ! prepare a3 afresh
+            workspace → work a3: running 1 [workspace-made, iteration-began] ! spawn a3/1 for 1800s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a4: checking [entered] ! check a4
+            machine fails → waits for backoff +1061ms (no room on the disk), then verify [yielded machine, waited]
+            due → ready for verify [resumed]
+            granted → verify a5: checking [entered] ! check a5
+            machine fails → waits for backoff +2123ms (no room on the disk), then verify [yielded machine, waited]
+        "#]],
+    );
+    assert_eq!(task.counters.machine, 2, "a run of the agent lay between");
 }
