@@ -99,8 +99,13 @@ pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
                 );
                 draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
             } else {
-                let next = next.clone().unwrap_or_else(|| flow.entry.clone());
-                draft.enter(&next, *run)?;
+                // Work that has landed never begins anew; only what comes after the landing is owed.
+                let begin = || match &task.landed {
+                    Some(_) => flow.steps.iter().find(|step| matches!(step.kind, StepKind::Land)),
+                    None => None,
+                };
+                let next = next.clone().or_else(|| Some(begin()?.name.clone()));
+                draft.enter(&next.unwrap_or_else(|| flow.entry.clone()), *run)?;
             }
         }
         News::WorkspaceReady { attempt, base } => {
@@ -735,9 +740,7 @@ impl Draft {
         let feedback =
             note.map(|text| Feedback { about: "A word from the person".to_owned(), text: text.to_owned() });
         match &self.task.state {
-            State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. })
-                if self.task.landed.is_none() =>
-            {
+            State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
                 self.event(Event::Retried { fresh, feedback })
             }
             State::Waiting {

@@ -5,9 +5,9 @@ use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
 
 use crate::flows_used::loops;
 use crate::story::{
-    Line, Scene, cannot_start, check, check_in, crashes, due, fails, falls_silent, granted,
-    has_a_passing_error, hits_quota, machine_fails, says_complete, says_nothing, vanishes, working,
-    workspace,
+    Line, Scene, cancel, cannot_start, check, check_in, crashes, due, fails, falls_silent, granted,
+    has_a_passing_error, hits_quota, machine_fails, reported, reporting, retry, says_complete, says_nothing,
+    vanishes, working, workspace,
 };
 
 #[test]
@@ -127,4 +127,20 @@ fn troubles_of_the_machine_are_counted_in_a_row() {
         "#]],
     );
     assert_eq!(task.counters.machine, 2, "a run of the agent lay between");
+}
+#[test]
+fn a_landed_task_whose_report_failed_is_retried_for_its_report_only() {
+    let task = check_in(
+        reporting(),
+        [machine_fails(true), cancel(), retry(), granted(), granted(), reported()],
+        expect![[r#"
+            machine fails for good → Failed(machine: no room on the disk) [ended]
+            cancel ✗ T1 is over (machine): it cannot be cancelled any more
+            retry → ready [retried]
+            granted → ready for report [waited, resumed, left landed]
+            granted → report a5: reporting [entered] ! report a5
+            reported → Done(landed) [reported, left done] ! tidy
+        "#]],
+    );
+    assert_eq!(Status::of(&task), Status::Done);
 }
