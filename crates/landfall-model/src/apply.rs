@@ -146,6 +146,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
             let step = step.clone();
             task.counters.conflicts += 1;
+            task.counters.empty_claims = 0; // what conflicts is a change
             task.gate = None;
             again(task, step, at);
         }

@@ -5,9 +5,9 @@ use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
 
 use crate::flows_used::loops;
 use crate::story::{
-    Line, Scene, cancel, cannot_start, check, check_in, crashes, due, fails, falls_silent, granted,
-    has_a_passing_error, hits_quota, machine_fails, reported, reporting, retry, says_complete, says_nothing,
-    vanishes, working, workspace,
+    Line, Scene, cancel, cannot_start, changed_nothing, check, check_in, conflicts, crashes, due, fails,
+    falls_silent, fruitless, granted, has_a_passing_error, hits_quota, machine_fails, reported, reporting,
+    retry, says_complete, says_nothing, vanishes, working, workspace,
 };
 
 #[test]
@@ -143,4 +143,40 @@ fn a_landed_task_whose_report_failed_is_retried_for_its_report_only() {
         "#]],
     );
     assert_eq!(Status::of(&task), Status::Done);
+}
+#[test]
+fn nothing_changed_twice_means_in_a_row() {
+    check_in(
+        working(),
+        [
+            fruitless(says_complete()),
+            granted(),
+            changed_nothing(),
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            conflicts(),
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            changed_nothing(),
+        ],
+        expect![[r#"
+            COMPLETE, no commit → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
+            nothing changed → ready for work [yielded nothingchanged, left fail with feedback]
+            granted → work a3: preparing [entered] ! prepare a3
+            workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1799s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a4: checking [entered] ! check a4
+            conflict → ready for work [collected, conflicted, left fail with feedback]
+            granted → work a5: preparing [entered] ! prepare a5
+            workspace → work a5: running 3 [workspace-made, iteration-began] ! spawn a5/3 for 1798s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a6: checking [entered] ! check a6
+            nothing changed → ready for work [yielded nothingchanged, left fail with feedback]
+        "#]],
+    );
 }
