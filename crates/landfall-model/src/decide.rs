@@ -604,7 +604,6 @@ impl Draft {
     fn nothing_changed(&mut self, stop: Option<Stop>) -> Result<(), Refusal> {
         let step = self.current();
         if let Some(stop) = stop {
-            self.yielded(Parting::NothingChanged, None)?;
             return self.stopped(stop, step);
         }
         self.yielded(Parting::NothingChanged, None)?;
@@ -620,7 +619,8 @@ impl Draft {
                    If nothing needs to change, signal BLOCKED with the reason."
                     .to_owned(),
         };
-        self.leave(StepResult::Fail, Some(feedback))
+        let lands = matches!(self.flow_step(&step).kind, StepKind::Land);
+        self.leave(if lands { StepResult::Red } else { StepResult::Fail }, Some(feedback))
     }
 
     fn machine_failed(&mut self, detail: &str, hopeless: bool) -> Result<(), Refusal> {

@@ -5,9 +5,9 @@ use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
 
 use crate::flows_used::loops;
 use crate::story::{
-    Line, Scene, cancel, cannot_start, changed_nothing, check, check_in, conflicts, crashes, due, fails,
-    falls_silent, fruitless, granted, has_a_passing_error, hits_quota, machine_fails, reported, reporting,
-    retry, says_complete, says_nothing, vanishes, working, workspace,
+    Line, Scene, base_moved, cancel, cannot_start, changed_nothing, check, check_in, conflicts, crashes, due,
+    fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, landing, machine_fails,
+    reported, reporting, retry, says_complete, says_nothing, vanishes, working, workspace,
 };
 
 #[test]
@@ -178,5 +178,16 @@ fn nothing_changed_twice_means_in_a_row() {
             granted → verify a6: checking [entered] ! check a6
             nothing changed → ready for work [yielded nothingchanged, left fail with feedback]
         "#]],
+    );
+}
+#[test]
+fn work_that_the_moved_base_holds_already_goes_back_to_the_agent() {
+    check_in(
+        landing(),
+        [base_moved(), changed_nothing()],
+        expect![[r#"
+        base moved → land a4: checking [base-moved, entered] ! check a4
+        nothing changed → ready for work [yielded nothingchanged, left red with feedback]
+    "#]],
     );
 }

@@ -1127,9 +1127,9 @@ fn a_stop_while_checking_takes_effect_when_that_is_over() {
         verifying(),
         [stop(), changed_nothing()],
         expect![[r#"
-        stop → verify a2: checking (pausing) [stop-asked]
-        nothing changed → waits for pause, then verify [yielded nothingchanged, yielded stopped, waited]
-    "#]],
+            stop → verify a2: checking (pausing) [stop-asked]
+            nothing changed → waits for pause, then verify [yielded stopped, waited]
+        "#]],
     );
     check_in(
         verifying(),
