@@ -100,6 +100,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 State::Ready { next: Some(step), .. } if *attempt == task.attempt => step.clone(),
                 _ => return false,
             };
+            if task.gate.as_ref().is_some_and(|gate| gate.outcome().is_green()) {
+                task.gate = None; // what this run leaves has not been verified
+            }
             let doing = Doing::Running { iteration: *iteration, since: at, stop: None };
             task.state = State::Active { step, doing };
         }

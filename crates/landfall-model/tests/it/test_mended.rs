@@ -3,10 +3,10 @@
 use expect_test::expect;
 use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
 
-use crate::flows_used::loops;
+use crate::flows_used::{loops, polishes};
 use crate::story::{
     Line, Scene, base_moved, cancel, cannot_start, changed_nothing, check, check_in, conflicts, crashes, due,
-    fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, landing, machine_fails,
+    fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, landing, machine_fails, passes,
     reported, reporting, retry, says_complete, says_nothing, vanishes, working, workspace,
 };
 
@@ -189,5 +189,33 @@ fn work_that_the_moved_base_holds_already_goes_back_to_the_agent() {
         base moved → land a4: checking [base-moved, entered] ! check a4
         nothing changed → ready for work [yielded nothingchanged, left red with feedback]
     "#]],
+    );
+}
+#[test]
+fn what_an_agent_did_after_verification_is_verified_before_it_lands() {
+    check_in(
+        Scene::new(polishes()),
+        [
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            passes(),
+            granted(),
+            workspace(),
+            says_nothing(),
+            granted(),
+        ],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
+            checked: pass → ready for polish [collected, verified, left pass]
+            granted → polish a3: preparing [entered] ! prepare a3
+            workspace → polish a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1789s
+            no word → ready for land [iteration-ended continue, left done]
+            granted → land a4: checking [entered] ! check a4
+        "#]],
     );
 }
