@@ -1,1 +1,36 @@
-fn main() {}
+//! All automation: `cargo xtask test | bench`.
+
+mod bench;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test               format, lints, every test, the documentation: what CI runs
+  test --fast        the tests alone
+  bench [--json] [B1 B4 …]
+                     the benchmarks, floor and product in the same run, as ratios
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test"] => test::all(),
+        ["test", "--fast"] => test::tests(),
+        ["bench", rest @ ..] => bench::run(rest),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,30 @@
-//! Stub.
+//! The one loop: news in, [`step`](landfall_model::step), journal, perform.
+//!
+//! Decisions are the model's; this crate gathers what they need, writes down what they say and carries it out.
+//! [`Engine`] holds a project's state folder exclusively. [`Running`] is a drive of it. Everyone else asks
+//! through a [`Handle`] or reads the tables.
+
+pub mod engine;
+pub mod flows;
+pub mod folder;
+mod follow;
+mod gate;
+mod land;
+mod launch;
+mod perform;
+pub mod prompts;
+mod publish;
+mod recover;
+mod report;
+pub mod settings;
+mod site;
+
+pub use engine::{
+    Ask, AskError, Engine, Handle, NewTask, OpenError, Options, Reply, RunOptions, RunOutcome, Running,
+};
+pub use folder::StateFolder;
+pub use landfall_host as host;
+pub use landfall_model as model;
+pub use landfall_store as store;
+pub use report::{certificate_of, report_of, run_report};
+pub use site::{Live, Site, View};

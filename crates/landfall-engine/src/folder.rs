@@ -1,0 +1,112 @@
+//! The state folder: where everything lives that is not the person's to version.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use landfall_model::{Attempt, TaskId};
+
+/// The paths inside a project's state folder.
+#[derive(Debug, Clone)]
+pub struct StateFolder {
+    root: PathBuf,
+}
+
+impl StateFolder {
+    /// The folder at `root`.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// The folder of the project at `project`: `$LANDFALL_STATE`, else under `$XDG_STATE_HOME`, else under
+    /// `~/.local/state`. `variable` looks an environment variable up.
+    #[must_use]
+    pub fn of(project: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(root) = set("LANDFALL_STATE") {
+            return Some(Self { root });
+        }
+        let home = || set("HOME").map(|home| home.join(".local/state"));
+        let states = set("XDG_STATE_HOME").filter(|path| path.is_absolute()).or_else(home)?;
+        let hash = blake3::hash(project.as_os_str().as_bytes()).to_hex();
+        let mut name = project.file_name().unwrap_or(OsStr::new("project")).to_owned();
+        name.push("-");
+        name.push(&hash.as_str()[..8]);
+        Some(Self { root: states.join("landfall").join(name) })
+    }
+
+    /// Makes the folders that are missing, readable by nobody else.
+    ///
+    /// # Errors
+    /// When a folder cannot be made.
+    pub fn make(&self) -> std::io::Result<()> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700);
+        for path in [self.root.clone(), self.workspaces(), self.lanes(), self.attempts(), self.papers()] {
+            builder.create(path)?;
+        }
+        Ok(())
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The journal.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("journal.db")
+    }
+
+    /// The bare repository only the engine writes.
+    #[must_use]
+    pub fn store(&self) -> PathBuf {
+        self.root.join("store.git")
+    }
+
+    /// Where agents work.
+    #[must_use]
+    pub fn workspaces(&self) -> PathBuf {
+        self.root.join("workspaces")
+    }
+
+    /// Where verification runs.
+    #[must_use]
+    pub fn lanes(&self) -> PathBuf {
+        self.root.join("lanes")
+    }
+
+    /// The records of agent runs and checks.
+    #[must_use]
+    pub fn attempts(&self) -> PathBuf {
+        self.root.join("attempts")
+    }
+
+    /// Reports and certificates, named by their hash.
+    #[must_use]
+    pub fn papers(&self) -> PathBuf {
+        self.root.join("papers")
+    }
+
+    /// Where a running engine listens.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.root.join("engine.sock")
+    }
+
+    /// The record of one run of an agent.
+    #[must_use]
+    pub fn iteration(&self, task: TaskId, attempt: Attempt, iteration: u32) -> PathBuf {
+        self.attempts().join(format!("{task}-{attempt}-i{iteration}"))
+    }
+
+    /// The record of one run of a check.
+    #[must_use]
+    pub fn check(&self, name: &str) -> PathBuf {
+        self.attempts().join(name)
+    }
+}

@@ -1,0 +1,445 @@
+//! Verification: the work is brought in, merged with the base, and checked on a clean checkout of exactly that.
+//!
+//! The commands come from the base branch, never from the work. What they come to is weighed by the model.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use landfall_host::crash;
+use landfall_host::git::{
+    Change, CollectError, CollectOptions, DiffOptions, GitError, Ignored, Lane, Leftovers, LostHead, Merge,
+    Oid, Signature,
+};
+use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
+use landfall_model::gaming::{self, ChangedFile};
+use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
+use landfall_model::{Attempt, Commit, Concern, Digest, News, Task, Tree};
+
+use crate::land;
+use crate::launch::{marker, with};
+use crate::perform::{collect_detail, task_ref};
+use crate::settings::{Verify, VerifyCommand};
+use crate::site::{self, Site};
+
+/// Brings the work in, merges it and verifies the result. Each part repeats safely: objects are added, refs of ours are
+/// moved, a lane is made clean before it is used.
+pub(crate) fn check(site: &Arc<Site>, task: &Task, attempt: Attempt, head: Option<Commit>) {
+    let news = match try_check(site, task, attempt, head) {
+        Ok(news) => news,
+        Err(detail) => News::MachineFailed { attempt, detail, hopeless: false },
+    };
+    site.tell(task.id, news);
+}
+
+fn try_check(site: &Site, task: &Task, attempt: Attempt, head: Option<Commit>) -> Result<News, String> {
+    let git = |error: GitError| error.full();
+    let (head, leftovers) = match head {
+        Some(head) => (site::oid(&head), false),
+        None => collect(site, task, attempt).map_err(|error| collect_detail(&error))?,
+    };
+    crash::point("check.collected");
+    let base = land::base(site).map_err(git)?;
+    let tree = match site.store.merge(&base, &head).map_err(git)? {
+        Merge::Clean { tree } => tree,
+        Merge::Conflict { paths, .. } => {
+            let paths = paths.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect();
+            let (head, base) = (site::commit(&head), site::commit(&base));
+            return Ok(News::MergeConflict { attempt, head, base, paths });
+        }
+    };
+    if tree == site.store.tree_of(&base).map_err(git)? {
+        return Ok(News::NothingChanged { attempt });
+    }
+    let message = message(task, attempt);
+    let by = Signature::landfall(site.clock.now_ms());
+    let merged = site.store.commit(&tree, &[base.clone(), head.clone()], &message, &by, &by).map_err(git)?;
+    site.store.pin(&task_ref("candidates", task.id, "merge"), &merged).map_err(git)?;
+    crash::point("check.merged");
+    let report = verify(site, &format!("{}-{attempt}", task.id), &base, &head, &merged).map_err(git)?;
+    crash::point("check.verified");
+    let concerns =
+        if report.outcome().is_green() { concerns(site, &base, &report).map_err(git)? } else { Vec::new() };
+    Ok(News::Checked { attempt, head: site::commit(&head), leftovers, report, concerns })
+}
+
+fn collect(site: &Site, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
+    let workspace = site.pool.existing(&task.id.to_string()).ok_or(CollectError::WorkspaceGone)?;
+    let leftovers = site.settings.land.commit_leftovers.then(|| Leftovers {
+        message: format!("{} ({}): what the agent left uncommitted\n", subject(&task.spec.title), task.id),
+        signature: Signature::landfall(site.clock.now_ms()),
+    });
+    let options = CollectOptions {
+        pin: Some(task_ref("tasks", task.id, &attempt.to_string())),
+        commit_leftovers: leftovers,
+        lost_head: LostHead::UseBase,
+    };
+    let collected = site.store.collect(&workspace, &options)?;
+    Ok((collected.head, collected.leftovers))
+}
+
+/// A title as the first line of a commit message.
+pub(crate) fn subject(title: &str) -> String {
+    const MAX: usize = 60;
+    if title.chars().count() <= MAX {
+        return title.to_owned();
+    }
+    let cut: String = title.chars().take(MAX - 1).collect();
+    format!("{}…", cut.trim_end())
+}
+
+fn message(task: &Task, attempt: Attempt) -> String {
+    let title = subject(&task.spec.title);
+    format!("{title} ({})\n\nLandfall-Task: {}\nLandfall-Attempt: {attempt}\n", task.id, task.id)
+}
+
+/// The verify section as it stands on the base. A base without settings is judged by the person's own, which no agent
+/// can write.
+pub(crate) fn verify_section(site: &Site, base: &Oid) -> Result<Result<Verify, String>, GitError> {
+    const SETTINGS_MAX: u64 = 1 << 20;
+    Ok(match site.store.read_blob(base, b"landfall.toml", SETTINGS_MAX)? {
+        None => Ok(site.settings.verify.clone()),
+        Some(bytes) => {
+            Verify::from_base(&String::from_utf8_lossy(&bytes)).map_err(|problem| problem.to_string())
+        }
+    })
+}
+
+/// Verifies `merged`, the merge of `head` into `base`, or takes over a pass of the same tree.
+pub(crate) fn verify(
+    site: &Site,
+    name: &str,
+    base: &Oid,
+    head: &Oid,
+    merged: &Oid,
+) -> Result<GateReport, GitError> {
+    let tree = Tree::new(site.store.tree_of(merged)?.as_str());
+    let environment = environment(site);
+    let (base_c, head_c, commit) = (site::commit(base), site::commit(head), site::commit(merged));
+    let blank = |config: &str, required: bool| GateReport {
+        base: base_c.clone(),
+        head: head_c.clone(),
+        commit: commit.clone(),
+        tree: tree.clone(),
+        config: digest(config),
+        environment: environment.clone(),
+        commands: Vec::new(),
+        took_ms: 0,
+        reused: false,
+        required,
+    };
+    let section = match verify_section(site, base)? {
+        Ok(section) => section,
+        Err(problem) => {
+            let mut report = blank(&problem, true);
+            report.commands.push(unreadable(&problem));
+            return Ok(report);
+        }
+    };
+    let mut report = blank(&section.canonical(), section.required);
+    let key = (report.tree.clone(), report.config.clone(), report.environment.clone());
+    let known = site.passes.lock().expect("no thread panics while it holds the passes").get(&key).cloned();
+    if let Some(known) = known {
+        report.commands = known.commands;
+        report.reused = true;
+        return Ok(report);
+    }
+    if section.commands.is_empty() {
+        return Ok(report);
+    }
+    let began = site.clock.mono_ms();
+    let lane = Borrowed::lane(site)?;
+    let gate = Gate { site, name, lane: &lane.lane, section: &section, base, merged, config: &report.config };
+    for (place, command) in section.commands.iter().enumerate() {
+        let result = gate.command(place, command)?;
+        let stop = result.required && !result.outcome.is_green();
+        report.commands.push(result);
+        if stop {
+            break; // the agent needs the first failure, not all of them
+        }
+    }
+    report.took_ms = site.clock.mono_ms() - began;
+    Ok(report)
+}
+
+fn unreadable(problem: &str) -> CommandResult {
+    CommandResult {
+        name: "landfall.toml".to_owned(),
+        command: "read the verify section on the base".to_owned(),
+        required: true,
+        outcome: Outcome::Broken,
+        exit: None,
+        took_ms: 0,
+        limit_ms: 0,
+        tests: None,
+        excerpt: problem.to_owned(),
+    }
+}
+
+/// A lane that is ours until it is dropped.
+struct Borrowed<'s> {
+    site: &'s Site,
+    number: usize,
+    lane: Lane,
+}
+
+impl<'s> Borrowed<'s> {
+    fn lane(site: &'s Site) -> Result<Self, GitError> {
+        // There is a lane for every verification that may run, and one for the landing; a rebuild may have to wait.
+        let number = loop {
+            let free = site.lanes.lock().expect("no thread panics while it holds the lanes").pop();
+            match free {
+                Some(number) => break number,
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        match Lane::open(&site.git, &site.store, &site.folder.lanes().join(number.to_string())) {
+            Ok(lane) => Ok(Self { site, number, lane }),
+            Err(error) => {
+                site.lanes.lock().expect("no thread panics while it holds the lanes").push(number);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        self.site.lanes.lock().expect("no thread panics while it holds the lanes").push(self.number);
+    }
+}
+
+/// One verification at work.
+struct Gate<'a> {
+    site: &'a Site,
+    name: &'a str,
+    lane: &'a Lane,
+    section: &'a Verify,
+    base: &'a Oid,
+    merged: &'a Oid,
+    config: &'a Digest,
+}
+
+/// What one run of a command showed, and the end of what it wrote.
+struct Shown {
+    seen: Seen,
+    took_ms: u64,
+    excerpt: String,
+}
+
+impl Gate<'_> {
+    fn command(&self, place: usize, command: &VerifyCommand) -> Result<CommandResult, GitError> {
+        let first = self.run(self.merged, command, &format!("{}-v{place}", self.name))?;
+        let failed = !matches!(weigh(&first.seen, None, None), Outcome::Pass | Outcome::Broken);
+        let mut again = None;
+        let mut on_base = None;
+        if failed && self.site.store.tree_of(self.base)? != self.site.store.tree_of(self.merged)? {
+            on_base = Some(self.on_base(place, command)?);
+            let base_is_red = weigh(&first.seen, None, on_base.as_ref()) == Outcome::PreExisting;
+            for try_ in 0..self.section.retries {
+                if base_is_red {
+                    break;
+                }
+                let shown = self.run(self.merged, command, &format!("{}-v{place}-again{try_}", self.name))?;
+                let passed = weigh(&shown.seen, None, None) == Outcome::Pass;
+                again = Some(shown.seen);
+                if passed {
+                    break;
+                }
+            }
+        }
+        Ok(CommandResult {
+            name: command.name.clone(),
+            command: command.run.clone(),
+            required: command.required,
+            outcome: weigh(&first.seen, again.as_ref(), on_base.as_ref()),
+            exit: first.seen.exit,
+            took_ms: first.took_ms,
+            limit_ms: command.timeout_ms,
+            tests: first.seen.tests,
+            excerpt: first.excerpt,
+        })
+    }
+
+    /// The same command on the base itself, measured once for each base.
+    fn on_base(&self, place: usize, command: &VerifyCommand) -> Result<Seen, GitError> {
+        let tree = Tree::new(self.site.store.tree_of(self.base)?.as_str());
+        let key = (tree, self.config.clone(), command.run.clone());
+        let known = self.site.baseline.lock().expect("no thread panics while it holds it").get(&key).cloned();
+        if let Some(seen) = known {
+            return Ok(seen);
+        }
+        let shown = self.run(self.base, command, &format!("{}-v{place}-base", self.name))?;
+        self.site
+            .baseline
+            .lock()
+            .expect("no thread panics while it holds it")
+            .insert(key, shown.seen.clone());
+        Ok(shown.seen)
+    }
+
+    /// Runs a command on a clean checkout of `commit`, through a sitter.
+    fn run(&self, commit: &Oid, command: &VerifyCommand, name: &str) -> Result<Shown, GitError> {
+        let ignored = if self.section.keep_ignored { Ignored::Keep } else { Ignored::Remove };
+        let checkout = self.lane.checkout(commit, ignored)?;
+        crash::point("verify.checked-out");
+        let dir = free_folder(self.site, name);
+        let ours = [("LANDFALL_TASK", self.name), ("LANDFALL_CHECK", command.name.as_str())];
+        let spec = Spec {
+            argv: vec!["sh".into(), "-c".into(), command.run.clone().into()], // a command a person wrote in settings
+            cwd: checkout.path,
+            env: with(&self.site.env, ours.map(|(key, value)| (key.into(), value.into())).to_vec()),
+            stdin: None,
+            deadline_ms: command.timeout_ms,
+            grace_ms: self.site.settings.run.grace_ms,
+            out_cap: self.site.settings.run.output_cap,
+            marker: marker(self.site, &dir),
+        };
+        crash::point("verify.run.before");
+        let ended = match sitter::start(&self.site.program, &dir, &spec) {
+            Ok(sitting) => wait(&dir, &sitting),
+            Err(error) => {
+                let seen = Seen { exit: None, timed_out: false, tests: None };
+                return Ok(Shown { seen, took_ms: 0, excerpt: error.to_string() });
+            }
+        };
+        crash::point("verify.run.after");
+        let (out, err) = (tail(&dir.join("out.log"), TESTS_TAIL), tail(&dir.join("err.log"), TESTS_TAIL));
+        let Some(ended) = ended else {
+            let seen = Seen { exit: None, timed_out: false, tests: None };
+            return Ok(Shown { seen, took_ms: 0, excerpt: "the check was killed from outside".to_owned() });
+        };
+        let exit = match &ended.exit {
+            sitter::Exit::Code(code) => Some(*code),
+            sitter::Exit::Signal(_) => None,
+            sitter::Exit::NotStarted { .. } => Some(127),
+        };
+        let tests = match (count_tests(&out), count_tests(&err)) {
+            (None, None) => None,
+            (out, err) => Some(out.unwrap_or(0) + err.unwrap_or(0)),
+        };
+        let seen = Seen { exit, timed_out: ended.cause == Cause::Deadline, tests };
+        let took_ms = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
+        Ok(Shown { seen, took_ms, excerpt: excerpt(&out, &err) })
+    }
+}
+
+const TESTS_TAIL: u64 = 1 << 20; // runners say how many tests ran at the end
+const EXCERPT_MAX: usize = 4_000; // what an agent can use of a failure; the whole log is in the folder of the run
+
+/// Waits for a sitter; none means that it vanished.
+fn wait(dir: &Path, sitting: &sitter::Sitting) -> Option<sitter::Ended> {
+    let mut watch = Watch::new().ok()?;
+    watch.add(0, sitting).ok()?;
+    loop {
+        match sitter::find(dir) {
+            Ok(Found::Ended(ended)) => return Some(ended),
+            Ok(Found::Vanished | Found::Never) | Err(_) => return None,
+            Ok(Found::Running(_) | Found::Starting) => {
+                drop(watch.wait(Some(Duration::from_secs(1)))); // looked at again either way
+            }
+        }
+    }
+}
+
+/// A folder for a run of a check that no earlier run has used: after a crash the same check is run anew.
+fn free_folder(site: &Site, name: &str) -> PathBuf {
+    let mut dir = site.folder.check(name);
+    let mut number = 2;
+    while dir.exists() {
+        dir = site.folder.check(&format!("{name}-{number}"));
+        number += 1;
+    }
+    dir
+}
+
+/// The end of a file as text.
+pub(crate) fn tail(path: &Path, max: u64) -> String {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let Ok(mut file) = std::fs::File::open(path) else { return String::new() };
+    let len = file.metadata().map_or(0, |meta| meta.len());
+    let mut bytes = Vec::new();
+    if file.seek(SeekFrom::Start(len.saturating_sub(max))).is_err() || file.read_to_end(&mut bytes).is_err() {
+        return String::new();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn excerpt(out: &str, err: &str) -> String {
+    let last = |text: &str, max: usize| {
+        let text = text.trim_end();
+        let from = text.char_indices().rev().map(|(at, _)| at).take_while(|at| text.len() - at <= max).last();
+        from.map_or(String::new(), |from| text[from..].to_owned())
+    };
+    match (out.trim().is_empty(), err.trim().is_empty()) {
+        (_, true) => last(out, EXCERPT_MAX),
+        (true, false) => last(err, EXCERPT_MAX),
+        (false, false) => format!("{}\n{}", last(out, EXCERPT_MAX / 2), last(err, EXCERPT_MAX / 2)),
+    }
+}
+
+/// The hash of a text.
+pub(crate) fn digest(text: &str) -> Digest {
+    Digest::new(blake3::hash(text.as_bytes()).to_hex().as_str())
+}
+
+/// What a pass depends on besides the tree and the section.
+fn environment(site: &Site) -> Digest {
+    let path =
+        site.env.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.to_string_lossy().into_owned());
+    digest(&format!("{} {} {}", std::env::consts::OS, std::env::consts::ARCH, path.unwrap_or_default()))
+}
+
+const DIFF_MAX: usize = 8 << 20;
+
+/// What a person should look at before this lands.
+fn concerns(site: &Site, base: &Oid, report: &GateReport) -> Result<Vec<Concern>, GitError> {
+    let merged = site::oid(&report.commit);
+    let names = site.store.diff_names(base, &merged)?;
+    let options = DiffOptions { context: 0, renames: false, bytes_max: DIFF_MAX, paths: Vec::new() };
+    let diff = site.store.diff(base, &merged, &options)?;
+    let lines = changed_lines(&String::from_utf8_lossy(&diff.bytes));
+    let files: Vec<ChangedFile> = names
+        .iter()
+        .map(|name| {
+            let path = String::from_utf8_lossy(&name.path).into_owned();
+            let (added, removed) = lines.get(&path).cloned().unwrap_or_default();
+            ChangedFile { deleted: name.status == Change::Deleted, path, added, removed }
+        })
+        .collect();
+    let base_tree = Tree::new(site.store.tree_of(base)?.as_str());
+    let key = (base_tree, report.config.clone(), report.environment.clone());
+    let before = site
+        .passes
+        .lock()
+        .expect("no thread panics while it holds the passes")
+        .get(&key)
+        .and_then(GateReport::tests);
+    Ok(gaming::concerns(&files, report.tests(), before))
+}
+
+type Lines = (Vec<String>, Vec<String>);
+
+/// The added and removed lines of each file of a unified diff without context.
+fn changed_lines(diff: &str) -> std::collections::BTreeMap<String, Lines> {
+    let mut files: std::collections::BTreeMap<String, Lines> = std::collections::BTreeMap::new();
+    let mut path = String::new();
+    let mut in_hunk = false;
+    for line in diff.lines() {
+        if line.starts_with("diff --git ") {
+            in_hunk = false;
+            path.clear();
+        } else if !in_hunk && let Some(name) = line.strip_prefix("--- a/") {
+            path = name.trim_end_matches('\t').to_owned();
+        } else if !in_hunk && let Some(name) = line.strip_prefix("+++ b/") {
+            path = name.trim_end_matches('\t').to_owned();
+        } else if line.starts_with("@@") {
+            in_hunk = true;
+        } else if in_hunk && let Some(text) = line.strip_prefix('+') {
+            files.entry(path.clone()).or_default().0.push(text.to_owned());
+        } else if in_hunk && let Some(text) = line.strip_prefix('-') {
+            files.entry(path.clone()).or_default().1.push(text.to_owned());
+        }
+    }
+    files
+}

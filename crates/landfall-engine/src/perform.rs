@@ -1,0 +1,178 @@
+//! Orders carried out: one arm per effect, each in a thread of its own, each answered by news.
+//!
+//! Every effect may be performed again after a crash. What keeps that safe is said beside each.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use landfall_host::crash;
+use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature};
+use landfall_host::sitter;
+use landfall_model::{Attempt, Effect, News, Stop, Task, TaskId};
+
+use crate::follow::Follower;
+use crate::site::{self, Site};
+use crate::{gate, land, launch, report};
+
+/// Performs an effect of `task`. Returns at once; the outcome comes back as news.
+pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
+    match effect {
+        Effect::Prepare { attempt, fresh, .. } => {
+            go(site, "prepare", move |site| prepare(site, &task, attempt, fresh))
+        }
+        Effect::Spawn { attempt, iteration, step, deadline_ms, .. } => {
+            let follower = follower.clone();
+            go(site, "spawn", move |site| {
+                let run = launch::Run { attempt, iteration, step, deadline_ms };
+                launch::launch(site, &follower, &task, &run);
+            });
+        }
+        Effect::Kill { task: id, attempt, stop } => kill(site, id, attempt, &stop),
+        Effect::Check { attempt, head, .. } => {
+            go(site, "check", move |site| gate::check(site, &task, attempt, head))
+        }
+        Effect::Land { attempt, candidate, .. } => {
+            go(site, "land", move |site| land::land(site, &task, attempt, &candidate));
+        }
+        Effect::Report { attempt, .. } => go(site, "report", move |site| report::write(site, &task, attempt)),
+        Effect::Tidy { .. } => {
+            site.tidying.fetch_add(1, Ordering::SeqCst);
+            go(site, "tidy", move |site| {
+                tidy(site, &task);
+                site.tidying.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+    }
+}
+
+/// Whether workspaces are still being given up.
+pub(crate) fn tidying(site: &Site) -> bool {
+    site.tidying.load(Ordering::SeqCst) > 0
+}
+
+/// Runs `work` in a thread. A panic there is a bug that would leave a task waiting for ever, so it ends the
+/// process: the journal is whole and the next start goes on from it.
+fn go(site: &Arc<Site>, what: &'static str, work: impl FnOnce(&Arc<Site>) + Send + 'static) {
+    struct Fuse;
+    impl Drop for Fuse {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                std::process::abort();
+            }
+        }
+    }
+    let site = site.clone();
+    let spawned = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
+        let _fuse = Fuse;
+        crash::point(&format!("effect.{what}.before"));
+        work(&site);
+        crash::point(&format!("effect.{what}.after"));
+    });
+    spawned.expect("one more thread can be had");
+}
+
+/// The name of a task's workspace and of its refs.
+pub(crate) fn lower(task: TaskId) -> String {
+    format!("t{}", task.0)
+}
+
+/// A ref of ours that keeps something of a task.
+pub(crate) fn task_ref(kind: &str, task: TaskId, rest: &str) -> RefName {
+    RefName::new(&format!("refs/landfall/{kind}/{}/{rest}", lower(task))).expect("made of our own words")
+}
+
+/// Makes the workspace, or finds it standing: [`Pool::prepare`](landfall_host::git::Pool::prepare) repeats safely.
+fn prepare(site: &Arc<Site>, task: &Task, attempt: Attempt, fresh: bool) {
+    match try_prepare(site, task, attempt, fresh) {
+        Ok(base) => site.tell(task.id, News::WorkspaceReady { attempt, base }),
+        Err(detail) => site.tell(task.id, News::MachineFailed { attempt, detail, hopeless: false }),
+    }
+}
+
+fn try_prepare(
+    site: &Arc<Site>,
+    task: &Task,
+    attempt: Attempt,
+    fresh: bool,
+) -> Result<landfall_model::Commit, String> {
+    let name = task.id.to_string();
+    if let Some(standing) = site.pool.existing(&name) {
+        let made_for_this = task.workspace.is_some() || !fresh;
+        if made_for_this {
+            return Ok(site::commit(standing.base()));
+        }
+        let keep = task_ref("kept", task.id, &attempt.to_string());
+        let by = Signature::landfall(site.clock.now_ms());
+        site.pool.remove(standing, &keep, &by).map_err(|error| collect_detail(&error))?;
+        crash::point("workspace.removed");
+    }
+    let base = match (&task.head, task.workspace.is_some()) {
+        // The folder was lost, the work was not: it goes on from what is in the store.
+        (Some(head), true) => site::oid(head),
+        _ => land::base(site).map_err(|error| error.full())?,
+    };
+    let workspace = site
+        .pool
+        .prepare(&name, &base, &format!("landfall/{}", lower(task.id)))
+        .map_err(|error: GitError| error.full())?;
+    Ok(site::commit(workspace.base()))
+}
+
+/// What a failed collection says to a person.
+pub(crate) fn collect_detail(error: &CollectError) -> String {
+    match error {
+        CollectError::Git(error) => error.full(),
+        CollectError::WorkspaceGone | CollectError::HeadUnreadable { .. } | CollectError::Broken { .. } => {
+            error.to_string()
+        }
+    }
+}
+
+/// Ends the agent of an attempt, if it runs. Asking twice is asking once.
+pub(crate) fn kill(site: &Arc<Site>, task: TaskId, attempt: Attempt, stop: &Stop) {
+    crash::point("effect.kill.before");
+    let prefix = format!("{task}-{attempt}-i");
+    let how = match stop {
+        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt => sitter::Stop::Gently,
+    };
+    for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(&prefix) {
+            continue;
+        }
+        if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {
+            drop(sitter::stop(&sitting, how)); // gone already is as good; its end is news either way
+        }
+    }
+    crash::point("effect.kill.after");
+}
+
+/// Gives the workspace of a landed task back to the pool. What it holds is kept under a ref first, so that doing it
+/// again, or half, loses nothing.
+fn tidy(site: &Arc<Site>, task: &Task) {
+    let kept = try_tidy(site, task);
+    // A workspace that could not be given up stays where it is: `doctor` and `reclaim` see it.
+    if let Ok(kept) = kept {
+        site.tell(task.id, News::WorkspaceRemoved { kept });
+    }
+}
+
+fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Commit>, CollectError> {
+    let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return Ok(None) };
+    let at = site.clock.now_ms();
+    let leftovers = landfall_host::git::Leftovers {
+        message: format!("Work left in the workspace of {} after it landed\n", task.id),
+        signature: Signature::landfall(at),
+    };
+    let options = CollectOptions {
+        pin: Some(task_ref("done", task.id, "head")),
+        commit_leftovers: Some(leftovers),
+        lost_head: LostHead::UseBase,
+    };
+    let collected = site.store.collect(&workspace, &options)?;
+    crash::point("tidy.collected");
+    let head = site::commit(&collected.head);
+    site.pool.release(workspace, &collected)?;
+    crash::point("tidy.released");
+    let landed = task.head.as_ref() == Some(&head);
+    Ok((!landed).then_some(head))
+}

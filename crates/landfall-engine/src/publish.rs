@@ -1,0 +1,189 @@
+//! Bringing the base into the person's repository, one try at a time, never by force.
+//!
+//! A dirty checkout or a person's own commits win. If both went on, their commits and the landed work are merged, the
+//! merge is verified like any other, and that is what is offered to their branch.
+
+use std::sync::{Arc, Mutex};
+
+use landfall_host::crash;
+use landfall_host::git::{Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature};
+use landfall_model::{EngineEvent, Mover};
+
+use crate::engine::Mail;
+use crate::gate;
+use crate::land;
+use crate::settings::Publish;
+use crate::site::{self, Site};
+
+/// Whose turn it is to publish: at most one thread, asked as often as the base moves.
+pub(crate) struct Publisher {
+    site: Arc<Site>,
+    wanted: bool,
+    busy: bool,
+    held: Arc<Mutex<Option<String>>>,
+}
+
+impl Publisher {
+    pub fn new(site: Arc<Site>) -> Self {
+        Self { site, wanted: false, busy: false, held: Arc::default() }
+    }
+
+    /// There is something to publish.
+    pub fn ask(&mut self) {
+        self.wanted = true;
+    }
+
+    /// Whether a try is under way.
+    pub fn busy(&self) -> bool {
+        self.busy
+    }
+
+    /// Whether another try is wanted.
+    pub fn wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// The try is over.
+    pub fn over(&mut self) {
+        self.busy = false;
+    }
+
+    /// Why the last try came to nothing, if it did.
+    pub fn held(&self) -> Option<String> {
+        self.held.lock().expect("no thread panics while it holds it").clone()
+    }
+
+    /// Begins a try if one is wanted and none is under way.
+    pub fn go(&mut self) {
+        if self.busy || !self.wanted {
+            return;
+        }
+        self.wanted = false;
+        self.busy = true;
+        let (site, held) = (self.site.clone(), self.held.clone());
+        let thread = std::thread::Builder::new().name("publish".to_owned()).spawn(move || {
+            crash::point("effect.publish.before");
+            let reason = match publish(&site) {
+                Ok(reason) => reason,
+                Err(error) => Some(error.full()),
+            };
+            crash::point("effect.publish.after");
+            *held.lock().expect("no thread panics while it holds it") = reason;
+            drop(site.mail.send(Mail::PublishOver)); // the engine has left
+        });
+        thread.expect("one more thread can be had");
+    }
+}
+
+const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
+
+/// Publishes the base; gives the reason if a person is in the way.
+fn publish(site: &Site) -> Result<Option<String>, GitError> {
+    let mode = match &site.settings.land.publish {
+        Publish::Checkout => PublishMode::Local,
+        Publish::Push { remote } => PublishMode::Remote { name: remote.clone() },
+        Publish::None => return Ok(None),
+    };
+    for _ in 0..TRIES_MAX {
+        let ours = land::base(site)?;
+        let theirs = site.store.import(&site.repo, &site.branch)?;
+        if ours == theirs && mode == PublishMode::Local {
+            return Ok(None);
+        }
+        if !site.store.is_ancestor(&theirs, &ours)? {
+            match rebuild(site, &ours, &theirs)? {
+                Rebuilt::Moved => continue,
+                Rebuilt::Held(reason) => return Ok(Some(held(site, &ours, reason))),
+            }
+        }
+        let by = Signature::landfall(site.clock.now_ms());
+        crash::point("publish.before");
+        match site.store.publish(&site.repo, &site.branch, &ours, &theirs, &mode, &by)? {
+            Published::Done(how) => {
+                crash::point("publish.after");
+                let how = match how {
+                    How::Ref => "the branch was moved".to_owned(),
+                    How::Checkout { path } => {
+                        format!("the checkout in {} was fast-forwarded", path.display())
+                    }
+                    How::Pushed => "it was pushed".to_owned(),
+                };
+                tell(site, EngineEvent::Published { commit: site::commit(&ours), how });
+                return Ok(None);
+            }
+            Published::Already => return Ok(None),
+            Published::Held(HeldReason::Moved { .. }) => {}
+            Published::Held(reason) => return Ok(Some(held(site, &ours, sentence(&reason)))),
+        }
+    }
+    Ok(Some("your branch kept moving; the next landing tries again".to_owned()))
+}
+
+enum Rebuilt {
+    Moved,
+    Held(String),
+}
+
+/// The person committed while landed work waited: both are merged on top of theirs, verified, and become the base.
+fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
+    let tree = match site.store.merge(theirs, ours)? {
+        Merge::Clean { tree } => tree,
+        Merge::Conflict { paths, .. } => {
+            let list =
+                paths.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect::<Vec<_>>();
+            return Ok(Rebuilt::Held(format!(
+                "your commits on `{}` conflict with landed work in {}; merge {} into your branch",
+                site.branch.as_str(),
+                list.join(", "),
+                ours.short()
+            )));
+        }
+    };
+    let by = Signature::landfall(site.clock.now_ms());
+    let message = format!("Bring landed work and `{}` together\n", site.branch.as_str());
+    let merged = site.store.commit(&tree, &[theirs.clone(), ours.clone()], &message, &by, &by)?;
+    let report = gate::verify(site, "rebuild", theirs, ours, &merged)?;
+    if !report.outcome().is_green() {
+        let what = report.offenders().map(|it| format!("`{}`", it.name)).collect::<Vec<_>>().join(", ");
+        return Ok(Rebuilt::Held(format!(
+            "your commits and landed work fit together, but {what} does not pass on the result"
+        )));
+    }
+    crash::point("rebuild.swap.before");
+    match site.store.set_base(&merged, Some(ours))? {
+        Cas::Moved => land::tell_moved(site, Some(ours), &merged, Mover::Rebuild),
+        Cas::Lost { .. } => {} // a landing came first: look again
+    }
+    Ok(Rebuilt::Moved)
+}
+
+fn held(site: &Site, commit: &Oid, reason: String) -> String {
+    tell(site, EngineEvent::PublishHeld { commit: site::commit(commit), reason: reason.clone() });
+    reason
+}
+
+fn tell(site: &Site, event: EngineEvent) {
+    drop(site.mail.send(Mail::Fact(event))); // the engine has left: the next run looks again
+}
+
+fn sentence(reason: &HeldReason) -> String {
+    let names = |paths: &[Vec<u8>]| {
+        paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect::<Vec<_>>().join(", ")
+    };
+    match reason {
+        HeldReason::Dirty { path, paths } => format!(
+            "the checkout in {} has changes of yours in {}; landed work comes in once they are committed",
+            path.display(),
+            names(paths)
+        ),
+        HeldReason::Moved { to } => format!("your branch moved to {}", to.short()),
+        HeldReason::CheckedOutElsewhere { path } => {
+            format!("the branch is checked out in {}, which cannot be moved", path.display())
+        }
+        HeldReason::OperationInProgress { path, sign } => {
+            format!("git is half-way through something in {} ({sign})", path.display())
+        }
+        HeldReason::BranchMissing => "the base branch does not exist any more".to_owned(),
+        HeldReason::Remote { stderr } => format!("the remote refused: {}", stderr.trim()),
+    }
+}

@@ -1,0 +1,215 @@
+//! What is left for people and programs: a report per task and per run, and a certificate per landing.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use landfall_host::{crash, disk};
+use landfall_model::gate::GateReport;
+use landfall_model::{Attempt, Digest, News, Status, Task, Timestamp};
+use serde_json::{Value, json};
+
+use crate::gate::digest;
+use crate::site::Site;
+
+/// Writes the report, and the certificate if the task landed. Files are named by their hash, so writing twice is
+/// writing once.
+pub(crate) fn write(site: &Arc<Site>, task: &Task, attempt: Attempt) {
+    let news = match try_write(&site.folder.papers(), task) {
+        Ok((report, certificate)) => News::Reported { attempt, report, certificate },
+        Err(error) => {
+            News::MachineFailed { attempt, detail: format!("write the report: {error}"), hopeless: false }
+        }
+    };
+    site.tell(task.id, news);
+}
+
+fn try_write(papers: &Path, task: &Task) -> std::io::Result<(Digest, Option<Digest>)> {
+    let keep = |text: &str, ending: &str| -> std::io::Result<Digest> {
+        let digest = digest(text);
+        disk::write_atomic(&papers.join(format!("{digest}.{ending}")), text.as_bytes())?;
+        crash::point("report.paper");
+        Ok(digest)
+    };
+    let certificate = match certificate_of(task) {
+        Some(value) => {
+            let text = serde_json::to_string_pretty(&value).expect("a value of ours is JSON");
+            Some(keep(&text, "json")?)
+        }
+        None => None,
+    };
+    let report = keep(&report_of(task, &|at| when(at)), "md")?;
+    Ok((report, certificate))
+}
+
+fn when(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0)
+        .map_or_else(|_| at.0.to_string(), |moment| moment.strftime("%F %T UTC").to_string())
+}
+
+/// The evidence of a landing: what was wanted, what was run, what was seen, where it went, and how that was checked.
+#[must_use]
+pub fn certificate_of(task: &Task) -> Option<Value> {
+    let (landed, gate) = (task.landed.as_ref()?, task.gate.as_ref()?);
+    let commands: Vec<Value> = gate
+        .commands
+        .iter()
+        .map(|it| {
+            json!({
+                "name": it.name, "command": it.command, "required": it.required, "outcome": it.outcome.word(),
+                "exit": it.exit, "tests_run": it.tests, "took_ms": it.took_ms,
+            })
+        })
+        .collect();
+    let review = if task.concerns.is_empty() {
+        Value::Null
+    } else {
+        let concerns: Vec<Value> =
+            task.concerns.iter().map(|it| json!({ "code": it.code.word(), "detail": it.detail })).collect();
+        let approved = task.approved.as_ref();
+        json!({
+            "concerns": concerns,
+            "approved_tree": approved.map(|(tree, _)| tree.as_str()),
+            "note": approved.map(|(_, note)| note),
+        })
+    };
+    let warnings: Vec<String> = task.warnings.iter().map(landfall_model::Warning::sentence).collect();
+    Some(json!({
+        "v": 1,
+        "task": task.id.to_string(),
+        "title": task.spec.title,
+        "criteria": task.spec.criteria,
+        "verification": {
+            "outcome": gate.outcome().word(),
+            "empty": gate.is_empty(),
+            "commands": commands,
+            "tests_run": gate.tests(),
+            "tree": gate.tree.as_str(),
+            "section": gate.config.as_str(),
+            "environment": gate.environment.as_str(),
+            "pass_taken_over": gate.reused,
+        },
+        "review": review,
+        "work": { "head": gate.head.as_str(), "iterations": task.counters.iterations, "attempt": task.attempt.0 },
+        "landing": {
+            "commit": landed.commit.as_str(),
+            "base_before": landed.base_before.as_str(),
+            "tree": landed.tree.as_str(),
+            "at_ms": landed.at.0,
+            "proof": landed.proof,
+        },
+        "warnings": warnings,
+    }))
+}
+
+/// A task's report for people, in Markdown.
+#[must_use]
+pub fn report_of(task: &Task, when: &dyn Fn(Timestamp) -> String) -> String {
+    let mut out = format!("# {}: {}\n\n", task.id, task.spec.title);
+    let why = landfall_model::why(task, &[], false, when);
+    out.push_str(&format!("{why}\n\n"));
+    out.push_str(&format!("- status: {}\n- added: {}\n", Status::of(task), when(task.created)));
+    let counters = &task.counters;
+    out.push_str(&format!(
+        "- iterations: {} of {}\n- working time: {}s\n- tokens: {} in, {} out\n",
+        counters.iterations,
+        task.limits.iterations_max,
+        counters.spent_ms / 1000,
+        counters.usage.tokens_in,
+        counters.usage.tokens_out
+    ));
+    if !task.spec.criteria.is_empty() {
+        out.push_str("\n## Criteria\n\n");
+        for criterion in &task.spec.criteria {
+            out.push_str(&format!("- {criterion}\n"));
+        }
+    }
+    if let Some(gate) = &task.gate {
+        out.push_str(&verification(gate));
+    }
+    if let Some(landed) = &task.landed {
+        out.push_str(&format!(
+            "\n## Landing\n\n- commit: `{}`\n- before: `{}`\n- tree: `{}`\n- proof: {}\n",
+            landed.commit, landed.base_before, landed.tree, landed.proof
+        ));
+    }
+    if !task.concerns.is_empty() {
+        out.push_str("\n## Review\n\n");
+        for concern in &task.concerns {
+            out.push_str(&format!("- it {concern}\n"));
+        }
+        match &task.approved {
+            Some((tree, note)) => out.push_str(&format!("- a person approved tree `{tree}`: {note}\n")),
+            None => out.push_str("- no person has approved it\n"),
+        }
+    }
+    if !task.warnings.is_empty() {
+        out.push_str("\n## Warnings\n\n");
+        for warning in &task.warnings {
+            out.push_str(&format!("- {}\n", warning.sentence()));
+        }
+    }
+    if !task.feedback.is_empty() {
+        out.push_str("\n## What the agent will be told next\n");
+        for feedback in &task.feedback {
+            out.push_str(&format!("\n### {}\n\n```\n{}\n```\n", feedback.about, feedback.text.trim_end()));
+        }
+    }
+    out
+}
+
+fn verification(gate: &GateReport) -> String {
+    let taken = if gate.reused { " (an earlier pass of the same tree was taken over)" } else { "" };
+    let mut out = format!("\n## Verification: {}{taken}\n\n", gate.outcome().word());
+    if gate.is_empty() {
+        out.push_str("**VERIFICATION_EMPTY: no check is configured, so nothing was verified.**\n");
+        return out;
+    }
+    out.push_str("| check | outcome | exit | tests | time |\n|---|---|---|---|---|\n");
+    for it in &gate.commands {
+        let number = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+        out.push_str(&format!(
+            "| `{}` | {} | {} | {} | {:.1}s |\n",
+            it.command.replace('|', "\\|"),
+            it.outcome.word(),
+            number(it.exit.map(|code| code.to_string())),
+            number(it.tests.map(|tests| tests.to_string())),
+            f64::from(u32::try_from(it.took_ms).unwrap_or(u32::MAX)) / 1000.0
+        ));
+    }
+    for it in gate.offenders() {
+        out.push_str(&format!("\n`{}` said:\n\n```\n{}\n```\n", it.name, it.excerpt.trim_end()));
+    }
+    out
+}
+
+/// A run's report for people: honest about what did not land.
+#[must_use]
+pub fn run_report(
+    title: &str,
+    tasks: &[Arc<Task>],
+    held: Option<&str>,
+    when: &dyn Fn(Timestamp) -> String,
+) -> String {
+    let count = |wanted: &[Status]| tasks.iter().filter(|task| wanted.contains(&Status::of(task))).count();
+    let landed = tasks.iter().filter(|task| task.landed.is_some()).count();
+    let failed = count(&[Status::Failed, Status::Timeout, Status::Blocked]);
+    let mut out =
+        format!("# {title}\n\n{landed} landed, {failed} failed or blocked, {} in all.\n\n", tasks.len());
+    if let Some(reason) = held {
+        out.push_str(&format!("**Landed work is not in your branch yet:** {reason}.\n\n"));
+    }
+    out.push_str("| task | status | iterations | time | commit | why |\n|---|---|---|---|---|---|\n");
+    for task in tasks {
+        let commit = task.landed.as_ref().map_or("–", |landed| landed.commit.short());
+        out.push_str(&format!(
+            "| {} {} | {} | {} | {}s | {commit} | {} |\n",
+            task.id,
+            task.spec.title.replace('|', "\\|"),
+            Status::of(task),
+            task.counters.iterations,
+            task.counters.spent_ms / 1000,
+            landfall_model::why(task, &[], false, when).replace('|', "\\|").replace('\n', " ")
+        ));
+    }
+    out
+}

@@ -1,0 +1,106 @@
+//! The place of work: what performing needs, shared by the threads that perform.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use landfall_host::clock::Clock;
+use landfall_host::git::{BranchName, Git, Oid, Pool, Repo, Store};
+use landfall_model::gate::{GateReport, Seen};
+use landfall_model::{Commit, Digest, News, TaskId, Timestamp, Tree, Usage};
+
+use crate::engine::Mail;
+use crate::folder::StateFolder;
+use crate::prompts::Prompts;
+use crate::settings::Settings;
+
+/// Everything that performing an effect may need. One per engine, behind an `Arc`.
+pub struct Site {
+    /// Where the state is.
+    pub folder: StateFolder,
+    /// The person's repository.
+    pub repo: Repo,
+    /// The branch work lands on.
+    pub branch: BranchName,
+    /// The runner of git.
+    pub git: Git,
+    /// The engine's own repository.
+    pub store: Store,
+    /// The workspaces.
+    pub pool: Pool,
+    /// What the person set.
+    pub settings: Settings,
+    /// The prompt templates.
+    pub prompts: Prompts,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Our own executable: the sitter and the scripted agent are part of it.
+    pub program: PathBuf,
+    /// The environment agents and checks get.
+    pub env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// Where news goes.
+    pub(crate) mail: Sender<Mail>,
+    /// Trees that passed, with what was seen.
+    pub(crate) passes: Mutex<HashMap<(Tree, Digest, Digest), GateReport>>,
+    /// What single checks showed on the base, by tree, section and command.
+    pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), Seen>>,
+    /// Lanes that are not in use.
+    pub(crate) lanes: Mutex<Vec<usize>>,
+    /// What a person sees of a run.
+    pub view: Mutex<View>,
+    /// Workspaces that are being given up.
+    pub(crate) tidying: std::sync::atomic::AtomicUsize,
+    /// Held while the base is compared with the person's branch.
+    pub(crate) syncing: Mutex<()>,
+}
+
+/// What a person sees of a run, as it goes on.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// What each running agent is at.
+    pub live: BTreeMap<TaskId, Live>,
+    /// Whether the engine was told to stop.
+    pub stopping: bool,
+}
+
+/// What is known of a running agent before it ends.
+#[derive(Debug, Clone, Default)]
+pub struct Live {
+    /// Its last words, one line.
+    pub words: String,
+    /// How far it says it is.
+    pub progress: Option<u8>,
+    /// What it used so far in this run.
+    pub usage: Usage,
+    /// Bytes it wrote.
+    pub bytes: u64,
+}
+
+impl Site {
+    /// The wall clock.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        Timestamp(self.clock.now_ms())
+    }
+
+    /// Sends news of a task to the engine.
+    pub(crate) fn tell(&self, task: TaskId, news: News) {
+        drop(self.mail.send(Mail::News(task, Box::new(news)))); // the engine has left: recovery finds it out again
+    }
+}
+
+/// A commit of the model as git's own.
+pub(crate) fn oid(commit: &Commit) -> Oid {
+    commit.as_str().parse().expect("commits in the journal came from git")
+}
+
+/// A tree of the model as git's own.
+pub(crate) fn tree_oid(tree: &Tree) -> Oid {
+    tree.as_str().parse().expect("trees in the journal came from git")
+}
+
+/// git's own name as the model's.
+pub(crate) fn commit(oid: &Oid) -> Commit {
+    Commit::new(oid.as_str())
+}

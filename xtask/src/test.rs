@@ -1,0 +1,69 @@
+//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest and
+//! cargo-deny are used where they are installed.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+
+/// Format, lints, every test, the documentation.
+pub fn all() -> Result<()> {
+    needs("git", &["--version"], "git 2.38 or newer")?;
+    needs("cc", &["--version"], "a C compiler: SQLite is built from source")?;
+    step("format", cargo(&["fmt", "--all", "--check"]))?;
+    step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    tests()?;
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    doc.env("RUSTDOCFLAGS", "-D warnings");
+    step("documentation", doc)?;
+    if installed("cargo-deny") {
+        // Advisories need a download; licences, sources and bans do not.
+        step("dependencies", cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))?;
+    } else {
+        eprintln!("── dependencies: skipped, cargo-deny is not installed");
+    }
+    Ok(())
+}
+
+/// Every test, and the examples in the documentation.
+pub fn tests() -> Result<()> {
+    if installed("cargo-nextest") {
+        step("tests", cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
+        step("examples in the documentation", cargo(&["test", "--workspace", "--doc"]))
+    } else {
+        step("tests", cargo(&["test", "--workspace", "--no-fail-fast"]))
+    }
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    command
+}
+
+fn step(name: &str, mut command: Command) -> Result<()> {
+    eprintln!("── {name}");
+    let began = Instant::now();
+    let status = command.status().with_context(|| format!("start {command:?}"))?;
+    eprintln!("── {name}: {:.0} s", began.elapsed().as_secs_f64());
+    if !status.success() {
+        bail!("{name} failed ({status})");
+    }
+    Ok(())
+}
+
+fn installed(program: &str) -> bool {
+    runs(program, &["--version"])
+}
+
+fn needs(program: &str, args: &[&str], what: &str) -> Result<()> {
+    if !runs(program, args) {
+        bail!("`{program}` is missing; the tests need {what}");
+    }
+    Ok(())
+}
+
+fn runs(program: &str, args: &[&str]) -> bool {
+    let status = Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}

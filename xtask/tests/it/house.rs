@@ -1,0 +1,169 @@
+//! Who may know whom, and what must be absent where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the house").to_owned()
+}
+
+/// The edges of the design: each crate and the crates of ours it may depend on.
+fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
+    BTreeMap::from([
+        ("landfall-model", &[] as &[_]),
+        ("landfall-host", &[]),
+        ("landfall-api", &[]),
+        ("landfall-agents", &["landfall-model"]),
+        ("landfall-store", &["landfall-model"]),
+        ("landfall-engine", &["landfall-model", "landfall-agents", "landfall-host", "landfall-store"]),
+        // The scripted agent is played by the binary; its script is understood by landfall-agents.
+        ("landfall", &["landfall-engine", "landfall-api", "landfall-agents"]),
+        ("landfall-testkit", &["landfall-api", "landfall-model"]),
+    ])
+}
+
+/// Our crates among the dependencies of a manifest, without those that only tests use.
+fn edges(manifest: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut counts = false;
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            counts = line == "[dependencies]" || line == "[build-dependencies]";
+        } else if counts && line.starts_with("landfall") {
+            let name: String = line.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+            found.insert(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn crates_know_only_whom_the_design_lets_them_know() {
+    let allowed = allowed();
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root().join("crates")).expect("the crates are there") {
+        let path = entry.expect("readable").path();
+        let name = path.file_name().expect("named").to_string_lossy().into_owned();
+        let manifest = std::fs::read_to_string(path.join("Cargo.toml")).expect("a crate has a manifest");
+        let may: BTreeSet<String> = allowed
+            .get(name.as_str())
+            .unwrap_or_else(|| panic!("`{name}` is a new crate: say in this test whom it may know"))
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let strangers: Vec<String> = edges(&manifest).difference(&may).cloned().collect();
+        assert!(strangers.is_empty(), "`{name}` must not know {strangers:?}");
+        seen += 1;
+    }
+    assert_eq!(seen, allowed.len(), "every crate of the table is there");
+}
+
+/// Every Rust file below `folder`, with its text without comments.
+fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in std::fs::read_dir(&at).expect("readable") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let text = std::fs::read_to_string(&path).expect("Rust is UTF-8");
+                let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+                found.push((path, code));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{} has no Rust in it", folder.display());
+    found
+}
+
+fn absent(folder: &str, words: &[&str], except: &[&str]) {
+    for (path, code) in sources(&root().join(folder)) {
+        let name = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
+        if except.iter().any(|it| name.starts_with(it)) {
+            continue;
+        }
+        for word in words {
+            assert!(!code.contains(word), "`{word}` in {name}");
+        }
+    }
+}
+
+#[test]
+fn the_model_has_no_io_clock_thread_or_await() {
+    let words = [
+        "async ", ".await", "std::fs", "std::process", "std::net", "std::thread", "std::env", "Instant", "SystemTime",
+        "tokio", "tracing::", "println!", "serde",
+    ];
+    absent("crates/landfall-model/src", &words, &[]);
+}
+
+#[test]
+fn agents_are_named_only_in_their_crate_and_in_the_player() {
+    let words = ["\"claude\"", "\"codex\"", "\"gemini\"", "\"opencode\""];
+    absent("crates/landfall-engine/src", &words, &[]);
+    absent("crates/landfall-host/src", &words, &[]);
+    absent("crates/landfall-model/src", &words, &[]);
+    absent("crates/landfall-store/src", &words, &[]);
+}
+
+#[test]
+fn only_git_spawns_git_and_only_the_sitter_spawns_agents() {
+    let spawning = ["Command::new", "posix_spawn", "fork("];
+    absent("crates/landfall-engine/src", &spawning, &[]);
+    absent("crates/landfall-store/src", &spawning, &[]);
+    absent("crates/landfall-agents/src", &spawning, &[]);
+    absent(
+        "crates/landfall-host/src",
+        &["Command::new"],
+        &["crates/landfall-host/src/git/", "crates/landfall-host/src/sitter/"],
+    );
+}
+
+#[test]
+fn no_shell_is_used_except_for_commands_a_person_wrote() {
+    for folder in ["model", "agents", "host", "store", "api"] {
+        absent(&format!("crates/landfall-{folder}/src"), &["\"sh\"", "\"bash\"", "\"-c\".into()"], &[]);
+    }
+    absent("crates/landfall-engine/src", &["\"sh\".into()"], &["crates/landfall-engine/src/gate.rs"]);
+}
+
+#[test]
+fn the_binary_names_the_engine_only_where_the_house_is_put_together() {
+    absent("crates/landfall/src", &["landfall_engine"], &["crates/landfall/src/house"]);
+}
+
+#[test]
+fn every_document_has_one_title_and_no_dead_link_into_the_tree() {
+    let root = root();
+    let mut documents = vec![root.join("README.md"), root.join("ARCHITECTURE.md"), root.join("CONTRIBUTING.md")];
+    for folder in ["docs/guide", "docs/design", "docs/reference"] {
+        for entry in std::fs::read_dir(root.join(folder)).expect("the docs are there") {
+            let path = entry.expect("readable").path();
+            if path.extension().is_some_and(|it| it == "md") {
+                documents.push(path);
+            }
+        }
+    }
+    for path in documents {
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut fenced = false;
+        let titles = text
+            .lines()
+            .filter(|line| {
+                fenced ^= line.starts_with("```");
+                !fenced && line.starts_with("# ")
+            })
+            .count();
+        assert_eq!(titles, 1, "{} has {titles} titles", path.display());
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let at = path.parent().expect("in a folder").join(target);
+            assert!(at.exists(), "{} links to {link}, which is not there", path.display());
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! The rules of the house as tests: facts about the tree that no compiler checks.
+
+mod house;
