@@ -100,7 +100,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 State::Ready { next: Some(step), .. } if *attempt == task.attempt => step.clone(),
                 _ => return false,
             };
-            if task.gate.as_ref().is_some_and(|gate| gate.outcome().is_green()) {
+            let green = task.gate.as_ref().is_some_and(|gate| gate.outcome().is_green());
+            if green && task.landed.is_none() {
                 task.gate = None; // what this run leaves has not been verified
             }
             let doing = Doing::Running { iteration: *iteration, since: at, stop: None };
@@ -209,6 +210,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let then = then.clone();
             if *approved {
                 task.approved = task.gate.as_ref().map(|gate| (gate.tree.clone(), note.clone()));
+            } else {
+                task.gate = None; // what a person refused is no candidate, however green
             }
             again(task, then, at);
         }

@@ -559,20 +559,15 @@ impl Draft {
         lands: bool,
     ) -> Result<(), Refusal> {
         let approved = self.task.approved.as_ref().is_some_and(|(tree, _)| *tree == report.tree);
-        let wants_review = !concerns.is_empty() && !approved;
+        if !concerns.is_empty() && !approved {
+            // It stays in this step until a person has looked: a step left is a step passed.
+            return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
+        }
         if lands {
-            if wants_review {
-                return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
-            }
             let run = self.task.run.expect("a landing is part of a run");
             return self.open(step, run, Opening::Land);
         }
-        self.leave(StepResult::Pass, None)?;
-        if wants_review && let State::Ready { next: Some(then), .. } = &self.task.state {
-            let then = then.clone();
-            self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then })?;
-        }
-        Ok(())
+        self.leave(StepResult::Pass, None)
     }
 
     fn conflicted(&mut self, base: &Commit, paths: &[String], stop: Option<Stop>) -> Result<(), Refusal> {
@@ -658,7 +653,13 @@ impl Draft {
                 self.event(Event::Resumed { feedback: Some(feedback) })
             }
             State::Review { then } => match Review::parse(text) {
-                Review::Approve(note) => self.event(Event::Reviewed { approved: true, note }),
+                Review::Approve(note) => {
+                    self.event(Event::Reviewed { approved: true, note })?;
+                    match self.flow_step(&then).kind {
+                        StepKind::Land => Ok(()), // it lands when it is its turn
+                        _ => self.leave(StepResult::Pass, None),
+                    }
+                }
                 Review::Changes(note) => self.changes_wanted(&then, note),
             },
             _ => Err(not_now(&self.task, "it asks nothing")),
@@ -668,13 +669,13 @@ impl Draft {
     /// A reviewer said no: the work goes back to where a failed verification would send it.
     fn changes_wanted(&mut self, then: &StepName, note: String) -> Result<(), Refusal> {
         self.event(Event::Reviewed { approved: false, note: note.clone() })?;
-        let flow = self.task.flow.clone().expect("a reviewed task is bound to a flow");
-        let back = flow.steps.iter().find_map(|step| {
-            let edge = step.on.iter().find(|edge| edge.result == StepResult::Fail)?;
-            match (&step.kind, &edge.to) {
-                (StepKind::Verify, Target::Step(to)) => Some(to.clone()),
-                (_, _) => None,
-            }
+        let failed = match self.flow_step(then).kind {
+            StepKind::Land => StepResult::Red,
+            _ => StepResult::Fail,
+        };
+        let back = self.edge(then, failed).and_then(|edge| match edge.to {
+            Target::Step(to) => Some(to),
+            Target::End | Target::Stop => None,
         });
         let Some(back) = back else {
             return self.end(EndKind::Blocked, EndCode::Rejected, note);

@@ -113,6 +113,18 @@ impl Scene {
         None
     }
 
+    /// The same scene after a crash that kept only the first `events` facts.
+    pub fn cut(&self, events: usize) -> Self {
+        let journal = self.journal[..events].to_vec();
+        let mut folded = None;
+        for (at, event) in &journal {
+            folded = Some(apply(folded, TaskId(1), *at, event).expect("a cut journal replays"));
+        }
+        let task = folded.expect("at least one fact");
+        let (flow, limits) = (self.flow.clone(), self.limits.clone());
+        Self { task, flow, limits, at: self.at, drive: self.drive, journal, commits: self.commits }
+    }
+
     pub fn play_all<const N: usize>(mut self, lines: [Line; N]) -> Self {
         for line in lines {
             let told = self.play(&line);

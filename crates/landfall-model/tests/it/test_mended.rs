@@ -1,13 +1,14 @@
 //! Stories of bugs that were there once. Each was red before its fix.
 
 use expect_test::expect;
-use landfall_model::{Exit, Said, Signal, Status, StepKind, Warning};
+use landfall_model::{Doing, Exit, Said, Signal, State, Status, StepKind, Warning};
 
 use crate::flows_used::{loops, polishes};
 use crate::story::{
-    Line, Scene, base_moved, cancel, cannot_start, changed_nothing, check, check_in, conflicts, crashes, due,
-    fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, landing, machine_fails, passes,
-    reported, reporting, retry, says_complete, says_nothing, vanishes, working, workspace,
+    Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, conflicts,
+    crashes, due, fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, landing,
+    machine_fails, passes, passes_with_concern, reported, reporting, retry, says_complete, says_nothing,
+    vanishes, verifying, working, workspace,
 };
 
 #[test]
@@ -218,4 +219,24 @@ fn what_an_agent_did_after_verification_is_verified_before_it_lands() {
             granted → land a4: checking [entered] ! check a4
         "#]],
     );
+}
+
+#[test]
+fn a_journal_cut_inside_a_review_never_lands_what_nobody_approved() {
+    let told = verifying().play_all([passes_with_concern(), answers("no, keep that test")]);
+    for events in 1..=told.journal.len() {
+        let mut scene = told.cut(events);
+        for _ in 0..10 {
+            let next = match &scene.task.state {
+                State::Ready { .. } => granted(),
+                State::Active { doing: Doing::Checking { .. }, .. } => passes_with_concern(),
+                State::Active { doing: Doing::Preparing { .. }, .. } => workspace(),
+                State::Active { doing: Doing::Running { .. }, .. } => says_complete(),
+                State::Review { .. } => break,
+                other => panic!("cut after {events} events: it is {}", other.name()),
+            };
+            scene.play(&next);
+        }
+        assert!(matches!(scene.task.state, State::Review { .. }), "cut after {events} events");
+    }
 }

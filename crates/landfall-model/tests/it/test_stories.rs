@@ -962,10 +962,10 @@ fn a_concern_waits_for_a_person_and_lands_when_they_approve() {
         verifying(),
         [passes_with_concern(), granted(), due(), answers("approve: the test was wrong"), granted(), lands()],
         expect![[r#"
-            checked: pass, concern → review, then land [collected, verified, left pass, review-wanted]
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
             granted ✗ T1 is review: it cannot be started
             due ✗ T1 is review: no wait is over
-            answer `approve: the test was wrong` → ready for land [reviewed]
+            answer `approve: the test was wrong` → ready for land [reviewed, left pass]
             granted → land a3: landing [entered] ! land a3 merge on base
             landed → ready for report [landed, left landed]
         "#]],
@@ -979,7 +979,7 @@ fn a_reviewer_who_wants_changes_sends_it_back_with_their_words() {
         verifying(),
         [passes_with_concern(), answers("no keep that test"), granted(), workspace()],
         expect![[r#"
-            checked: pass, concern → review, then land [collected, verified, left pass, review-wanted]
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
             answer `no keep that test` → ready for work [reviewed, left changes with feedback]
             granted → work a3: preparing [entered] ! prepare a3
             workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1789s
@@ -997,9 +997,9 @@ fn words_that_are_neither_yes_nor_no_are_changes_wanted() {
         verifying(),
         [passes_with_concern(), answers("hm, why?")],
         expect![[r#"
-        checked: pass, concern → review, then land [collected, verified, left pass, review-wanted]
-        answer `hm, why?` → ready for work [reviewed, left changes with feedback]
-    "#]],
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
+            answer `hm, why?` → ready for work [reviewed, left changes with feedback]
+        "#]],
     );
     assert_eq!(task.feedback[0].text, "hm, why?");
 }
@@ -1011,10 +1011,10 @@ fn a_reviewer_who_says_no_where_nothing_leads_back_blocks_the_task() {
         scene,
         [granted(), passes_with_concern(), answers("no, keep it")],
         expect![[r#"
-        granted → verify a1: checking [bound, entered] ! check a1 of revert
-        checked: pass, concern → review, then land [collected, verified, left pass, review-wanted]
-        answer `no, keep it` → Blocked(rejected: keep it) [reviewed, ended]
-    "#]],
+            granted → verify a1: checking [bound, entered] ! check a1 of revert
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
+            answer `no, keep it` → Blocked(rejected: keep it) [reviewed, ended]
+        "#]],
     );
 }
 
@@ -1255,10 +1255,10 @@ fn a_task_can_be_cancelled_wherever_it_has_not_begun_to_land() {
         verifying(),
         [passes_with_concern(), cancel(), answers("ok")],
         expect![[r#"
-        checked: pass, concern → review, then land [collected, verified, left pass, review-wanted]
-        cancel → Cancelled(person: no longer wanted) [ended]
-        answer `ok` ✗ T1 is over (person): it asks nothing
-    "#]],
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
+            cancel → Cancelled(person: no longer wanted) [ended]
+            answer `ok` ✗ T1 is over (person): it asks nothing
+        "#]],
     );
     check_in(
         working(),
