@@ -133,7 +133,12 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             task.warnings.push(warning.clone());
         }
-        Event::Collected { head, .. } => task.head = Some(head.clone()),
+        Event::Collected { head, .. } => {
+            if task.head.as_ref() != Some(head) {
+                task.concerns.clear(); // they were about other work
+            }
+            task.head = Some(head.clone());
+        }
         Event::Verified { report, .. } => {
             let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
             let step = step.clone();
@@ -210,8 +215,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let then = then.clone();
             if *approved {
                 task.approved = task.gate.as_ref().map(|gate| (gate.tree.clone(), note.clone()));
+                task.approved_head = task.gate.as_ref().map(|gate| gate.head.clone());
             } else {
                 task.gate = None; // what a person refused is no candidate, however green
+                (task.approved, task.approved_head) = (None, None);
             }
             again(task, then, at);
         }

@@ -558,8 +558,7 @@ impl Draft {
         step: &StepName,
         lands: bool,
     ) -> Result<(), Refusal> {
-        let approved = self.task.approved.as_ref().is_some_and(|(tree, _)| *tree == report.tree);
-        if !concerns.is_empty() && !approved {
+        if !concerns.is_empty() && !self.is_approved(report, concerns) {
             // It stays in this step until a person has looked: a step left is a step passed.
             return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
         }
@@ -568,6 +567,15 @@ impl Draft {
             return self.open(step, run, Opening::Land);
         }
         self.leave(StepResult::Pass, None)
+    }
+
+    /// Whether a person has looked at just this. They read the work, not the base: when only the base moved and
+    /// no other kind of concern came up, their word stands; else a busy queue would ask them for ever.
+    fn is_approved(&self, report: &GateReport, concerns: &[Concern]) -> bool {
+        let same_tree = self.task.approved.as_ref().is_some_and(|(tree, _)| *tree == report.tree);
+        let same_work = self.task.approved_head.as_ref() == Some(&report.head);
+        let known = |concern: &Concern| self.task.concerns.iter().any(|seen| seen.code == concern.code);
+        same_tree || (same_work && concerns.iter().all(known))
     }
 
     fn conflicted(&mut self, base: &Commit, paths: &[String], stop: Option<Stop>) -> Result<(), Refusal> {

@@ -48,6 +48,8 @@ pub struct Task {
     pub concerns: Vec<Concern>,
     /// The tree a person approved, with their note.
     pub approved: Option<(Tree, String)>,
+    /// The work a person approved: the same work on a newer base needs no second look.
+    pub approved_head: Option<Commit>,
     /// Where it landed.
     pub landed: Option<Landed>,
     /// What a person should know.
@@ -79,6 +81,7 @@ impl Task {
             feedback: Vec::new(),
             concerns: Vec::new(),
             approved: None,
+            approved_head: None,
             landed: None,
             warnings: Vec::new(),
             reported: None,

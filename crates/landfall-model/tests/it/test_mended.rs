@@ -1,14 +1,15 @@
 //! Stories of bugs that were there once. Each was red before its fix.
 
 use expect_test::expect;
+use landfall_model::gate::Outcome;
 use landfall_model::{Doing, Exit, Said, Signal, State, Status, StepKind, Warning};
 
 use crate::flows_used::{loops, polishes};
 use crate::story::{
-    Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, conflicts,
-    crashes, due, fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, landing,
-    machine_fails, passes, passes_with_concern, reported, reporting, retry, says_complete, says_nothing,
-    vanishes, verifying, working, workspace,
+    Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
+    command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
+    has_a_passing_error, hits_quota, landing, machine_fails, passes, passes_with_concern, report, reported,
+    reporting, retry, says_complete, says_nothing, vanishes, verifying, working, workspace,
 };
 
 #[test]
@@ -239,4 +240,62 @@ fn a_journal_cut_inside_a_review_never_lands_what_nobody_approved() {
         }
         assert!(matches!(scene.task.state, State::Review { .. }), "cut after {events} events");
     }
+}
+#[test]
+fn an_approval_of_the_work_survives_a_move_of_the_base() {
+    let mut merged = report(vec![command("tests", Outcome::Pass)]);
+    merged.tree = landfall_model::Tree::new("tree2");
+    merged.base = commit("newbase");
+    merged.commit = commit("merge2");
+    check_in(
+        verifying(),
+        [
+            passes_with_concern(),
+            answers("approve"),
+            granted(),
+            base_moved(),
+            checked_as("pass, the same concern", merged, [concern()]),
+        ],
+        expect![[r#"
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
+            answer `approve` → ready for land [reviewed, left pass]
+            granted → land a3: landing [entered] ! land a3 merge on base
+            base moved → land a4: checking [base-moved, entered] ! check a4
+            checked: pass, the same concern → land a5: landing [verified, entered] ! land a5 merge2 on newbase
+        "#]],
+    );
+}
+
+#[test]
+fn other_work_needs_another_approval() {
+    let mut merged = report(vec![command("tests", Outcome::Pass)]);
+    merged.tree = landfall_model::Tree::new("tree2");
+    merged.head = commit("head2");
+    check_in(
+        verifying(),
+        [
+            passes_with_concern(),
+            answers("approve"),
+            granted(),
+            base_moved(),
+            fails(),
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            checked_as("pass, the same concern", merged, [concern()]),
+        ],
+        expect![[r#"
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
+            answer `approve` → ready for land [reviewed, left pass]
+            granted → land a3: landing [entered] ! land a3 merge on base
+            base moved → land a4: checking [base-moved, entered] ! check a4
+            checked: fail → ready for work [verified, left red with feedback]
+            granted → work a5: preparing [entered] ! prepare a5
+            workspace → work a5: running 2 [workspace-made, iteration-began] ! spawn a5/2 for 1779s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a6: checking [entered] ! check a6
+            checked: pass, the same concern → review, then verify [collected, verified, review-wanted]
+        "#]],
+    );
 }
