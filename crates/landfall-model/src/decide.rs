@@ -700,6 +700,7 @@ impl Draft {
             State::Active { doing: Doing::Checking { stop: None }, .. } => {
                 self.event(Event::StopAsked { stop: Stop::Pause })
             }
+            State::Active { step, doing: Doing::Preparing { .. } } => self.stopped(Stop::Pause, step),
             State::Ready { next: Some(then), .. } => self.event(Event::Waited { wait: Wait::Pause, then }),
             State::Waiting {
                 wait: Wait::Backoff { .. } | Wait::Quota { .. } | Wait::GateBroken { .. },

@@ -8,8 +8,8 @@ use crate::flows_used::{loops, polishes};
 use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
-    has_a_passing_error, hits_quota, landing, machine_fails, passes, passes_with_concern, report, reported,
-    reporting, retry, says_complete, says_nothing, vanishes, verifying, working, workspace,
+    has_a_passing_error, hits_quota, landing, late, machine_fails, passes, passes_with_concern, report,
+    reported, reporting, retry, says_complete, says_nothing, stop, vanishes, verifying, working, workspace,
 };
 
 #[test]
@@ -296,6 +296,21 @@ fn other_work_needs_another_approval() {
             COMPLETE → ready for verify [iteration-ended complete, left done]
             granted → verify a6: checking [entered] ! check a6
             checked: pass, the same concern → review, then verify [collected, verified, review-wanted]
+        "#]],
+    );
+}
+#[test]
+fn a_stop_while_preparing_pauses_and_the_late_workspace_is_refused() {
+    check(
+        [granted(), stop(), workspace(), retry(), granted(), late(workspace()), workspace()],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            stop → waits for pause, then work [yielded stopped, waited]
+            workspace ✗ T1 is waiting for pause: no workspace was asked for
+            retry → ready for work [resumed]
+            granted → work a2: preparing afresh [entered] ! prepare a2 afresh
+            late workspace ✗ T1: news of a1, but a2 is the latest attempt
+            workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1800s
         "#]],
     );
 }
