@@ -720,11 +720,17 @@ impl Draft {
 
     fn cancel(&mut self, reason: &str) -> Result<(), Refusal> {
         let stop = Stop::Cancel { reason: reason.to_owned() };
+        if self.task.landed.is_some() {
+            return Err(not_now(&self.task, "it has landed; `landfall rollback` can take it back"));
+        }
         match self.task.state.clone() {
             State::Active {
                 doing: Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Pause), .. },
                 ..
             } => self.ask_to_stop(stop),
+            State::Active { doing: Doing::Checking { stop: Some(Stop::Cancel { .. }) }, .. } => {
+                Err(not_now(&self.task, "it is being cancelled already"))
+            }
             State::Active { doing: Doing::Checking { .. }, .. } => self.event(Event::StopAsked { stop }),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to cancel it; `landfall rollback` can take it back"))
@@ -737,12 +743,12 @@ impl Draft {
             | State::Ready { .. }
             | State::Waiting { .. }
             | State::Review { .. }
-            | State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. })
-                if self.task.landed.is_none() =>
-            {
+            | State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
                 self.end(EndKind::Cancelled, EndCode::Person, reason.to_owned())
             }
-            _ => Err(not_now(&self.task, "it cannot be cancelled any more")),
+            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
+                Err(not_now(&self.task, "it cannot be cancelled any more"))
+            }
         }
     }
 

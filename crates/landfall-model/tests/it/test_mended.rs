@@ -8,8 +8,9 @@ use crate::flows_used::{loops, polishes};
 use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
-    has_a_passing_error, hits_quota, landing, late, machine_fails, passes, passes_with_concern, report,
-    reported, reporting, retry, says_complete, says_nothing, stop, vanishes, verifying, working, workspace,
+    has_a_passing_error, hits_quota, landing, lands, late, machine_fails, passes, passes_with_concern,
+    report, reported, reporting, retry, says_complete, says_nothing, stop, vanishes, verifying, working,
+    workspace,
 };
 
 #[test]
@@ -137,7 +138,7 @@ fn a_landed_task_whose_report_failed_is_retried_for_its_report_only() {
         [machine_fails(true), cancel(), retry(), granted(), granted(), reported()],
         expect![[r#"
             machine fails for good → Failed(machine: no room on the disk) [ended]
-            cancel ✗ T1 is over (machine): it cannot be cancelled any more
+            cancel ✗ T1 is over (machine): it has landed; `landfall rollback` can take it back
             retry → ready [retried]
             granted → ready for report [waited, resumed, left landed]
             granted → report a5: reporting [entered] ! report a5
@@ -311,6 +312,46 @@ fn a_stop_while_preparing_pauses_and_the_late_workspace_is_refused() {
             granted → work a2: preparing afresh [entered] ! prepare a2 afresh
             late workspace ✗ T1: news of a1, but a2 is the latest attempt
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1800s
+        "#]],
+    );
+}
+#[test]
+fn a_landed_task_is_not_cancelled_by_what_its_agent_does_afterwards() {
+    check_in(
+        Scene::new(polishes()),
+        [
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            passes(),
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            passes(),
+            lands(),
+            granted(),
+            workspace(),
+            cancel(),
+            says_complete(),
+        ],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
+            checked: pass → ready for polish [collected, verified, left pass]
+            granted → polish a3: preparing [entered] ! prepare a3
+            workspace → polish a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1789s
+            COMPLETE → ready for land [iteration-ended complete, left done]
+            granted → land a4: checking [entered] ! check a4
+            checked: pass → land a5: landing [verified, entered] ! land a5 merge on base
+            landed → ready for thanks [landed, left landed]
+            granted → thanks a6: preparing [entered] ! prepare a6
+            workspace → thanks a6: running 3 [workspace-made, iteration-began] ! spawn a6/3 for 1778s
+            cancel ✗ T1 is active in `thanks` (running): it has landed; `landfall rollback` can take it back
+            COMPLETE → ready for report [iteration-ended complete, left done]
         "#]],
     );
 }

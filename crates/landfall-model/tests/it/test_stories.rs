@@ -1237,10 +1237,10 @@ fn a_task_can_be_cancelled_wherever_it_has_not_begun_to_land() {
         verifying(),
         [cancel(), cancel(), fails()],
         expect![[r#"
-        cancel → verify a2: checking (cancelling) [stop-asked]
-        cancel → verify a2: checking (cancelling) [stop-asked]
-        checked: fail → Cancelled(person: no longer wanted) [collected, verified, ended]
-    "#]],
+            cancel → verify a2: checking (cancelling) [stop-asked]
+            cancel ✗ T1 is active in `verify` (verifying): it is being cancelled already
+            checked: fail → Cancelled(person: no longer wanted) [collected, verified, ended]
+        "#]],
     );
     check_in(
         working(),
@@ -1278,11 +1278,11 @@ fn a_task_cannot_be_cancelled_once_it_lands() {
         expect![[r#"
             cancel ✗ T1 is active in `land` (landing): it is too late to cancel it; `landfall rollback` can take it back
             landed → ready for report [landed, left landed]
-            cancel ✗ T1 is ready: it cannot be cancelled any more
+            cancel ✗ T1 is ready: it has landed; `landfall rollback` can take it back
             granted → report a4: reporting [entered] ! report a4
-            cancel ✗ T1 is active in `report` (reporting): it is too late to cancel it; `landfall rollback` can take it back
+            cancel ✗ T1 is active in `report` (reporting): it has landed; `landfall rollback` can take it back
             reported → Done(landed) [reported, left done] ! tidy
-            cancel ✗ T1 is over (landed): it cannot be cancelled any more
+            cancel ✗ T1 is over (landed): it has landed; `landfall rollback` can take it back
         "#]],
     );
 }
