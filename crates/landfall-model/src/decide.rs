@@ -767,7 +767,14 @@ impl Draft {
                     | Wait::GateBroken { .. }
                     | Wait::Disk { .. },
                 ..
-            } => self.event(Event::Resumed { feedback }),
+            } => {
+                if fresh && self.task.landed.is_none() {
+                    let detail = "a person wants it done afresh".to_owned();
+                    self.end(EndKind::Blocked, EndCode::Person, detail)?;
+                    return self.event(Event::Retried { fresh, feedback });
+                }
+                self.event(Event::Resumed { feedback })
+            }
             _ => Err(not_now(&self.task, "there is nothing to retry")),
         }
     }

@@ -8,9 +8,9 @@ use crate::flows_used::{loops, polishes};
 use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
-    has_a_passing_error, hits_quota, landing, lands, late, machine_fails, passes, passes_with_concern,
-    report, reported, reporting, retry, says_complete, says_nothing, stop, vanishes, verifying, working,
-    workspace,
+    has_a_passing_error, hits_quota, is_killed, landing, lands, late, machine_fails, passes,
+    passes_with_concern, report, reported, reporting, retry, retry_fresh, says_complete, says_nothing, stop,
+    vanishes, verifying, working, workspace,
 };
 
 #[test]
@@ -353,5 +353,18 @@ fn a_landed_task_is_not_cancelled_by_what_its_agent_does_afterwards() {
             cancel ✗ T1 is active in `thanks` (running): it has landed; `landfall rollback` can take it back
             COMPLETE → ready for report [iteration-ended complete, left done]
         "#]],
+    );
+}
+#[test]
+fn a_fresh_retry_of_a_paused_task_begins_anew() {
+    check_in(
+        working(),
+        [stop(), is_killed(), retry_fresh(), granted()],
+        expect![[r#"
+        stop → work a1: running 1 (pausing) [stop-asked] ! kill a1
+        killed → waits for pause, then work [iteration-ended stopped, yielded stopped, waited]
+        retry fresh → ready [ended, retried afresh]
+        granted → work a2: preparing afresh [entered] ! prepare a2 afresh
+    "#]],
     );
 }
