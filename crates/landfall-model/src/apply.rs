@@ -257,13 +257,13 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Retried { fresh, feedback } => {
             let State::Ended(_) = task.state else { return false };
-            let kept = (task.counters.retries, task.counters.spent_ms, task.counters.usage);
-            task.counters = crate::Counters { retries: kept.0 + 1, usage: kept.2, ..Default::default() };
+            let (retries, usage) = (task.counters.retries + 1, task.counters.usage);
+            task.counters = crate::Counters { retries, usage, ..Default::default() };
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
             task.gate = None;
-            if *fresh {
-                task.workspace = None;
+            // Work that was offered, not made in a workspace, is all there is: it stays.
+            if *fresh && task.workspace.take().is_some() {
                 task.head = None;
             }
             task.state = State::Ready { next: None, since: at };

@@ -323,7 +323,7 @@ pub struct TaskLimits {
     pub restarts_max: u32,
     /// Stalls in one step before giving up; progress resets it.
     pub stalls_step_max: u32,
-    /// Stalls in all before giving up; nothing resets it.
+    /// Stalls in all before giving up; only a person's retry resets it.
     pub stalls_total_max: u32,
     /// Passing troubles of a provider in a row before giving up.
     pub transients_max: u32,

@@ -4,7 +4,7 @@ use expect_test::expect;
 use landfall_model::gate::Outcome;
 use landfall_model::{Doing, Exit, Said, Signal, State, Status, StepKind, Warning};
 
-use crate::flows_used::{loops, polishes};
+use crate::flows_used::{loops, polishes, takes_back};
 use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
@@ -367,4 +367,9 @@ fn a_fresh_retry_of_a_paused_task_begins_anew() {
         granted → work a2: preparing afresh [entered] ! prepare a2 afresh
     "#]],
     );
+}
+#[test]
+fn a_rollback_can_be_retried_afresh_and_still_has_its_work() {
+    let scene = Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
+    check_in(scene, [granted(), fails(), retry_fresh(), granted()], expect![[""]]);
 }
