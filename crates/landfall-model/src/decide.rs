@@ -85,11 +85,7 @@ pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
             let State::Ready { next, .. } = &task.state else {
                 return Err(not_now(task, "it cannot be started"));
             };
-            if task.flow.is_none() || task.limits != *limits {
-                let flow = task.flow.clone().unwrap_or_else(|| flow.clone());
-                draft.event(Event::Bound { flow, limits: limits.clone() })?;
-            }
-            let flow = draft.task.flow.clone().expect("bound just now");
+            let flow = task.flow.clone().unwrap_or_else(|| flow.clone());
             if let Some(step) = flow.unperformed() {
                 let detail = format!(
                     "flow `{}` has the step `{}` of kind `{}`, which this version does not perform",
@@ -97,8 +93,12 @@ pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
                     step.name,
                     step.kind.word()
                 );
+                // It is not bound to such a flow: a person may choose another and retry.
                 draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
             } else {
+                if task.flow.is_none() || task.limits != *limits {
+                    draft.event(Event::Bound { flow: flow.clone(), limits: limits.clone() })?;
+                }
                 // Work that has landed never begins anew; only what comes after the landing is owed.
                 let begin = || match &task.landed {
                     Some(_) => flow.steps.iter().find(|step| matches!(step.kind, StepKind::Land)),

@@ -107,3 +107,11 @@ pub fn polishes() -> Arc<Flow> {
         ],
     ))
 }
+/// A flow with a step of a kind that this version does not perform.
+pub fn with_kind(kind: StepKind) -> Arc<Flow> {
+    let edges = kind.must_route().iter().map(|result| on(result.word(), "end")).collect();
+    let odd = Step { name: StepName::new("odd"), kind, phase: "odd".to_owned(), on: edges };
+    let mut flow = flow("odd", [step("work", agent(), [on("done", "odd")])]);
+    flow.steps.push(odd);
+    Arc::new(flow)
+}

@@ -4,7 +4,7 @@ use expect_test::expect;
 use landfall_model::gate::Outcome;
 use landfall_model::{Doing, Exit, Said, Signal, State, Status, StepKind, Warning};
 
-use crate::flows_used::{loops, polishes, takes_back};
+use crate::flows_used::{loops, polishes, takes_back, with_kind};
 use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
@@ -372,4 +372,25 @@ fn a_fresh_retry_of_a_paused_task_begins_anew() {
 fn a_rollback_can_be_retried_afresh_and_still_has_its_work() {
     let scene = Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
     check_in(scene, [granted(), fails(), retry_fresh(), granted()], expect![[""]]);
+}
+#[test]
+fn a_step_this_version_does_not_perform_fails_before_anything_starts() {
+    let kinds = [
+        StepKind::Check { checkpoint: "post-plan".to_owned(), threshold: 700 },
+        StepKind::Review,
+        StepKind::Split,
+        StepKind::Target,
+        StepKind::Converge,
+    ];
+    for kind in kinds {
+        let word = kind.word();
+        let mut scene = Scene::new(with_kind(kind));
+        let told = scene.play(&granted()).expect("news is told");
+        assert!(told.contains("Failed(unsupported_step"), "{told}");
+        assert!(told.contains(&format!("of kind `{word}`")), "{told}");
+        scene.play(&retry());
+        scene.flow = loops();
+        let told = scene.play(&granted()).expect("news is told");
+        assert!(told.contains("work a1: preparing"), "another flow can be chosen afterwards: {told}");
+    }
 }
