@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use landfall_model::gate::Outcome;
-use landfall_model::{Doing, Exit, Said, Signal, State, Status, StepKind, Warning};
+use landfall_model::{Doing, Event, State, Status, StepKind, Warning};
 
 use crate::flows_used::{loops, polishes, takes_back, with_kind};
 use crate::story::{
@@ -371,7 +371,16 @@ fn a_fresh_retry_of_a_paused_task_begins_anew() {
 #[test]
 fn a_rollback_can_be_retried_afresh_and_still_has_its_work() {
     let scene = Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
-    check_in(scene, [granted(), fails(), retry_fresh(), granted()], expect![[""]]);
+    check_in(
+        scene,
+        [granted(), fails(), retry_fresh(), granted()],
+        expect![[r#"
+        granted → verify a1: checking [bound, entered] ! check a1 of revert
+        checked: fail → Blocked(flow_stop: step `verify` ended with `fail`) [collected, verified, left fail with feedback]
+        retry fresh → ready [retried afresh]
+        granted → verify a2: checking [entered] ! check a2 of head
+    "#]],
+    );
 }
 #[test]
 fn a_step_this_version_does_not_perform_fails_before_anything_starts() {
