@@ -92,7 +92,8 @@ impl Verdict {
 ///
 /// The last control word wins, except that BLOCKED and PENDING outweigh COMPLETE: an agent that says both is
 /// not done. A control word outweighs the exit code in both directions; the work itself is judged later, by
-/// verification. What the provider said outweighs a crash, because it explains it.
+/// verification. What the provider said last outweighs a crash or a silence, because it explains them; what the
+/// agent got over does not.
 #[must_use]
 pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
     let mut complete = false;
@@ -108,11 +109,16 @@ pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
             }
             Signal::Quota { until } => provider = Some(Verdict::Quota { until: *until }),
             Signal::Transient { detail } => provider = Some(Verdict::Transient { detail: detail.clone() }),
-            Signal::Finished { error, .. } => error_flag = *error,
+            Signal::Finished { error, .. } => {
+                error_flag = *error;
+                if !error && matches!(provider, Some(Verdict::Transient { .. })) {
+                    provider = None; // it passed
+                }
+            }
+            Signal::ToolUse { .. } => provider = None, // the agent went on: whatever it was has passed
             Signal::Said(Said::Progress(_) | Said::DiscoveryLocal(_) | Said::DiscoveryGlobal(_))
             | Signal::Started { .. }
             | Signal::Text(_)
-            | Signal::ToolUse { .. }
             | Signal::Usage(_)
             | Signal::PermissionAsked { .. }
             | Signal::Malformed { .. } => {}
@@ -133,7 +139,7 @@ pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
         }
         Exit::Lost => Verdict::Lost,
         Exit::Deadline => Verdict::OutOfTime,
-        Exit::Silent => Verdict::Stalled,
+        Exit::Silent => provider.unwrap_or(Verdict::Stalled), // waiting for an account is not a stall
         Exit::Asked => Verdict::Stopped,
         Exit::Code(code) => match provider {
             Some(verdict) => verdict,

@@ -4,5 +4,6 @@
 mod flows_used;
 mod story;
 
+mod test_judge;
 mod test_mended;
 mod test_stories;
