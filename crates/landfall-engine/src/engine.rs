@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -17,8 +18,9 @@ use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProble
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_model::flow::Flow;
 use landfall_model::{
-    Drive, Effect, EngineEvent, Entry, Event, Fact, Grant, Input, Limits, Mover, News, Refusal, RunEnd,
-    RunId, State, Status, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World, graph, plan,
+    Doing, Drive, Effect, EngineEvent, Entry, Event, Fact, Grant, Input, Limits, Mover, News, Refusal,
+    RunEnd, RunId, Standing, State, Status, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World,
+    graph, plan,
 };
 use landfall_store::{Batch, Journal, Sqlite, StoreError};
 use thiserror::Error;
@@ -26,6 +28,7 @@ use thiserror::Error;
 use crate::flows;
 use crate::folder::StateFolder;
 use crate::follow::Follower;
+use crate::gate;
 use crate::perform;
 use crate::prompts::{PromptProblem, Prompts};
 use crate::publish;
@@ -229,6 +232,8 @@ pub struct Engine {
     mail: Receiver<Mail>,
     drive: Drive,
     limits: Limits,
+    /// Why no agent is started: too little room on the disk.
+    low_disk: Option<String>,
     turn: Turn,
     _lock: StateLock,
 }
@@ -390,6 +395,8 @@ impl Engine {
             baseline: Mutex::new(HashMap::new()),
             lanes: Mutex::new(lanes),
             view: Mutex::new(View::default()),
+            checking: Mutex::default(),
+            interrupted: std::sync::atomic::AtomicBool::new(false),
             tidying: std::sync::atomic::AtomicUsize::new(0),
             syncing: Mutex::new(()),
         });
@@ -405,6 +412,7 @@ impl Engine {
             mail,
             drive: Drive::Running,
             limits,
+            low_disk: None,
             turn: Turn::default(),
             _lock: lock,
         };
@@ -535,6 +543,7 @@ impl Engine {
         self.fact(EngineEvent::RunStarted { run, slots: self.limits.slots, only: options.only.clone() });
         self.commit_turn()?;
 
+        recover::clear_lanes(&self.site);
         let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
         publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
@@ -573,7 +582,7 @@ impl Engine {
                         }
                     }
                     Mail::Ask(Ask::StopRun { now }, reply) => {
-                        let agents = self.world.holding(landfall_model::Standing::Slot);
+                        let agents = self.world.holding(Standing::Slot);
                         self.stop(now, &mut why);
                         self.turn.replies.push((reply, Ok(Reply::Stopping { agents })));
                     }
@@ -602,6 +611,7 @@ impl Engine {
             for task in running {
                 self.hear(task, &News::Interrupt);
             }
+            gate::interrupt(&self.site);
         }
     }
 
@@ -611,8 +621,14 @@ impl Engine {
 
     /// Whether nothing is under way and nothing will begin by itself.
     fn idle(&self) -> bool {
-        let under_way = self.world.active().next().is_some();
-        let waits = self.drive == Drive::Running && self.world.next_due().is_some();
+        // A check that was interrupted is not waited for: the journal expects it, and the next run does it again.
+        let interrupted = self.site.interrupted.load(Ordering::SeqCst);
+        let counts = |task: &&Arc<Task>| {
+            !interrupted || !matches!(task.state, State::Active { doing: Doing::Checking { .. }, .. })
+        };
+        let under_way = self.world.active().any(|task| counts(&task));
+        let waits =
+            self.drive == Drive::Running && (self.world.next_due().is_some() || self.low_disk.is_some());
         !under_way && !waits && !perform::tidying(&self.site)
     }
 
@@ -624,24 +640,44 @@ impl Engine {
             }
             _ => Duration::from_secs(60),
         };
+        let pause = if self.low_disk.is_some() { pause.min(DISK_PAUSE) } else { pause };
         self.mail.recv_timeout(pause).ok()
     }
 
     /// Grants what is free to whoever stands first in line.
     fn grant(&mut self, run: RunId) {
         let mut refused = 0;
+        let limits = self.limits_now();
         while self.drive == Drive::Running
             && refused < REFUSALS_MAX
-            && let Some(Grant { task: id, .. }) = plan(&self.world, &self.limits)
+            && let Some(Grant { task: id, .. }) = plan(&self.world, &limits)
         {
             let task = self.task(id);
             let Some(flow) = self.world.flow_of(&task) else { break };
-            let limits = self.task_limits();
+            let task_limits = self.task_limits();
             let before = self.turn.entries.len();
-            self.hear(id, &News::Granted { run, flow, limits });
+            self.hear(id, &News::Granted { run, flow, limits: task_limits });
             if self.turn.entries.len() == before {
                 refused += 1; // a bug in the model; the line must not spin on it
             }
+        }
+    }
+
+    /// The limits, without slots while the disk has too little room.
+    fn limits_now(&mut self) -> Limits {
+        let free = landfall_host::disk::free_bytes(self.site.folder.root()).unwrap_or(u64::MAX);
+        let wanted = self.site.settings.disk.pause_bytes;
+        self.low_disk = (free < wanted && self.world.waiting_for(Standing::Slot) > 0)
+            .then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
+        self.site
+            .view
+            .lock()
+            .expect("no thread panics while it holds the view")
+            .low_disk
+            .clone_from(&self.low_disk);
+        match self.low_disk {
+            Some(_) => Limits { slots: 0, ..self.limits.clone() },
+            None => self.limits.clone(),
         }
     }
 
@@ -865,6 +901,7 @@ impl Engine {
 
 const TURN_MAX: usize = 256; // news of one turn: one fsync for all of it, and replies do not wait for ever
 const REFUSALS_MAX: u32 = 8;
+const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is noticed
 
 /// The settings of the project at `root`; none are as good as empty ones.
 ///

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landfall_host::crash;
@@ -29,7 +30,32 @@ pub(crate) fn check(site: &Arc<Site>, task: &Task, attempt: Attempt, head: Optio
         Ok(news) => news,
         Err(detail) => News::MachineFailed { attempt, detail, hopeless: false },
     };
-    site.tell(task.id, news);
+    if !site.interrupted.load(Ordering::SeqCst) {
+        site.tell(task.id, news);
+    }
+}
+
+/// Ends the checks under way without believing what they come to: they are done again by the next run.
+pub(crate) fn interrupt(site: &Site) {
+    site.interrupted.store(true, Ordering::SeqCst);
+    let running = site.checking.lock().expect("no thread panics while it holds it").clone();
+    for dir in running {
+        end_check(site, &dir);
+    }
+}
+
+/// Ends the check in `dir`, if it runs, and waits until nothing of it is left.
+pub(crate) fn end_check(site: &Site, dir: &Path) {
+    match sitter::find(dir) {
+        Ok(Found::Running(sitting)) => {
+            drop(sitter::stop(&sitting, sitter::Stop::Now)); // gone already is as good
+            drop(wait(dir, &sitting)); // only its end matters
+        }
+        Ok(Found::Vanished) => {
+            drop(sitter::sweep(&marker(site, dir))); // what cannot be killed is not ours
+        }
+        Ok(Found::Never | Found::Starting | Found::Ended(_)) | Err(_) => {}
+    }
 }
 
 fn try_check(site: &Site, task: &Task, attempt: Attempt, head: Option<Commit>) -> Result<News, String> {
@@ -209,6 +235,34 @@ impl Drop for Borrowed<'_> {
     }
 }
 
+/// A check that runs in a lane, on record while it does: an engine that comes after a crash ends it before it uses the
+/// lane.
+struct Noted<'s> {
+    site: &'s Site,
+    dir: PathBuf,
+    note: PathBuf,
+}
+
+impl<'s> Noted<'s> {
+    fn check(site: &'s Site, lane: &Lane, dir: &Path) -> Self {
+        let note = note_of(lane);
+        drop(std::fs::write(&note, dir.as_os_str().as_encoded_bytes())); // without it the sweep by marker remains
+        site.checking.lock().expect("no thread panics while it holds it").insert(dir.to_owned());
+        Self { site, dir: dir.to_owned(), note }
+    }
+}
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.site.checking.lock().expect("no thread panics while it holds it").remove(&self.dir);
+        drop(std::fs::remove_file(&self.note)); // a note that stays names a check that has ended
+    }
+}
+
+fn note_of(lane: &Lane) -> PathBuf {
+    lane.path().with_file_name("running")
+}
+
 /// One verification at work.
 struct Gate<'a> {
     site: &'a Site,
@@ -296,6 +350,7 @@ impl Gate<'_> {
             marker: marker(self.site, &dir),
         };
         crash::point("verify.run.before");
+        let _noted = Noted::check(self.site, self.lane, &dir);
         let ended = match sitter::start(&self.site.program, &dir, &spec) {
             Ok(sitting) => wait(&dir, &sitting),
             Err(error) => {

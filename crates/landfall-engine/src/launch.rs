@@ -157,7 +157,7 @@ fn begin(site: &Site, task: &Task, run: &Run, dir: &Path, marker: &str) -> Resul
         task: task.id.to_string(),
         title: task.spec.title.clone(),
         body: task.spec.body.clone(),
-        iteration: run.iteration,
+        iteration: task.counters.runs,
         attempt: run.attempt.0,
         step: run.step.to_string(),
         prompt,

@@ -49,6 +49,10 @@ pub struct Site {
     pub(crate) lanes: Mutex<Vec<usize>>,
     /// What a person sees of a run.
     pub view: Mutex<View>,
+    /// The folders of checks that run now.
+    pub(crate) checking: Mutex<std::collections::BTreeSet<PathBuf>>,
+    /// The engine is stopping now: what a check came to no longer counts.
+    pub(crate) interrupted: std::sync::atomic::AtomicBool,
     /// Workspaces that are being given up.
     pub(crate) tidying: std::sync::atomic::AtomicUsize,
     /// Held while the base is compared with the person's branch.
@@ -60,6 +64,8 @@ pub struct Site {
 pub struct View {
     /// What each running agent is at.
     pub live: BTreeMap<TaskId, Live>,
+    /// Why no agent is started, if the disk has too little room.
+    pub low_disk: Option<String>,
     /// Whether the engine was told to stop.
     pub stopping: bool,
 }

@@ -10,7 +10,7 @@ use crate::event::{Event, Opening};
 use crate::flow::Target;
 use crate::input::Parting;
 use crate::judge::Verdict;
-use crate::task::{Doing, EndCode, EndKind, Ending, Landed, State, Task};
+use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Landed, State, Task};
 use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
@@ -104,6 +104,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if green && task.landed.is_none() {
                 task.gate = None; // what this run leaves has not been verified
             }
+            task.counters.runs += 1;
             let doing = Doing::Running { iteration: *iteration, since: at, stop: None };
             task.state = State::Active { step, doing };
         }
@@ -257,8 +258,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Retried { fresh, feedback } => {
             let State::Ended(_) = task.state else { return false };
-            let (retries, usage) = (task.counters.retries + 1, task.counters.usage);
-            task.counters = crate::Counters { retries, usage, ..Default::default() };
+            let Counters { retries, runs, usage, .. } = task.counters;
+            task.counters = Counters { retries: retries + 1, runs, usage, ..Counters::default() };
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
             task.gate = None;

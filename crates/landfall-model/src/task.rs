@@ -351,6 +351,8 @@ impl Default for TaskLimits {
 pub struct Counters {
     /// Runs of the agent that ended by themselves.
     pub iterations: u32,
+    /// Runs of the agent that began, whatever became of them; nothing resets it.
+    pub runs: u32,
     /// Runs in a row that left no commit.
     pub fruitless: u32,
     /// How often each bounded edge of the flow was taken.
