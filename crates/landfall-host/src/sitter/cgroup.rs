@@ -121,12 +121,14 @@ fn remove(path: &Path) -> io::Result<()> {
     const TRIES: u32 = 500; // half a second; in practice the first or second try does it
     let mut last = Ok(());
     for _ in 0..TRIES {
-        remove_below(path);
         last = fs::remove_dir(path);
         match &last {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            Err(_) => {
+                remove_below(path);
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
     }
     last

@@ -6,6 +6,7 @@ use super::identity::{self, Sitting};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 
 /// What there is in a sitter's folder.
@@ -37,31 +38,46 @@ pub struct FindError {
 /// After a power cut, files that were never synced may be missing or empty. A damaged `sitter.json` or `exit.json` counts
 /// as `Vanished`; a folder that lost both looks like `Never`. Whoever must tell those two apart has it in the journal.
 pub fn find(dir: &Path) -> Result<Found, FindError> {
-    const TRIES: u32 = 3;
-    // The lock is looked at between two looks at exit.json: the sitter may finish while we are here.
-    let mut found = look(dir)?;
+    // What is in motion is looked at again: a sitter names itself within a millisecond, and a `start` that is about to be
+    // refused holds the lock for less.
+    const TRIES: u32 = 20;
+    const PAUSE: Duration = Duration::from_millis(1);
+    let mut seen = look(dir)?;
     for _ in 1..TRIES {
-        match found {
-            Found::Starting => found = look(dir)?,
-            Found::Never | Found::Running(_) | Found::Ended(_) | Found::Vanished => break,
+        match seen {
+            Seen::AtRest(found) => return Ok(found),
+            Seen::InMotion(_) => {
+                std::thread::sleep(PAUSE);
+                seen = look(dir)?;
+            }
         }
     }
-    Ok(found)
+    match seen {
+        Seen::AtRest(found) | Seen::InMotion(found) => Ok(found),
+    }
 }
 
-fn look(dir: &Path) -> Result<Found, FindError> {
+enum Seen {
+    AtRest(Found),
+    InMotion(Found),
+}
+
+fn look(dir: &Path) -> Result<Seen, FindError> {
     if let Some(ended) = ended(dir)? {
         wait_for_rest(dir)?;
-        return Ok(Found::Ended(ended));
+        return Ok(Seen::AtRest(Found::Ended(ended)));
     }
     if is_locked(dir)? {
         return Ok(match identity(dir)? {
-            Identity::Known(sitting) => Found::Running(sitting),
-            Identity::None | Identity::Damaged => Found::Starting, // written in a moment
+            Identity::Known(sitting) if runs(dir, &sitting)? => Seen::AtRest(Found::Running(sitting)),
+            // Somebody holds the lock whom we cannot see. If that lasts, it is a sitter in another process namespace.
+            Identity::Known(sitting) => Seen::InMotion(Found::Running(sitting)),
+            Identity::None | Identity::Damaged => Seen::InMotion(Found::Starting),
         });
     }
-    // Nobody is alive in here any more, so the files no longer change.
-    Ok(match (ended(dir)?, identity(dir)?) {
+    // Nobody is alive in here any more, so the files no longer change. The end is looked for again, as the sitter may
+    // have come to it while we were at the lock.
+    Ok(Seen::AtRest(match (ended(dir)?, identity(dir)?) {
         (Some(ended), _) => {
             wait_for_rest(dir)?;
             Found::Ended(ended)
@@ -69,10 +85,17 @@ fn look(dir: &Path) -> Result<Found, FindError> {
         (None, Identity::None) => Found::Never,
         (None, Identity::Damaged) => Found::Vanished,
         (None, Identity::Known(sitting)) => {
-            drop(sitting.open()); // only to collect it, if it was our child
+            runs(dir, &sitting)?; // it does not; but if it was our child, this collects it
             Found::Vanished
         }
-    })
+    }))
+}
+
+fn runs(dir: &Path, sitting: &Sitting) -> Result<bool, FindError> {
+    match sitting.open() {
+        Ok(handle) => Ok(handle.is_some()),
+        Err(source) => Err(FindError { path: dir.to_owned(), source }),
+    }
 }
 
 /// Whether anybody holds the folder's lock. The look itself takes it for an instant, shared, so two looks do not

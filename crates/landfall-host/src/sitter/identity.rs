@@ -4,8 +4,8 @@ use crate::disk;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::OnceLock;
 
@@ -48,7 +48,9 @@ pub(super) struct Stat {
 
 impl Stat {
     pub(super) fn of(pid: i32) -> Option<Stat> {
-        Stat::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        let mut text = [0; 1024]; // at most some 400 bytes: a short name and fifty numbers
+        let read = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut text).ok()?;
+        Stat::parse(&text[..read])
     }
 
     /// The program's name comes second, in brackets, and may itself hold brackets and blanks: so from the last one on.

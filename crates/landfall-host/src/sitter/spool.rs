@@ -17,6 +17,9 @@ pub(super) const TAIL: u64 = 64 * 1024;
 /// One read's worth, and the ring. Large, so that a flood costs few calls; untouched pages of it cost nothing.
 const BUFFER: usize = 256 * 1024;
 
+/// What a flooded pipe is widened to: as much as the system allows without privilege.
+const WIDE_PIPE: usize = 1 << 20;
+
 pub(super) struct Drain {
     pipe: Option<OwnedFd>,
     file: Option<File>,
@@ -96,6 +99,11 @@ impl Drain {
                 Pulled::More
             }
             Ok(read) => {
+                if self.past < TAIL && self.past + read as u64 >= TAIL {
+                    // A flood: a wider pipe means fewer turns for both of us. Not before, as wide pipes are counted
+                    // against the user, and without leave for more it stays as it is.
+                    rustix::pipe::fcntl_setpipe_size(pipe, WIDE_PIPE).ok();
+                }
                 self.past += read as u64;
                 self.at = (self.at + read) % BUFFER;
                 Pulled::More

@@ -1,8 +1,12 @@
 //! What the host does with real processes, real git and a real disk.
 
 mod disk;
+mod git_attacks;
+mod git_figures;
+mod git_publish;
 mod git_scene;
 mod git_store;
+mod git_workspace;
 mod lock;
 mod sitter;
 mod sitter_figures;

@@ -167,6 +167,33 @@ fn the_child_starts_with_a_clean_slate() {
 }
 
 #[test]
+fn an_engine_with_many_open_files_does_not_pass_its_limit_on() {
+    let scene = Scene::new(Way::AsItCan);
+    let mut engine = Command::new("prlimit")
+        .arg("--nofile=300:900")
+        .arg(probe())
+        .args(["engine", scene.dir.to_str().expect("plain")])
+        .arg(probe())
+        .arg("state")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("prlimit is there");
+    within("it ends", || matches!(scene.found(), Found::Ended(_)));
+    let raised = std::fs::read_to_string(format!("/proc/{}/limits", engine.id())).expect("it runs");
+    engine.kill().expect("ours");
+    engine.wait().expect("ours");
+    let words: Vec<&str> = raised
+        .lines()
+        .find(|line| line.starts_with("Max open files"))
+        .expect("one")
+        .split_whitespace()
+        .collect();
+    assert_eq!(words[3..5], ["900", "900"]);
+    assert!(scene.out().contains("files Some(300)"), "{}", scene.out());
+    scene.assert_nothing_left();
+}
+
+#[test]
 fn secrets_stay_with_their_owner() {
     let scene = Scene::new(Way::AsItCan);
     std::fs::create_dir(&scene.dir).expect("new");
@@ -568,6 +595,30 @@ fn a_second_start_in_a_folder_is_refused_at_every_moment() {
     let status = Command::new(probe()).arg("sit").arg(&scene.dir).status().expect("runs");
     assert_eq!(status.code(), Some(75));
     assert_eq!(scene.found(), Found::Ended(ended));
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_start_that_is_refused_does_not_look_like_a_sitter() {
+    let scene = Scene::new(Way::AsItCan);
+    let spec = scene.spec(&["hang"]);
+    let sitting = scene.start(&spec);
+    within("it runs", || scene.marked().len() == 1);
+    kill_9(sitting.pid);
+    sitter::sweep(&scene.marker).expect("swept");
+    within("it has vanished", || scene.found() == Found::Vanished);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                assert!(matches!(scene.try_start(&spec), Err(StartError::AlreadyStarted { .. })));
+            }
+        });
+        for _ in 0..300 {
+            assert_eq!(scene.found(), Found::Vanished);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
     scene.assert_nothing_left();
 }
 

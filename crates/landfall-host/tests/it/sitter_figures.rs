@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 fn figures() {
     const RUNS: usize = 300;
     let mut plain = Vec::new();
+    let mut own = Vec::new();
     let mut through = [Vec::new(), Vec::new()];
     let mut started = Vec::new();
     let mut watch = Watch::new().expect("a watch");
@@ -19,6 +20,15 @@ fn figures() {
         let status = Command::new("/bin/true").env_clear().stdin(Stdio::null()).status().expect("runs");
         assert!(status.success());
         plain.push(began.elapsed());
+        let began = Instant::now();
+        let status = Command::new(probe())
+            .args(["code", "0"])
+            .env_clear()
+            .stdin(Stdio::null())
+            .status()
+            .expect("runs");
+        assert!(status.success());
+        own.push(began.elapsed());
         for (way, times) in [Way::AsItCan, Way::NoCgroup].into_iter().zip(&mut through) {
             let scene = Scene::new(way);
             let mut spec = scene.spec(&[]);
@@ -34,6 +44,7 @@ fn figures() {
     }
     let base = median(&mut plain);
     println!("plain spawn + wait of /bin/true: p50 {base:?}");
+    println!("plain spawn + wait of our own program: p50 {:?}", median(&mut own));
     println!("start() returns after: p50 {:?}", median(&mut started));
     for (name, times) in ["as it can", "no cgroup"].into_iter().zip(&mut through) {
         let time = median(times);

@@ -59,6 +59,7 @@ fn engine(dir: &Path, command: &[&str]) {
         out_cap: 1 << 20,
         marker: dir.to_str().expect("plain text").to_owned(),
     };
+    sitter::raise_file_limit().expect("up to the hard limit one always may");
     let exe = std::env::current_exe().expect("we run");
     match sitter::start(&exe, dir, &spec) {
         Ok(sitting) => println!("{} {}", sitting.pid, sitting.started),
@@ -103,6 +104,7 @@ fn state() {
     let own = rustix::process::getpid();
     println!("leads its session: {}", rustix::process::getsid(None).ok() == Some(own));
     println!("core {:?}", rustix::process::getrlimit(rustix::process::Resource::Core).current);
+    println!("files {:?}", rustix::process::getrlimit(rustix::process::Resource::Nofile).current);
     println!("folder {}", std::env::current_dir().expect("one").display());
 }
 
@@ -157,16 +159,18 @@ fn fork() -> i32 {
 
 /// Forks twice with a session of its own in between, as daemons do; the grandchild hears no TERM.
 fn escape(leave: bool) {
-    if fork() == 0 {
+    let between = fork();
+    if between == 0 {
         rustix::process::setsid().ok();
         if fork() == 0 {
             ignore_term();
-            drop(std::fs::write("/proc/self/comm", "escaped")); // only for people looking
+            println!("escaped");
             hang();
         }
         std::process::exit(0);
     }
-    println!("escaped");
+    rustix::process::waitpid(rustix::process::Pid::from_raw(between), rustix::process::WaitOptions::empty())
+        .expect("our child");
     if !leave {
         hang();
     }
@@ -183,7 +187,6 @@ fn bare_escape() {
         }
         std::process::exit(0);
     }
-    println!("escaped");
     hang();
 }
 
