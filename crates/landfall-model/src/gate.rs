@@ -1,6 +1,10 @@
 //! Verification: what the commands of a project showed, and what that amounts to.
 
+mod count;
+
 use crate::{Commit, Digest, Tree};
+
+pub use count::count_tests;
 
 /// What one check, or all of them together, came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,8 +77,9 @@ impl Seen {
 
 /// What a command came to, from its run on the work, the same again, and its run on the base.
 ///
-/// A command that could not run is broken whatever the others say. A failure is the work's own only if the base
-/// does not fail in the same way and a second run does not pass.
+/// A command that could not run is broken whatever the others say. A failure is the work's own unless a second
+/// run passes or the base fails too. A base on which the command could not run at all says nothing about the
+/// work: the first tests of a project fail on their own account.
 #[must_use]
 pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> Outcome {
     let first = on_work.alone();
@@ -163,77 +168,11 @@ impl GateReport {
     #[must_use]
     pub fn tests(&self) -> Option<u64> {
         let told: Vec<u64> = self.commands.iter().filter_map(|it| it.tests).collect();
-        if told.is_empty() { None } else { Some(told.iter().sum()) }
+        if told.is_empty() { None } else { Some(told.iter().fold(0, |sum, n| n.saturating_add(sum))) }
     }
 
     /// The commands that keep the work from landing.
     pub fn offenders(&self) -> impl Iterator<Item = &CommandResult> {
         self.commands.iter().filter(|it| it.required && !it.outcome.is_green())
     }
-}
-
-/// How many tests a runner says it ran. None when no known runner's closing line is there, so that a linter or a
-/// build is not mistaken for a suite without tests.
-#[must_use]
-pub fn count_tests(output: &str) -> Option<u64> {
-    let mut sum: Option<u64> = None;
-    let mut add = |n: u64| sum = Some(sum.unwrap_or(0) + n);
-    for line in output.lines() {
-        let line = line.trim();
-        if let Some(rest) = line.strip_prefix("test result:") {
-            // cargo test: "test result: ok. 3 passed; 1 failed; 0 ignored; …", one line a binary
-            add(number_before(rest, "passed").unwrap_or(0) + number_before(rest, "failed").unwrap_or(0));
-        } else if line.starts_with("Summary [") && line.contains("tests run:") {
-            // nextest: "Summary [ 0.2s] 12 tests run: 12 passed, 0 skipped"
-            add(number_before(line, "tests run:").unwrap_or(0));
-        } else if line.starts_with("Starting 0 tests") {
-            add(0);
-        } else if line.starts_with("no tests ran") || line.contains("= no tests ran") {
-            add(0); // pytest
-        } else if line.starts_with('=') && line.ends_with('=') && line.contains(" in ") {
-            // pytest: "===== 2 passed, 1 failed in 0.1s ====="
-            let counted = ["passed", "failed", "error", "errors", "xfailed", "xpassed"];
-            let told: Vec<u64> = counted.iter().filter_map(|word| number_before(line, word)).collect();
-            if !told.is_empty() {
-                add(told.iter().sum());
-            }
-        } else if let Some(rest) = line.strip_prefix("# tests ").or_else(|| line.strip_prefix("ℹ tests ")) {
-            add(rest.trim().parse().unwrap_or(0)); // node --test
-        } else if line.starts_with("Tests:") && line.contains("total") {
-            add(number_before(line, "total").unwrap_or(0)); // jest
-        } else if line.starts_with("No tests found") || line.starts_with("No test files found") {
-            add(0); // jest, vitest
-        } else if line.starts_with("Tests ") && line.contains("passed") && line.contains('(') {
-            add(number_before(line, "passed").unwrap_or(0) + number_before(line, "failed").unwrap_or(0)); // vitest
-        } else if line.starts_with("--- PASS:") || line.starts_with("--- FAIL:") {
-            add(1); // go test -v
-        } else if let Some(rest) = line.strip_prefix("Ran ")
-            && rest.contains(" test")
-        {
-            add(rest.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0)); // unittest
-        } else if let Some((passed, failed)) = plain_tally(line) {
-            add(passed + failed);
-        }
-    }
-    sum
-}
-
-/// "3 passed, 0 failed" alone on its line, whatever the language.
-fn plain_tally(line: &str) -> Option<(u64, u64)> {
-    let mut parts = line.split(", ");
-    let passed = parts.next()?.strip_suffix(" passed")?.parse().ok()?;
-    let failed = parts.next()?.strip_suffix(" failed")?.parse().ok()?;
-    Some((passed, failed))
-}
-
-fn number_before(line: &str, word: &str) -> Option<u64> {
-    let at = find_word(line, word)?;
-    line[..at].split_whitespace().next_back()?.trim_matches(|c: char| !c.is_ascii_digit()).parse().ok()
-}
-
-fn find_word(line: &str, word: &str) -> Option<usize> {
-    line.match_indices(word).map(|(at, _)| at).find(|at| {
-        line[..*at].ends_with(' ')
-            && line[at + word.len()..].chars().next().is_none_or(|next| !next.is_ascii_alphabetic())
-    })
 }

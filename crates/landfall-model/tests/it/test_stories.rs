@@ -511,7 +511,7 @@ fn quota_spends_nothing_and_waits_until_its_reset() {
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1799s
         "#]],
     );
-    let spent = Counters { quota_waits: 1, spent_ms: 1_000, ..Counters::default() };
+    let spent = Counters { runs: 2, quota_waits: 1, spent_ms: 1_000, ..Counters::default() };
     assert_eq!(task.counters, spent);
 }
 
@@ -1309,7 +1309,7 @@ fn a_retry_keeps_the_workspace_and_what_was_used_and_forgets_the_other_counters(
         "#]],
     );
     let kept = Usage { tokens_in: 5, tokens_out: 5, micro_usd: 5 };
-    assert_eq!(task.counters, Counters { retries: 1, usage: kept, ..Counters::default() });
+    assert_eq!(task.counters, Counters { retries: 1, runs: 3, usage: kept, ..Counters::default() });
     assert_eq!(task.feedback[0].text, "the key is in the vault");
 }
 
