@@ -88,7 +88,7 @@ pub fn weigh(on_work: &Seen, again: Option<&Seen>, on_base: Option<&Seen>) -> Ou
         Outcome::Fail | Outcome::Timeout => {
             if again.is_some_and(|seen| seen.alone() == Outcome::Pass) {
                 Outcome::Flaky
-            } else if on_base.is_some_and(|seen| !seen.alone().is_green()) {
+            } else if on_base.is_some_and(|seen| matches!(seen.alone(), Outcome::Fail | Outcome::Timeout)) {
                 Outcome::PreExisting
             } else {
                 first

@@ -50,11 +50,11 @@ fn a_command_weighs_its_run_on_the_work_then_again_then_on_the_base() {
         exit 0; again -, exit 0, exit 1, timed out, exit 126, exit 127, no test, killed:
             pass · pass · pass · pass · pass · pass · pass · pass
         exit 1; again -, exit 1, timed out, exit 126, exit 127, no test, killed:
-            fail · fail · pre-existing · pre-existing · pre-existing · pre-existing · pre-existing · pre-existing
+            fail · fail · pre-existing · pre-existing · fail · fail · fail · fail
         exit 1; again exit 0:
             flaky · flaky · flaky · flaky · flaky · flaky · flaky · flaky
         timed out; again -, exit 1, timed out, exit 126, exit 127, no test, killed:
-            timeout · timeout · pre-existing · pre-existing · pre-existing · pre-existing · pre-existing · pre-existing
+            timeout · timeout · pre-existing · pre-existing · timeout · timeout · timeout · timeout
         timed out; again exit 0:
             flaky · flaky · flaky · flaky · flaky · flaky · flaky · flaky
         exit 126; again -, exit 0, exit 1, timed out, exit 126, exit 127, no test, killed:
