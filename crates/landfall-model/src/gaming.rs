@@ -16,33 +16,89 @@ pub struct ChangedFile {
 }
 
 /// What a person should look at before the change lands.
+///
+/// Counts go over the whole change: a test that moves from one file to another is neither removed nor added.
 #[must_use]
 pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Option<u64>) -> Vec<Concern> {
     let mut found = Vec::new();
-    let mut note = |code, detail: &str| found.push(Concern { code, detail: detail.to_owned() });
+    let mut note = |code, detail: String| found.push(Concern { code, detail });
+    let tests = Balance::of(files, |file, line| begins_a_test(&file.path, line));
+    // An assertion in other code is just code; one that came anywhere may be one that moved.
+    let checks = Balance::of(files, |file, line| is_test_path(&file.path) && asserts(line));
+    let checks_came = files.iter().flat_map(|file| &file.added).filter(|line| asserts(line)).count();
+    let skips = Balance::of(files, |file, line| skips_a_test(&file.path, line));
     for file in files {
         if is_protected(&file.path) {
-            note(ConcernCode::ProtectedPath, &file.path);
+            note(ConcernCode::ProtectedPath, file.path.clone());
         }
-        let is_test = is_test_path(&file.path);
-        if is_test && file.deleted {
-            note(ConcernCode::TestDeleted, &file.path);
-            continue;
+        let held_tests = file.removed.iter().any(|line| begins_a_test(&file.path, line));
+        let moved = !file.removed.is_empty()
+            && files.iter().any(|other| !other.deleted && other.added == file.removed);
+        let all_there = held_tests && !tests.fell();
+        if file.deleted && is_test_path(&file.path) && !moved && !all_there {
+            note(ConcernCode::TestDeleted, file.path.clone());
         }
-        if let Some(line) = file.added.iter().find(|line| skips_a_test(line)) {
-            note(ConcernCode::TestSkipped, &format!("{} ({})", file.path, line.trim()));
+        if skips.rose()
+            && let Some(line) = file.added.iter().find(|line| skips_a_test(&file.path, line))
+        {
+            note(ConcernCode::TestSkipped, format!("{} ({})", file.path, line.trim()));
         }
-        let (came, went) = (count(&file.added), count(&file.removed));
-        if went > came {
-            note(ConcernCode::TestRemoved, &format!("{} (−{went} +{came})", file.path));
-        }
+    }
+    let lost = |balance: &Balance| {
+        let files = balance.files.iter().filter(|(path, _, _)| !deleted(files, path));
+        let named: Vec<_> = files
+            .filter(|(_, came, went)| went > came)
+            .map(|(path, came, went)| format!("{path} (−{went} +{came})"))
+            .collect();
+        named.join(", ")
+    };
+    if tests.fell() && !lost(&tests).is_empty() {
+        note(ConcernCode::TestRemoved, lost(&tests));
+    } else if checks.went() > checks_came && !lost(&checks).is_empty() {
+        note(ConcernCode::TestRemoved, format!("assertions in {}", lost(&checks)));
     }
     if let (Some(now), Some(base)) = (tests_now, tests_on_base)
         && now < base
     {
-        note(ConcernCode::FewerTests, &format!("{now} ran, {base} on the base"));
+        note(ConcernCode::FewerTests, format!("{now} ran, {base} on the base"));
     }
     found
+}
+
+/// A test file that is gone has a concern of its own.
+fn deleted(files: &[ChangedFile], path: &str) -> bool {
+    is_test_path(path) && files.iter().any(|file| file.deleted && file.path == path)
+}
+
+/// How many lines of a kind came and went, file by file.
+struct Balance<'a> {
+    files: Vec<(&'a str, usize, usize)>,
+}
+
+impl<'a> Balance<'a> {
+    fn of(files: &'a [ChangedFile], is: impl Fn(&ChangedFile, &str) -> bool) -> Self {
+        let count = |file, lines: &[String]| lines.iter().filter(|line| is(file, line)).count();
+        let balance = |file: &'a ChangedFile| {
+            (file.path.as_str(), count(file, &file.added), count(file, &file.removed))
+        };
+        Self { files: files.iter().map(balance).filter(|(_, came, went)| came + went > 0).collect() }
+    }
+
+    fn came(&self) -> usize {
+        self.files.iter().map(|(_, came, _)| came).sum()
+    }
+
+    fn went(&self) -> usize {
+        self.files.iter().map(|(_, _, went)| went).sum()
+    }
+
+    fn fell(&self) -> bool {
+        self.went() > self.came()
+    }
+
+    fn rose(&self) -> bool {
+        self.came() > self.went()
+    }
 }
 
 /// The rules a change is judged by.
@@ -70,42 +126,99 @@ fn is_test_path(path: &str) -> bool {
         || stem == "tests"
 }
 
-fn skips_a_test(line: &str) -> bool {
-    let line = line.trim();
-    const MARKS: [&str; 12] = [
-        "#[ignore",
+/// Which language's marks a file may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Rust,
+    Python,
+    Go,
+    Script,
+    Jvm,
+    /// Not known: any mark counts, but only where tests live.
+    Other,
+    /// No code.
+    Prose,
+}
+
+impl Language {
+    fn of(path: &str) -> Self {
+        match path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending) {
+            Some("rs") => Self::Rust,
+            Some("py" | "pyi") => Self::Python,
+            Some("go") => Self::Go,
+            Some("js" | "jsx" | "ts" | "tsx" | "mjs" | "cjs" | "mts" | "cts" | "vue" | "svelte") => {
+                Self::Script
+            }
+            Some("java" | "kt" | "kts" | "scala" | "groovy") => Self::Jvm,
+            Some("md" | "txt" | "rst" | "adoc" | "html" | "json" | "toml" | "yaml" | "yml" | "lock") => {
+                Self::Prose
+            }
+            Some(_) | None => Self::Other,
+        }
+    }
+}
+
+fn skips_a_test(path: &str, line: &str) -> bool {
+    const RUST: &[&str] = &["#[ignore"];
+    const PYTHON: &[&str] = &[
         "@pytest.mark.skip",
-        "@unittest.skip",
+        "@pytest.mark.xfail",
+        "pytestmark = pytest.mark.skip",
         "pytest.skip(",
-        "t.Skip(",
-        "t.SkipNow(",
+        "@unittest.skip",
+        "@unittest.expectedFailure",
+        "@skip",
+        "self.skipTest(",
+    ];
+    const GO: &[&str] = &["t.Skip(", "t.Skipf(", "t.SkipNow(", "b.Skip("];
+    const SCRIPT: &[&str] = &[
         "it.skip(",
         "test.skip(",
         "describe.skip(",
+        "it.only(",
+        "test.only(",
+        "describe.only(",
+        "it.todo(",
+        "test.todo(",
         "xit(",
+        "xtest(",
         "xdescribe(",
-        "@Disabled",
+        "fit(",
+        "fdescribe(",
     ];
-    MARKS.iter().any(|mark| line.starts_with(mark))
+    const JVM: &[&str] = &["@Disabled", "@Ignore"];
+    marked(path, line, [RUST, PYTHON, GO, SCRIPT, JVM])
 }
 
-fn count(lines: &[String]) -> usize {
-    lines.iter().filter(|line| begins_a_test(line)).count()
+fn begins_a_test(path: &str, line: &str) -> bool {
+    const RUST: &[&str] = &["#[test]", "#[rstest", "#[test_case", "#[tokio::test", "#[async_std::test"];
+    const PYTHON: &[&str] = &["def test_", "async def test_"];
+    const GO: &[&str] = &["func Test", "func Fuzz"];
+    const SCRIPT: &[&str] = &["it(", "it.each(", "test(", "test.each("];
+    const JVM: &[&str] = &["@Test", "@ParameterizedTest"];
+    let go_test = Language::of(path) != Language::Go || path.ends_with("_test.go");
+    let spelled = line.trim_start().starts_with("test \"") || line.trim_start().starts_with("it \"");
+    let spelled = spelled && Language::of(path) == Language::Other && is_test_path(path);
+    spelled || (go_test && marked(path, line, [RUST, PYTHON, GO, SCRIPT, JVM]))
 }
 
-fn begins_a_test(line: &str) -> bool {
-    let line = line.trim();
-    const MARKS: [&str; 10] = [
-        "#[test]",
-        "#[tokio::test",
-        "def test_",
-        "async def test_",
-        "func Test",
-        "it(",
-        "test(",
-        "it('",
-        "@Test",
-        "assert",
-    ];
-    MARKS.iter().any(|mark| line.starts_with(mark))
+/// Whether the line begins with a mark of the file's language, in the order of [`Language`].
+fn marked(path: &str, line: &str, marks: [&[&str]; 5]) -> bool {
+    let line = line.trim_start();
+    let begins = |marks: &[&str]| marks.iter().any(|mark| line.starts_with(mark));
+    let [rust, python, go, script, jvm] = marks;
+    match Language::of(path) {
+        Language::Rust => begins(rust),
+        Language::Python => begins(python),
+        Language::Go => begins(go),
+        Language::Script => begins(script),
+        Language::Jvm => begins(jvm),
+        Language::Other => is_test_path(path) && marks.iter().any(|marks| begins(marks)),
+        Language::Prose => false,
+    }
+}
+
+fn asserts(line: &str) -> bool {
+    let line = line.trim_start();
+    ["assert", "self.assert", "expect(", "require.", "debug_assert"].iter().any(|mark| line.starts_with(mark))
 }

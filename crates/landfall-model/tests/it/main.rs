@@ -4,6 +4,7 @@
 mod flows_used;
 mod story;
 
+mod test_gaming;
 mod test_gate;
 mod test_judge;
 mod test_mended;

@@ -65,7 +65,8 @@ fn a_command_weighs_its_run_on_the_work_then_again_then_on_the_base() {
             broken · broken · broken · broken · broken · broken · broken · broken
         killed; again -, exit 0, exit 1, timed out, exit 126, exit 127, no test, killed:
             broken · broken · broken · broken · broken · broken · broken · broken
-    "#]].assert_eq(&table);
+    "#]]
+    .assert_eq(&table);
 }
 
 #[test]
