@@ -17,7 +17,7 @@ use super::index::{Index, Put};
 use super::names::{Oid, RefName};
 use super::objects::Difference;
 use super::room::Room;
-use super::run::{Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature};
+use super::run::{Doing as _, GitError, GitErrorKind, SLOW, Signature};
 use super::store::{Check, Store};
 use super::workspace::Workspace;
 
@@ -313,35 +313,9 @@ impl Store {
 
     /// What in the work tree differs from the index: one process.
     fn look(&self, workspace: &Workspace, folder: BorrowedFd<'_>, index: &Index) -> Result<Seen, GitError> {
-        let list = |timeout| {
-            workspace
-                .room()
-                .call(self, workspace.path(), "look for uncommitted work")
-                .args([
-                    "ls-files",
-                    "-z",
-                    "--modified",
-                    "--deleted",
-                    "--others",
-                    "--exclude-standard",
-                    "--deduplicate",
-                ])
-                .timeout(timeout)
-                .run()
-        };
         let doing = || "look for uncommitted work".to_owned();
-        let mut said = match list(QUICK / 2) {
-            Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
-                // A pipe in the place of a settings file makes git wait for ever.
-                files::defuse(folder, 0).doing(doing)?;
-                list(SLOW)?
-            }
-            other => other?,
-        };
-        if said.stderr.contains("could not open directory") {
-            files::open_up(folder, 0).doing(doing)?;
-            said = list(SLOW)?;
-        }
+        let flags = ["--modified", "--deleted", "--others", "--exclude-standard", "--deduplicate"];
+        let listed = workspace.room().list(self, workspace.path(), &doing(), &flags)?;
         let gitlinks: HashSet<&[u8]> = index
             .entries
             .iter()
@@ -349,7 +323,7 @@ impl Store {
             .map(|entry| entry.path.as_slice())
             .collect();
         let mut seen = Seen::default();
-        for path in said.ok()?.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
+        for path in listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
             if let Some(path) = path.strip_suffix(b"/") {
                 seen.nested.push(path.to_vec());
             } else if !gitlinks.contains(path) || !files::exists(&workspace.path().join(files::path_of(path)))
@@ -399,6 +373,7 @@ impl Store {
     ) -> Result<(), GitError> {
         let mut take = Vec::new();
         let mut forget = Vec::new();
+        let mut seen_folders = HashSet::new();
         for path in paths {
             let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
             let (name, folders) = parts.split_last().expect("split gives at least one part");
@@ -409,6 +384,11 @@ impl Store {
                 continue;
             };
             make_readable(parent.as_fd(), name);
+            for depth in 0..parts.len() {
+                if seen_folders.insert(parts[..depth].join(&b'/')) {
+                    defuse_attributes(folder, &parts[..depth]);
+                }
+            }
             take.extend_from_slice(path);
             take.push(0);
         }
@@ -445,6 +425,18 @@ struct Seen {
 fn is_new_gitlink(difference: &Difference) -> bool {
     let is_link = |side: &Option<(u32, Oid)>| side.as_ref().is_some_and(|(mode, _)| *mode == 0o160000);
     is_link(&difference.new) && !is_link(&difference.old)
+}
+
+/// git reads attributes of every folder on the way to a file, and would wait for a pipe of that name.
+fn defuse_attributes(folder: BorrowedFd<'_>, parts: &[&[u8]]) {
+    let Ok(folder) = files::open_folder_beneath(folder, parts) else { return };
+    let name = c".gitattributes";
+    if let Ok(stat) = rustix::fs::statat(&folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if !matches!(kind, FileType::RegularFile | FileType::Symlink | FileType::Directory) {
+            drop(files::remove_at(folder.as_fd(), name, kind)); // if it stays, the call that follows times out
+        }
+    }
 }
 
 /// An agent may leave files that even their owner cannot read.

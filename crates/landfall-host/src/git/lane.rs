@@ -10,7 +10,7 @@ use super::files;
 use super::index::Index;
 use super::names::Oid;
 use super::room::{DotGit, Room};
-use super::run::{Doing as _, Git, GitError, SLOW};
+use super::run::{Doing as _, Git, GitError};
 use super::store::Store;
 
 /// What happens to ignored files of earlier verifications, such as build caches.
@@ -63,8 +63,9 @@ impl Lane {
             files::remove(&self.room.index_path()).doing(doing)?;
             std::fs::create_dir(&self.path).doing(doing)?;
         }
-        if ignored == Ignored::Remove {
-            self.room.clean(&self.store, &self.path)?;
+        match ignored {
+            Ignored::Remove => self.room.clean(&self.store, &self.path)?,
+            Ignored::Keep => self.room.defuse(&self.store, &self.path)?,
         }
         let index = self.room.check_out(&self.store, &self.path, commit)?;
         DotGit { branch: None, commit, exclude: "" }
@@ -124,15 +125,11 @@ impl Lane {
     }
 
     fn look(&self, ignored: Ignored) -> Result<Vec<Seen>, GitError> {
-        let mut call = self
-            .room
-            .call(&self.store, &self.path, "compare a lane with its commit")
-            .args(["ls-files", "-z", "-t", "--modified", "--deleted", "--others"])
-            .timeout(SLOW);
+        let mut flags = vec!["-t", "--modified", "--deleted", "--others"];
         if ignored == Ignored::Keep {
-            call = call.arg("--exclude-standard");
+            flags.push("--exclude-standard");
         }
-        let bytes = call.output()?;
+        let bytes = self.room.list(&self.store, &self.path, "compare a lane with its commit", &flags)?;
         let records = bytes.split(|byte| *byte == 0).filter(|record| record.len() > 2);
         Ok(records
             .map(|record| match record[0] {

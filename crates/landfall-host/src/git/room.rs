@@ -6,13 +6,14 @@
 use std::fs::File;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::FileType;
 
 use super::files;
 use super::index::{Index, Tracked};
 use super::names::Oid;
-use super::run::{Call, Doing as _, GitError, SLOW};
+use super::run::{Call, Doing as _, GitError, GitErrorKind, SLOW};
 use super::store::Store;
 
 /// The folder with the engine's index of one checkout.
@@ -111,22 +112,72 @@ impl Room {
 
     /// Removes everything in `tree` that the index does not track, `.git` included, and opens closed folders.
     pub fn clean(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
+        self.walk(store, tree, Untracked::Remove)
+    }
+
+    /// Removes only what git would wait for: pipes and the like between the tracked files.
+    pub fn defuse(&self, store: &Store, tree: &Path) -> Result<(), GitError> {
+        self.walk(store, tree, Untracked::Keep)
+    }
+
+    fn walk(&self, store: &Store, tree: &Path, untracked: Untracked) -> Result<(), GitError> {
         let doing = || format!("clean `{}`", tree.display());
         let index = self.index(store).unwrap_or_default(); // unreadable: everything goes
         let folder = files::open_folder(tree).doing(doing)?;
-        clean(folder.as_fd(), &mut Vec::new(), &index.paths()).doing(doing)
+        walk(folder.as_fd(), &mut Vec::new(), &index.paths(), untracked).doing(doing)
+    }
+
+    /// Lists files of `tree` with `ls-files`, whatever stands in the way of looking.
+    pub fn list(&self, store: &Store, tree: &Path, doing: &str, flags: &[&str]) -> Result<Vec<u8>, GitError> {
+        let list = |timeout| {
+            self.call(store, tree, doing).args(["ls-files", "-z"]).args(flags).timeout(timeout).run()
+        };
+        let open = || files::open_folder(tree).doing(|| doing.to_owned());
+        let mut said = match list(FIRST_LOOK) {
+            Err(GitError { kind: GitErrorKind::Timeout { .. }, .. }) => {
+                // Slow, or waiting for a pipe that stands in the place of a settings file.
+                files::defuse(open()?.as_fd(), 0).doing(|| doing.to_owned())?;
+                list(SLOW)?
+            }
+            other => other?,
+        };
+        if said.stderr.contains("could not open directory") {
+            files::open_up(open()?.as_fd(), 0).doing(|| doing.to_owned())?;
+            said = list(SLOW)?;
+        }
+        said.ok()
     }
 }
 
-fn clean(folder: BorrowedFd<'_>, prefix: &mut Vec<u8>, tracked: &Tracked<'_>) -> std::io::Result<()> {
+/// Long enough for most; if it was too short, looking again costs no more than it did.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Untracked {
+    Remove,
+    Keep,
+}
+
+fn walk(
+    folder: BorrowedFd<'_>,
+    prefix: &mut Vec<u8>,
+    tracked: &Tracked<'_>,
+    untracked: Untracked,
+) -> std::io::Result<()> {
     for (name, kind) in files::entries(folder)? {
         let length = prefix.len();
         prefix.extend_from_slice(name.as_bytes());
+        let plain = matches!(kind, FileType::RegularFile | FileType::Symlink);
         if kind == FileType::Directory && tracked.folders.contains(prefix.as_slice()) {
             let inner = files::open_to_change(folder, &name)?;
             prefix.push(b'/');
-            clean(inner.as_fd(), prefix, tracked)?;
-        } else if kind == FileType::Directory || !tracked.files.contains(prefix.as_slice()) {
+            walk(inner.as_fd(), prefix, tracked, untracked)?;
+        } else if kind == FileType::Directory || plain {
+            let known = plain && tracked.files.contains(prefix.as_slice());
+            if untracked == Untracked::Remove && !known {
+                files::remove_at(folder, &name, kind)?;
+            }
+        } else {
             files::remove_at(folder, &name, kind)?;
         }
         prefix.truncate(length);

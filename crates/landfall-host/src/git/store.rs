@@ -355,9 +355,12 @@ impl Store {
         let pack = self
             .call(format!("read {want} from `{}`", from.display()))
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(from));
-        let store = |call: Call<'_>| call.output();
-        transfer(pack, want, have, check, |args| {
-            store(self.write_call("store objects").args(args.args).input_pipe(args.pipe).timeout(SLOW))
+        transfer(pack, want, have, check, |receive| {
+            self.write_call("store objects")
+                .args(receive.args)
+                .input_pipe(receive.pipe)
+                .timeout(SLOW)
+                .output()
         })
     }
 
@@ -965,6 +968,8 @@ struct RefLock {
     of: PathBuf,
     path: PathBuf,
     file: std::fs::File,
+    /// The lock file is still ours to remove.
+    held: bool,
 }
 
 impl RefLock {
@@ -975,7 +980,7 @@ impl RefLock {
         let deadline = Instant::now() + QUICK / 12;
         loop {
             match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(RefLock { of: of.to_owned(), path, file }),
+                Ok(file) => return Ok(RefLock { of: of.to_owned(), path, file, held: true }),
                 Err(error)
                     if error.kind() == std::io::ErrorKind::AlreadyExists && Instant::now() < deadline =>
                 {
@@ -992,12 +997,15 @@ impl RefLock {
         self.file.write_all(format!("{oid}\n").as_bytes())?;
         self.file.sync_all()?;
         std::fs::rename(&self.path, &self.of)?;
+        self.held = false; // from here on a file of that name is someone else's lock
         files::sync_folder(self.of.parent().expect("a ref has a folder"))
     }
 }
 
 impl Drop for RefLock {
     fn drop(&mut self) {
-        drop(std::fs::remove_file(&self.path)); // after a write it is the ref already, and this finds nothing
+        if self.held {
+            drop(std::fs::remove_file(&self.path)); // nobody else removes it while we hold it
+        }
     }
 }

@@ -1,0 +1,147 @@
+//! What the git calls cost, in time and in processes. Run by hand, in release:
+//! `cargo test --release -p landfall-host --test it git_figures -- --ignored --nocapture`
+
+use std::time::{Duration, Instant};
+
+use landfall_host::git::{Ignored, LandingClaim, Merge, PublishMode};
+
+use crate::git_scene::{Scene, git, main_branch, options, sig, write};
+
+const ROUNDS: usize = 15;
+
+#[derive(Default)]
+struct Figures {
+    rows: Vec<(&'static str, Vec<Duration>, u64)>,
+}
+
+impl Figures {
+    fn time<T>(&mut self, scene: &Scene, what: &'static str, work: impl FnOnce() -> T) -> T {
+        let processes = scene.git.spawned();
+        let start = Instant::now();
+        let result = work();
+        let took = start.elapsed();
+        let processes = scene.git.spawned() - processes;
+        match self.rows.iter_mut().find(|row| row.0 == what) {
+            Some(row) => {
+                row.1.push(took);
+                row.2 = row.2.max(processes);
+            }
+            None => self.rows.push((what, vec![took], processes)),
+        }
+        result
+    }
+
+    fn print(mut self, files: usize) {
+        eprintln!("{files} files: median ms, most processes");
+        for (what, times, processes) in &mut self.rows {
+            times.sort();
+            eprintln!("  {what:<44} {:>8.2}  {processes}", times[times.len() / 2].as_secs_f64() * 1000.0);
+        }
+    }
+}
+
+fn measure(files: usize) {
+    let scene = Scene::with(|root| {
+        for number in 0..files {
+            write(
+                root,
+                &format!("d{}/e{}/f{number}.txt", number % 20, number % 400 / 20),
+                format!("file {number}\n"),
+            );
+        }
+    });
+    let mut figures = Figures::default();
+    figures.time(&scene, "import, nothing new", || {
+        scene.store.import(&scene.repo, &main_branch()).expect("works")
+    });
+    let lane = scene.lane("1");
+    let mut base = scene.base.clone();
+    let mut published = base.clone();
+    for round in 0..ROUNDS {
+        if round < 3 {
+            scene.pool.drop_warm().expect("dropped");
+        }
+        let what = if round < 3 { "prepare, fresh" } else { "prepare, warm" };
+        let branch = format!("landfall/t{round}");
+        let ws = figures
+            .time(&scene, what, || scene.pool.prepare(&format!("T{round}"), &base, &branch).expect("made"));
+        write(ws.path(), "d1/e1/f21.txt", format!("round {round}\n"));
+        write(ws.path(), &format!("new{round}.txt"), "new\n");
+        let committed = round % 2 == 0;
+        let what = if committed { "collect, committed and clean" } else { "collect, leftovers" };
+        if committed {
+            git(ws.path(), ["add", "-A"]);
+            git(ws.path(), ["commit", "-q", "-m", "work"]);
+        }
+        let collect = options("refs/landfall/heads/t1");
+        let collected = figures.time(&scene, what, || scene.store.collect(&ws, &collect).expect("collected"));
+        assert_eq!((collected.changed_paths_count, collected.leftovers), (2, !committed));
+        figures.time(&scene, "collect again, nothing new", || {
+            scene.store.collect(&ws, &collect).expect("collected")
+        });
+        let (landed, tree) = figures.time(&scene, "merge + commit + set_base", || {
+            let Merge::Clean { tree } = scene.store.merge(&base, &collected.head).expect("git runs") else {
+                panic!()
+            };
+            let parents = [base.clone(), collected.head.clone()];
+            let landed = scene.store.commit(&tree, &parents, "land", &sig(), &sig()).expect("commits");
+            scene.store.set_base(&landed, Some(&base)).expect("git runs");
+            (landed, tree)
+        });
+        let candidate_head = collected.head.clone();
+        let claim = LandingClaim { landed: landed.clone(), base_before: base.clone(), candidate_head, tree };
+        figures.time(&scene, "check_landing", || scene.store.check_landing(&claim).expect("agrees"));
+        figures.time(&scene, "lane checkout, ignored removed", || {
+            lane.checkout(&landed, Ignored::Remove).expect("checked out")
+        });
+        figures.time(&scene, "lane checkout again, ignored kept", || {
+            lane.checkout(&landed, Ignored::Keep).expect("checked out")
+        });
+        figures.time(&scene, "publish to a clean checkout", || {
+            let mode = PublishMode::Local;
+            scene
+                .store
+                .publish(&scene.repo, &main_branch(), &landed, &published, &mode, &sig())
+                .expect("git runs")
+        });
+        figures.time(&scene, "release", || scene.pool.release(ws, &collected).expect("released"));
+        published = landed.clone();
+        base = landed;
+    }
+    // The floor of a landing: the same three commands, run plainly.
+    let store = scene.store.dir().to_owned();
+    for _ in 0..ROUNDS {
+        figures.time(&scene, "floor: plain merge-tree, commit-tree, update-ref", || {
+            let tree = git(&store, ["merge-tree", "--write-tree", base.as_str(), base.as_str()]);
+            let commit = git(
+                &store,
+                [
+                    "-c",
+                    "user.name=x",
+                    "-c",
+                    "user.email=x@x",
+                    "commit-tree",
+                    "-p",
+                    base.as_str(),
+                    "-m",
+                    "x",
+                    &tree,
+                ],
+            );
+            git(&store, ["update-ref", "refs/floor/x", &commit]);
+        });
+    }
+    figures.print(files);
+}
+
+#[test]
+#[ignore = "a measurement, not a check"]
+fn figures_for_a_hundred_files() {
+    measure(100);
+}
+
+#[test]
+#[ignore = "a measurement, not a check"]
+fn figures_for_twenty_thousand_files() {
+    measure(20_000);
+}

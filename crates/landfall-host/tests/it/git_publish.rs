@@ -1,0 +1,303 @@
+//! Publishing to the person's repository: when it moves, and when the person wins.
+
+use std::path::Path;
+
+use landfall_host::git::{BranchName, HeldReason, How, Oid, PublishMode, Published, Repo};
+
+use crate::git_scene::{Scene, git, init, main_branch, read, sig, snapshot, try_git, write};
+
+/// A scene in which a task has landed in the store: `a.txt` changed, `new/file.txt` added, `dir/b.txt` removed.
+fn landed() -> (Scene, Oid) {
+    let scene = Scene::new();
+    let ws = scene.prepare("T1");
+    write(ws.path(), "a.txt", "landed\n");
+    write(ws.path(), "new/file.txt", "new\n");
+    std::fs::remove_file(ws.path().join("dir/b.txt")).expect("removed");
+    let landed = scene.land(&scene.collect(&ws).head);
+    (scene, landed)
+}
+
+fn publish(scene: &Scene, new: &Oid) -> Published {
+    let mode = PublishMode::Local;
+    scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig()).expect("git runs")
+}
+
+fn tip(root: &Path) -> String {
+    git(root, ["rev-parse", "refs/heads/main"])
+}
+
+#[test]
+fn a_clean_checkout_moves_with_its_branch() {
+    let (scene, landed) = landed();
+    let root = scene.root();
+    write(&root, "untracked.txt", "mine");
+    write(&root, "target/built", "mine");
+    let done = publish(&scene, &landed);
+    assert_eq!(done, Published::Done(How::Checkout { path: root.canonicalize().expect("there") }));
+    assert_eq!(tip(&root), landed.as_str());
+    assert_eq!(git(&root, ["status", "--porcelain"]), "?? untracked.txt");
+    assert_eq!(
+        (read(&root, "a.txt"), read(&root, "new/file.txt")),
+        ("landed\n".to_owned(), "new\n".to_owned())
+    );
+    assert!(!root.join("dir/b.txt").exists() && root.join("target/built").exists());
+    assert!(git(&root, ["reflog", "-1", "main"]).contains("landfall: land verified work"));
+    assert!(git(&root, ["reflog", "-1"]).contains("landfall: land verified work"));
+    assert_eq!(publish(&scene, &landed), Published::Already);
+    assert_eq!(git(&root, ["fsck", "--connectivity-only"]), "");
+    assert_eq!(
+        git(&root, ["for-each-ref", "--format=%(refname)"]),
+        "refs/heads/main",
+        "no ref of ours is left"
+    );
+}
+
+#[test]
+fn a_branch_that_is_not_checked_out_moves_alone() {
+    let (scene, landed) = landed();
+    git(&scene.root(), ["checkout", "-q", "-b", "other"]);
+    write(&scene.root(), "a.txt", "my own work");
+    let before = snapshot(&scene.root());
+    assert_eq!(publish(&scene, &landed), Published::Done(How::Ref));
+    assert_eq!(tip(&scene.root()), landed.as_str());
+    assert_eq!(snapshot(&scene.root()), before);
+}
+
+#[test]
+fn changes_of_the_person_hold_everything_back() {
+    let cases: [(&str, fn(&Path)); 6] = [
+        ("edited", |root| write(root, "dir/deep/c.txt", "mine")),
+        ("edited the same file", |root| write(root, "a.txt", "mine")),
+        ("staged", |root| {
+            write(root, "staged.txt", "mine");
+            git(root, ["add", "staged.txt"]);
+        }),
+        ("removed", |root| std::fs::remove_file(root.join("dir/deep/c.txt")).expect("removed")),
+        ("untracked in the way", |root| write(root, "new/file.txt", "mine")),
+        ("an untracked file where a folder must be", |root| write(root, "new", "mine")),
+    ];
+    for (case, change) in cases {
+        let (scene, landed) = landed();
+        let root = scene.root();
+        change(&root);
+        let before = (snapshot(&root), git(&root, ["status", "--porcelain"]));
+        match publish(&scene, &landed) {
+            Published::Held(HeldReason::Dirty { paths, .. }) => assert_eq!(paths.len(), 1, "{case}"),
+            other => panic!("{case}: {other:?}"),
+        }
+        assert_eq!((snapshot(&root), git(&root, ["status", "--porcelain"])), before, "{case}");
+        assert_eq!(tip(&root), scene.base.as_str(), "{case}");
+        assert!(
+            !root.join(".git/index.lock").exists() && !root.join(".git/refs/heads/main.lock").exists(),
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn a_human_commit_wins() {
+    let (scene, landed) = landed();
+    write(&scene.root(), "human.txt", "h");
+    git(&scene.root(), ["add", "-A"]);
+    git(&scene.root(), ["commit", "-q", "-m", "human"]);
+    let to: Oid = tip(&scene.root()).parse().expect("an id");
+    assert_eq!(publish(&scene, &landed), Published::Held(HeldReason::Moved { to }));
+    git(&scene.root(), ["checkout", "-q", "--detach"]);
+    git(&scene.root(), ["branch", "-D", "main"]);
+    assert_eq!(publish(&scene, &landed), Published::Held(HeldReason::BranchMissing));
+}
+
+#[test]
+fn an_operation_half_way_is_left_alone() {
+    for sign in ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "BISECT_LOG", "index.lock"]
+    {
+        let (scene, landed) = landed();
+        write(&scene.root(), &format!(".git/{sign}"), "");
+        match publish(&scene, &landed) {
+            Published::Held(HeldReason::OperationInProgress { sign: seen, .. }) => assert_eq!(seen, sign),
+            other => panic!("{sign}: {other:?}"),
+        }
+        assert_eq!(tip(&scene.root()), scene.base.as_str());
+    }
+    // During a rebase HEAD is off the branch, and the branch is put back at the end.
+    let (scene, landed) = landed();
+    git(&scene.root(), ["checkout", "-q", "--detach"]);
+    write(&scene.root(), ".git/rebase-merge/head-name", "refs/heads/main\n");
+    assert!(matches!(publish(&scene, &landed), Published::Held(HeldReason::OperationInProgress { .. })));
+}
+
+#[test]
+fn a_linked_worktree_that_shows_the_branch_moves_or_holds() {
+    let (scene, landed) = landed();
+    let linked = scene.temp.path().join("linked");
+    git(&scene.root(), ["checkout", "-q", "-b", "other"]);
+    git(&scene.root(), ["worktree", "add", "-q", "../linked", "main"]);
+    write(&linked, "a.txt", "mine");
+    assert!(
+        matches!(publish(&scene, &landed), Published::Held(HeldReason::Dirty { path, .. }) if path.ends_with("linked"))
+    );
+    git(&linked, ["checkout", "-q", "a.txt"]);
+    assert!(
+        matches!(publish(&scene, &landed), Published::Done(How::Checkout { path }) if path.ends_with("linked"))
+    );
+    assert_eq!(read(&linked, "a.txt"), "landed\n");
+    assert_eq!(git(&linked, ["status", "--porcelain"]), "");
+    assert_eq!(read(&scene.root(), "a.txt"), "one\ntwo\nthree\n", "the other checkout stays");
+
+    let (scene, landed) = landed_again();
+    git(&scene.root(), ["checkout", "-q", "-b", "other"]);
+    git(&scene.root(), ["worktree", "add", "-q", "../linked", "main"]);
+    std::fs::remove_dir_all(scene.temp.path().join("linked")).expect("removed");
+    assert!(matches!(publish(&scene, &landed), Published::Held(HeldReason::CheckedOutElsewhere { .. })));
+
+    // Seen from a linked worktree as the project, the main checkout still counts.
+    let (scene, landed) = landed_again();
+    git(&scene.root(), ["worktree", "add", "-q", "../side", "-b", "side"]);
+    let side = Repo::discover(&scene.git, &scene.temp.path().join("side")).expect("found");
+    write(&scene.root(), "a.txt", "mine");
+    let held = scene.store.publish(&side, &main_branch(), &landed, &scene.base, &PublishMode::Local, &sig());
+    assert!(matches!(held, Ok(Published::Held(HeldReason::Dirty { .. }))), "{held:?}");
+}
+
+fn landed_again() -> (Scene, Oid) {
+    landed()
+}
+
+#[test]
+fn publishing_finishes_what_a_crash_cut_off() {
+    // Files and index moved, the ref did not.
+    let (scene, landed) = landed();
+    let root = scene.root();
+    let old = scene.base.as_str();
+    git(&root, ["fetch", "-q", scene.store.dir().to_str().expect("text"), "refs/landfall/base"]);
+    git(&root, ["read-tree", "-m", "-u", old, landed.as_str()]);
+    assert!(matches!(publish(&scene, &landed), Published::Done(How::Checkout { .. })));
+    assert_eq!(git(&root, ["status", "--porcelain"]), "");
+
+    // Some files moved, the index did not.
+    let (scene, landed) = landed_again();
+    let root = scene.root();
+    write(&root, "a.txt", "landed\n");
+    write(&root, "new/file.txt", "new\n");
+    assert!(matches!(publish(&scene, &landed), Published::Done(How::Checkout { .. })));
+    assert_eq!(git(&root, ["status", "--porcelain"]), "");
+    assert!(!root.join("dir/b.txt").exists());
+
+    // Only a new file was written.
+    let (scene, landed) = landed_again();
+    write(&scene.root(), "new/file.txt", "new\n");
+    assert!(matches!(publish(&scene, &landed), Published::Done(How::Checkout { .. })));
+
+    // The same, but the person changed something meanwhile, in a file or in the index only.
+    let (scene, landed) = landed_again();
+    let root = scene.root();
+    write(&root, "a.txt", "landed\n");
+    write(&root, "dir/deep/c.txt", "mine\n");
+    assert!(
+        matches!(publish(&scene, &landed), Published::Held(HeldReason::Dirty { paths, .. }) if paths == [b"dir/deep/c.txt"])
+    );
+    let (scene, landed) = landed_again();
+    let root = scene.root();
+    write(&root, "a.txt", "staged by me\n");
+    git(&root, ["add", "a.txt"]);
+    write(&root, "a.txt", "landed\n");
+    assert!(
+        matches!(publish(&scene, &landed), Published::Held(HeldReason::Dirty { paths, .. }) if paths == [b"a.txt"])
+    );
+}
+
+#[test]
+fn the_persons_own_filters_run_and_their_hooks_do_not() {
+    let scene = Scene::with(|root| {
+        write(root, ".gitattributes", "*.big filter=mine\n");
+        write(root, "a.txt", "one\n");
+    });
+    let root = scene.root();
+    git(&root, ["config", "filter.mine.smudge", "sed s/pointer/content/"]);
+    git(&root, ["config", "filter.mine.clean", "sed s/content/pointer/"]);
+    let canary = scene.temp.path().join("canary");
+    for hook in
+        ["post-checkout", "post-merge", "reference-transaction", "post-index-change", "pre-commit", "update"]
+    {
+        let path = root.join(".git/hooks").join(hook);
+        write(&root, &format!(".git/hooks/{hook}"), format!("#!/bin/sh\ntouch '{}'\n", canary.display()));
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("set");
+    }
+    git(&root, ["config", "core.fsmonitor", &format!("touch '{}'; false", canary.display())]);
+    let ws = scene.prepare("T1");
+    write(ws.path(), "x.big", "pointer\n");
+    let landed = scene.land(&scene.collect(&ws).head);
+    assert!(matches!(publish(&scene, &landed), Published::Done(_)));
+    assert_eq!(read(&root, "x.big"), "content\n", "as their own checkout would give it");
+    assert!(!canary.exists(), "no hook ran");
+    assert_eq!(publish(&scene, &landed), Published::Already);
+    scene.store.import(&scene.repo, &main_branch()).expect("works");
+    scene.repo.head().expect("git runs");
+    assert!(!canary.exists(), "no hook ran");
+    git(&root, ["status"]);
+    assert!(canary.exists(), "the canary is alive: plain git wakes it");
+}
+
+#[test]
+fn a_push_goes_to_the_remote_and_never_forces() {
+    let (scene, landed) = landed();
+    let remote = scene.temp.path().join("remote.git");
+    std::fs::create_dir(&remote).expect("made");
+    git(&remote, ["init", "-q", "--bare", "-b", "main"]);
+    git(&scene.root(), ["remote", "add", "origin", remote.to_str().expect("text")]);
+    git(&scene.root(), ["push", "-q", "origin", "main"]);
+    let push = |new: &Oid, name: &str| {
+        let mode = PublishMode::Remote { name: name.to_owned() };
+        scene.store.publish(&scene.repo, &main_branch(), new, &scene.base, &mode, &sig())
+    };
+    assert_eq!(push(&landed, "origin").expect("git runs"), Published::Done(How::Pushed));
+    assert_eq!(git(&remote, ["rev-parse", "main"]), landed.as_str());
+    assert_eq!(push(&landed, "origin").expect("git runs"), Published::Already);
+    assert_eq!(tip(&scene.root()), scene.base.as_str(), "the local branch is the person's");
+
+    let clone = scene.temp.path().join("clone");
+    git(scene.temp.path(), ["clone", "-q", remote.to_str().expect("text"), "clone"]);
+    git(&clone, ["config", "user.name", "x"]);
+    git(&clone, ["config", "user.email", "x@x"]);
+    git(&clone, ["commit", "-q", "--allow-empty", "-m", "human"]);
+    git(&clone, ["push", "-q", "origin", "main"]);
+    let tree = scene.store.tree_of(&landed).expect("read");
+    let next = scene.store.commit(&tree, &[landed], "next", &sig(), &sig()).expect("commits");
+    assert!(matches!(push(&next, "origin").expect("git runs"), Published::Held(HeldReason::Remote { .. })));
+    for name in ["", "--force", "-f", "ext::sh -c id", "/tmp/x", "nowhere"] {
+        let result = push(&next, name);
+        assert!(matches!(result, Err(_) | Ok(Published::Held(_))), "{name}: {result:?}");
+    }
+}
+
+#[test]
+fn odd_branch_names_are_only_names() {
+    for branch in ["$(id>canary)", "`id`", "a;b", "ünïcode", "a'b\"c", "x\u{3000}y"] {
+        let scene = Scene::new();
+        git(&scene.root(), ["branch", branch]);
+        let name = BranchName::new(branch).expect("git takes it");
+        assert_eq!(scene.store.import(&scene.repo, &name).expect("works"), scene.base);
+        let ws = scene.prepare("T1");
+        write(ws.path(), "x", "x");
+        let landed = scene.land(&scene.collect(&ws).head);
+        let done = scene.store.publish(&scene.repo, &name, &landed, &scene.base, &PublishMode::Local, &sig());
+        assert_eq!(done.expect("git runs"), Published::Done(How::Ref), "{branch}");
+        assert_eq!(git(&scene.root(), ["rev-parse", &format!("refs/heads/{branch}")]), landed.as_str());
+        assert!(!scene.root().join("canary").exists());
+    }
+}
+
+#[test]
+fn what_does_not_descend_is_not_published() {
+    let (scene, landed) = landed();
+    let tree = scene.store.tree_of(&landed).expect("read");
+    let orphan = scene.store.commit(&tree, &[], "orphan", &sig(), &sig()).expect("commits");
+    let refused =
+        scene.store.publish(&scene.repo, &main_branch(), &orphan, &scene.base, &PublishMode::Local, &sig());
+    assert!(refused.is_err());
+    assert_eq!(tip(&scene.root()), scene.base.as_str());
+    // A repository inside the checkout does not disturb it.
+    init(&scene.root().join("nested"));
+    assert!(matches!(publish(&scene, &landed), Published::Done(_)));
+    assert!(try_git(&scene.root(), ["status"]).0);
+}
