@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::task::{Doing, EndCode, EndKind, State, Task};
+use crate::task::{Doing, EndCode, EndKind, Ending, State, Task};
 use crate::{StepKind, TaskId, Timestamp};
 
 /// Where a task is, in one word.
@@ -107,8 +107,11 @@ impl fmt::Display for Status {
 }
 
 fn wants_landing(task: &Task) -> bool {
-    let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
-    matches!(step.map(|step| &step.kind), Some(StepKind::Land))
+    wants(task, |kind| matches!(kind, StepKind::Land))
+}
+
+fn wants(task: &Task, is: impl Fn(&StepKind) -> bool) -> bool {
+    task.step().and_then(|name| task.flow.as_ref()?.step(name)).is_some_and(|step| is(&step.kind))
 }
 
 /// What a task waits for. Each has a name, an owner and, where time ends it, a deadline.
@@ -191,6 +194,9 @@ pub fn why(task: &Task, unmet: &[TaskId], starved: bool, when: &dyn Fn(Timestamp
         State::Ready { .. } if wants_landing(task) => {
             format!("{id} is verified and waits for its turn to land.")
         }
+        State::Ready { .. } if starved && wants(task, |kind| matches!(kind, StepKind::Verify)) => {
+            format!("{id} waits to be verified; other tasks hold every lane.")
+        }
         State::Ready { .. } if starved => format!("{id} waits for a slot; other tasks hold them all."),
         State::Ready { next: Some(step), .. } => {
             format!("{id} is ready to go on with step `{step}`; `landfall run` drives it.")
@@ -200,33 +206,54 @@ pub fn why(task: &Task, unmet: &[TaskId], starved: bool, when: &dyn Fn(Timestamp
         State::Waiting { wait, .. } => format!("{id} {}", waiting(id, wait, when)),
         State::Review { .. } => {
             let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            let list = phrase(&list);
             format!(
                 "{id} passed its checks, but a person must look at it first: it {list}; \
                  `landfall diff {id}` shows it, `landfall answer {id} approve` lets it land."
             )
         }
-        State::Ended(ending) => {
-            let detail =
-                if ending.detail.is_empty() { String::new() } else { format!(": {}", ending.detail) };
-            let dot = if detail.ends_with('.') { "" } else { "." };
-            match ending.kind {
-                EndKind::Done => match &task.landed {
-                    Some(landed) => {
-                        format!("{id} is done: it landed as {} {}.", landed.commit.short(), when(landed.at))
-                    }
-                    None => format!("{id} is done{detail}{dot}"),
-                },
-                EndKind::Failed => format!("{id} failed ({}){detail}{dot}", ending.code.word()),
-                EndKind::Timeout => format!("{id} ran out ({}){detail}{dot}", ending.code.word()),
-                EndKind::Blocked => match ending.code {
-                    EndCode::AgentBlocked => format!("{id} is blocked; the agent says{detail}{dot}"),
-                    _ => format!("{id} is blocked ({}){detail}{dot}", ending.code.word()),
-                },
-                EndKind::Cancelled => format!("{id} was cancelled{detail}{dot}"),
-            }
-        }
+        State::Ended(ending) => ended(task, ending, when),
     }
 }
+
+fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> String {
+    let id = task.id;
+    let (code, detail) = (ending.code.word(), phrase(&ending.detail));
+    let because = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+    let again = format!("`landfall retry {id}` tries it again");
+    match (ending.kind, &task.landed) {
+        (EndKind::Done, Some(landed)) => {
+            format!("{id} is done: it landed as {} {}.", landed.commit.short(), when(landed.at))
+        }
+        (EndKind::Done, None) => format!("{id} is done{because}."),
+        (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, Some(landed)) => {
+            let commit = landed.commit.short();
+            format!(
+                "{id} landed as {commit}, but what comes after that failed ({code}){because}; \
+                 `landfall retry {id}` goes on with it."
+            )
+        }
+        (EndKind::Failed, None) => format!("{id} failed ({code}){because}; {again}."),
+        (EndKind::Timeout, None) => format!("{id} ran out ({code}){because}; {again}."),
+        (EndKind::Blocked, None) if ending.code == EndCode::AgentBlocked && !detail.is_empty() => {
+            format!("{id} is blocked; the agent says{because}; {again}.")
+        }
+        (EndKind::Blocked, None) => format!("{id} is blocked ({code}){because}; {again}."),
+        (EndKind::Cancelled, _) => format!("{id} was cancelled{because}."),
+    }
+}
+
+/// Words from outside as part of a sentence: on one line, without its full stop, and not too long.
+fn phrase(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.trim_end_matches(['.', ' ']);
+    match line.char_indices().nth(PHRASE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+const PHRASE_CHARS_MAX: usize = 300; // a sentence to read at a glance; `show` has it all
 
 fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> String) -> String {
     match doing {
@@ -261,15 +288,22 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             )
         }
         Wait::Question { text } => {
-            format!("waits for your answer: {} (`landfall answer {id} \"…\"`).", text.trim_end_matches('.'))
+            format!("waits for your answer: {} (`landfall answer {id} \"…\"`).", phrase(text))
         }
-        Wait::Backoff { until, cause } => format!("tries again {} after {cause}.", when(*until)),
-        Wait::Disk { detail } => format!("waits for room on the disk: {detail}."),
+        Wait::Backoff { until, cause } => match phrase(cause) {
+            cause if cause.is_empty() => format!("tries again {}.", when(*until)),
+            cause => format!("tries again {}: {cause}.", when(*until)),
+        },
+        Wait::Disk { detail } => match phrase(detail) {
+            detail if detail.is_empty() => "waits for room on the disk.".to_owned(),
+            detail => format!("waits for room on the disk: {detail}."),
+        },
         Wait::Pause => format!("is paused by you; `landfall retry {id}` goes on with it."),
         Wait::GateBroken { command, detail } => {
             format!(
-                "waits because the check `{command}` cannot be trusted: {}.",
-                detail.trim_end_matches('.')
+                "waits because the check `{command}` cannot be trusted: {}; when it is mended, \
+                 `landfall retry {id}` goes on, and so does any change of the base.",
+                phrase(detail)
             )
         }
     }

@@ -9,3 +9,4 @@ mod test_gate;
 mod test_judge;
 mod test_mended;
 mod test_stories;
+mod test_why;

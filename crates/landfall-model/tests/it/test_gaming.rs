@@ -43,7 +43,10 @@ fn the_rules_themselves_want_an_eye() {
 fn a_deleted_test_file_wants_an_eye() {
     check([deleted("tests/a.rs", &["#[test]", "fn a() {}"])], expect!["deletes a test file: tests/a.rs"]);
     check([deleted("tests/data.bin", &[])], expect!["deletes a test file: tests/data.bin"]);
-    check([deleted("tests/data.bin", &[]), file("src/a.rs", &[], &["x"])], expect!["deletes a test file: tests/data.bin"]);
+    check(
+        [deleted("tests/data.bin", &[]), file("src/a.rs", &[], &["x"])],
+        expect!["deletes a test file: tests/data.bin"],
+    );
     check([deleted("src/old.rs", &["fn old() {}", "#[test]"])], expect!["removes tests: src/old.rs (−1 +0)"]);
     clean([deleted("src/old.rs", &["fn old() {}"])]);
 }

@@ -1,0 +1,349 @@
+//! `why` answers in one sentence for every status and every wait there is.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use expect_test::expect;
+use landfall_model::{
+    Commit, Doing, EndCode, EndKind, Ending, Landed, State, Status, StepName, Stop, Task, TaskId, TaskSpec,
+    Timestamp, Tree, Wait, why,
+};
+
+use crate::flows_used::loops;
+use crate::story::concern;
+
+/// One of each, by name: a new variant does not compile until it is in here.
+fn waits() -> Vec<Wait> {
+    let first = |wait: &Wait| match wait {
+        Wait::Dependency(_) => Some(Wait::Slot),
+        Wait::Slot => Some(Wait::Quota { until: Timestamp(60_000) }),
+        Wait::Quota { .. } => Some(Wait::Question { text: "Which port?".to_owned() }),
+        Wait::Question { .. } => Some(Wait::Backoff {
+            until: Timestamp(60_000),
+            cause: "the agent crashed (exit code 1)".to_owned(),
+        }),
+        Wait::Backoff { .. } => Some(Wait::Disk { detail: "1 GB is left, 5 GB are wanted".to_owned() }),
+        Wait::Disk { .. } => Some(Wait::Pause),
+        Wait::Pause => Some(Wait::GateBroken {
+            command: "tests".to_owned(),
+            detail: "`cargo test` was not found (exit code 127)".to_owned(),
+        }),
+        Wait::GateBroken { .. } => None,
+    };
+    let mut all = vec![Wait::Dependency(vec![TaskId(1), TaskId(2)])];
+    while let Some(next) = first(all.last().expect("never empty")) {
+        all.push(next);
+    }
+    all
+}
+
+/// One of each, likewise.
+fn doings() -> Vec<Doing> {
+    let next = |doing: &Doing| match doing {
+        Doing::Preparing { fresh: true } => Some(Doing::Preparing { fresh: false }),
+        Doing::Preparing { fresh: false } => {
+            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: None })
+        }
+        Doing::Running { stop: None, .. } => {
+            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: Some(Stop::Pause) })
+        }
+        Doing::Running { stop: Some(Stop::Pause), .. } => {
+            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: Some(Stop::Interrupt) })
+        }
+        Doing::Running { stop: Some(Stop::Interrupt), .. } => Some(Doing::Running {
+            iteration: 3,
+            since: Timestamp(0),
+            stop: Some(Stop::Cancel { reason: "no longer wanted".to_owned() }),
+        }),
+        Doing::Running { stop: Some(Stop::Cancel { .. }), .. } => Some(Doing::Checking { stop: None }),
+        Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(Stop::Pause) }),
+        Doing::Checking { stop: Some(_) } => Some(Doing::Landing),
+        Doing::Landing => Some(Doing::Reporting),
+        Doing::Reporting => None,
+    };
+    let mut all = vec![Doing::Preparing { fresh: true }];
+    while let Some(doing) = next(all.last().expect("never empty")) {
+        all.push(doing);
+    }
+    all
+}
+
+fn task(state: State) -> Task {
+    let spec = TaskSpec::new("a task").expect("a title");
+    let mut task = Task::added(TaskId(7), spec, Timestamp(0));
+    task.flow = Some(loops());
+    task.concerns = vec![concern()];
+    task.state = state;
+    task
+}
+
+fn step(name: &str) -> StepName {
+    StepName::new(name)
+}
+
+/// Every task worth asking about, with its unmet needs and whether others hold all slots.
+fn cases() -> Vec<(Task, Vec<TaskId>, bool)> {
+    let ready = |next: Option<&str>| State::Ready { next: next.map(step), since: Timestamp(0) };
+    let mut cases = vec![
+        (task(State::Draft), vec![], false),
+        (task(ready(None)), vec![], false),
+        (task(ready(None)), vec![TaskId(3)], false),
+        (task(ready(None)), vec![TaskId(3), TaskId(4)], true),
+        (task(ready(None)), vec![], true),
+        (task(ready(Some("work"))), vec![], false),
+        (task(ready(Some("work"))), vec![], true),
+        (task(ready(Some("verify"))), vec![], false),
+        (task(ready(Some("verify"))), vec![], true),
+        (task(ready(Some("land"))), vec![], false),
+        (task(ready(Some("land"))), vec![], true),
+        (task(ready(Some("land"))), vec![TaskId(3)], false),
+        (task(ready(Some("report"))), vec![], false),
+    ];
+    for doing in doings() {
+        let name = match doing {
+            Doing::Preparing { .. } | Doing::Running { .. } => "work",
+            Doing::Checking { .. } => "verify",
+            Doing::Landing => "land",
+            Doing::Reporting => "report",
+        };
+        cases.push((task(State::Active { step: step(name), doing }), vec![], false));
+    }
+    let checking = State::Active { step: step("land"), doing: Doing::Checking { stop: None } };
+    cases.push((task(checking), vec![], false));
+    for wait in waits() {
+        cases.push((task(State::Waiting { wait, then: step("work"), since: Timestamp(0) }), vec![], false));
+    }
+    cases.push((task(State::Review { then: step("verify") }), vec![], false));
+    for kind in EndKind::ALL {
+        for code in EndCode::ALL {
+            for detail in ["", "something happened"] {
+                let ending = Ending { kind, code, detail: detail.to_owned() };
+                cases.push((task(State::Ended(ending)), vec![], false));
+            }
+        }
+    }
+    let mut landed =
+        task(State::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() }));
+    landed.landed = Some(Landed {
+        commit: Commit::new("0123456789abcdef"),
+        base_before: Commit::new("fedcba9876543210"),
+        tree: Tree::new("tree"),
+        proof: "the tree is the same".to_owned(),
+        at: Timestamp(60_000),
+    });
+    let mut unreported = landed.clone();
+    unreported.state = State::Ended(Ending {
+        kind: EndKind::Failed,
+        code: EndCode::Machine,
+        detail: "no room on the disk".to_owned(),
+    });
+    cases.push((landed, vec![], false));
+    cases.push((unreported, vec![], false));
+    cases
+}
+
+fn when(at: Timestamp) -> String {
+    format!("today at 10:{:02}", at.0 / 60_000)
+}
+
+fn said(case: &(Task, Vec<TaskId>, bool)) -> String {
+    why(&case.0, &case.1, case.2, &when)
+}
+
+/// One sentence, about this task, in words, that does no harm.
+fn check_sentence(sentence: &str) {
+    assert!(sentence.starts_with("T7 "), "names the task: {sentence}");
+    assert!(sentence.ends_with('.'), "ends with a full stop: {sentence}");
+    assert!(!sentence.ends_with("..") && !sentence.contains(" ."), "one full stop: {sentence}");
+    assert!(!sentence.contains('\n'), "one line: {sentence}");
+    for leftover in ["{", "}", "Some(", "None", "()", "  ", "::", ": ."] {
+        assert!(!sentence.contains(leftover), "no `{leftover}`: {sentence}");
+    }
+    let commands = sentence.split('`').skip(1).step_by(2);
+    for command in commands.filter(|command| command.starts_with("landfall")) {
+        let verb = command.split(' ').nth(1).expect("a verb");
+        let gentle = ["edit", "run", "retry", "answer", "diff"].contains(&verb);
+        assert!(gentle && !command.contains("fresh"), "suggests nothing that loses work: {sentence}");
+    }
+    let quiet = sentence.split('`').step_by(2).collect::<String>();
+    let stops = quiet.trim_end_matches('.').matches(". ").count();
+    assert_eq!(stops, 0, "one sentence: {sentence}");
+}
+
+#[test]
+fn every_status_and_every_wait_is_one_sentence() {
+    for case in cases() {
+        check_sentence(&said(&case));
+    }
+}
+
+#[test]
+fn every_status_there_is_is_asked_about() {
+    let seen: BTreeSet<Status> =
+        cases().iter().map(|(task, unmet, starved)| Status::among(task, unmet, *starved)).collect();
+    assert_eq!(seen, Status::ALL.into_iter().collect());
+}
+
+#[test]
+fn every_wait_has_a_name_and_an_owner() {
+    let mut told = String::new();
+    for wait in waits() {
+        writeln!(told, "{}: ended by {}", wait.word(), wait.owner()).expect("a string takes it");
+    }
+    expect![[r#"
+        dependency: ended by the tasks it needs
+        slot: ended by the engine
+        quota: ended by the engine
+        question: ended by you
+        backoff: ended by the engine
+        disk: ended by you
+        pause: ended by you
+        gate broken: ended by you
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn the_sentences_read_well() {
+    let mut told = String::new();
+    for case in cases() {
+        let bare = matches!(&case.0.state, State::Ended(ending) if ending.detail.is_empty());
+        let line = said(&case);
+        if (!bare || case.0.landed.is_some()) && !told.contains(&line) {
+            writeln!(told, "{line}").expect("a string takes it");
+        }
+    }
+    expect![[r#"
+        T7 is a draft; `landfall edit T7 --ready` lets it start.
+        T7 is ready; `landfall run` starts it.
+        T7 waits for T3 to land first.
+        T7 waits for T3, T4 to land first.
+        T7 waits for a slot; other tasks hold them all.
+        T7 is ready to go on with step `work`; `landfall run` drives it.
+        T7 is ready to go on with step `verify`; `landfall run` drives it.
+        T7 waits to be verified; other tasks hold every lane.
+        T7 is verified and waits for its turn to land.
+        T7 is ready to go on with step `report`; `landfall run` drives it.
+        T7 is in step `work`: its workspace is being made.
+        T7 is in step `work`: the agent works on iteration 3 of 50 since today at 10:00.
+        T7 is in step `work`: the agent of iteration 3 is being stopped.
+        T7 is in step `verify`: its work is being merged with the base and verified.
+        T7 is in step `land`: the base is being moved to its verified commit.
+        T7 is in step `report`: its report is being written.
+        T7 is in step `land`: its work is being merged with the base and verified.
+        T7 waits for T1, T2 to land first.
+        T7 waits for the agent's account, which is used up until today at 10:01; no try is spent.
+        T7 waits for your answer: Which port? (`landfall answer T7 "…"`).
+        T7 tries again today at 10:01: the agent crashed (exit code 1).
+        T7 waits for room on the disk: 1 GB is left, 5 GB are wanted.
+        T7 is paused by you; `landfall retry T7` goes on with it.
+        T7 waits because the check `tests` cannot be trusted: `cargo test` was not found (exit code 127); when it is mended, `landfall retry T7` goes on, and so does any change of the base.
+        T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land.
+        T7 is done: something happened.
+        T7 failed (landed): something happened; `landfall retry T7` tries it again.
+        T7 failed (accepted): something happened; `landfall retry T7` tries it again.
+        T7 failed (max_iterations): something happened; `landfall retry T7` tries it again.
+        T7 failed (task_limit): something happened; `landfall retry T7` tries it again.
+        T7 failed (agent_blocked): something happened; `landfall retry T7` tries it again.
+        T7 failed (agent_crashed): something happened; `landfall retry T7` tries it again.
+        T7 failed (agent_lost): something happened; `landfall retry T7` tries it again.
+        T7 failed (agent_not_started): something happened; `landfall retry T7` tries it again.
+        T7 failed (stall_limit): something happened; `landfall retry T7` tries it again.
+        T7 failed (transient_limit): something happened; `landfall retry T7` tries it again.
+        T7 failed (nothing_changed): something happened; `landfall retry T7` tries it again.
+        T7 failed (edge_limit): something happened; `landfall retry T7` tries it again.
+        T7 failed (flow_stop): something happened; `landfall retry T7` tries it again.
+        T7 failed (conflict_limit): something happened; `landfall retry T7` tries it again.
+        T7 failed (landing_mismatch): something happened; `landfall retry T7` tries it again.
+        T7 failed (machine): something happened; `landfall retry T7` tries it again.
+        T7 failed (unsupported_step): something happened; `landfall retry T7` tries it again.
+        T7 failed (rejected): something happened; `landfall retry T7` tries it again.
+        T7 failed (person): something happened; `landfall retry T7` tries it again.
+        T7 ran out (landed): something happened; `landfall retry T7` tries it again.
+        T7 ran out (accepted): something happened; `landfall retry T7` tries it again.
+        T7 ran out (max_iterations): something happened; `landfall retry T7` tries it again.
+        T7 ran out (task_limit): something happened; `landfall retry T7` tries it again.
+        T7 ran out (agent_blocked): something happened; `landfall retry T7` tries it again.
+        T7 ran out (agent_crashed): something happened; `landfall retry T7` tries it again.
+        T7 ran out (agent_lost): something happened; `landfall retry T7` tries it again.
+        T7 ran out (agent_not_started): something happened; `landfall retry T7` tries it again.
+        T7 ran out (stall_limit): something happened; `landfall retry T7` tries it again.
+        T7 ran out (transient_limit): something happened; `landfall retry T7` tries it again.
+        T7 ran out (nothing_changed): something happened; `landfall retry T7` tries it again.
+        T7 ran out (edge_limit): something happened; `landfall retry T7` tries it again.
+        T7 ran out (flow_stop): something happened; `landfall retry T7` tries it again.
+        T7 ran out (conflict_limit): something happened; `landfall retry T7` tries it again.
+        T7 ran out (landing_mismatch): something happened; `landfall retry T7` tries it again.
+        T7 ran out (machine): something happened; `landfall retry T7` tries it again.
+        T7 ran out (unsupported_step): something happened; `landfall retry T7` tries it again.
+        T7 ran out (rejected): something happened; `landfall retry T7` tries it again.
+        T7 ran out (person): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (landed): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (accepted): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (max_iterations): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (task_limit): something happened; `landfall retry T7` tries it again.
+        T7 is blocked; the agent says: something happened; `landfall retry T7` tries it again.
+        T7 is blocked (agent_crashed): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (agent_lost): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (agent_not_started): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (stall_limit): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (transient_limit): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (nothing_changed): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (edge_limit): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (flow_stop): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (conflict_limit): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (landing_mismatch): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (machine): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (unsupported_step): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (rejected): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (person): something happened; `landfall retry T7` tries it again.
+        T7 was cancelled: something happened.
+        T7 is done: it landed as 0123456789 today at 10:01.
+        T7 landed as 0123456789, but what comes after that failed (machine): no room on the disk; `landfall retry T7` goes on with it.
+    "#]].assert_eq(&told);
+}
+
+#[test]
+fn words_from_outside_stay_one_line_and_one_sentence() {
+    let long = "x".repeat(5_000);
+    let words = ["two\nlines.\r\n\tand more", "ends in dots...", "", "  ", "why?", "stop!", &long, "a  b"];
+    for text in words {
+        let text = text.to_owned();
+        let states = [
+            State::Ended(Ending {
+                kind: EndKind::Blocked,
+                code: EndCode::AgentBlocked,
+                detail: text.clone(),
+            }),
+            State::Ended(Ending { kind: EndKind::Failed, code: EndCode::Machine, detail: text.clone() }),
+            State::Ended(Ending { kind: EndKind::Cancelled, code: EndCode::Person, detail: text.clone() }),
+            State::Waiting {
+                wait: Wait::Question { text: text.clone() },
+                then: step("work"),
+                since: Timestamp(0),
+            },
+            State::Waiting {
+                wait: Wait::Backoff { until: Timestamp(0), cause: text.clone() },
+                then: step("work"),
+                since: Timestamp(0),
+            },
+            State::Waiting {
+                wait: Wait::Disk { detail: text.clone() },
+                then: step("work"),
+                since: Timestamp(0),
+            },
+            State::Waiting {
+                wait: Wait::GateBroken { command: "tests".to_owned(), detail: text.clone() },
+                then: step("work"),
+                since: Timestamp(0),
+            },
+        ];
+        for state in states {
+            let sentence = why(&task(state), &[], false, &when);
+            assert!(sentence.starts_with("T7 "), "{sentence}");
+            assert!(sentence.ends_with('.') && !sentence.ends_with(".."), "{sentence}");
+            assert!(!sentence.contains(['\n', '\r', '\t']), "{sentence:?}");
+            assert!(sentence.len() < 700, "{} bytes", sentence.len());
+        }
+    }
+}
