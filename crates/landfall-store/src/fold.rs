@@ -146,8 +146,8 @@ impl TaskRow {
         }
     }
 
-    /// What a row must still hash to when it is read. It covers what comes from the task itself; `unmet`,
-    /// `started`, `seq` and `events` are kept by counting.
+    /// What a row must still come to when it is read. `unmet` is added on top rather than hashed, so that it can
+    /// be counted up and down in place; two bits are left free for that.
     pub(crate) fn checksum(&self, buffer: &mut String) -> i64 {
         buffer.clear();
         let text = |buffer: &mut String, text: Option<&str>| match text {
@@ -160,8 +160,10 @@ impl TaskRow {
         };
         write!(
             buffer,
-            "{} {} {} {} {} {} {} {} {} {} {} ",
+            "{} {} {} {} {} {} {} {} {} {} {} {} {} ",
             self.id.0,
+            self.seq,
+            self.events,
             self.priority,
             self.created.0,
             self.changed.0,
@@ -176,6 +178,7 @@ impl TaskRow {
         .expect("a string takes all");
         opt(buffer, self.parent.map(|parent| i64::from(parent.0)));
         opt(buffer, self.due.map(|due| due.0));
+        opt(buffer, self.started.map(|started| started.0));
         text(buffer, Some(&self.title));
         text(buffer, Some(self.status.word()));
         text(buffer, self.wait.as_deref());
@@ -193,7 +196,7 @@ impl TaskRow {
         text(buffer, self.asks.as_deref());
         let hash = blake3::hash(buffer.as_bytes());
         let first: [u8; 8] = hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes");
-        i64::from_le_bytes(first)
+        i64::from_le_bytes(first) / 4 + i64::from(self.unmet)
     }
 }
 

@@ -433,9 +433,7 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
             conn.busy_timeout(BUSY).doing("set the patience", path)?;
             (conn, found)
         }
-        Err(StoreError::Sql { source, .. })
-            if source.sqlite_error_code() == Some(ErrorCode::CannotOpen) && !has_log(path) =>
-        {
+        Err(error) if is_locked_folder(&error) && !has_log(path) => {
             // A folder that takes no files, and nobody writes: SQLite may be told that the file will not change.
             let conn = Connection::open_with_flags(still(path), flags | OpenFlags::SQLITE_OPEN_URI)
                 .doing("open the journal", path)?;
@@ -451,6 +449,15 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     }
     conn.set_prepared_statement_cache_capacity(32);
     Ok(conn)
+}
+
+/// SQLite could not make the files that it keeps beside a database with a log.
+fn is_locked_folder(error: &StoreError) -> bool {
+    match error {
+        StoreError::ReadOnly { .. } => true,
+        StoreError::Sql { source, .. } => source.sqlite_error_code() == Some(ErrorCode::CannotOpen),
+        _ => false,
+    }
 }
 
 fn has_log(path: &Path) -> bool {
@@ -475,30 +482,26 @@ fn still(path: &Path) -> String {
 /// Where the journal ends. What the last row says must be what was written down apart from it.
 pub(crate) fn head(conn: &Connection, path: &Path) -> Result<Head, StoreError> {
     let doing = "read the head";
-    let last: Option<(u64, [u8; 32])> = conn
-        .query_row("SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()
+    let (said, seq, hash): (Option<String>, Option<u64>, Option<Vec<u8>>) = conn
+        .prepare_cached(query::HEAD)
+        .and_then(|mut it| it.query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))))
         .doing(doing, path)?;
-    let head = match last {
-        Some((seq, hash)) => {
-            Head { seq: Seq(seq), hash: Hash::from_bytes(&hash).expect("32 bytes are a hash") }
+    let head = match (seq, hash) {
+        (Some(seq), Some(hash)) => {
+            let hash = Hash::from_bytes(&hash);
+            Head { seq: Seq(seq), hash: hash.ok_or_else(|| StoreError::corrupt(Seq(seq), "it has no hash"))? }
         }
-        None => Head::EMPTY,
+        (_, _) => Head::EMPTY,
     };
-    check_head(conn, path, head)?;
+    check_head(head, said)?;
     Ok(head)
 }
 
-fn check_head(conn: &Connection, path: &Path, head: Head) -> Result<(), StoreError> {
-    let said: Option<String> = conn
-        .query_row("SELECT value FROM meta WHERE key = 'head'", [], |row| row.get(0))
-        .optional()
-        .doing("read the head", path)?;
+fn check_head(head: Head, said: Option<String>) -> Result<(), StoreError> {
     let seen = (head.seq > Seq::ZERO).then(|| format!("{}:{}", head.seq, head.hash));
     if said != seen {
-        let what = format!("it ends with {seen:?} and should end with {said:?}");
+        let word = |end: Option<String>| end.unwrap_or_else(|| "nothing".to_owned());
+        let what = format!("it ends with {} and should end with {}", word(seen), word(said));
         return Err(StoreError::corrupt(head.seq, what));
     }
     Ok(())
@@ -520,12 +523,13 @@ pub(crate) fn stream(
         if from > whole.seq {
             return Ok(Replayed { events: 0, to: whole });
         }
-        let before: [u8; 32] = conn
-            .query_row("SELECT hash FROM event WHERE seq = ?1", [from.0 - 1], |row| row.get(0))
+        let seq = Seq(from.0 - 1);
+        let hash: Option<Vec<u8>> = conn
+            .query_row("SELECT hash FROM event WHERE seq = ?1", [seq.0], |row| row.get(0))
             .optional()
-            .doing(doing, path)?
-            .ok_or_else(|| StoreError::corrupt(Seq(from.0 - 1), "it is not there"))?;
-        at = Head { seq: Seq(from.0 - 1), hash: Hash::from_bytes(&before).expect("32 bytes are a hash") };
+            .doing(doing, path)?;
+        let hash = hash.and_then(|hash| Hash::from_bytes(&hash));
+        at = Head { seq, hash: hash.ok_or_else(|| StoreError::corrupt(seq, "it is not there"))? };
         flows = read_flows(conn, path)?;
     }
     let mut chain = Chain::default();
@@ -550,7 +554,11 @@ pub(crate) fn stream(
             Err(ReplayStop::Illegal(source)) => return Err(StoreError::Illegal { seq, source }),
         }
     }
-    check_head(conn, path, at)?;
+    let said = conn
+        .prepare_cached("SELECT value FROM meta WHERE key = 'head'")
+        .and_then(|mut it| it.query_row([], |row| row.get(0)).optional())
+        .doing(doing, path)?;
+    check_head(at, said)?;
     Ok(Replayed { events, to: at })
 }
 

@@ -85,3 +85,6 @@ pub enum FormatErrorKind {
     #[error("the flow {0} is not in the journal")]
     UnknownFlow(String),
 }
+
+#[cfg(test)]
+mod sample;

@@ -16,7 +16,11 @@ macro_rules! task_columns {
 
 pub(super) const TASK_COLUMNS: &str = task_columns!();
 
-pub(super) const HELD: &str = "SELECT count(*) FROM task WHERE status = 'ready' AND unmet > 0";
+/// Both ends at one moment.
+pub(super) const HEAD: &str = "SELECT (SELECT value FROM meta WHERE key = 'head'), last.seq, last.hash \
+     FROM (SELECT 1) LEFT JOIN (SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1) AS last";
+pub(super) const HELD: &str =
+    "SELECT count(*) FROM task INDEXED BY task_held WHERE status = 'ready' AND unmet > 0";
 pub(super) const COUNTS: &str = "SELECT status, count(*) FROM task GROUP BY status";
 pub(super) const EVENTS_OF: &str = "SELECT events FROM task WHERE id = ?1";
 pub(super) const NEEDS: &str = "SELECT need FROM need WHERE task = ?1 ORDER BY need";
@@ -58,7 +62,7 @@ pub(super) fn all_tasks() -> String {
 
 pub(super) fn next() -> String {
     format!(
-        "SELECT {TASK_COLUMNS} FROM task WHERE status = 'ready' AND unmet = 0 ORDER BY priority, id LIMIT ?1"
+        "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_next WHERE status = 'ready' AND unmet = 0 ORDER BY priority, id LIMIT ?1"
     )
 }
 
@@ -100,9 +104,10 @@ pub(super) fn statuses(status: Option<Status>) -> &'static [Stored] {
 
 /// A page of tasks. A tag leads if there is one: it is the narrowest.
 pub(super) fn tasks(filter: &Filter, stored: Stored) -> String {
-    let (from, id) = match &filter.tag {
-        Some(_) => ("tag CROSS JOIN task ON task.id = tag.task", "tag.task"),
-        None => ("task", "task.id"),
+    let (from, id) = match (&filter.tag, stored) {
+        (Some(_), _) => ("tag CROSS JOIN task ON task.id = tag.task", "tag.task"),
+        (None, Stored::Held) if filter.parent.is_none() => ("task INDEXED BY task_held", "task.id"),
+        (None, Stored::Any | Stored::Word | Stored::Free | Stored::Held) => ("task", "task.id"),
     };
     let mut sql = format!("SELECT {TASK_COLUMNS} FROM {from} WHERE {id} > :after");
     if filter.tag.is_some() {
@@ -122,4 +127,56 @@ pub(super) fn tasks(filter: &Filter, stored: Stored) -> String {
     }
     sql.push_str(&format!(" ORDER BY {id} LIMIT :limit"));
     sql
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_model::TaskId;
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn no_question_reads_a_whole_table_or_sorts_it() {
+        let mut conn = Connection::open_in_memory().expect("there is memory");
+        crate::schema::migrate(&mut conn, "memory".as_ref()).expect("it is new");
+        let filter = |status, tag: bool, parent: bool| Filter {
+            status,
+            tag: tag.then(|| "next".to_owned()),
+            text: None,
+            parent: parent.then_some(TaskId(1)),
+        };
+        let (word, free, held) = (Some(Status::Done), Some(Status::Ready), Some(Status::Waiting));
+        let served = [
+            (HELD.to_owned(), "task_held"),
+            (COUNTS.to_owned(), "task_status"),
+            (NEEDS.to_owned(), "PRIMARY KEY (task=?)"),
+            (DEPENDENTS.to_owned(), "need_need"),
+            (UNMET.to_owned(), "PRIMARY KEY (task=?)"),
+            (RUNS.to_owned(), "SCAN run"),
+            (PASS.to_owned(), "PRIMARY KEY (tree=? AND config=? AND environment=?)"),
+            (ALL_EVENTS.to_owned(), "INTEGER PRIMARY KEY (rowid>?)"),
+            (EVENTS_AFTER.to_owned(), "INTEGER PRIMARY KEY (rowid>?)"),
+            (EVENTS_AFTER_OF.to_owned(), "event_task (task=? AND rowid>?)"),
+            (TASK_EVENTS.to_owned(), "event_task (task=?)"),
+            (TAIL.to_owned(), "SCAN event"),
+            (row(), "INTEGER PRIMARY KEY (rowid=?)"),
+            (next(), "task_next"),
+            (inbox(), "task_asks"),
+            (tasks(&filter(None, false, false), Stored::Any), "INTEGER PRIMARY KEY (rowid>?)"),
+            (tasks(&filter(word, false, false), Stored::Word), "task_status (status=? AND rowid>?)"),
+            (tasks(&filter(free, false, false), Stored::Free), "(status=? AND rowid>?)"),
+            (tasks(&filter(held, false, false), Stored::Held), "task_held"),
+            (tasks(&filter(None, true, false), Stored::Any), "PRIMARY KEY (tag=? AND task>?)"),
+            (tasks(&filter(word, true, false), Stored::Word), "PRIMARY KEY (tag=? AND task>?)"),
+            (tasks(&filter(None, false, true), Stored::Any), "task_parent (parent=? AND rowid>?)"),
+        ];
+        for (sql, by) in served {
+            let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).expect("it is SQL");
+            let plan = statement.raw_query().mapped(|row| row.get::<_, String>(3));
+            let plan = plan.collect::<Result<Vec<_>, _>>().expect("it explains").join("; ");
+            assert!(plan.contains(by), "{sql}\n→ {plan}\nnot by {by}");
+            assert!(!plan.contains("TEMP B-TREE"), "{sql}\n→ {plan}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::{ReplayStop, Seq, StoreError, reader, schema};
 pub(super) fn rebuild(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let doing = "rebuild the tables";
     let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).doing(doing, path)?;
-    let (flows, changes) = refold(&step, path)?;
+    let Refolded { flows, changes } = refold(&step, path)?;
     step.execute_batch(schema::EMPTY_FOLDS).doing(doing, path)?;
     for (seq, flow) in &flows {
         tables::put_flow(&step, path, *seq, flow)?;
@@ -30,7 +30,7 @@ pub(super) fn rebuild(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
 
 /// Says whether the tables are what the events make.
 pub(super) fn compare(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let (flows, changes) = refold(conn, path)?;
+    let Refolded { flows, changes } = refold(conn, path)?;
     let mut folded = Folded::default();
     for change in changes {
         folded.put(Seq::FIRST, change);
@@ -51,10 +51,16 @@ pub(super) fn compare(conn: &Connection, path: &Path) -> Result<(), StoreError> 
     Ok(())
 }
 
-fn refold(conn: &Connection, path: &Path) -> Result<(Vec<(Seq, FlowText)>, Vec<Change>), StoreError> {
+fn refold(conn: &Connection, path: &Path) -> Result<Refolded, StoreError> {
     let mut refold = Refold::default();
     reader::stream(conn, path, Seq::FIRST, &mut |seq, entry| refold.take(seq, &entry))?;
-    Ok(refold.changes())
+    Ok(refold.finish())
+}
+
+/// What all events together do to empty tables.
+struct Refolded {
+    flows: Vec<(Seq, FlowText)>,
+    changes: Vec<Change>,
 }
 
 /// All tasks of a journal, in the making.
@@ -84,9 +90,9 @@ impl Refold {
         Ok(())
     }
 
-    fn changes(self) -> (Vec<(Seq, FlowText)>, Vec<Change>) {
+    fn finish(self) -> Refolded {
         let Self { tasks, marks, mut changes, flows } = self;
         changes.extend(marks.into_iter().map(|(id, marks)| marks.task(&tasks[&id])));
-        (flows, changes)
+        Refolded { flows, changes }
     }
 }

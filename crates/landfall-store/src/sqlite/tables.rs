@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use landfall_model::{Commit, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::Doing;
@@ -26,9 +27,10 @@ pub(super) fn put(
     match change {
         Change::Task { row, nth, needs } => {
             let seq = Seq(first.0 + nth);
-            put_task(conn, scratch, seq, row, needs.is_some()).doing("write a task's row", path)?;
+            let mut row = TaskRow::clone(row);
+            put_task(conn, scratch, seq, &mut row).doing("write a task's row", path)?;
             if let Some(needs) = needs {
-                put_needs(conn, row, needs).doing("write a task's needs", path)?;
+                put_needs(conn, &row, needs).doing("write a task's needs", path)?;
             }
             Ok(())
         }
@@ -63,7 +65,7 @@ fn set_base(conn: &Connection, sql: &str, value: &str, path: &Path) -> Result<()
 }
 
 /// What the indexes are made of. A change that leaves it alone leaves them alone.
-#[derive(PartialEq)]
+#[derive(PartialEq, Default)]
 struct Indexed {
     status: String,
     priority: u8,
@@ -71,19 +73,34 @@ struct Indexed {
     asks: Option<String>,
 }
 
-fn put_task(
-    conn: &Connection,
-    scratch: &mut Scratch,
-    seq: Seq,
-    row: &TaskRow,
-    respecified: bool,
-) -> rusqlite::Result<()> {
+/// What a row was before.
+#[derive(Default)]
+struct Before {
+    indexed: Indexed,
+    unblocks: bool,
+    started: Option<i64>,
+    events: u64,
+    unmet: u32,
+}
+
+fn put_task(conn: &Connection, scratch: &mut Scratch, seq: Seq, row: &mut TaskRow) -> rusqlite::Result<()> {
     let before = conn
-        .prepare_cached("SELECT status, priority, parent, asks, unblocks FROM task WHERE id = ?1")?
+        .prepare_cached(
+            "SELECT status, priority, parent, asks, unblocks, started, events, unmet FROM task WHERE id = ?1",
+        )?
         .query_row([row.id.0], |it| {
-            let indexed =
-                Indexed { status: it.get(0)?, priority: it.get(1)?, parent: it.get(2)?, asks: it.get(3)? };
-            Ok((indexed, it.get::<_, bool>(4)?))
+            Ok(Before {
+                indexed: Indexed {
+                    status: it.get(0)?,
+                    priority: it.get(1)?,
+                    parent: it.get(2)?,
+                    asks: it.get(3)?,
+                },
+                unblocks: it.get(4)?,
+                started: it.get(5)?,
+                events: it.get(6)?,
+                unmet: it.get(7)?,
+            })
         })
         .optional()?;
     let now = Indexed {
@@ -94,11 +111,14 @@ fn put_task(
     };
     let sql = match &before {
         None => INSERT,
-        Some((before, _)) if respecified || *before != now => UPDATE_ALL,
+        Some(before) if before.indexed != now => UPDATE_ALL,
         Some(_) => UPDATE_PLAIN,
     };
-    let checksum = row.checksum(&mut scratch.text);
-    let tags = tags_json(&row.tags);
+    let before = before.unwrap_or_default();
+    row.seq = seq;
+    row.started = before.started.map(Timestamp).or(row.started);
+    row.events += before.events;
+    row.unmet = before.unmet;
     conn.prepare_cached(sql)?.execute(params![
         row.id.0,
         row.title,
@@ -108,7 +128,7 @@ fn put_task(
         row.step,
         now.priority,
         row.size.map(fold::size_word),
-        tags,
+        tags_json(&row.tags),
         now.parent,
         row.created.0,
         row.changed.0,
@@ -123,19 +143,19 @@ fn put_task(
         row.agent,
         row.draft,
         row.unblocks,
-        row.landed.as_ref().map(landfall_model::Commit::as_str),
+        row.landed.as_ref().map(Commit::as_str),
         row.ended,
         row.detail,
         now.asks,
-        seq.0,
+        row.seq.0,
         row.events,
-        checksum,
+        row.checksum(&mut scratch.text),
     ])?;
-    let unblocked_before = before.is_some_and(|(_, unblocks)| unblocks);
-    if unblocked_before != row.unblocks {
+    if before.unblocks != row.unblocks {
         let by = if row.unblocks { -1 } else { 1 };
         conn.prepare_cached(
-            "UPDATE task SET unmet = unmet + ?2 WHERE id IN (SELECT task FROM need WHERE need = ?1)",
+            "UPDATE task SET unmet = unmet + ?2, checksum = checksum + ?2
+             WHERE id IN (SELECT task FROM need WHERE need = ?1)",
         )?
         .execute(params![row.id.0, by])?;
     }
@@ -155,9 +175,9 @@ macro_rules! update {
             "UPDATE task SET ",
             $indexed,
             "title = ?2, wait = ?4, phase = ?5, step = ?6, size = ?8, tags = ?9, created = ?11, changed = ?12,
-            started = coalesce(started, ?13), due = ?14, iterations = ?15, iterations_max = ?16, attempt = ?17,
+            started = ?13, due = ?14, iterations = ?15, iterations_max = ?16, attempt = ?17,
             tokens = ?18, micro_usd = ?19, flow = ?20, agent = ?21, draft = ?22, unblocks = ?23, landed = ?24,
-            ended = ?25, detail = ?26, seq = ?28, events = events + ?29, checksum = ?30
+            ended = ?25, detail = ?26, seq = ?28, events = ?29, checksum = ?30
             WHERE id = ?1"
         )
     };
@@ -169,7 +189,7 @@ const UPDATE_ALL: &str = update!("status = ?3, priority = ?7, parent = ?10, asks
 const UPDATE_PLAIN: &str = update!("");
 
 /// Writes needs and tags anew, and counts the needs that are not met.
-fn put_needs(conn: &Connection, row: &TaskRow, needs: &[landfall_model::TaskId]) -> rusqlite::Result<()> {
+fn put_needs(conn: &Connection, row: &TaskRow, needs: &[TaskId]) -> rusqlite::Result<()> {
     let id = row.id.0;
     conn.prepare_cached("DELETE FROM need WHERE task = ?1")?.execute([id])?;
     let mut insert = conn.prepare_cached("INSERT INTO need (task, need) VALUES (?1, ?2)")?;
@@ -181,11 +201,17 @@ fn put_needs(conn: &Connection, row: &TaskRow, needs: &[landfall_model::TaskId])
     for tag in &row.tags {
         insert.execute(params![tag, id])?;
     }
-    conn.prepare_cached(
-        "UPDATE task SET unmet = (SELECT count(*) FROM need LEFT JOIN task AS needed ON needed.id = need.need
-            WHERE need.task = ?1 AND coalesce(needed.unblocks, 0) = 0) WHERE id = ?1",
-    )?
-    .execute([id])?;
+    let unmet: i64 = conn
+        .prepare_cached(
+            "SELECT count(*) FROM need LEFT JOIN task ON task.id = need.need
+             WHERE need.task = ?1 AND coalesce(task.unblocks, 0) = 0",
+        )?
+        .query_row([id], |row| row.get(0))?;
+    let by = unmet - i64::from(row.unmet);
+    if by != 0 {
+        conn.prepare_cached("UPDATE task SET unmet = unmet + ?2, checksum = checksum + ?2 WHERE id = ?1")?
+            .execute(params![id, by])?;
+    }
     Ok(())
 }
 

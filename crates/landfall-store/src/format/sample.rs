@@ -1,0 +1,444 @@
+//! The kept sample of format 1: every kind of fact and every variant inside it. Lines may be added at the end;
+//! a line that is there is never changed, because journals like it are out there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::{
+    Attempt, Commit, Concern, ConcernCode, Digest, EndCode, EndKind, Ending, EngineEvent, Entry, Event, Exit,
+    Fact, Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId, Size, Step, StepKind, StepName, StepResult,
+    Stop, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Verdict, Wait, Warning, apply,
+    flow::Edge,
+};
+
+use super::{Flows, FormatErrorKind, Raw, Written, decode, encode};
+use crate::Seq;
+
+#[test]
+fn every_line_of_the_sample_reads_and_writes_back_to_the_same_bytes() {
+    let mut flows = Flows::default();
+    let mut inlined = BTreeSet::new();
+    for (line, at) in sample().lines().zip(1..) {
+        let raw = parse(line);
+        assert_eq!(raw.seq, Seq(at), "the sample is dense");
+        let entry = decode(raw, &mut flows).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(write(raw.seq, &encode(&entry), &mut inlined), line, "line {at}");
+    }
+}
+
+#[test]
+fn the_sample_folds_and_is_what_this_version_would_write() {
+    let mut flows = Flows::default();
+    let read: Vec<Entry> =
+        sample().lines().map(|line| decode(parse(line), &mut flows).expect("it reads")).collect();
+    let mut tasks: BTreeMap<TaskId, Task> = BTreeMap::new();
+    for entry in &read {
+        if let Fact::Task(id, event) = &entry.fact {
+            let task = apply(tasks.remove(id), *id, entry.at, event).expect("the sample is legal");
+            tasks.insert(*id, task);
+        }
+    }
+    assert_eq!(read, every_fact(), "a new variant needs a line at the end of the sample");
+}
+
+#[test]
+fn an_unknown_field_is_ignored_and_an_unknown_kind_is_named() {
+    let body = r#"{"attempt":1,"iteration":2,"mood":{"of":["the",3]}}"#;
+    let raw = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind: "iteration-began", body };
+    let entry = decode(raw, &mut Flows::default()).expect("new fields do not stop an old reader");
+    let event = Event::IterationBegan { attempt: Attempt(1), iteration: 2 };
+    assert_eq!(entry, Entry { at: Timestamp(5), fact: Fact::Task(TaskId(1), event) });
+
+    let error = decode(Raw { kind: "dreamt", ..raw }, &mut Flows::default()).expect_err("nobody knows it");
+    assert_eq!(
+        (error.seq, error.kind.as_str(), &error.what),
+        (Seq(7), "dreamt", &FormatErrorKind::UnknownKind)
+    );
+    let error = decode(Raw { task: None, ..raw }, &mut Flows::default()).expect_err("whose is it?");
+    assert_eq!(error.what, FormatErrorKind::NoTask);
+    let error =
+        decode(Raw { body: r#"{"attempt":1}"#, ..raw }, &mut Flows::default()).expect_err("half a body");
+    assert!(matches!(error.what, FormatErrorKind::Body(_)), "{error}");
+    assert!(error.to_string().contains("event 7"), "{error}");
+}
+
+/// Writes the sample when there is none. Run by hand, once per format.
+#[test]
+#[ignore = "writes the sample; run by hand when lines are added"]
+fn write_the_sample() {
+    let mut inlined = BTreeSet::new();
+    let lines: Vec<String> = (1..)
+        .map(Seq)
+        .zip(&every_fact())
+        .map(|(seq, entry)| write(seq, &encode(entry), &mut inlined))
+        .collect();
+    let text = lines.join("\n") + "\n";
+    let kept = std::fs::read_to_string(sample_path()).unwrap_or_default();
+    assert!(text.starts_with(&kept), "lines may only be added");
+    std::fs::write(sample_path(), text).expect("the sample can be written");
+}
+
+fn sample_path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples/v1.jsonl")
+}
+
+fn sample() -> String {
+    std::fs::read_to_string(sample_path()).expect("the sample is kept")
+}
+
+fn write(seq: Seq, written: &Written, inlined: &mut BTreeSet<String>) -> String {
+    let body = match &written.flow {
+        Some(flow) if inlined.insert(flow.digest.clone()) => written.long(flow),
+        Some(_) | None => written.short.clone(),
+    };
+    let task = written.task.map_or_else(|| "null".to_owned(), |task| task.to_string());
+    let Written { at_ms, kind, .. } = written;
+    format!(r#"{{"seq":{seq},"at_ms":{at_ms},"task":{task},"kind":"{kind}","body":{body}}}"#)
+}
+
+fn parse(line: &str) -> Raw<'_> {
+    let (front, rest) = line.split_once(r#","body":"#).expect("a line has a body");
+    let body = rest.strip_suffix('}').expect("a line is an object");
+    let field = |name: &str| {
+        let start = front.find(&format!("\"{name}\":")).expect("a line has all fields") + name.len() + 3;
+        front[start..].split(',').next().expect("split gives one").trim_matches('"')
+    };
+    Raw {
+        seq: Seq(field("seq").parse().expect("a number")),
+        at_ms: field("at_ms").parse().expect("a number"),
+        task: field("task").parse().ok(),
+        kind: field("kind"),
+        body,
+    }
+}
+
+/// A legal history with every variant in it.
+fn every_fact() -> Vec<Entry> {
+    let mut facts = Facts { at: 1_700_000_000_000, entries: Vec::new() };
+    engine_facts(&mut facts);
+    spec_facts(&mut facts);
+    work_facts(&mut facts);
+    end_facts(&mut facts);
+    facts.entries
+}
+
+struct Facts {
+    at: i64,
+    entries: Vec<Entry>,
+}
+
+impl Facts {
+    fn push(&mut self, fact: Fact) {
+        self.at += 250;
+        self.entries.push(Entry { at: Timestamp(self.at), fact });
+    }
+
+    fn engine(&mut self, event: EngineEvent) {
+        self.push(Fact::Engine(event));
+    }
+
+    fn task(&mut self, task: u32, event: Event) {
+        self.push(Fact::Task(TaskId(task), event));
+    }
+}
+
+fn engine_facts(facts: &mut Facts) {
+    facts.engine(EngineEvent::Started { version: "0.1.0".to_owned() });
+    facts.engine(EngineEvent::BaseMoved { from: None, to: commit('a'), by: Mover::Person });
+    facts.engine(EngineEvent::BaseMoved {
+        from: Some(commit('a')),
+        to: commit('b'),
+        by: Mover::Landing(TaskId(1)),
+    });
+    facts.engine(EngineEvent::BaseMoved { from: Some(commit('b')), to: commit('c'), by: Mover::Rebuild });
+    facts.engine(EngineEvent::Published { commit: commit('c'), how: "fast-forward".to_owned() });
+    facts
+        .engine(EngineEvent::PublishHeld { commit: commit('c'), reason: "`a file` is \"dirty\"".to_owned() });
+    facts.engine(EngineEvent::Measured { report: report(Outcome::ALL.to_vec()) });
+    let ends = [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Lost];
+    for (run, why) in (1..).map(RunId).zip(ends) {
+        let only = if run.0 == 1 { Vec::new() } else { vec![TaskId(1), TaskId(2)] };
+        facts.engine(EngineEvent::RunStarted { run, slots: 3, only });
+        facts.engine(EngineEvent::RunEnded { run, why });
+    }
+}
+
+fn spec_facts(facts: &mut Facts) {
+    facts.task(1, Event::Added { spec: TaskSpec::new("a title, and no more").expect("a title") });
+    let mut spec = TaskSpec::new("ein Titel, „groß“ \\ \"genug\" 🦀").expect("a title");
+    spec.body = "line one\n\tline two\u{0}\u{7f}".to_owned();
+    spec.criteria = vec!["it holds".to_owned(), String::new()];
+    spec.tags = ["critical", "area/x:y"].iter().map(|tag| tag.parse().expect("a tag")).collect();
+    spec.priority = 0;
+    spec.needs = [TaskId(1), TaskId(9)].into();
+    spec.parent = Some(TaskId(1));
+    spec.source = "file:a.md".to_owned();
+    spec.flow = Some("loop".to_owned());
+    spec.agent = Some("judge".to_owned());
+    spec.draft = true;
+    facts.task(2, Event::Added { spec: spec.clone() });
+    for size in Size::ALL {
+        spec.size = Some(size);
+        facts.task(2, Event::Edited { spec: spec.clone() });
+    }
+}
+
+fn work_facts(facts: &mut Facts) {
+    let limits = TaskLimits {
+        iterations_max: 1,
+        task_ms: 2,
+        stuck_after: 3,
+        restarts_max: 4,
+        stalls_step_max: 5,
+        stalls_total_max: 6,
+        transients_max: 7,
+        conflicts_max: 8,
+    };
+    facts.task(1, Event::Offered { head: commit('d') });
+    facts.task(1, Event::Bound { flow: Arc::new(flow()), limits: limits.clone() });
+    facts.task(1, Event::Bound { flow: Arc::new(flow()), limits });
+    let openings =
+        [Opening::Workspace, Opening::FreshWorkspace, Opening::Check, Opening::Land, Opening::Report];
+    let mut attempt = Attempt(0);
+    let mut enter = |facts: &mut Facts, opening| {
+        attempt = attempt.next();
+        facts.task(1, Event::Entered { attempt, step: step("work"), run: RunId(1), opening });
+        attempt
+    };
+    let partings = [
+        Parting::Drained,
+        Parting::Stopped,
+        Parting::Crashed,
+        Parting::Lost,
+        Parting::Stalled,
+        Parting::NotStarted,
+        Parting::Quota,
+        Parting::Transient,
+        Parting::Asked,
+        Parting::GateBroken,
+        Parting::NothingChanged,
+        Parting::Machine,
+    ];
+    for opening in openings {
+        let attempt = enter(facts, opening);
+        facts.task(1, Event::Yielded { attempt, why: Parting::Drained, feedback: None });
+    }
+
+    let attempt = enter(facts, Opening::Workspace);
+    facts.task(1, Event::WorkspaceMade { attempt, base: commit('a') });
+    for (iteration, (exit, verdict)) in (1..).zip(ends_of_iterations()) {
+        facts.task(1, Event::IterationBegan { attempt, iteration });
+        let usage = Usage { tokens_in: 12, tokens_out: 34, micro_usd: 56 };
+        let head = (iteration % 2 == 0).then(|| commit('e'));
+        let event = Event::IterationEnded { attempt, iteration, exit, verdict, took_ms: 1234, usage, head };
+        facts.task(1, event);
+    }
+    for stop in [Stop::Pause, Stop::Interrupt, Stop::Cancel { reason: "enough".to_owned() }] {
+        let attempt = enter(facts, Opening::Check);
+        facts.task(1, Event::StopAsked { stop });
+        facts.task(1, Event::Yielded { attempt, why: Parting::Stopped, feedback: Some(feedback()) });
+    }
+    for why in partings {
+        let attempt = enter(facts, Opening::Check);
+        facts.task(1, Event::Yielded { attempt, why, feedback: None });
+    }
+    let attempt = enter(facts, Opening::Check);
+    facts.task(1, Event::Collected { attempt, head: commit('e'), leftovers: true });
+    facts.task(1, Event::Verified { attempt, report: report(Outcome::ALL.to_vec()) });
+    let attempt = enter(facts, Opening::Check);
+    let mut reused = report(vec![Outcome::Pass]);
+    (reused.reused, reused.required) = (true, true);
+    facts.task(1, Event::Verified { attempt, report: reused });
+    let attempt = enter(facts, Opening::Check);
+    let paths = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
+    facts.task(1, Event::Conflicted { attempt, base: commit('a'), paths });
+    let attempt = enter(facts, Opening::Land);
+    facts.task(1, Event::BaseMoved { attempt, to: commit('b') });
+    for warning in warnings() {
+        facts.task(1, Event::Warned(warning));
+    }
+    for wait in waits() {
+        facts.task(1, Event::Waited { wait, then: step("work") });
+    }
+    facts.task(1, Event::Resumed { feedback: None });
+    facts.task(1, Event::Waited { wait: Wait::Pause, then: step("work") });
+    facts.task(1, Event::Resumed { feedback: Some(feedback()) });
+    let concern = |code| Concern { code, detail: "tests/a.rs".to_owned() };
+    let concerns = ConcernCode::ALL.map(concern).to_vec();
+    facts.task(1, Event::ReviewWanted { concerns: concerns.clone(), then: step("work") });
+    facts.task(1, Event::Reviewed { approved: true, note: "fine".to_owned() });
+    facts.task(1, Event::ReviewWanted { concerns, then: step("work") });
+    facts.task(1, Event::Reviewed { approved: false, note: String::new() });
+    for result in StepResult::ALL {
+        let (step, to) = (step("work"), Target::Step(step("work")));
+        facts.task(1, Event::Left { attempt, step, result, to, feedback: None });
+    }
+    let attempt = enter(facts, Opening::Land);
+    facts.task(
+        1,
+        Event::Landed {
+            attempt,
+            commit: commit('f'),
+            base_before: commit('a'),
+            tree: Tree::new("7e7e"),
+            proof: "tree 7e7e recomputed".to_owned(),
+        },
+    );
+    let attempt = enter(facts, Opening::Report);
+    facts.task(1, Event::Reported { attempt, report: Digest::new("11"), certificate: None });
+    let attempt = enter(facts, Opening::Report);
+    facts.task(
+        1,
+        Event::Reported { attempt, report: Digest::new("11"), certificate: Some(Digest::new("22")) },
+    );
+    let left =
+        |to, feedback| Event::Left { attempt, step: step("work"), result: StepResult::Done, to, feedback };
+    facts.task(1, left(Target::End, Some(feedback())));
+}
+
+fn end_facts(facts: &mut Facts) {
+    let mut ready = TaskSpec::new("to end in every way").expect("a title");
+    ready.draft = false;
+    facts.task(3, Event::Added { spec: ready });
+    for (nth, code) in EndCode::ALL.into_iter().enumerate() {
+        let kind = EndKind::ALL[nth % EndKind::ALL.len()];
+        let detail = if nth == 0 { String::new() } else { format!("because of {nth}") };
+        facts.task(3, Event::Ended(Ending { kind, code, detail }));
+        let feedback = (nth % 2 == 0).then(feedback);
+        facts.task(3, Event::Retried { fresh: nth % 3 == 0, feedback });
+    }
+    facts.task(3, Event::WorkspaceRemoved { kept: None });
+    facts.task(3, Event::WorkspaceRemoved { kept: Some(commit('9')) });
+    facts.task(3, Event::Waited { wait: Wait::Slot, then: step("work") });
+    let left = Event::Left {
+        attempt: Attempt(0),
+        step: step("work"),
+        result: StepResult::Blocked,
+        to: Target::Stop,
+        feedback: None,
+    };
+    facts.task(3, left);
+}
+
+fn ends_of_iterations() -> Vec<(Exit, Verdict)> {
+    let text = |text: &str| text.to_owned();
+    let not_started = Exit::NotStarted { detail: text("no such file"), hopeless: true };
+    let refused = Verdict::NotStarted { detail: text("no such file"), hopeless: true };
+    vec![
+        (Exit::Code(0), Verdict::Complete),
+        (Exit::Code(-1), Verdict::Blocked { reason: text("no key") }),
+        (Exit::Signal(9), Verdict::Pending { question: text("which one?") }),
+        (Exit::Deadline, Verdict::OutOfTime),
+        (Exit::Silent, Verdict::Stalled),
+        (Exit::Asked, Verdict::Stopped),
+        (not_started, refused),
+        (Exit::Lost, Verdict::Lost),
+        (Exit::Code(0), Verdict::Continue),
+        (Exit::Code(1), Verdict::Quota { until: None }),
+        (Exit::Code(1), Verdict::Quota { until: Some(Timestamp(1_700_000_900_000)) }),
+        (Exit::Code(1), Verdict::Transient { detail: text("overloaded") }),
+        (Exit::Code(1), Verdict::Crashed { detail: text("exit code 1") }),
+    ]
+}
+
+fn warnings() -> Vec<Warning> {
+    let text = |text: &str| text.to_owned();
+    vec![
+        Warning::Stuck { iterations: 5 },
+        Warning::NearIterationsMax { used: 40, max: 50 },
+        Warning::VerificationEmpty,
+        Warning::OptionalFailed { command: text("lint") },
+        Warning::Flaky { command: text("tests") },
+        Warning::SignalMalformed { code: text("SIGNAL_UNKNOWN"), text: text("<landfall>HM</landfall>") },
+        Warning::LeftoversCommitted,
+    ]
+}
+
+fn waits() -> Vec<Wait> {
+    let text = |text: &str| text.to_owned();
+    vec![
+        Wait::Dependency(vec![TaskId(2), TaskId(3)]),
+        Wait::Slot,
+        Wait::Quota { until: Timestamp(1_700_000_900_000) },
+        Wait::Question { text: text("which one?") },
+        Wait::Backoff { until: Timestamp(1_700_000_900_000), cause: text("a crash") },
+        Wait::Disk { detail: text("3 GiB left") },
+        Wait::Pause,
+        Wait::GateBroken { command: text("tests"), detail: text("exit 127") },
+    ]
+}
+
+fn flow() -> Flow {
+    let text = |text: &str| text.to_owned();
+    let kinds = [
+        StepKind::Agent { prompt: text("work"), output: vec![text("plan.md")], iterate: true },
+        StepKind::Verify,
+        StepKind::Check { checkpoint: text("post-plan"), threshold: 700 },
+        StepKind::Review,
+        StepKind::Land,
+        StepKind::Report,
+        StepKind::Ask { question: text("which one?") },
+        StepKind::Split,
+        StepKind::Target,
+        StepKind::Converge,
+    ];
+    let edge = |result, to, max| Edge { result, to, max };
+    let edges = vec![
+        edge(StepResult::Done, Target::Step(step("verify")), Some(3)),
+        edge(StepResult::Blocked, Target::Stop, None),
+        edge(StepResult::MidExec, Target::End, None),
+    ];
+    let steps = kinds.into_iter().enumerate().map(|(nth, kind)| Step {
+        name: step(if nth == 0 { "work" } else { kind.word() }),
+        phase: format!("phase/{}", kind.word()),
+        kind,
+        on: if nth == 0 { edges.clone() } else { Vec::new() },
+    });
+    Flow {
+        name: text("every"),
+        about: text("Every kind of step."),
+        entry: step("work"),
+        entries: [(text("phase/code"), step("work"))].into(),
+        steps: steps.collect(),
+    }
+}
+
+fn report(outcomes: Vec<Outcome>) -> GateReport {
+    let result = |(nth, outcome): (usize, Outcome)| CommandResult {
+        name: format!("check {nth}"),
+        command: "cargo test".to_owned(),
+        required: nth % 2 == 0,
+        outcome,
+        exit: (nth > 0).then_some(nth as i32),
+        took_ms: 10,
+        limit_ms: 600_000,
+        tests: (nth > 1).then_some(17),
+        excerpt: if nth == 3 { "\u{1b}[31mFAILED\u{1b}[0m\n".to_owned() } else { String::new() },
+    };
+    GateReport {
+        base: commit('a'),
+        head: commit('e'),
+        commit: commit('f'),
+        tree: Tree::new("7e7e"),
+        config: Digest::new("c0"),
+        environment: Digest::new("e0"),
+        commands: outcomes.into_iter().enumerate().map(result).collect(),
+        took_ms: 99,
+        reused: false,
+        required: false,
+    }
+}
+
+fn feedback() -> Feedback {
+    Feedback { about: "verification".to_owned(), text: "a test failed\n".to_owned() }
+}
+
+fn commit(digit: char) -> Commit {
+    Commit::new(&digit.to_string().repeat(40))
+}
+
+fn step(name: &str) -> StepName {
+    StepName::new(name)
+}

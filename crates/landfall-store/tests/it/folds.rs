@@ -1,0 +1,95 @@
+//! The tables are folds: what was kept up along the way is what the events make.
+
+use landfall_store::{Check, Journal, Memory, Options, Tables};
+
+use crate::Place;
+use crate::history::History;
+
+#[test]
+fn live_tables_equal_rebuilt_tables_after_random_histories() {
+    let mut seen = [0; 5];
+    for seed in 0..40 {
+        let place = Place::new();
+        let (sqlite, memory) = (place.open(), Memory::new());
+        let mut history = History::new(seed, 30);
+        let mut pending = Vec::new();
+        for _ in 0..80 {
+            let batch = history.batch();
+            memory.append(batch.clone()).expect("memory takes all");
+            pending.push(sqlite.append_later(batch));
+        }
+        for pending in pending {
+            pending.wait().expect("there is room");
+        }
+        let live = sqlite.tables().expect("they can be read");
+        seen.iter_mut().zip(sizes(&live)).for_each(|(sum, size)| *sum += size);
+        assert_eq!(live.difference(&memory.tables()), None, "seed {seed}: sqlite and memory");
+        sqlite.rebuild().expect("the journal is whole");
+        assert_eq!(
+            live.difference(&sqlite.tables().expect("they can be read")),
+            None,
+            "seed {seed}: rebuilt"
+        );
+        drop(sqlite);
+        drop(place.open_with(Options { check: Check::Full, ..Options::default() }));
+    }
+    assert!(seen.iter().all(|size| *size > 40), "the histories are too tame to show anything: {seen:?}");
+}
+
+/// Tasks, tasks with unmet needs, questions, runs, passes.
+fn sizes(tables: &Tables) -> [usize; 5] {
+    [
+        tables.tasks.len(),
+        tables.tasks.iter().filter(|task| task.unmet > 0).count(),
+        tables.tasks.iter().filter(|task| task.asks.is_some()).count(),
+        tables.runs.len(),
+        tables.passes.len(),
+    ]
+}
+
+#[test]
+fn rebuilding_mends_tables_that_were_changed_behind_our_back() {
+    let place = Place::new();
+    let sqlite = place.open();
+    let mut history = History::new(7, 30);
+    for _ in 0..80 {
+        sqlite.append(history.batch()).expect("there is room");
+    }
+    let live = sqlite.tables().expect("they can be read");
+    place.tamper(
+        "UPDATE task SET unmet = unmet + 1; DELETE FROM need WHERE task % 2 = 0; DELETE FROM pass; DELETE FROM flow;
+         UPDATE base SET held = 'never'; DELETE FROM task WHERE id % 7 = 0; DELETE FROM tag;",
+    );
+    sqlite.rebuild().expect("the journal is whole");
+    assert_eq!(live.difference(&sqlite.tables().expect("they can be read")), None);
+    // The flows are back as well: later events may name them.
+    for _ in 0..20 {
+        sqlite.append(history.batch()).expect("there is room");
+    }
+    drop(sqlite);
+    drop(place.open_with(Options { check: Check::Full, ..Options::default() }));
+}
+
+#[test]
+fn a_full_check_finds_a_table_that_is_not_what_the_events_make() {
+    for (what, sql) in [
+        ("a count", "UPDATE task SET unmet = unmet + 1 WHERE id = 3"),
+        ("a pass", "DELETE FROM pass"),
+        ("a need", "DELETE FROM need"),
+        ("a flow", "DELETE FROM flow"),
+        ("a run", "UPDATE run SET slots = 99"),
+        ("the base", "UPDATE base SET held = 'never'"),
+    ] {
+        let place = Place::new();
+        let sqlite = place.open();
+        let mut history = History::new(7, 30);
+        for _ in 0..80 {
+            sqlite.append(history.batch()).expect("there is room");
+        }
+        drop(sqlite);
+        place.tamper(sql);
+        let full = Options { check: Check::Full, ..Options::default() };
+        let opened = landfall_store::Sqlite::open(&place.path(), full);
+        assert!(matches!(opened, Err(landfall_store::StoreError::Corrupt { .. })), "{what} was overlooked");
+    }
+}

@@ -1,0 +1,287 @@
+//! Random but legal histories: facts are drawn, and the model says which of them can follow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::{
+    Commit, Concern, ConcernCode, Digest, EndCode, EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact,
+    Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId, Step, StepKind, StepName, StepResult, Stop,
+    Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Verdict, Wait, Warning, apply,
+    flow::Edge,
+};
+use landfall_store::Batch;
+
+/// A small generator: the same seed gives the same history on every machine.
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % bound
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize].clone()
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// All that a history has made so far.
+pub struct History {
+    pub rng: Rng,
+    pub tasks: BTreeMap<TaskId, Arc<Task>>,
+    pub entries: Vec<Entry>,
+    flows: Vec<Arc<Flow>>,
+    at: i64,
+    tasks_max: u64,
+}
+
+impl History {
+    pub fn new(seed: u64, tasks_max: u64) -> Self {
+        let flows = ["loop", "other"].map(|name| Arc::new(flow(name)));
+        Self {
+            rng: Rng::new(seed),
+            tasks: BTreeMap::new(),
+            entries: Vec::new(),
+            flows: flows.to_vec(),
+            at: 1_700_000_000_000,
+            tasks_max,
+        }
+    }
+
+    /// A batch of one to six facts.
+    pub fn batch(&mut self) -> Batch {
+        let mut batch = Batch::default();
+        let mut touched = BTreeMap::new();
+        for _ in 0..=self.rng.below(6) {
+            // Sometimes back in time: clocks do that, and order must not come from them.
+            self.at += self.rng.below(2_000) as i64 - 100;
+            let fact = self.fact();
+            if let Fact::Task(id, _) = &fact {
+                touched.insert(*id, ());
+            }
+            batch.entries.push(Entry { at: Timestamp(self.at), fact });
+        }
+        self.entries.extend(batch.entries.iter().cloned());
+        batch.tasks = touched.keys().map(|id| self.tasks[id].clone()).collect();
+        batch
+    }
+
+    fn fact(&mut self) -> Fact {
+        loop {
+            if self.rng.chance(8) {
+                return Fact::Engine(self.engine_event());
+            }
+            let new =
+                self.tasks.is_empty() || (self.tasks.len() as u64) < self.tasks_max && self.rng.chance(15);
+            let id = match new {
+                true => TaskId(self.tasks.len() as u32 + 1),
+                false => TaskId(self.rng.below(self.tasks.len() as u64) as u32 + 1),
+            };
+            let before = self.tasks.get(&id).map(|task| Task::clone(task));
+            let event =
+                if new { Event::Added { spec: self.spec(id) } } else { self.event(&self.tasks[&id].clone()) };
+            if let Ok(task) = apply(before, id, Timestamp(self.at), &event) {
+                self.tasks.insert(id, Arc::new(task));
+                return Fact::Task(id, event);
+            }
+        }
+    }
+
+    fn event(&mut self, task: &Task) -> Event {
+        let attempt = task.attempt;
+        let step = task.step().cloned().unwrap_or_else(|| StepName::new("work"));
+        let iteration = match &task.state {
+            landfall_model::State::Active {
+                doing: landfall_model::Doing::Running { iteration, .. }, ..
+            } => *iteration,
+            _ => task.counters.iterations + 1,
+        };
+        match self.rng.below(27) {
+            0 => Event::Edited { spec: self.spec(task.id) },
+            1 => Event::Offered { head: self.commit() },
+            2 => Event::Bound { flow: self.rng.one(&self.flows.clone()), limits: TaskLimits::default() },
+            3..=5 => {
+                let opening = self.rng.one(&[
+                    Opening::Workspace,
+                    Opening::FreshWorkspace,
+                    Opening::Check,
+                    Opening::Land,
+                    Opening::Report,
+                ]);
+                let step = self.rng.one(&["work", "verify", "land", "report"].map(StepName::new));
+                Event::Entered { attempt: attempt.next(), step, run: RunId(1), opening }
+            }
+            6 => Event::WorkspaceMade { attempt, base: self.commit() },
+            7 | 8 => Event::IterationBegan { attempt, iteration },
+            9 | 10 => Event::IterationEnded {
+                attempt,
+                iteration,
+                exit: self.rng.one(&[Exit::Code(0), Exit::Lost, Exit::Signal(9)]),
+                verdict: self.rng.one(&[
+                    Verdict::Complete,
+                    Verdict::Continue,
+                    Verdict::Lost,
+                    Verdict::Quota { until: None },
+                ]),
+                took_ms: self.rng.below(10_000),
+                usage: Usage {
+                    tokens_in: self.rng.below(9_999),
+                    tokens_out: 7,
+                    micro_usd: self.rng.below(99),
+                },
+                head: self.rng.chance(50).then(|| self.commit()),
+            },
+            11 => Event::Warned(Warning::Stuck { iterations: 3 }),
+            12 => Event::Collected { attempt, head: self.commit(), leftovers: false },
+            13 => Event::Verified { attempt, report: self.report() },
+            14 => Event::Conflicted { attempt, base: self.commit(), paths: vec!["a b".to_owned()] },
+            15 => Event::BaseMoved { attempt, to: self.commit() },
+            16 => {
+                let to = self.rng.one(&[Target::Step(StepName::new("land")), Target::End, Target::Stop]);
+                Event::Left { attempt, step, result: StepResult::Done, to, feedback: None }
+            }
+            17 => Event::Yielded { attempt, why: Parting::Crashed, feedback: Some(feedback()) },
+            18 => {
+                let wait = match self.rng.below(4) {
+                    0 => Wait::Question { text: "which \"one\"?\n".to_owned() },
+                    1 => Wait::Quota { until: Timestamp(self.at + 5_000) },
+                    2 => Wait::GateBroken { command: "tests".to_owned(), detail: "127".to_owned() },
+                    _ => Wait::Pause,
+                };
+                Event::Waited { wait, then: step }
+            }
+            19 => Event::Resumed { feedback: None },
+            20 => {
+                let concern = Concern { code: ConcernCode::FewerTests, detail: "9 of 10".to_owned() };
+                Event::ReviewWanted { concerns: vec![concern], then: step }
+            }
+            21 => Event::Reviewed { approved: self.rng.chance(50), note: "seen".to_owned() },
+            22 => Event::Landed {
+                attempt,
+                commit: self.commit(),
+                base_before: self.commit(),
+                tree: Tree::new("7e"),
+                proof: "same".to_owned(),
+            },
+            23 => Event::Reported { attempt, report: Digest::new("11"), certificate: None },
+            24 => Event::StopAsked { stop: Stop::Cancel { reason: "enough".to_owned() } },
+            25 => {
+                let kind = self.rng.one(&EndKind::ALL);
+                Event::Ended(Ending {
+                    kind,
+                    code: self.rng.one(&EndCode::ALL),
+                    detail: "so it is".to_owned(),
+                })
+            }
+            _ => Event::Retried { fresh: self.rng.chance(50), feedback: Some(feedback()) },
+        }
+    }
+
+    fn engine_event(&mut self) -> EngineEvent {
+        let run = RunId(self.rng.below(5) as u32 + 1);
+        match self.rng.below(7) {
+            0 => EngineEvent::Started { version: "0.1.0".to_owned() },
+            1 => EngineEvent::RunStarted { run, slots: 3, only: Vec::new() },
+            2 => EngineEvent::RunEnded {
+                run,
+                why: self.rng.one(&[RunEnd::Drained, RunEnd::NothingLeft, RunEnd::Lost]),
+            },
+            3 => EngineEvent::BaseMoved { from: None, to: self.commit(), by: Mover::Person },
+            4 => EngineEvent::Published { commit: self.commit(), how: "push".to_owned() },
+            5 => EngineEvent::PublishHeld { commit: self.commit(), reason: "dirty".to_owned() },
+            _ => EngineEvent::Measured { report: self.report() },
+        }
+    }
+
+    fn spec(&mut self, id: TaskId) -> TaskSpec {
+        let mut spec =
+            TaskSpec::new(&format!("task {} of {id}: „ü“", self.rng.below(1_000))).expect("a title");
+        spec.priority = self.rng.below(10) as u8;
+        spec.draft = self.rng.chance(10);
+        spec.tags = (0..self.rng.below(3))
+            .map(|_| self.rng.one(&["next", "later", "critical"]).parse().expect("a tag"))
+            .collect();
+        // Needs may name tasks that are not there yet.
+        let reach = self.tasks.len() as u64 + 3;
+        spec.needs = (0..self.rng.below(4))
+            .map(|_| TaskId(self.rng.below(reach) as u32 + 1))
+            .filter(|need| *need != id)
+            .collect();
+        spec.parent = self.rng.chance(20).then_some(TaskId(1));
+        spec.size = self.rng.chance(50).then_some(landfall_model::Size::M);
+        spec
+    }
+
+    fn report(&mut self) -> GateReport {
+        let outcome = self.rng.one(&Outcome::ALL);
+        let command = CommandResult {
+            name: "tests".to_owned(),
+            command: "cargo test".to_owned(),
+            required: true,
+            outcome,
+            exit: Some(0),
+            took_ms: 5,
+            limit_ms: 600_000,
+            tests: Some(17),
+            excerpt: "ok\n".repeat(self.rng.below(20) as usize),
+        };
+        GateReport {
+            base: self.commit(),
+            head: self.commit(),
+            commit: self.commit(),
+            tree: Tree::new(&format!("{:040x}", self.rng.below(30))),
+            config: Digest::new("c0"),
+            environment: Digest::new("e0"),
+            commands: vec![command],
+            took_ms: 9,
+            reused: false,
+            required: true,
+        }
+    }
+
+    fn commit(&mut self) -> Commit {
+        Commit::new(&format!("{:040x}", self.rng.below(1 << 40)))
+    }
+}
+
+fn feedback() -> Feedback {
+    Feedback { about: "verification".to_owned(), text: "a test failed".to_owned() }
+}
+
+pub fn flow(name: &str) -> Flow {
+    let step =
+        |name: &str, kind, on| Step { name: StepName::new(name), phase: format!("phase {name}"), kind, on };
+    let edge = |result, to: &str| Edge { result, to: Target::Step(StepName::new(to)), max: Some(3) };
+    Flow {
+        name: name.to_owned(),
+        about: "for tests".to_owned(),
+        entry: StepName::new("work"),
+        entries: BTreeMap::new(),
+        steps: vec![
+            step(
+                "work",
+                StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true },
+                vec![edge(StepResult::Done, "verify")],
+            ),
+            step(
+                "verify",
+                StepKind::Verify,
+                vec![edge(StepResult::Pass, "land"), edge(StepResult::Fail, "work")],
+            ),
+            step("land", StepKind::Land, vec![edge(StepResult::Landed, "report")]),
+            step("report", StepKind::Report, Vec::new()),
+        ],
+    }
+}

@@ -1,0 +1,69 @@
+//! One binary for all stories about the store.
+
+mod contract;
+mod crash;
+mod damage;
+mod folds;
+mod history;
+mod opening;
+mod reading;
+
+use std::path::PathBuf;
+
+use landfall_model::{Entry, Event, Fact, TaskId, TaskSpec, Timestamp, apply};
+use landfall_store::{Batch, Journal, Options, Seq, Sqlite, StoreError};
+use tempfile::TempDir;
+
+/// A folder of its own for each test, gone with it.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("journal.db")
+    }
+
+    fn open(&self) -> Sqlite {
+        self.open_with(Options::default())
+    }
+
+    fn open_with(&self, options: Options) -> Sqlite {
+        Sqlite::open(&self.path(), options).expect("it opens").0
+    }
+
+    fn refused(&self) -> StoreError {
+        match Sqlite::open(&self.path(), Options::default()) {
+            Ok(_) => panic!("it must not open"),
+            Err(error) => error,
+        }
+    }
+
+    /// Changes the file behind the store's back.
+    fn tamper(&self, sql: &str) {
+        let conn = rusqlite::Connection::open(self.path()).expect("it opens");
+        conn.execute_batch(sql).expect("it can be changed");
+    }
+}
+
+/// A batch that adds one task.
+fn add(id: u32) -> Batch {
+    let spec = TaskSpec::new(&format!("task {id}")).expect("a title");
+    let (at, event) = (Timestamp(i64::from(id)), Event::Added { spec });
+    let task = apply(None, TaskId(id), at, &event).expect("a task can be added");
+    Batch { entries: vec![Entry { at, fact: Fact::Task(TaskId(id), event) }], tasks: vec![task.into()] }
+}
+
+/// Everything a journal hands out.
+fn all(journal: &dyn Journal) -> Result<Vec<(Seq, Entry)>, StoreError> {
+    let mut read = Vec::new();
+    journal.replay(Seq::FIRST, &mut |seq, entry| {
+        read.push((seq, entry));
+        Ok(())
+    })?;
+    Ok(read)
+}
