@@ -198,7 +198,10 @@ pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
         },
         News::Cancel { reason } => draft.cancel(reason)?,
         News::Retry { fresh, note } => draft.retry(*fresh, note.as_deref())?,
-        News::WorkspaceRemoved { kept } => draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?,
+        News::WorkspaceRemoved { kept } => match &task.state {
+            State::Active { .. } => return Err(not_now(task, "its workspace is in use")),
+            _ => draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?,
+        },
     }
     Ok(draft.decision)
 }
@@ -696,7 +699,9 @@ impl Draft {
 
     fn stop_task(&mut self) -> Result<(), Refusal> {
         match self.task.state.clone() {
-            State::Active { doing: Doing::Running { stop: None, .. }, .. } => self.ask_to_stop(Stop::Pause),
+            State::Active { doing: Doing::Running { stop: None | Some(Stop::Interrupt), .. }, .. } => {
+                self.ask_to_stop(Stop::Pause)
+            }
             State::Active { doing: Doing::Checking { stop: None }, .. } => {
                 self.event(Event::StopAsked { stop: Stop::Pause })
             }

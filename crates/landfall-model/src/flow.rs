@@ -264,7 +264,7 @@ impl Flow {
             if !must.contains(&edge.result) && !may.contains(&edge.result) {
                 let words = must.iter().chain(may).map(|r| r.word()).collect::<Vec<_>>().join(", ");
                 found.push(at(
-                    format!("a `{}` step never ends with `{}`", step.kind.word(), edge.result.word()),
+                    format!("a step of kind `{}` never ends with `{}`", step.kind.word(), edge.result.word()),
                     format!("its results: {words}"),
                 ));
             }

@@ -8,9 +8,9 @@ use crate::flows_used::{loops, polishes, takes_back, with_kind};
 use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
-    has_a_passing_error, hits_quota, is_killed, landing, lands, late, machine_fails, passes,
+    has_a_passing_error, hits_quota, interrupt, is_killed, landing, lands, late, machine_fails, passes,
     passes_with_concern, report, reported, reporting, retry, retry_fresh, says_complete, says_nothing, stop,
-    vanishes, verifying, working, workspace,
+    vanishes, verifying, working, workspace, workspace_removed,
 };
 
 #[test]
@@ -402,4 +402,30 @@ fn a_step_this_version_does_not_perform_fails_before_anything_starts() {
         let told = scene.play(&granted()).expect("news is told");
         assert!(told.contains("work a1: preparing"), "another flow can be chosen afterwards: {told}");
     }
+}
+#[test]
+fn a_stop_outlives_the_interrupt_it_came_with() {
+    check_in(
+        working(),
+        [interrupt(), stop(), is_killed(), granted()],
+        expect![[r#"
+        interrupt → work a1: running 1 (interrupted) [stop-asked] ! kill a1
+        stop → work a1: running 1 (pausing) [stop-asked] ! kill a1
+        killed → waits for pause, then work [iteration-ended stopped, yielded stopped, waited]
+        granted ✗ T1 is waiting for pause: it cannot be started
+    "#]],
+    );
+}
+
+#[test]
+fn a_workspace_in_use_is_not_said_to_be_gone() {
+    check_in(
+        working(),
+        [workspace_removed(), says_complete(), workspace_removed()],
+        expect![[r#"
+        workspace removed ✗ T1 is active in `work` (running): its workspace is in use
+        COMPLETE → ready for verify [iteration-ended complete, left done]
+        workspace removed → ready for verify [workspace-removed]
+    "#]],
+    );
 }
