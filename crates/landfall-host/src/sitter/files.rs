@@ -4,8 +4,10 @@ use super::ended::{Cause, Containment, Ended, Exit, Spool};
 use super::spec::Spec;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(super) const SPEC: &str = "spec.json";
 pub(super) const SPEC_TMP: &str = "spec.tmp";
@@ -227,6 +229,16 @@ pub(super) fn read_ended(text: &[u8]) -> Result<Ended, String> {
             ContainedWord::Subreaper => Containment::Subreaper,
         },
     })
+}
+
+/// The end on record in `dir`. A damaged record is none: it was renamed into place whole, so only a power cut can have
+/// done it, and then we know nothing.
+pub(super) fn ended_in(dir: &Path) -> io::Result<Option<Ended>> {
+    match fs::read(dir.join(EXIT)) {
+        Ok(text) => Ok(read_ended(&text).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn spool_out(spool: &Spool) -> SpoolWords {

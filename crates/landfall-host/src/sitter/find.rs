@@ -2,36 +2,12 @@
 
 use super::ended::Ended;
 use super::files;
-use super::identity::{self, Sitting};
+use super::identity;
+use super::sitting::{FindError, Found, Sitting};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use thiserror::Error;
-
-/// What there is in a sitter's folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Nothing was ever run here, and nothing is about to be: `start` may be called.
-    Never,
-    /// A sitter is alive and has not yet said who it is, or someone is starting one right now. Ask again in a moment.
-    Starting,
-    /// The sitter is at work.
-    Running(Sitting),
-    /// The run is over and no process of it is left.
-    Ended(Ended),
-    /// A sitter ran here and is gone without a word: killed, or the machine went down. Call `sweep`.
-    Vanished,
-}
-
-/// Why a folder could not be judged.
-#[derive(Debug, Error)]
-#[error("look for a sitter in {}", path.display())]
-pub struct FindError {
-    path: PathBuf,
-    #[source]
-    source: io::Error,
-}
 
 /// Says what became of the sitter of `dir`.
 ///
@@ -130,10 +106,8 @@ pub(super) fn identity(dir: &Path) -> Result<Identity, FindError> {
     })
 }
 
-/// The end on record. A damaged one is none: it was renamed into place whole, so only a power cut can have done it, and
-/// then we know nothing.
-pub(super) fn ended(dir: &Path) -> Result<Option<Ended>, FindError> {
-    Ok(read(dir.join(files::EXIT))?.and_then(|text| files::read_ended(&text).ok()))
+fn ended(dir: &Path) -> Result<Option<Ended>, FindError> {
+    files::ended_in(dir).map_err(|source| FindError { path: dir.join(files::EXIT), source })
 }
 
 /// A sitter that has written its last file ends within microseconds. Waiting for it means that an ended folder is at

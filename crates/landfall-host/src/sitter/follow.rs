@@ -1,7 +1,6 @@
 //! Reading a spool while it grows.
 
 use super::files;
-use super::find;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -70,8 +69,7 @@ impl Follow {
     /// Where the spool leaves something out. Known once the run has ended, and only from the sitter's own record: an
     /// agent can print a line that looks like the mark, but it cannot make a cut.
     pub fn cut(&self) -> io::Result<Option<Cut>> {
-        let ended = find::ended(&self.dir).map_err(io::Error::other)?;
-        let Some(ended) = ended else { return Ok(None) };
+        let Some(ended) = files::ended_in(&self.dir)? else { return Ok(None) };
         let spool = match self.stream {
             Stream::Out => ended.out,
             Stream::Err => ended.err,

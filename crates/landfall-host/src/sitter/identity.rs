@@ -1,5 +1,6 @@
 //! Which process is meant: its id together with when it was started, because ids are used again.
 
+use super::sitting::Sitting;
 use crate::disk;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
@@ -8,17 +9,6 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::OnceLock;
-
-/// One sitter, told apart from every other process that ever had its id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sitting {
-    /// Its process id.
-    pub pid: i32,
-    /// When it was started, in the kernel's ticks since boot.
-    pub started: u64,
-    /// The boot it belongs to.
-    pub boot: String,
-}
 
 /// When process `pid` was started, in the kernel's ticks since boot; none if there is no such process.
 pub fn started_of(pid: i32) -> Option<u64> {

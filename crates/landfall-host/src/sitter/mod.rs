@@ -15,9 +15,13 @@
 //! never syncs: a power cut takes the child too, and the engine then records the run as lost.
 
 mod ended;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "without sitters there is nothing to write and little to read")
+)]
 mod files;
-mod find;
 mod follow;
+mod sitting;
 mod spec;
 
 #[cfg(target_os = "linux")]
@@ -26,6 +30,10 @@ mod cgroup;
 mod child;
 #[cfg(target_os = "linux")]
 mod deadline;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod find;
 #[cfg(target_os = "linux")]
 mod identity;
 #[cfg(target_os = "linux")]
@@ -44,16 +52,20 @@ mod tree;
 mod watch;
 
 pub use ended::{Cause, Containment, Ended, Exit, Spool};
-pub use find::{FindError, Found, find};
 pub use follow::{Cut, Follow, Stream};
+pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError};
 pub use spec::{Spec, StartError};
 
 #[cfg(target_os = "linux")]
 pub use self::{
-    identity::{Sitting, started_of},
+    find::find,
+    identity::started_of,
     sit::sit,
     start::{raise_file_limit, start},
-    stop::{Stop, StopError, Stopped, stop},
-    sweep::{SweepError, sweep},
+    stop::stop,
+    sweep::sweep,
     watch::{Waker, Watch},
 };
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::{Waker, Watch, find, raise_file_limit, sit, start, started_of, stop, sweep};

@@ -2,7 +2,8 @@
 
 use super::cgroup;
 use super::files::{self, Order};
-use super::identity::{self, Sitting, Stat};
+use super::identity::{self, Stat};
+use super::sitting::Sitting;
 use super::spec::{Spec, StartError};
 use crate::crash;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -2,36 +2,16 @@
 
 use super::cgroup;
 use super::identity::{self, Stat};
+use super::sitting::SweepError;
 use super::tree;
 use rustix::process::Signal;
 use std::collections::HashSet;
 use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
-use thiserror::Error;
 
 /// The variable that marks every process of a run.
 pub(super) const MARK: &str = "LANDFALL_MARK";
-
-/// Why a sweep did not come to an end.
-#[derive(Debug, Error)]
-pub enum SweepError {
-    /// An empty marker would match nothing or everything; it is a mistake.
-    #[error("sweep needs a marker")]
-    NoMarker,
-    /// The machine's processes cannot be listed.
-    #[error("list the machine's processes")]
-    List(#[from] io::Error),
-    /// Some are still there after many tries.
-    #[error("{left} processes marked `{marker}` cannot be killed")]
-    Left {
-        /// The marker.
-        marker: String,
-        /// How many.
-        left: usize,
-    },
-}
 
 /// Kills all processes of our user whose environment carries `marker`, with everything below them, and the control
 /// groups made for it. Returns how many there were. None is left when it returns without an error.

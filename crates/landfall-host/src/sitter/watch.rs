@@ -1,6 +1,7 @@
 //! Waiting for many sitters at once, on one thread.
 
-use super::identity::{self, Sitting};
+use super::identity;
+use super::sitting::Sitting;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
