@@ -74,16 +74,18 @@ impl<'a> Reader<'a> {
         };
         self.only(&document, &SECTIONS, |word| format!("unknown section [{word}]"));
         let name = Path::new(self.file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let steps = self.steps(&document)?;
+        let steps = self.steps(&document);
         let head = document.get("flow").and_then(|value| self.table("flow", value));
         let entries = document.get("entries").and_then(|value| self.table("entries", value));
         let (about, entry) = head.map(|head| self.head(head)).unwrap_or_default();
+        let entries = entries.map(|entries| self.entries(entries)).unwrap_or_default();
+        let steps = steps?;
         let entry = entry.or_else(|| steps.first().map(|step| step.name.clone()));
         Some(Flow {
             name: name.unwrap_or_default(),
             about: about.unwrap_or_default(),
             entry: entry?,
-            entries: entries.map(|entries| self.entries(entries)).unwrap_or_default(),
+            entries,
             steps,
         })
     }
@@ -171,7 +173,7 @@ impl<'a> Reader<'a> {
         for (key, _) in in_order(table) {
             let key_word = key.get_ref().as_ref();
             if STEP_KEYS[3..].contains(&key_word) && !own.contains(&key_word) {
-                let what = format!("a step of kind `{word}` has no `{key_word}`");
+                let what = format!("a step of kind `{word}` takes no `{key_word}`");
                 self.error(Some(key.span()), what, "take it out");
             }
         }
@@ -183,16 +185,20 @@ impl<'a> Reader<'a> {
                 None
             }
         };
+        // Every key is read before the first mistake ends the step, so that all of them are said.
         Some(match word.as_str() {
-            "agent" => StepKind::Agent {
-                prompt: owed("prompt")?,
-                output: table.get("output").map_or(Some(Vec::new()), |v| self.texts(&path("output"), v))?,
-                iterate: table.get("iterate").map_or(Some(false), |v| self.truth(&path("iterate"), v))?,
-            },
-            "check" => StepKind::Check {
-                checkpoint: owed("checkpoint")?,
-                threshold: table.get("threshold").map_or(Some(700), |v| self.score(&path("threshold"), v))?,
-            },
+            "agent" => {
+                let prompt = owed("prompt");
+                let output = table.get("output").map_or(Some(Vec::new()), |v| self.texts(&path("output"), v));
+                let iterate = table.get("iterate").map_or(Some(false), |v| self.truth(&path("iterate"), v));
+                StepKind::Agent { prompt: prompt?, output: output?, iterate: iterate? }
+            }
+            "check" => {
+                let checkpoint = owed("checkpoint");
+                let threshold =
+                    table.get("threshold").map_or(Some(700), |v| self.score(&path("threshold"), v));
+                StepKind::Check { checkpoint: checkpoint?, threshold: threshold? }
+            }
             "ask" => StepKind::Ask { question: owed("question")? },
             "verify" => StepKind::Verify,
             "review" => StepKind::Review,

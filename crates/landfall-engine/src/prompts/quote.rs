@@ -22,7 +22,7 @@ pub fn body(text: &str) -> String {
 
 /// What earlier rounds found, between marks. Comments stay: output is quoted for what it is.
 pub fn feedback(text: &str) -> String {
-    quoted("OUTPUT", &ends(visible(text).trim(), FEEDBACK_BYTES_MAX))
+    quoted("FEEDBACK", &ends(visible(text).trim(), FEEDBACK_BYTES_MAX))
 }
 
 /// Between two marks that the text does not hold: they are longer than any like them in it.

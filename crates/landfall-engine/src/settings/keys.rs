@@ -8,7 +8,6 @@ use schemars::schema_for;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::place::in_order;
 use super::raw::{RawSettings, RawVerify};
 
 /// A key that no setting has.
@@ -28,12 +27,12 @@ pub fn schema() -> &'static Value {
 
 /// The first key in the file that is not known.
 pub fn unknown(table: &DeTable<'_>) -> Option<Unknown> {
-    Search { root: &SETTINGS }.within(&SETTINGS, table, &[])
+    Search { root: &SETTINGS }.within(&SETTINGS, table, &Section { path: Vec::new(), header: Header::Single })
 }
 
 /// The first key in the `[verify]` section that is not known.
 pub fn unknown_in_verify(table: &DeTable<'_>) -> Option<Unknown> {
-    Search { root: &VERIFY }.within(&VERIFY, table, &["verify".to_owned()])
+    Search { root: &VERIFY }.within(&VERIFY, table, &Section { path: vec!["verify"], header: Header::Single })
 }
 
 /// Follows references from `node`, and takes the side of a choice that is a table.
@@ -52,39 +51,54 @@ struct Search<'a> {
     root: &'a Value,
 }
 
+/// The table a key stands in.
+struct Section<'a> {
+    path: Vec<&'a str>,
+    header: Header,
+}
+
+/// How a table is written: `[verify]`, or `[[verify.command]]`.
+enum Header {
+    Single,
+    Double,
+}
+
 impl Search<'_> {
-    fn within(&self, node: &Value, table: &DeTable<'_>, path: &[String]) -> Option<Unknown> {
+    fn within(&self, node: &Value, table: &DeTable<'_>, section: &Section<'_>) -> Option<Unknown> {
         let node = resolve(self.root, node);
         let known = node.get("properties").and_then(Value::as_object);
         let any = node.get("additionalProperties").filter(|schema| schema.is_object());
-        let mut first: Option<Unknown> = None;
-        for (key, value) in in_order(table) {
+        let found = table.iter().filter_map(|(key, value)| {
             let word = key.get_ref().as_ref();
-            let path: Vec<String> = path.iter().cloned().chain([word.to_owned()]).collect();
-            let found = match known.and_then(|known| known.get(word)).or(any) {
-                Some(schema) => self.value(schema, value.get_ref(), &path),
-                None if known.is_none() => None, // a wrong type; reading it will say so
-                None => Some(self.describe(
-                    known?.keys().map(String::as_str).collect(),
-                    key.span(),
-                    value.get_ref(),
-                    &path,
-                )),
-            };
-            let earlier =
-                |found: &Unknown| first.as_ref().is_none_or(|first| found.span.start < first.span.start);
-            first = found.filter(earlier).or(first);
-        }
-        first
+            match (known.and_then(|known| known.get(word)).or(any), known) {
+                (Some(schema), _) => {
+                    let path = section.path.iter().copied().chain([word]).collect();
+                    self.value(schema, value.get_ref(), path)
+                }
+                (None, Some(known)) => {
+                    let known: Vec<&str> = known.keys().map(String::as_str).collect();
+                    let (message, hint) = match section.path.as_slice() {
+                        [] => at_top(word, &known, value.get_ref()),
+                        [..] => in_section(word, &known, section),
+                    };
+                    Some(Unknown { span: key.span(), message, hint })
+                }
+                (None, None) => None, // a value where no table belongs; reading it will say so
+            }
+        });
+        found.min_by_key(|found| found.span.start)
     }
 
-    fn value(&self, schema: &Value, value: &DeValue<'_>, path: &[String]) -> Option<Unknown> {
+    fn value(&self, schema: &Value, value: &DeValue<'_>, path: Vec<&str>) -> Option<Unknown> {
         match value {
-            DeValue::Table(table) => self.within(schema, table, path),
+            DeValue::Table(table) => self.within(schema, table, &Section { path, header: Header::Single }),
             DeValue::Array(items) => {
                 let item = resolve(self.root, schema).get("items")?;
+                let section = Section { path, header: Header::Double };
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
-                tables.filter_map(|table| self.within(item, table, path)).min_by_key(|found| found.span.start)
+                tables
+                    .filter_map(|table| self.within(item, table, &section))
+                    .min_by_key(|found| found.span.start)
             }
             DeValue::String(_)
             | DeValue::Integer(_)
@@ -93,46 +107,49 @@ impl Search<'_> {
             | DeValue::Datetime(_) => None,
         }
     }
+}
 
-    fn describe(
-        &self,
-        known: Vec<&str>,
-        span: Range<usize>,
-        value: &DeValue<'_>,
-        path: &[String],
-    ) -> Unknown {
-        let (key, section) = path.split_last().expect("the path ends with the key");
-        let shown: String = key.chars().take(60).flat_map(char::escape_debug).collect();
-        let is_section = section.is_empty() && (value.is_table() || value.is_array());
-        let message = match section {
-            [] if is_section => format!("unknown section [{shown}]"),
-            [] => format!("unknown key `{shown}` outside of any section"),
-            _ => format!("unknown key `{shown}` in [{}]", section.join(".")),
-        };
-        let at_home = || self.home_of(key).filter(|home| section != [home.to_owned()]);
-        let hint = match nearest(key, known.iter().copied()) {
-            Some(word) if is_section => format!("did you mean [{word}]?"),
-            Some(word) if !section.is_empty() => format!("did you mean `{word}`?"),
-            Some(_) | None => match at_home() {
-                Some(home) => format!("`{shown}` belongs into [{home}]"),
-                None if section.is_empty() => {
-                    format!(
-                        "known sections: {}",
-                        known.iter().map(|word| format!("[{word}]")).collect::<Vec<_>>().join(", ")
-                    )
-                }
-                None => format!("known keys: {}", known.join(", ")),
-            },
-        };
-        Unknown { span, message, hint }
+fn at_top(word: &str, known: &[&str], value: &DeValue<'_>) -> (String, String) {
+    let all = || known.iter().map(|word| format!("[{word}]")).collect::<Vec<_>>().join(", ");
+    if !value.is_table() && !value.is_array() {
+        let hint = home_of(word).map_or_else(
+            || format!("known sections: {}", all()),
+            |home| format!("[{home}] has a key of that name"),
+        );
+        return (format!("unknown key `{}` outside of any section", shown(word)), hint);
     }
+    let hint = match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean [{near}]?"),
+        None => format!("known sections: {}", all()),
+    };
+    (format!("unknown section [{}]", shown(word)), hint)
+}
 
-    /// The section that has a key of this name.
-    fn home_of(&self, key: &str) -> Option<String> {
-        let sections = SETTINGS.get("properties")?.as_object()?;
-        let has = |node: &&Value| {
-            resolve(&SETTINGS, node).get("properties").is_some_and(|keys| keys.get(key).is_some())
-        };
-        sections.iter().find(|(_, node)| has(node)).map(|(name, _)| name.clone())
-    }
+fn in_section(word: &str, known: &[&str], section: &Section<'_>) -> (String, String) {
+    let path = shown(&section.path.join("."));
+    let message = match section.header {
+        Header::Single => format!("unknown key `{}` in [{path}]", shown(word)),
+        Header::Double => format!("unknown key `{}` in [[{path}]]", shown(word)),
+    };
+    let hint = match (nearest(word, known.iter().copied()), home_of(word)) {
+        (_, Some(home)) => format!("[{home}] has a key of that name"),
+        (Some(near), None) => format!("did you mean `{near}`?"),
+        (None, None) => format!("known keys: {}", known.join(", ")),
+    };
+    (message, hint)
+}
+
+/// The section that has a key of this very name.
+fn home_of(word: &str) -> Option<&'static str> {
+    let sections = SETTINGS.get("properties")?.as_object()?;
+    let has = |node: &Value| {
+        resolve(&SETTINGS, node).get("properties").is_some_and(|keys| keys.get(word).is_some())
+    };
+    sections.iter().find(|(_, node)| has(node)).map(|(name, _)| name.as_str())
+}
+
+/// The beginning of a word for a message; what is written may be anything.
+fn shown(word: &str) -> String {
+    const SHOWN_MAX: usize = 60; // enough to find it again
+    word.chars().take(SHOWN_MAX).flat_map(char::escape_debug).collect()
 }

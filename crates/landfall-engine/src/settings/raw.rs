@@ -29,7 +29,7 @@ pub struct RawSettings {
     pub land: RawLand,
     /// How long things are kept.
     pub keep: RawKeep,
-    /// What happens when the disk fills up.
+    /// What happens when the disk fills up, by what is still free where the state lives.
     pub disk: RawDisk,
 }
 
@@ -225,7 +225,7 @@ impl Default for RawKeep {
     }
 }
 
-/// What happens when the disk fills up. The sizes are what is still free where the state lives.
+/// What happens when the disk fills up, by what is still free where the state lives.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RawDisk {

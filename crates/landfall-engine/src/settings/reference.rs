@@ -1,11 +1,135 @@
-//! The reference page of the settings, written from the schema.
+//! The reference page of the settings, written from the schema, which is written from `raw.rs`.
 
+use serde_json::{Map, Value};
+
+use super::keys::{resolve, schema};
+use super::raw::RawSettings;
 use super::resolve::Settings;
+
+/// Where the order of the keys comes from: a schema has none.
+const RAW: &str = include_str!("raw.rs");
+
+const HEAD: &str = "\
+# `landfall.toml`
+
+<!-- Written from crates/landfall-engine/src/settings/raw.rs. Change it there, then run the tests with LANDFALL_BLESS=1. -->
+
+The file stands at the root of the repository. Every key has a default, so an empty file is valid. A key that is not
+listed here is refused, with the nearest known one named.
+
+Durations are written `90s`, `30m`, `1h30m`, `2d` (units `d`, `h`, `m`, `s`, `ms`, larger ones first). Sizes are
+written `64MB` (a thousand thousand) or `64MiB` (1024 times 1024), from `B` to `TiB`. Both stand in quotes.
+
+Editors that know JSON Schema can use [landfall.schema.json](landfall.schema.json).
+";
 
 impl Settings {
     /// The reference page, as Markdown.
     #[must_use]
     pub fn reference() -> String {
-        String::new()
+        let mut page = HEAD.to_owned();
+        let root = schema();
+        for (name, node) in in_order("RawSettings", keys_of(root)) {
+            let section = resolve(root, node);
+            let (title, table) = match section.get("additionalProperties").filter(|any| any.is_object()) {
+                Some(any) => (format!("[{name}.NAME]"), any),
+                None => (format!("[{name}]"), node),
+            };
+            page.push_str(&format!("\n## `{title}`\n\n{}\n\n", sentence(node)));
+            write_table(&mut page, table);
+            for (key, value) in keys_of(resolve(root, table)) {
+                let item = value.get("items").map(|items| resolve(root, items));
+                if item.is_some_and(|item| item.get("properties").is_some()) {
+                    page.push_str(&format!("\n### `[[{name}.{key}]]`\n\n"));
+                    write_table(&mut page, &value["items"]);
+                }
+            }
+        }
+        let sample = toml::to_string(&RawSettings::default()).expect("defaults can be written");
+        page.push_str(&format!("\n## All defaults\n\n```toml\n{}\n```\n", sample.trim()));
+        page
     }
+}
+
+fn write_table(page: &mut String, node: &Value) {
+    let root = schema();
+    let type_name = type_name(node);
+    let table = resolve(root, node);
+    let owed = |key: &str| {
+        table.get("required").and_then(Value::as_array).is_some_and(|keys| keys.iter().any(|k| k == key))
+    };
+    page.push_str("| key | value | default | what it says |\n|---|---|---|---|\n");
+    for (key, node) in in_order(&type_name, keys_of(table)) {
+        let default = match node.get("default") {
+            Some(default) => format!("`{default}`"),
+            None if owed(key) => "must be given".to_owned(),
+            None => "–".to_owned(),
+        };
+        let words = format!("{}{}", sentence(node), choices(node));
+        page.push_str(&format!("| `{key}` | {} | {default} | {words} |\n", value(node)));
+    }
+}
+
+/// What kind of value a setting takes.
+fn value(node: &Value) -> String {
+    let text = |key: &str| node.get(key).and_then(Value::as_str);
+    if let (Some(unit), Some(min), Some(max)) = (text("x-unit"), text("x-minimum"), text("x-maximum")) {
+        return format!("{unit}, {min} to {max}");
+    }
+    if let (Some(min), Some(max)) = (node.get("minimum"), node.get("maximum")) {
+        return format!("whole number, {min} to {max}");
+    }
+    let words: Vec<String> = options(node).iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
+    if !words.is_empty() {
+        return words.join(", ");
+    }
+    // A key that may be left out has two types, the second of which is nothing.
+    let word = node["type"].as_str().or_else(|| node["type"][0].as_str());
+    match word {
+        Some("string") => "text",
+        Some("boolean") => "`true` or `false`",
+        Some("array") if node["items"].get("$ref").is_some() => "list of tables, or of text",
+        Some("array") => "list of text",
+        Some("object") => "table of text",
+        Some(_) | None => unreachable!("settings have no other types: {node}"),
+    }
+    .to_owned()
+}
+
+fn choices(node: &Value) -> String {
+    options(node).iter().map(|(word, words)| format!(" `{word}`: {words}")).collect()
+}
+
+/// The words a setting chooses from, each with what it means.
+fn options(node: &Value) -> Vec<(&str, String)> {
+    let sides = resolve(schema(), node).get("oneOf").and_then(Value::as_array);
+    let sides = sides.map(Vec::as_slice).unwrap_or_default();
+    sides.iter().filter_map(|side| Some((side.get("const")?.as_str()?, sentence(side)))).collect()
+}
+
+fn sentence(node: &Value) -> String {
+    let words = node.get("description").and_then(Value::as_str).expect("every setting has a comment");
+    words.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+fn keys_of(node: &Value) -> &Map<String, Value> {
+    resolve(schema(), node).get("properties").and_then(Value::as_object).expect("it is a table")
+}
+
+/// The name of the type in `raw.rs` that a node of the schema stands for.
+fn type_name(node: &Value) -> String {
+    let root = schema();
+    let target = resolve(root, node);
+    let types = root["$defs"].as_object().expect("the schema has definitions");
+    let found = types.iter().find(|(_, definition)| std::ptr::eq(*definition, target));
+    found.map(|(name, _)| name.clone()).expect("every table is a type of its own")
+}
+
+/// The keys of a table in the order of the fields of its type.
+fn in_order<'a>(type_name: &str, keys: &'a Map<String, Value>) -> Vec<(&'a String, &'a Value)> {
+    let (_, fields) =
+        RAW.split_once(&format!("pub struct {type_name} {{")).expect("the type stands in raw.rs");
+    let mut keys: Vec<_> = keys.iter().collect();
+    keys.sort_by_key(|(key, _)| fields.find(&format!("\n    pub {key}: ")).expect("each key is a field"));
+    keys
 }

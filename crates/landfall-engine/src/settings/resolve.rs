@@ -444,9 +444,34 @@ impl<'a> Source<'a> {
 /// What the reader said about the value at `path`, in our words where its own are about programming.
 fn said_of(path: &[String], message: &str) -> String {
     let dotted = path.join(".");
-    match message.strip_prefix("missing field ") {
-        Some(field) => format!("{field} is missing in [{dotted}]"),
-        None if path.is_empty() => message.to_owned(),
-        None => format!("`{dotted}`: {message}"),
+    if let Some(field) = message.strip_prefix("missing field ") {
+        return format!("{field} is missing in [{dotted}]");
     }
+    let said = match message.rsplit_once(", expected ") {
+        Some((found, wanted)) => {
+            let found = found.replacen("unknown variant", "unknown word", 1);
+            let found = shorten(found.strip_prefix("invalid type: ").unwrap_or(&found));
+            let wanted = match wanted {
+                "a sequence" => "a list",
+                "a boolean" => "true or false",
+                "a string" => "text in quotes",
+                "a map" => "a table",
+                wanted if wanted.starts_with("struct ") => "a table",
+                wanted => wanted,
+            };
+            format!("expected {wanted}, found {found}")
+        }
+        None => shorten(message),
+    };
+    if path.is_empty() { said } else { format!("`{dotted}`: {said}") }
+}
+
+/// The beginning of a message: a value in it may be of any length.
+fn shorten(message: &str) -> String {
+    const SHOWN_MAX: usize = 200; // a message is read in a line or two
+    let mut shown: String = message.chars().take(SHOWN_MAX).collect();
+    if shown.len() < message.len() {
+        shown.push('…');
+    }
+    shown
 }

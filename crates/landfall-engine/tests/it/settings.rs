@@ -1,0 +1,663 @@
+//! `landfall.toml`: what it says, and what is said about mistakes in it.
+
+use std::fs;
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use landfall_engine::settings::{Publish, Settings, SettingsProblem, Verify};
+
+fn parse(text: &str) -> Settings {
+    Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn shown(problem: &SettingsProblem) -> String {
+    let hint = problem.hint.as_deref().map(|hint| format!("\nhint: {hint}"));
+    format!("{problem}{}\n", hint.unwrap_or_default())
+}
+
+fn refuses(text: &str, expected: Expect) {
+    let problem = Settings::parse(text, "landfall.toml").expect_err("it should be refused");
+    expected.assert_eq(&shown(&problem));
+}
+
+#[test]
+fn an_empty_file_is_valid_and_means_the_defaults() {
+    assert_eq!(parse(""), Settings::defaults());
+    assert_eq!(parse("# nothing but a comment\n[run]\n[verify]\n"), Settings::defaults());
+    expect![[r#"
+        Settings {
+            project: Project {
+                base: None,
+                flow: "loop",
+            },
+            verify: Verify {
+                required: false,
+                retries: 1,
+                keep_ignored: true,
+                commands: [],
+            },
+            run: Run {
+                slots: 3,
+                lanes: 1,
+                iterations_max: 50,
+                task_limit_ms: 1800000,
+                stuck_after: 5,
+                silence_ms: 900000,
+                grace_ms: 10000,
+                output_cap: 67108864,
+                restarts_max: 3,
+                env: [],
+            },
+            agents: {},
+            land: Land {
+                publish: Checkout,
+                commit_leftovers: true,
+            },
+            keep: Keep {
+                failed_ms: 604800000,
+                attempts_ms: 2592000000,
+            },
+            disk: Disk {
+                warn_bytes: 1000000000,
+                pause_bytes: 500000000,
+                stop_bytes: 100000000,
+            },
+        }
+    "#]]
+    .assert_debug_eq(&Settings::defaults());
+}
+
+/// The sample of the design, without the section that this version does not have.
+const SAMPLE: &str = r#"[project]
+base = "main"
+flow = "loop"
+
+[verify]
+required = true
+[[verify.command]]
+name = "tests"
+run = "cargo test"
+timeout = "10m"
+
+[run]
+slots = 3
+iterations_max = 50
+task_limit = "30m"
+
+[agent.default]                    # a profile
+kind = "claude"
+model = "opus"
+[agent.judge]
+kind = "codex"
+[agent.mine]
+kind = "command"
+run = "my-agent --unattended"
+"#;
+
+#[test]
+fn the_sample_of_the_design_is_understood() {
+    let settings = parse(SAMPLE);
+    assert_eq!(settings.project.base.as_deref(), Some("main"));
+    assert!(settings.verify.required);
+    assert_eq!(settings.verify.commands[0].timeout_ms, 600_000);
+    assert_eq!(settings.agents.keys().collect::<Vec<_>>(), ["default", "judge", "mine"]);
+    assert_eq!(settings.agents["default"].model.as_deref(), Some("opus"));
+    assert_eq!(settings.agents["mine"].run.as_deref(), Some("my-agent --unattended"));
+    assert_eq!(settings.agents["mine"].name, "mine");
+}
+
+#[test]
+fn a_file_from_another_system_reads_the_same() {
+    assert_eq!(parse(&SAMPLE.replace('\n', "\r\n")), parse(SAMPLE));
+    assert_eq!(parse(&format!("\u{feff}{SAMPLE}")), parse(SAMPLE));
+}
+
+#[test]
+fn a_file_cut_anywhere_is_understood_or_refused_within_its_lines() {
+    for end in 0..SAMPLE.len() {
+        let cut = &SAMPLE[..end];
+        for problem in [Settings::parse(cut, "f").err(), Verify::from_base(cut).err()].into_iter().flatten() {
+            let line = problem.line.unwrap_or_else(|| panic!("no line for a file cut at {end}: {problem}"));
+            assert!((1..=cut.lines().count().max(1)).contains(&line), "cut at {end}: {problem}");
+        }
+    }
+}
+
+#[test]
+fn a_section_this_version_does_not_have_is_named_not_ignored() {
+    refuses(
+        &format!("{SAMPLE}\n[budget]\nday_usd = 40\n"),
+        expect![[r#"
+            landfall.toml:26:2: unknown section [budget]
+            hint: known sections: [agent], [disk], [keep], [land], [project], [run], [verify]
+        "#]],
+    );
+    refuses(
+        "[sprint]\nlength = \"8h\"\n",
+        expect![[r#"
+            landfall.toml:1:2: unknown section [sprint]
+            hint: known sections: [agent], [disk], [keep], [land], [project], [run], [verify]
+        "#]],
+    );
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
+    refuses(
+        "[run]\nslots = 2\n  slotz = 3\n",
+        expect![[r#"
+            landfall.toml:3:3: unknown key `slotz` in [run]
+            hint: did you mean `slots`?
+        "#]],
+    );
+    refuses(
+        "[rum]\nslots = 2\n",
+        expect![[r#"
+            landfall.toml:1:2: unknown section [rum]
+            hint: did you mean [run]?
+        "#]],
+    );
+    refuses(
+        "[agent.x]\nkind = \"command\"\nmodle = \"m\"\n",
+        expect![[r#"
+            landfall.toml:3:1: unknown key `modle` in [agent.x]
+            hint: did you mean `model`?
+        "#]],
+    );
+    refuses(
+        "[[verify.command]]\nrun = \"a\"\n[[verify.command]]\nrun = \"b\"\ntimeot = \"1s\"\n",
+        expect![[r#"
+            landfall.toml:5:1: unknown key `timeot` in [[verify.command]]
+            hint: did you mean `timeout`?
+        "#]],
+    );
+    refuses(
+        "verify = { commands = [\"a\"] }\n",
+        expect![[r#"
+            landfall.toml:1:12: unknown key `commands` in [verify]
+            hint: did you mean `command`?
+        "#]],
+    );
+    refuses(
+        "[run]\nzzz = 1\n",
+        expect![[r#"
+            landfall.toml:2:1: unknown key `zzz` in [run]
+            hint: known keys: env, grace, iterations_max, lanes, output_cap, restarts_max, silence, slots, stuck_after, task_limit
+        "#]],
+    );
+    refuses(
+        "slots = 3\n",
+        expect![[r#"
+            landfall.toml:1:1: unknown key `slots` outside of any section
+            hint: [run] has a key of that name
+        "#]],
+    );
+    refuses(
+        "[project]\nslots = 3\n",
+        expect![[r#"
+            landfall.toml:2:1: unknown key `slots` in [project]
+            hint: [run] has a key of that name
+        "#]],
+    );
+    refuses(
+        "[run]\n\"a\\nb\" = 1\n",
+        expect![[r#"
+            landfall.toml:2:1: unknown key `a\nb` in [run]
+            hint: known keys: env, grace, iterations_max, lanes, output_cap, restarts_max, silence, slots, stuck_after, task_limit
+        "#]],
+    );
+}
+
+#[test]
+fn of_several_unknown_keys_the_first_in_the_file_is_named() {
+    let problem = Settings::parse("[verify]\nzzz = 1\n[project]\nyyy = 1\n", "f").expect_err("refused");
+    assert_eq!((problem.line, problem.column), (Some(2), Some(1)));
+}
+
+#[test]
+fn broken_toml_is_shown_with_its_line() {
+    refuses(
+        "[run]\nslots = = 3\n",
+        expect![[r#"
+            landfall.toml:2:9: not TOML: extra `=`, expected nothing, in `slots = = 3`
+        "#]],
+    );
+    refuses(
+        "[run\nslots = 3\n",
+        expect![[r#"
+            landfall.toml:1:5: not TOML: unclosed table, expected `]`, in `[run`
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = 30m\n",
+        expect![[r#"
+            landfall.toml:2:14: not TOML: string values must be quoted, expected literal string, in `task_limit = 30m`
+        "#]],
+    );
+    refuses(
+        "[project]\nbase = \"main\n",
+        expect![[r#"
+            landfall.toml:2:13: not TOML: invalid basic string, expected `"`, in `base = "main`
+        "#]],
+    );
+    refuses(
+        "[run]\nslots = 3\nslots = 4\n",
+        expect![[r#"
+            landfall.toml:3:1: not TOML: duplicate key, in `slots = 4`
+        "#]],
+    );
+    refuses(
+        "just words\n",
+        expect![[r#"
+            landfall.toml:1:6: not TOML: key with no value, expected `=`, in `just words`
+        "#]],
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_type_says_what_is_wanted() {
+    refuses(
+        "[run]\nslots = \"3\"\n",
+        expect![[r#"
+            landfall.toml:2:9: `run.slots`: expected a whole number from 1 to 64, found string "3"
+        "#]],
+    );
+    refuses(
+        "[run]\nslots = 1.5\n",
+        expect![[r#"
+            landfall.toml:2:9: `run.slots`: expected a whole number from 1 to 64, found floating point `1.5`
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = 30\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: expected a duration such as "90s" or "1h30m", found integer `30`
+        "#]],
+    );
+    refuses(
+        "[verify]\nrequired = \"yes\"\n",
+        expect![[r#"
+            landfall.toml:2:12: `verify.required`: expected true or false, found string "yes"
+        "#]],
+    );
+    refuses(
+        "[verify]\ncommand = \"cargo test\"\n",
+        expect![[r#"
+            landfall.toml:2:11: `verify.command`: expected a list, found string "cargo test"
+        "#]],
+    );
+    refuses(
+        "[verify]\ncommand = [1]\n",
+        expect![[r#"
+            landfall.toml:2:12: `verify.command`: expected a command line or a table with `run`, found integer `1`
+        "#]],
+    );
+    refuses(
+        "run = 3\n",
+        expect![[r#"
+            landfall.toml:1:7: `run`: expected a table, found integer `3`
+        "#]],
+    );
+    refuses(
+        "[land]\npublish = \"pr\"\n",
+        expect![[r#"
+            landfall.toml:2:11: `land.publish`: expected one of `checkout`, `push`, `none`, found unknown word `pr`
+        "#]],
+    );
+    refuses(
+        "[agent.x.env]\nA = 1\n[agent.x]\nkind = \"command\"\n",
+        expect![[r#"
+            landfall.toml:2:5: `agent.x.env.A`: expected text in quotes, found integer `1`
+        "#]],
+    );
+}
+
+#[test]
+fn numbers_outside_their_range_are_refused_with_the_range() {
+    refuses(
+        "[run]\nslots = 0\n",
+        expect![[r#"
+            landfall.toml:2:9: `run.slots`: 0 is out of range: 1 to 64
+        "#]],
+    );
+    refuses(
+        "[run]\nslots = 65\n",
+        expect![[r#"
+            landfall.toml:2:9: `run.slots`: 65 is out of range: 1 to 64
+        "#]],
+    );
+    refuses(
+        "[run]\nslots = -1\n",
+        expect![[r#"
+            landfall.toml:2:9: `run.slots`: -1 is out of range: 1 to 64
+        "#]],
+    );
+    refuses(
+        "[run]\nslots = 99999999999999999999\n",
+        expect![[r#"
+            landfall.toml:2:9: `run.slots`: 99999999999999999999 is out of range: 1 to 64
+        "#]],
+    );
+    refuses(
+        "[run]\nlanes = 17\n",
+        expect![[r#"
+            landfall.toml:2:9: `run.lanes`: 17 is out of range: 1 to 16
+        "#]],
+    );
+    refuses(
+        "[run]\niterations_max = 1001\n",
+        expect![[r#"
+            landfall.toml:2:18: `run.iterations_max`: 1001 is out of range: 1 to 1000
+        "#]],
+    );
+    refuses(
+        "[verify]\nretries = 6\n",
+        expect![[r#"
+            landfall.toml:2:11: `verify.retries`: 6 is out of range: 0 to 5
+        "#]],
+    );
+}
+
+#[test]
+fn the_ends_of_a_range_belong_to_it() {
+    for (key, ends) in [
+        ("slots", ["1", "64"]),
+        ("lanes", ["1", "16"]),
+        ("iterations_max", ["1", "1000"]),
+        ("restarts_max", ["0", "100"]),
+        ("task_limit", ["\"100ms\"", "\"30d\""]),
+        ("grace", ["\"0s\"", "\"10m\""]),
+        ("output_cap", ["\"64KiB\"", "\"10GiB\""]),
+    ] {
+        for end in ends {
+            parse(&format!("[run]\n{key} = {end}\n"));
+        }
+    }
+}
+
+#[test]
+fn durations_and_sizes_are_read_strictly() {
+    let run =
+        parse("[run]\ntask_limit = \"1h30m\"\nsilence = \"90s\"\ngrace = \"500ms\"\noutput_cap = \"64MB\"\n")
+            .run;
+    assert_eq!(
+        (run.task_limit_ms, run.silence_ms, run.grace_ms, run.output_cap),
+        (5_400_000, 90_000, 500, 64_000_000)
+    );
+    refuses(
+        "[run]\ntask_limit = \"30\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: `30` is not a duration: its unit is missing (d, h, m, s or ms)
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = \"30 m\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: `30 m` is not a duration: the units are d, h, m, s and ms, not ` m`
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = \"30min\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: `30min` is not a duration: the units are d, h, m, s and ms, not `min`
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = \"5s1m\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: `5s1m` is not a duration: larger units come first, each once
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = \"-5s\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: `-5s` is not a duration: a number must come before each unit
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = \"99999999999999999999d\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: `99999999999999999999d` is not a duration: it is too long
+        "#]],
+    );
+    refuses(
+        "[run]\ntask_limit = \"31d\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.task_limit`: 31d is out of range: 100ms to 30d
+        "#]],
+    );
+    refuses(
+        "[run]\noutput_cap = \"64\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.output_cap`: `64` is not a size: its unit is missing, such as MB or GiB
+        "#]],
+    );
+    refuses(
+        "[run]\noutput_cap = \"64M\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.output_cap`: `64M` is not a size: the units are B, kB, MB, GB, TB and KiB, MiB, GiB, TiB, not `M`
+        "#]],
+    );
+    refuses(
+        "[run]\noutput_cap = \"1B\"\n",
+        expect![[r#"
+            landfall.toml:2:14: `run.output_cap`: 1B is out of range: 64KiB to 10GiB
+        "#]],
+    );
+    refuses(
+        "[[verify.command]]\nrun = \"a\"\ntimeout = \"2d\"\n",
+        expect![[r#"
+            landfall.toml:3:11: `verify.command.timeout`: 2d is out of range: 100ms to 1d
+        "#]],
+    );
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_where_it_stands() {
+    refuses(
+        "[land]\nremote = \"origin\"\n",
+        expect![[r#"
+            landfall.toml:2:10: `land.remote` is set, but nothing is pushed
+            hint: set `publish = "push"`, or take `remote` out
+        "#]],
+    );
+    refuses(
+        "[land]\npublish = \"push\"\nremote = \"--exec=x\"\n",
+        expect![[r#"
+            landfall.toml:3:10: `--exec=x` is not a remote
+            hint: a name such as `origin`, or an address
+        "#]],
+    );
+    refuses(
+        "[disk]\nstop = \"2GB\"\n",
+        expect![[r#"
+            landfall.toml:2:8: `disk.stop` (2GB) is more than `disk.pause` (500MB)
+            hint: `warn` comes first, then `pause`, then `stop`
+        "#]],
+    );
+    refuses(
+        "[disk]\npause = \"2GB\"\n",
+        expect![[r#"
+            landfall.toml:2:9: `disk.pause` (2GB) is more than `disk.warn` (1GB)
+            hint: `warn` comes first, then `pause`, then `stop`
+        "#]],
+    );
+    refuses(
+        "[project]\nbase = \"-main\"\n",
+        expect![[r#"
+            landfall.toml:2:8: `-main` is not the name of a branch
+            hint: a local branch such as `main`
+        "#]],
+    );
+    refuses(
+        "[project]\nflow = \"\"\n",
+        expect![[r#"
+            landfall.toml:2:8: `project.flow` is empty
+            hint: `loop` is the default
+        "#]],
+    );
+    refuses(
+        "[run]\nenv = [\"OK\", \"A=b\"]\n",
+        expect![[r#"
+            landfall.toml:2:7: `A=b` in `run.env` is not the name of a variable
+            hint: names only; values come from the environment
+        "#]],
+    );
+    refuses(
+        "[agent.x]\nmodel = \"m\"\n",
+        expect![[r#"
+            landfall.toml:1:1: `kind` is missing in [agent.x]
+        "#]],
+    );
+    refuses(
+        "[agent.x]\nkind = \"\"\n",
+        expect![[r#"
+            landfall.toml:2:8: `kind` in [agent.x] is empty
+            hint: `landfall agents` lists the known kinds
+        "#]],
+    );
+    refuses(
+        "[agent.\"a b\"]\nkind = \"command\"\n",
+        expect![[r#"
+            landfall.toml:1:8: `a b` is no name for an agent
+            hint: letters, digits, `-`, `_` and `.`
+        "#]],
+    );
+    refuses(
+        "[verify]\ncommand = [\"a\", \"  \"]\n",
+        expect![[r#"
+            landfall.toml:2:17: a verification command is empty
+            hint: take it out, or say what to run
+        "#]],
+    );
+    refuses(
+        "[[verify.command]]\nname = \"t\"\nrun = \"a\"\n[[verify.command]]\nname = \"t\"\nrun = \"b\"\n",
+        expect![[r#"
+            landfall.toml:5:8: two commands are called `t`
+            hint: call one of them otherwise
+        "#]],
+    );
+    refuses(
+        "[[verify.command]]\nname = \"t\"\n",
+        expect![[r#"
+            landfall.toml:1:1: `run` is missing in [verify.command]
+        "#]],
+    );
+}
+
+#[test]
+fn commands_are_tables_or_plain_lines_and_always_have_a_name() {
+    let verify = parse("[verify]\ntimeout = \"1m\"\ncommand = [\"cargo test\", \"cargo test\", { run = \"x\\ny\", timeout = \"2s\", required = false }]\n").verify;
+    expect![[r#"
+        required=false
+        retries=1
+        keep_ignored=true
+        command="cargo test" run="cargo test" timeout_ms=60000 required=true
+        command="cargo test (2)" run="cargo test" timeout_ms=60000 required=true
+        command="x" run="x\ny" timeout_ms=2000 required=false
+    "#]]
+    .assert_eq(&verify.canonical());
+    assert_eq!(verify.commands[0].timeout_ms, 60_000);
+}
+
+#[test]
+fn publishing_is_a_word_and_a_remote() {
+    assert_eq!(parse("[land]\npublish = \"none\"\n").land.publish, Publish::None);
+    let push = |remote: &str| Publish::Push { remote: remote.to_owned() };
+    assert_eq!(parse("[land]\npublish = \"push\"\n").land.publish, push("origin"));
+    assert_eq!(parse("[land]\npublish = \"push\"\nremote = \"up\"\n").land.publish, push("up"));
+}
+
+#[test]
+fn the_canonical_text_changes_with_the_meaning_and_only_with_it() {
+    let text = |toml: &str| parse(toml).verify.canonical();
+    let plain = text("[verify]\ncommand = [\"a\"]\n");
+    assert_eq!(
+        plain,
+        text(
+            "# other words\n[[verify.command]]\nrequired = true\nrun = 'a'\nname = \"a\"\ntimeout = \"300s\"\n"
+        )
+    );
+    for other in [
+        "[verify]\ncommand = [\"b\"]\n",
+        "[verify]\ncommand = [\"a\", \"a\"]\n",
+        "[verify]\ntimeout = \"301s\"\ncommand = [\"a\"]\n",
+        "[verify]\nretries = 0\ncommand = [\"a\"]\n",
+        "[verify]\nrequired = true\ncommand = [\"a\"]\n",
+        "[verify]\nkeep_ignored = false\ncommand = [\"a\"]\n",
+        "[verify]\ncommand = [{ run = \"a\", required = false }]\n",
+    ] {
+        assert_ne!(plain, text(other), "{other}");
+    }
+    // A command cannot be written so that it looks like two.
+    let one = text("[verify]\ncommand = [\"a\\\" timeout_ms=1 required=true\\ncommand=\\\"b\"]\n");
+    assert_eq!(one.lines().filter(|line| line.starts_with("command=")).count(), 1);
+}
+
+#[test]
+fn the_base_branch_is_asked_for_its_verify_section_only() {
+    let newer = "[budget]\nday_usd = 40\n[run]\nslots = 1000\n[verify]\nrequired = true\ncommand = [\"make check\"]\n";
+    let verify = Verify::from_base(newer).expect("other sections do not matter");
+    assert_eq!((verify.required, verify.commands[0].run.as_str()), (true, "make check"));
+    assert_eq!(Verify::from_base("").expect("no section"), Settings::defaults().verify);
+
+    let refuses = |text: &str, expected: Expect| {
+        expected.assert_eq(&shown(&Verify::from_base(text).expect_err("the section is read strictly")));
+    };
+    refuses(
+        "[budget]\nx = 1\n[verify]\ncomand = [\"a\"]\n",
+        expect![[r#"
+            landfall.toml:4:1: unknown key `comand` in [verify]
+            hint: did you mean `command`?
+        "#]],
+    );
+    refuses(
+        "[verify]\nretries = 9\n",
+        expect![[r#"
+            landfall.toml:2:11: `verify.retries`: 9 is out of range: 0 to 5
+        "#]],
+    );
+    refuses(
+        "[[verify.command]]\nrun = \"\"\n",
+        expect![[r#"
+            landfall.toml:2:7: a verification command is empty
+            hint: take it out, or say what to run
+        "#]],
+    );
+    refuses(
+        "verify = true\n",
+        expect![[r#"
+            landfall.toml:1:10: `verify`: expected a table, found boolean `true`
+        "#]],
+    );
+    refuses(
+        "[verify\n",
+        expect![[r#"
+            landfall.toml:1:8: not TOML: unclosed table, expected `]`, in `[verify`
+        "#]],
+    );
+}
+
+#[test]
+fn the_reference_and_the_schema_are_what_the_code_says() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let schema = serde_json::to_string_pretty(&Settings::schema()).expect("a schema is JSON");
+    for (name, wanted) in
+        [("settings.md", Settings::reference()), ("landfall.schema.json", format!("{schema}\n"))]
+    {
+        let file = reference.join(name);
+        if std::env::var_os("LANDFALL_BLESS").is_some() {
+            fs::write(&file, &wanted).expect("write the reference");
+        }
+        let found = fs::read_to_string(&file).unwrap_or_default();
+        assert!(found == wanted, "docs/reference/{name} is out of date; run this test with LANDFALL_BLESS=1");
+    }
+}
+
+#[test]
+fn the_defaults_on_the_reference_page_read_back_as_the_defaults() {
+    let page = Settings::reference();
+    let (_, sample) = page.split_once("```toml\n").expect("the page ends with a sample");
+    let sample = sample.trim_end().strip_suffix("```").expect("the sample is closed");
+    assert_eq!(parse(sample), Settings::defaults());
+}
