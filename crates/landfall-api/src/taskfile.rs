@@ -74,12 +74,13 @@ pub fn is_task_file(text: &str) -> bool {
 #[must_use]
 pub fn write(id: Option<TaskId>, task: &NewTask) -> String {
     let plain = write_with(id, task, BodyIn::Text);
-    let wanted = NewTask { source: "file:x".to_owned(), ..task.clone() };
-    // A body may hold a line that looks like front matter, or spaces at its ends. Then it goes into the front matter.
-    let same =
-        |read: &[NewTask]| read.len() == 1 && read[0].body == wanted.body && read[0].title == wanted.title;
-    match read(&[Source { name: "x", text: &plain }]) {
-        Ok(read) if same(&read) => plain,
+    // A body may hold a line that looks like front matter, or spaces at its ends, or an open block of code that would
+    // swallow a task after it. Then it goes into the front matter.
+    let with_another = format!("{plain}+++\ntitle = \"next\"\n+++\n");
+    match split(&Source { name: "", text: &with_another })
+        .map(|blocks| (blocks.len(), trim_blank(&blocks[0].body)))
+    {
+        Ok((2, body)) if body == task.body => plain,
         Ok(_) | Err(_) => write_with(id, task, BodyIn::FrontMatter),
     }
 }

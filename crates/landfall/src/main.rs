@@ -1,8 +1,38 @@
 //! Landfall: takes a backlog and the coding agents a person already has, and lands only work that it has proved.
+//!
+//! The sitter, the scripted agent and `--version` come before everything else: they are started often and must be
+//! small and quick. All other words are commands.
 
-#![expect(dead_code, reason = "the commands follow")]
-
+mod commands;
+mod context;
+mod exit;
+mod format;
 mod house;
+mod live;
+mod player;
 mod running;
+mod say;
+mod table;
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    let first = args.next();
+    match first.as_deref().and_then(|word| word.to_str()) {
+        Some("sit") => match args.next() {
+            Some(dir) => return ExitCode::from(house::sit(&dir)),
+            None => return exit::Exit::Usage.into(),
+        },
+        Some("play") => return ExitCode::from(player::play(args)),
+        Some("--version" | "-V") if args.next().is_none() => {
+            let text = concat!("landfall ", env!("CARGO_PKG_VERSION"), "\n");
+            return match say::print(text) {
+                Ok(()) => exit::Exit::Ok.into(),
+                Err(failure) => failure.code.into(),
+            };
+        }
+        Some(_) | None => {}
+    }
+    commands::main().into()
+}

@@ -1,0 +1,146 @@
+//! `landfall add`: tasks from words, files and stdin.
+
+use std::path::PathBuf;
+
+use landfall_api::taskfile::{self, Source};
+use landfall_api::{Ask, NewTask, NewTasks, Size, TaskRef};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::clean;
+
+/// Adds tasks: titles as words, files with `-f`, or stdin with `-`.
+///
+/// All of them are added, or none. A file is Markdown with TOML (`+++`) or simple YAML (`---`) front matter and may hold
+/// several tasks. Stdin is such a file, or one title a line. Options hold for every task that does not say otherwise
+/// itself. A title that begins with a dash goes after `--`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Titles, one task each; `-` reads stdin.
+    #[arg(value_name = "TITLE")]
+    titles: Vec<String>,
+
+    /// A file of tasks; may be given several times.
+    #[arg(short, long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// What is wanted, in full.
+    #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
+    body: Option<String>,
+
+    /// A file with what is wanted, in full.
+    #[arg(long, value_name = "FILE")]
+    body_file: Option<PathBuf>,
+
+    /// Something that must hold when it is done; may be given several times.
+    #[arg(long = "criterion", value_name = "TEXT")]
+    criteria: Vec<String>,
+
+    /// Tasks that must land first: `T1,T2`, or `#1` for the first task of this command.
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    needs: Vec<TaskRef>,
+
+    /// How much work it is: XS, S, M, L, XL.
+    #[arg(long, value_parser = words::size)]
+    size: Option<Size>,
+
+    /// A word on it, such as `critical`, `quick-win`, `next`, `later`; may be given several times.
+    #[arg(long = "tag", value_name = "TAG", value_delimiter = ',')]
+    tags: Vec<String>,
+
+    /// 0 is the most urgent, 9 can wait; 5 when left out.
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=9))]
+    priority: Option<u8>,
+
+    /// The task this one is a part of.
+    #[arg(long, value_name = "TASK")]
+    parent: Option<TaskRef>,
+
+    /// The flow; `landfall flow list` shows them.
+    #[arg(long)]
+    flow: Option<String>,
+
+    /// The agent profile of `landfall.toml`.
+    #[arg(long)]
+    agent: Option<String>,
+
+    /// Not to be started until `landfall edit T7 --ready`.
+    #[arg(long)]
+    draft: bool,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let mut tasks = Vec::new();
+    let (stdin, titles): (Vec<&String>, Vec<&String>) = args.titles.iter().partition(|title| *title == "-");
+    tasks.extend(titles.into_iter().map(|title| task(title, "cli")));
+    let mut files = Vec::new();
+    for path in &args.files {
+        files.push((path.display().to_string(), words::read_text(context, path)?));
+    }
+    if !stdin.is_empty() {
+        let text = words::read_text(context, "-".as_ref())?;
+        if taskfile::is_task_file(&text) {
+            files.push(("stdin".to_owned(), text));
+        } else {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            tasks.extend(lines.map(|title| task(title, "stdin")));
+        }
+    }
+    // Places in the batch are counted over all tasks, so those of the files come after the titles.
+    let before = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+    let sources: Vec<Source<'_>> = files.iter().map(|(name, text)| Source { name, text }).collect();
+    let read = taskfile::read(&sources).map_err(|error| Failure {
+        hint: error.hint.clone(),
+        ..Failure::usage(error.to_string())
+    })?;
+    tasks.extend(read.into_iter().map(|task| shifted(before, task)));
+    if tasks.is_empty() {
+        return Err(Failure::usage("nothing to add").hint("give a title, a file with `-f`, or `-` for stdin"));
+    }
+    let body = words::text_or_file(context, args.body.clone(), args.body_file.as_deref())?;
+    for task in &mut tasks {
+        complete(task, &args, body.as_deref());
+    }
+    let added = context.service()?.add(NewTasks { tasks })?;
+    context.answer(&added, |added| {
+        added.tasks.iter().map(|task| format!("{} {}\n", task.id, clean(&task.title))).collect()
+    })?;
+    Ok(Exit::Ok)
+}
+
+fn task(title: &str, source: &str) -> NewTask {
+    NewTask { title: title.to_owned(), source: source.to_owned(), ..NewTask::default() }
+}
+
+fn shifted(by: u32, mut task: NewTask) -> NewTask {
+    let shift = |it: TaskRef| match it {
+        TaskRef::Batch(place) => TaskRef::Batch(place.saturating_add(by)),
+        TaskRef::Task(id) => TaskRef::Task(id),
+    };
+    task.needs = task.needs.into_iter().map(shift).collect();
+    task.parent = task.parent.map(shift);
+    task
+}
+
+/// What the options say, where the task does not say it itself.
+fn complete(task: &mut NewTask, args: &Args, body: Option<&str>) {
+    if task.body.is_empty() {
+        task.body = body.unwrap_or_default().to_owned();
+    }
+    if task.criteria.is_empty() {
+        task.criteria = args.criteria.clone();
+    }
+    if task.needs.is_empty() {
+        task.needs = args.needs.clone();
+    }
+    if task.tags.is_empty() {
+        task.tags = args.tags.clone();
+    }
+    task.size = task.size.or(args.size);
+    task.priority = task.priority.or(args.priority);
+    task.parent = task.parent.or(args.parent);
+    task.flow = task.flow.take().or_else(|| args.flow.clone());
+    task.agent = task.agent.take().or_else(|| args.agent.clone());
+    task.draft |= args.draft;
+}

@@ -1,0 +1,28 @@
+//! `landfall answer`: answers the question a task waits with.
+
+use landfall_api::{Ask, TaskId};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+
+/// Answers the question a task waits with. `approve` lets a task in review land.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+
+    /// The answer; `-` reads stdin.
+    #[arg(required = true, value_name = "TEXT")]
+    words: Vec<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let text = match args.words.as_slice() {
+        [only] if only == "-" => words::read_text(context, "-".as_ref())?.trim().to_owned(),
+        words => words.join(" "),
+    };
+    let changed = context.service()?.answer(landfall_api::Answer { task: args.task, text })?;
+    context.answer(&changed, words::changed)?;
+    Ok(Exit::Ok)
+}

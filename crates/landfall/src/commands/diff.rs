@@ -1,0 +1,29 @@
+//! `landfall diff`: what a task changes.
+
+use landfall_api::{Ask, TaskAsked, TaskId};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::{print_foreign, print_json, talk};
+
+/// Shows what a task changes, as a unified diff against the base.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let diff = context.service()?.diff(TaskAsked { task: args.task })?;
+    if context.json {
+        print_json(&diff)?;
+        return Ok(Exit::Ok);
+    }
+    let bytes =
+        diff.diff.bytes().map_err(|error| Failure::new(Exit::Internal, format!("read the diff: {error}")))?;
+    if bytes.is_empty() {
+        talk(&format!("{} changes nothing yet", diff.task));
+    }
+    print_foreign(&bytes)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,62 @@
+//! `landfall export`: tasks as files that `add -f` reads.
+
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+
+use landfall_api::{Ask, Export, Exported, ExportedFile, TaskId};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::{clean, print_foreign, print_json, talk};
+
+/// Writes tasks as files that `landfall add -f` reads.
+///
+/// To stdout, or one each into a folder.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which tasks; all of them when left out.
+    #[arg(value_name = "TASK")]
+    tasks: Vec<TaskId>,
+
+    /// Writes a file for each task into this folder. Files that are there already are left as they are.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let exported = context.service()?.export(Export { tasks: args.tasks })?;
+    if let Some(dir) = args.dir {
+        return write_all(&context.path(&dir), &exported);
+    }
+    if context.json {
+        print_json(&exported)?;
+    } else {
+        let text: String = exported.files.iter().map(|file| file.text.as_str()).collect();
+        print_foreign(text.as_bytes())?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<Exit, Failure> {
+    let fail = |what: &str, error: std::io::Error| Failure::new(Exit::Machine, format!("write `{what}`: {error}"));
+    std::fs::create_dir_all(dir).map_err(|error| fail(&dir.display().to_string(), error))?;
+    let mut kept = 0;
+    for ExportedFile { name, text } in &exported.files {
+        // The engine makes names of plain letters; a name with a folder in it did not come from there.
+        if name.contains(['/', '\\']) || name.starts_with('.') {
+            return Err(Failure::new(Exit::Internal, format!("`{name}` is not a file name")));
+        }
+        let path = dir.join(name);
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => file.write_all(text.as_bytes()).map_err(|error| fail(name, error))?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                talk(&format!("{} is there already and was left as it is", clean(&path.display().to_string())));
+                kept += 1;
+            }
+            Err(error) => return Err(fail(name, error)),
+        }
+    }
+    let written = exported.files.len() - kept;
+    talk(&format!("wrote {} to {}", crate::format::plural(written as u64, "file"), clean(&dir.display().to_string())));
+    Ok(Exit::Ok)
+}

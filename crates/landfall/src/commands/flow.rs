@@ -1,0 +1,103 @@
+//! `landfall flow`: the flows there are, drawn and checked.
+
+use std::path::PathBuf;
+
+use landfall_api::{Ask, FlowCheck, FlowChecked, FlowForm, FlowList, FlowOrigin, FlowShow, Nothing};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::{clean, clean_block, print, print_json};
+use crate::table::Table;
+
+/// Shows the flows there are, draws one, or checks a file of yours.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Lists the flows there are.
+    List,
+    /// Draws a flow.
+    Show {
+        /// Which flow.
+        name: String,
+        /// As a Mermaid diagram.
+        #[arg(long, conflicts_with = "source")]
+        mermaid: bool,
+        /// As the file it is written in.
+        #[arg(long)]
+        source: bool,
+    },
+    /// Says what is wrong with a flow file.
+    Check {
+        /// The file; `-` reads stdin.
+        file: PathBuf,
+    },
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    match args.action {
+        Action::List => {
+            let flows = context.service()?.flow_list(Nothing {})?;
+            context.answer(&flows, list)?;
+            Ok(Exit::Ok)
+        }
+        Action::Show { name, mermaid, source } => {
+            let form = match (mermaid, source) {
+                (true, _) => FlowForm::Mermaid,
+                (_, true) => FlowForm::Source,
+                (false, false) => FlowForm::Text,
+            };
+            let drawing = context.service()?.flow_show(FlowShow { name, form })?;
+            context.answer(&drawing, |drawing| {
+                let text = clean_block(&drawing.text);
+                format!("{}\n", text.trim_end())
+            })?;
+            Ok(Exit::Ok)
+        }
+        Action::Check { file } => {
+            let text = words::read_text(context, &file)?;
+            let name = file.display().to_string();
+            let checked = context.service()?.flow_check(FlowCheck { name, text })?;
+            if context.json { print_json(&checked)? } else { print(&problems(&checked))? }
+            Ok(if checked.problems.is_empty() { Exit::Ok } else { Exit::Settings })
+        }
+    }
+}
+
+fn list(list: &FlowList) -> String {
+    let mut table = Table::new(&["FLOW", "FROM", "STEPS", "FOR"]);
+    for flow in &list.flows {
+        let from = match flow.origin {
+            FlowOrigin::BuiltIn => "built in",
+            FlowOrigin::Project => "project",
+        };
+        let name = if flow.default { format!("{} (default)", flow.name) } else { flow.name.clone() };
+        let about = match &flow.not_yet {
+            Some(reason) => format!("{} (not yet: {reason})", flow.about),
+            None => flow.about.clone(),
+        };
+        table.row([&name, from, &flow.steps.len().to_string(), &about]);
+    }
+    table.text()
+}
+
+fn problems(checked: &FlowChecked) -> String {
+    let name = clean(&checked.name);
+    if checked.problems.is_empty() {
+        return format!("{name}: all is well\n");
+    }
+    let mut text = String::new();
+    for problem in &checked.problems {
+        let line = problem.line.map(|line| format!("{line}:")).unwrap_or_default();
+        text += &format!("{name}:{line} {}\n", clean(&problem.message));
+        if let Some(hint) = &problem.hint {
+            text += &format!("    hint: {}\n", clean(hint));
+        }
+    }
+    text
+}

@@ -1,0 +1,228 @@
+//! `landfall init`: finds out what it can and writes `landfall.toml`.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use landfall_api::taskfile::quoted;
+use landfall_api::{InitCommand, InitFound};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::house;
+use crate::say::{clean, talk};
+
+/// Writes `landfall.toml` with what it finds out about the project.
+///
+/// Finds the base branch and how the project is tested (Cargo, npm, pytest, go, make). Asks nothing. A file that is
+/// already there is left as it is.
+#[derive(clap::Args)]
+pub struct Args {}
+
+pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
+    let project = house::project(&context.dir)?;
+    let commands = detect(&project.root);
+    let path = project.root.join("landfall.toml");
+    let written = write(&path, &settings(&project.branch, &commands))?;
+    let found = InitFound {
+        root: project.root.display().to_string(),
+        base: project.branch,
+        commands,
+        file: path.display().to_string(),
+        written,
+    };
+    context.answer(&found, text)?;
+    if found.written {
+        talk("next: commit landfall.toml (checks are read from the base branch), then `landfall add \"…\"` and `landfall run`");
+    }
+    Ok(Exit::Ok)
+}
+
+fn text(found: &InitFound) -> String {
+    let file = clean(&found.file);
+    if !found.written {
+        return format!("{file} is there already; nothing was changed\n");
+    }
+    let mut text = format!("wrote {file}\nbase   {}\n", clean(&found.base));
+    for command in &found.commands {
+        text += &format!("check  {} (found in {})\n", clean(&command.run), clean(&command.found_in));
+    }
+    if found.commands.is_empty() {
+        text += "check  none found: without one nothing is proved; name your test command under [[verify.command]]\n";
+    }
+    text
+}
+
+/// Writes the file unless one is there. It is whole or not there at all.
+fn write(path: &Path, text: &str) -> Result<bool, Failure> {
+    let fail = |error: std::io::Error| {
+        let code = match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => Exit::Machine,
+            _ => Exit::Internal,
+        };
+        Failure::new(code, format!("write `{}`: {error}", path.display()))
+    };
+    let mut file = match fs::OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(fail(error)),
+    };
+    if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()) {
+        drop(fs::remove_file(path)); // ours, made a moment ago; the error below is what matters
+        return Err(fail(error));
+    }
+    Ok(true)
+}
+
+fn settings(base: &str, commands: &[InitCommand]) -> String {
+    let mut text = format!(
+        "# Landfall's settings for this project. Every key has a default, so any line may be taken out.\n\
+         # Commit this file: the checks are read from the base branch, never from the work they check.\n\
+         \n\
+         [project]\n\
+         base = {}                # work lands on this branch\n\
+         # flow = \"loop\"              # how a task is done: `landfall flow list`\n\
+         \n\
+         # What must pass before anything lands, on a clean checkout of the merged work.\n\
+         [verify]\n\
+         required = true             # nothing lands unchecked\n",
+        quoted(base)
+    );
+    for command in commands {
+        text += &format!(
+            "\n[[verify.command]]\nname = {}\nrun = {}\ntimeout = \"10m\"\n",
+            quoted(&command.name),
+            quoted(&command.run)
+        );
+    }
+    if commands.is_empty() {
+        text += "\n# No test command was found. Name yours; until then every task is held at its checks.\n\
+                 # [[verify.command]]\n# name = \"tests\"\n# run = \"make test\"\n# timeout = \"10m\"\n";
+    }
+    text + "\n[run]\n\
+            # slots = 3                 # agents at work at once\n\
+            # iterations_max = 50       # runs of the agent per task\n\
+            # task_limit = \"30m\"        # time per task\n\
+            \n\
+            # The agent: any program that takes the prompt on stdin and works in the current folder.\n\
+            # [agent.default]\n\
+            # kind = \"command\"\n\
+            # run = \"my-agent --unattended\"\n"
+}
+
+/// How the project is tested, from the files at its root. Make is asked last: it often only calls the others.
+pub fn detect(root: &Path) -> Vec<InitCommand> {
+    let mut found: Vec<InitCommand> =
+        [cargo(root), npm(root), pytest(root), go(root)].into_iter().flatten().collect();
+    if found.is_empty() {
+        found = make(root);
+    }
+    // Two kinds in one repository would both be called `tests`; the file that gave them away tells them apart.
+    let tests = found.iter().filter(|it| it.name == "tests").count();
+    if tests > 1 {
+        for it in found.iter_mut().filter(|it| it.name == "tests") {
+            it.name = format!("tests ({})", it.found_in);
+        }
+    }
+    found
+}
+
+fn command(name: &str, run: &str, found_in: &str) -> InitCommand {
+    InitCommand { name: name.to_owned(), run: run.to_owned(), found_in: found_in.to_owned() }
+}
+
+fn cargo(root: &Path) -> Vec<InitCommand> {
+    let Some(text) = small(&root.join("Cargo.toml")) else { return Vec::new() };
+    let workspace = text.lines().any(|line| line.trim().starts_with("[workspace"));
+    let run = if workspace { "cargo test --workspace" } else { "cargo test" };
+    vec![command("tests", run, "Cargo.toml")]
+}
+
+fn npm(root: &Path) -> Vec<InitCommand> {
+    let Some(text) = small(&root.join("package.json")) else { return Vec::new() };
+    let package: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let test = package["scripts"]["test"].as_str().unwrap_or_default();
+    if test.is_empty() || test.contains("no test specified") {
+        return Vec::new(); // what `npm init` writes always fails
+    }
+    // Checks run on a clean checkout, where nothing is installed yet.
+    let (install, run, lock) = if root.join("pnpm-lock.yaml").is_file() {
+        (Some("pnpm install --frozen-lockfile"), "pnpm test", "pnpm-lock.yaml")
+    } else if root.join("yarn.lock").is_file() {
+        (Some("yarn install --frozen-lockfile"), "yarn test", "yarn.lock")
+    } else if root.join("bun.lock").is_file() || root.join("bun.lockb").is_file() {
+        (Some("bun install --frozen-lockfile"), "bun run test", "bun.lock")
+    } else if root.join("package-lock.json").is_file() {
+        (Some("npm ci"), "npm test", "package-lock.json")
+    } else {
+        (None, "npm test", "package.json")
+    };
+    let install = install.map(|run| command("install", run, lock));
+    install.into_iter().chain([command("tests", run, "package.json")]).collect()
+}
+
+fn pytest(root: &Path) -> Vec<InitCommand> {
+    let says = |file: &str, word: &str| small(&root.join(file)).is_some_and(|text| text.contains(word));
+    let found_in = if root.join("pytest.ini").is_file() {
+        "pytest.ini"
+    } else if says("pyproject.toml", "pytest") {
+        "pyproject.toml"
+    } else if says("setup.cfg", "[tool:pytest]") {
+        "setup.cfg"
+    } else if says("tox.ini", "pytest") {
+        "tox.ini"
+    } else if says("requirements-dev.txt", "pytest") {
+        "requirements-dev.txt"
+    } else if says("requirements.txt", "pytest") {
+        "requirements.txt"
+    } else if root.join("conftest.py").is_file() {
+        "conftest.py"
+    } else if has_python_tests(&root.join("tests")) {
+        "tests/"
+    } else {
+        return Vec::new();
+    };
+    let run = if root.join("uv.lock").is_file() {
+        "uv run pytest"
+    } else if root.join("poetry.lock").is_file() {
+        "poetry run pytest"
+    } else {
+        "python3 -m pytest"
+    };
+    vec![command("tests", run, found_in)]
+}
+
+fn has_python_tests(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().take(1000).any(|entry| {
+        let name = entry.file_name();
+        name.to_str().is_some_and(|name| name.starts_with("test_") && name.ends_with(".py"))
+    })
+}
+
+fn go(root: &Path) -> Vec<InitCommand> {
+    if root.join("go.mod").is_file() { vec![command("tests", "go test ./...", "go.mod")] } else { Vec::new() }
+}
+
+fn make(root: &Path) -> Vec<InitCommand> {
+    for file in ["GNUmakefile", "makefile", "Makefile"] {
+        let Some(text) = small(&root.join(file)) else { continue };
+        for target in ["test", "check"] {
+            let rule = |line: &str| {
+                let rest = line.strip_prefix(target).map(str::trim_start);
+                rest.is_some_and(|rest| rest.starts_with(':') && !rest.starts_with(":="))
+            };
+            if text.lines().any(rule) {
+                return vec![command("tests", &format!("make {target}"), file)];
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// The text of a file of a size that people write.
+fn small(path: &Path) -> Option<String> {
+    const BYTES_MAX: u64 = 1024 * 1024; // a manifest, not a data set
+    let size = fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len();
+    if size > BYTES_MAX { None } else { fs::read_to_string(path).ok() }
+}

@@ -1,0 +1,82 @@
+//! `landfall list`: tasks, a line each.
+
+use landfall_api::{Ask, Filter, Status, TaskId, TaskLine, TaskPage};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::talk;
+use crate::table::Table;
+
+/// Lists tasks in the order they were added.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only in this status; may be given several times.
+    #[arg(long, value_delimiter = ',')]
+    status: Vec<Status>,
+
+    /// Only with this tag.
+    #[arg(long)]
+    tag: Option<String>,
+
+    /// Only with this in the title or body.
+    #[arg(long)]
+    text: Option<String>,
+
+    /// Only parts of this task.
+    #[arg(long, value_name = "TASK")]
+    parent: Option<TaskId>,
+
+    /// Only tasks after this one: the next page.
+    #[arg(long, value_name = "TASK")]
+    after: Option<TaskId>,
+
+    /// At most so many.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let Args { status, tag, text, parent, after, limit } = args;
+    let page = context.service()?.list(Filter { status, tag, text, parent, after, limit })?;
+    context.answer(&page, show)?;
+    if context.json {
+        return Ok(Exit::Ok);
+    }
+    match page.next {
+        Some(next) => talk(&format!("more: the same with --after {next}")),
+        None if page.tasks.is_empty() => talk("no tasks; `landfall add \"…\"` adds one"),
+        None => {}
+    }
+    Ok(Exit::Ok)
+}
+
+fn show(page: &TaskPage) -> String {
+    if page.tasks.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["TASK", "STATUS", "PRI", "SIZE", "NEEDS", "TITLE"]);
+    for task in &page.tasks {
+        let needs = task.needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        table.row([
+            &task.id.to_string(),
+            &standing(task),
+            &task.priority.to_string(),
+            task.size.map_or("", |size| size.word()),
+            &needs,
+            &titled(task),
+        ]);
+    }
+    table.text()
+}
+
+/// The status, with what a waiting task waits for.
+fn standing(task: &TaskLine) -> String {
+    match &task.wait {
+        Some(wait) => format!("{} ({})", task.status, wait.wait),
+        None => task.status.to_string(),
+    }
+}
+
+fn titled(task: &TaskLine) -> String {
+    if task.tags.is_empty() { task.title.clone() } else { format!("{} [{}]", task.title, task.tags.join(", ")) }
+}

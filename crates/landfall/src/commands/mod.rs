@@ -1,0 +1,173 @@
+//! The commands, one file and one line each.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say;
+
+mod words;
+
+macro_rules! commands {
+    ($($variant:ident: $file:ident,)*) => {
+        $(mod $file;)*
+
+        #[derive(Subcommand)]
+        enum Command {
+            $($variant($file::Args),)*
+        }
+
+        impl Command {
+            fn run(self, context: &Context) -> Result<Exit, Failure> {
+                match self { $(Self::$variant(args) => $file::run(args, context),)* }
+            }
+        }
+    };
+}
+
+commands! {
+    Init: init,
+    Add: add,
+    List: list,
+    Show: show,
+    Edit: edit,
+    Run: run,
+    Status: status,
+    Why: why,
+    Log: log,
+    Diff: diff,
+    Stop: stop,
+    Retry: retry,
+    Cancel: cancel,
+    Answer: answer,
+    Rollback: rollback,
+    Certificate: certificate,
+    Report: report,
+    Flow: flow,
+    Export: export,
+    Doctor: doctor,
+    Reclaim: reclaim,
+    Demo: demo,
+    Completions: completions,
+}
+
+/// Drives the coding agents you already have through a backlog, and lands only work that it has proved itself.
+#[derive(Parser)]
+#[command(name = "landfall", version, max_term_width = 100)]
+#[command(after_help = "Start with `landfall demo`, or in a repository of yours with `landfall init`.\n\
+    Exit codes: docs/reference/exit-codes.md. Shapes of --json: docs/reference/json.md.")]
+struct Cli {
+    /// Works as if it had been started in DIR.
+    #[arg(short = 'C', value_name = "DIR", global = true, display_order = 1000)]
+    dir: Option<PathBuf>,
+
+    /// Writes the answer as JSON, and errors as JSON on stderr.
+    #[arg(long, global = true, display_order = 1001)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Reads the words of the command line, carries them out, and says how that ended.
+pub fn main() -> Exit {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // Asked before the words are understood, so that a program gets JSON for a bad option too.
+    let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let failure = match Cli::try_parse_from(args) {
+        Ok(cli) => match carry_out(cli) {
+            Ok(exit) => return exit,
+            Err(failure) => failure,
+        },
+        Err(error) => match explain(&error) {
+            Ok(exit) => return exit,
+            Err(failure) => failure,
+        },
+    };
+    say::complain(&failure, json);
+    failure.code
+}
+
+fn carry_out(cli: Cli) -> Result<Exit, Failure> {
+    let here = std::env::current_dir()
+        .map_err(|error| Failure::new(Exit::NotAProject, format!("find the current folder: {error}")))?;
+    let dir = cli.dir.map_or_else(|| here.clone(), |dir| here.join(dir));
+    if !dir.is_dir() {
+        return Err(Failure::usage(format!("`{}` is not a folder", dir.display())));
+    }
+    cli.command.run(&Context { dir, json: cli.json })
+}
+
+/// What clap has to say: help is data, everything else is an error in our words.
+fn explain(error: &clap::Error) -> Result<Exit, Failure> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match error.print() {
+            Ok(()) => Ok(Exit::Ok),
+            Err(_) => Err(Failure::reader_left()),
+        },
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            say::talk(error.to_string().trim_end());
+            Ok(Exit::Usage)
+        }
+        _ => {
+            let text = error.to_string();
+            let text = text.trim().strip_prefix("error: ").unwrap_or(&text);
+            // The first paragraph says what is wrong; tips and usage follow.
+            let (message, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+            let failure = Failure::usage(message.trim());
+            let tip = rest.split("\n\n").map(str::trim).find_map(|part| part.strip_prefix("tip: "));
+            let more = "`--help` shows the words there are";
+            let hint = tip.map_or_else(|| more.to_owned(), |tip| format!("{tip}; {more}"));
+            Err(failure.hint(hint))
+        }
+    }
+}
+
+/// The whole command line as clap knows it.
+pub fn cli() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        super::cli().debug_assert();
+    }
+
+    /// `LANDFALL_BLESS=1` writes the page again.
+    #[test]
+    fn the_page_about_commands_says_what_help_says() {
+        let mut page = String::from(
+            "# Commands\n\n<!-- Made from the help texts; `LANDFALL_BLESS=1 cargo test -p landfall` writes it again. -->\n",
+        );
+        let mut cli = super::cli().term_width(100).disable_help_subcommand(true);
+        cli.build();
+        describe(&mut page, &mut cli, "landfall");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/commands.md");
+        if std::env::var_os("LANDFALL_BLESS").is_some() {
+            std::fs::write(&path, &page).expect("write the page");
+        }
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap_or_default(),
+            page,
+            "LANDFALL_BLESS=1 writes it again"
+        );
+    }
+
+    fn describe(page: &mut String, command: &mut clap::Command, name: &str) {
+        let help = command.render_long_help().to_string();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n").trim_end()));
+        for below in command.get_subcommands_mut().filter(|below| !below.is_hide_set()) {
+            let name = format!("{name} {}", below.get_name());
+            describe(page, below, &name);
+        }
+    }
+}

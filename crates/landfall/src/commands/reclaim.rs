@@ -1,0 +1,34 @@
+//! `landfall reclaim`: gives disk space back.
+
+use landfall_api::{Ask, Reclaim, Reclaimed};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format;
+use crate::table::Table;
+
+/// Gives disk space back, where it is proved that nothing is lost.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only shows what would be removed; the real run removes exactly that.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let reclaimed = context.service()?.reclaim(Reclaim { dry_run: args.dry_run })?;
+    context.answer(&reclaimed, text)?;
+    Ok(Exit::Ok)
+}
+
+fn text(reclaimed: &Reclaimed) -> String {
+    if reclaimed.items.is_empty() {
+        return "nothing to give back\n".to_owned();
+    }
+    let mut table = Table::new(&["WHAT", "SIZE", "WHERE", "WHY NOTHING IS LOST"]);
+    for item in &reclaimed.items {
+        table.row([&item.what, &format::bytes(item.bytes), &item.path, &item.why_safe]);
+    }
+    let verb = if reclaimed.dry_run { "would give back" } else { "gave back" };
+    format!("{}{verb} {}\n", table.text(), format::bytes(reclaimed.bytes))
+}

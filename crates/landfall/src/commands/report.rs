@@ -1,0 +1,34 @@
+//! `landfall report`: what happened, as Markdown.
+
+use std::str::FromStr;
+
+use landfall_api::{Ask, ReportOf};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::{print_foreign, print_json};
+
+/// Prints a report as Markdown: of a task (T7), of a run (R2), or of the newest run.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A task or a run; the newest run when left out.
+    #[arg(value_name = "TASK|RUN", value_parser = of)]
+    of: Option<ReportOf>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let report = context.service()?.report(args.of.unwrap_or(ReportOf::LastRun))?;
+    if context.json {
+        print_json(&report)?;
+    } else {
+        print_foreign(report.markdown.as_bytes())?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn of(text: &str) -> Result<ReportOf, String> {
+    let task = FromStr::from_str(text).map(ReportOf::Task);
+    let run = || FromStr::from_str(text).map(ReportOf::Run);
+    task.or_else(|_: landfall_api::BadId| run())
+        .map_err(|error: landfall_api::BadId| format!("`{}` is not a task such as T7 or a run such as R2", error.text))
+}

@@ -1,0 +1,170 @@
+//! `landfall show`: all there is to know about one task.
+
+use landfall_api::{Ask, CommandReport, Gate, Publication, TaskAsked, TaskDetail, TaskId};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format;
+use crate::say::{clean, clean_block};
+
+/// Shows all there is to know about one task.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let task = context.service()?.show(TaskAsked { task: args.task })?;
+    context.answer(&*task, text)?;
+    Ok(Exit::Ok)
+}
+
+fn text(task: &TaskDetail) -> String {
+    let mut page = Page(format!("{} {}\n\n", task.line.id, clean(&task.line.title)));
+    standing(&mut page, task);
+    wanted(&mut page, task);
+    spent(&mut page, task);
+    if let Some(gate) = &task.gate {
+        checked(&mut page, gate);
+    }
+    landed(&mut page, task);
+    for warning in &task.warnings {
+        page.line("warning", warning);
+    }
+    if !task.body.is_empty() {
+        page.block("body", &task.body);
+    }
+    if let Some(feedback) = &task.feedback {
+        page.block("what the agent is told next", feedback);
+    }
+    if let Some(gate) = &task.gate {
+        for command in gate.commands.iter().filter(|it| !it.excerpt.is_empty()) {
+            page.block(&format!("output of {}", clean(&command.name)), &command.excerpt);
+        }
+    }
+    page.0
+}
+
+/// Lines with a name, then blocks.
+struct Page(String);
+
+impl Page {
+    fn line(&mut self, name: &str, value: &str) {
+        self.0 += &format!("{name:<11} {}\n", clean(value));
+    }
+
+    fn lines(&mut self, name: &str, values: &[String]) {
+        for (place, value) in values.iter().enumerate() {
+            self.line(if place == 0 { name } else { "" }, value);
+        }
+    }
+
+    fn block(&mut self, name: &str, text: &str) {
+        self.0 += &format!("\n{name}:\n");
+        for line in clean_block(text).lines() {
+            self.0 += &format!("    {line}\n");
+        }
+    }
+}
+
+fn standing(page: &mut Page, task: &TaskDetail) {
+    let mut status = task.line.status.to_string();
+    if let Some(wait) = &task.line.wait {
+        status += &format!(" ({})", wait.wait);
+    }
+    if let Some(step) = &task.step {
+        status += &format!(", step {step}");
+    }
+    if let Some(phase) = &task.line.phase {
+        status += &format!(", phase {phase}");
+    }
+    page.line("status", &status);
+    page.line("why", &task.why);
+    if let Some(wait) = &task.line.wait {
+        let until = wait.until_ms.map(|at| format!(", until {}", format::moment(at))).unwrap_or_default();
+        page.line("ended by", &format!("{}{until}", wait.owner));
+    }
+    for concern in &task.concerns {
+        page.line("look at", &concern.text);
+    }
+}
+
+fn wanted(page: &mut Page, task: &TaskDetail) {
+    let line = &task.line;
+    page.lines("criteria", &task.criteria);
+    page.line("priority", &line.priority.to_string());
+    if let Some(size) = line.size {
+        page.line("size", size.word());
+    }
+    if !line.tags.is_empty() {
+        page.line("tags", &line.tags.join(", "));
+    }
+    if !line.needs.is_empty() {
+        page.line("needs", &line.needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    }
+    if let Some(parent) = line.parent {
+        page.line("part of", &parent.to_string());
+    }
+    page.line("flow", &task.flow);
+    page.line("agent", &task.agent);
+    page.line("added", &format!("{} ({})", format::moment(task.added_ms), task.source));
+}
+
+fn spent(page: &mut Page, task: &TaskDetail) {
+    page.line("iterations", &format!("{} of {}", task.line.iterations, task.iterations_max));
+    page.line("time", &format!("{} of {}", format::duration(task.spent_ms), format::duration(task.limit_ms)));
+    let cost = task.cost_usd.map(|usd| format!(", ${usd:.2}")).unwrap_or_default();
+    page.line("tokens", &format!("{}{cost}", format::count(task.tokens)));
+    for counter in task.counters.iter().filter(|counter| counter.used > 0) {
+        let max = counter.max.map(|max| format!(" of {max}")).unwrap_or_default();
+        page.line("counted", &format!("{}: {}{max}", counter.name, counter.used));
+    }
+    let attempts: Vec<String> = task
+        .attempts
+        .iter()
+        .map(|it| {
+            let took = it.ended_ms.map(|end| u64::try_from(end - it.began_ms).unwrap_or(0));
+            let took = took.map(|ms| format!(" after {}", format::duration(ms))).unwrap_or_default();
+            format!("{} {} at {}: {}{took}", it.attempt, it.step, format::moment(it.began_ms), it.end)
+        })
+        .collect();
+    page.lines("attempts", &attempts);
+    if let Some(branch) = &task.branch {
+        page.line("branch", branch);
+    }
+    if let Some(workspace) = &task.workspace {
+        page.line("workspace", workspace);
+    }
+}
+
+fn checked(page: &mut Page, gate: &Gate) {
+    let reused = if gate.reused { ", an earlier pass for the same tree" } else { "" };
+    let empty = if gate.empty { ", NOTHING WAS CHECKED: no command is set" } else { "" };
+    let tree = format::commit(&gate.tree);
+    page.line(
+        "verified",
+        &format!("{} in {} on tree {tree}{reused}{empty}", gate.outcome, format::duration(gate.took_ms)),
+    );
+    page.lines("", &gate.commands.iter().map(command).collect::<Vec<_>>());
+}
+
+fn command(it: &CommandReport) -> String {
+    let exit = it.exit.map(|exit| format!(", exit {exit}")).unwrap_or_default();
+    let tests = it.tests.map(|tests| format!(", {}", format::plural(tests, "test"))).unwrap_or_default();
+    let optional = if it.required { "" } else { ", not required" };
+    let took = format!("{} of {}", format::duration(it.took_ms), format::duration(it.limit_ms));
+    format!("{:<12} {} `{}` ({took}{exit}{tests}{optional})", it.outcome, it.name, it.command)
+}
+
+fn landed(page: &mut Page, task: &TaskDetail) {
+    let Some(landed) = &task.landed_as else { return };
+    let from = format::commit(&landed.base_before);
+    let commit = format::commit(&landed.commit);
+    page.line("landed", &format!("{commit} on {from} at {}", format::moment(landed.at_ms)));
+    page.line("proof", &landed.proof);
+    match &landed.publication {
+        Publication::Published => page.line("published", "your repository has it"),
+        Publication::Held(reason) => page.line("published", &format!("not yet: {reason}")),
+    }
+}

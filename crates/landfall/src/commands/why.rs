@@ -1,0 +1,23 @@
+//! `landfall why`: one sentence.
+
+use landfall_api::{Ask, TaskAsked, TaskId};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::clean;
+
+/// Says in one sentence why a task is where it is.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let why = context.service()?.why(TaskAsked { task: args.task })?;
+    context.answer(&why, |why| {
+        let details: String = why.details.iter().map(|line| format!("  {}\n", clean(line))).collect();
+        format!("{}\n{details}", clean(&why.sentence))
+    })?;
+    Ok(Exit::Ok)
+}

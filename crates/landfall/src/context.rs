@@ -1,0 +1,39 @@
+//! What every command is told: where the project is and how to answer.
+
+use std::path::PathBuf;
+
+use landfall_api::Service;
+use serde::Serialize;
+
+use crate::exit::Failure;
+use crate::{house, say};
+
+/// Where the project is and how to answer.
+pub struct Context {
+    /// The folder the command is about.
+    pub dir: PathBuf,
+    /// Whether programs read the output.
+    pub json: bool,
+}
+
+impl Context {
+    /// Whoever answers for the project now: the engine that runs, or our own for the moment. Ask again for every look,
+    /// so that nothing is held in between.
+    pub fn service(&self) -> Result<Box<dyn Service>, Failure> {
+        Ok(house::service(&self.dir)?)
+    }
+
+    /// The answer on stdout: as JSON, or as `text` writes it.
+    pub fn answer<T: Serialize + ?Sized>(
+        &self,
+        answer: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), Failure> {
+        if self.json { say::print_json(answer) } else { say::print(&text(answer)) }
+    }
+
+    /// A path as the person meant it, seen from the folder the command is about.
+    pub fn path(&self, path: &std::path::Path) -> PathBuf {
+        self.dir.join(path)
+    }
+}

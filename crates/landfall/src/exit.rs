@@ -1,0 +1,233 @@
+//! How the program ends: exit codes for programs, an error and a hint for people.
+
+use std::process::ExitCode;
+
+use landfall_api::{Problem, ProblemCode};
+
+/// What the exit code says. `docs/reference/exit-codes.md` is made from this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// It is done.
+    Ok,
+    /// A fault of Landfall or of git.
+    Internal,
+    /// The words cannot be used.
+    Usage,
+    /// There is no project here.
+    NotAProject,
+    /// The settings or a flow are broken.
+    Settings,
+    /// No such task, flow or run.
+    UnknownThing,
+    /// Not possible in the status the task is in.
+    NotNow,
+    /// Another engine holds the project.
+    Busy,
+    /// The run ended, and some tasks did not land.
+    SomeDidNotLand,
+    /// The run ended, and something waits for a person.
+    NeedsYou,
+    /// The disk or the state folder.
+    Machine,
+    /// A person interrupted it.
+    Interrupted,
+}
+
+impl Exit {
+    /// Every one there is.
+    #[cfg(test)]
+    const ALL: [Self; 12] = [
+        Self::Ok,
+        Self::Internal,
+        Self::Usage,
+        Self::NotAProject,
+        Self::Settings,
+        Self::UnknownThing,
+        Self::NotNow,
+        Self::Busy,
+        Self::SomeDidNotLand,
+        Self::NeedsYou,
+        Self::Machine,
+        Self::Interrupted,
+    ];
+
+    /// The number that a shell sees.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::NotAProject => 3,
+            Self::Settings => 4,
+            Self::UnknownThing => 5,
+            Self::NotNow => 6,
+            Self::Busy => 7,
+            Self::SomeDidNotLand => 8,
+            Self::NeedsYou => 9,
+            Self::Machine => 10,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// The word that programs see with `--json`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::NotAProject => "not-a-project",
+            Self::Settings => "settings",
+            Self::UnknownThing => "unknown-thing",
+            Self::NotNow => "not-now",
+            Self::Busy => "busy",
+            Self::SomeDidNotLand => "some-did-not-land",
+            Self::NeedsYou => "needs-you",
+            Self::Machine => "machine",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    #[cfg(test)]
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::Ok => "Done. For `run`: everything that was to land has landed.",
+            Self::Internal => "A fault of Landfall, or git refused something it should not.",
+            Self::Usage => {
+                "The words of the command cannot be used: an unknown option, a bad value, a circle of needs."
+            }
+            Self::NotAProject => {
+                "Not a git repository, a bare one, one without commits, or HEAD is on no branch."
+            }
+            Self::Settings => "`landfall.toml` or a flow is broken, or an agent it names is not there.",
+            Self::UnknownThing => "There is no such task, flow or run.",
+            Self::NotNow => "The task is in a status in which this is not possible.",
+            Self::Busy => "Another engine holds the project; the message names it.",
+            Self::SomeDidNotLand => "The run ended, and tasks failed, ran out of time or are blocked.",
+            Self::NeedsYou => {
+                "The run ended, and something waits for a person: a question, a review, a broken check."
+            }
+            Self::Machine => {
+                "The disk is full, the state folder cannot be written, or it holds something that cannot be right."
+            }
+            Self::Interrupted => {
+                "Ctrl-C, or a signal, ended it. Nothing is lost: the next run goes on from there."
+            }
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.number())
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub struct Failure {
+    /// For programs.
+    pub code: Exit,
+    /// The finer code, if the engine gave one.
+    pub problem: Option<ProblemCode>,
+    /// What was wrong, as a lowercase fragment.
+    pub message: String,
+    /// What to do about it. Agents read this too: it never names a command that destroys anything.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(code: Exit, message: impl Into<String>) -> Self {
+        Self { code, problem: None, message: message.into(), hint: None }
+    }
+
+    /// The words of the command cannot be used.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// The same with what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whoever read our output has seen enough. That is no failure, and there is nobody to tell.
+    pub fn reader_left() -> Self {
+        Self::new(Exit::Ok, "")
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let code = exit_of(problem.code);
+        Self { code, problem: Some(problem.code), message: problem.message, hint: problem.hint }
+    }
+}
+
+fn exit_of(code: ProblemCode) -> Exit {
+    match code {
+        ProblemCode::NotARepository
+        | ProblemCode::BareRepository
+        | ProblemCode::NoCommits
+        | ProblemCode::DetachedHead => Exit::NotAProject,
+        ProblemCode::SettingsBroken | ProblemCode::FlowBroken | ProblemCode::AgentMissing => Exit::Settings,
+        ProblemCode::UnknownFlow | ProblemCode::UnknownTask | ProblemCode::UnknownRun => Exit::UnknownThing,
+        ProblemCode::Cycle | ProblemCode::BadInput => Exit::Usage,
+        ProblemCode::NotNow => Exit::NotNow,
+        ProblemCode::EngineBusy => Exit::Busy,
+        ProblemCode::DiskFull | ProblemCode::ReadOnly | ProblemCode::Corrupt => Exit::Machine,
+        ProblemCode::GitFailed | ProblemCode::Internal => Exit::Internal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use landfall_api::ProblemCode;
+
+    use super::{Exit, exit_of};
+
+    #[test]
+    fn every_code_has_its_own_number_and_word() {
+        let numbers: BTreeSet<u8> = Exit::ALL.iter().map(|exit| exit.number()).collect();
+        let words: BTreeSet<&str> = Exit::ALL.iter().map(|exit| exit.word()).collect();
+        assert_eq!((numbers.len(), words.len()), (Exit::ALL.len(), Exit::ALL.len()));
+    }
+
+    #[test]
+    fn no_problem_ends_well() {
+        for code in ProblemCode::ALL {
+            assert_ne!(exit_of(code), Exit::Ok, "{code:?}");
+        }
+    }
+
+    /// `LANDFALL_BLESS=1` writes the page again.
+    #[test]
+    fn the_page_about_exit_codes_says_what_the_program_does() {
+        let mut page = String::from(
+            "# Exit codes\n\n<!-- Made from `crates/landfall/src/exit.rs`; `LANDFALL_BLESS=1 cargo test -p landfall` writes it again. -->\n\n\
+             Every command ends with one of these. With `--json`, an error on stderr carries the word.\n\n\
+             | code | word | meaning |\n|---|---|---|\n",
+        );
+        for exit in Exit::ALL {
+            page += &format!("| {} | `{}` | {} |\n", exit.number(), exit.word(), exit.meaning());
+        }
+        page += "\nThe problems that the engine names, and the code each ends with:\n\n| problem | code |\n|---|---|\n";
+        for code in ProblemCode::ALL {
+            let word = serde_json::to_string(&code).expect("a word");
+            page += &format!("| `{}` | {} |\n", word.trim_matches('"'), exit_of(code).number());
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/exit-codes.md");
+        if std::env::var_os("LANDFALL_BLESS").is_some() {
+            std::fs::write(&path, &page).expect("write the page");
+        }
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap_or_default(),
+            page,
+            "LANDFALL_BLESS=1 writes it again"
+        );
+    }
+}

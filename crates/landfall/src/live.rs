@@ -1,0 +1,461 @@
+//! A run on the screen: live on a terminal, plain lines otherwise, a table at the end. And what Ctrl-C means.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use landfall_api::{OutcomeLine, RunEnded, RunOutcome, Status, WaitFor};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+use crate::exit::{Exit, Failure};
+use crate::format;
+use crate::running::{NewsLine, RunHandle, RunMode, RunView, SlotLine};
+use crate::say::{clean, shorten, talk};
+use crate::table::Table;
+
+const FRAME_EVERY: Duration = Duration::from_millis(125); // eight a second: alive, and not a load
+const WORD_EVERY: Duration = Duration::from_secs(30); // without a terminal: silence for longer reads as a hang
+
+/// Counts how often the person asked to stop: Ctrl-C, or SIGTERM.
+pub struct Interrupts {
+    count: Arc<AtomicUsize>,
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Interrupts {
+    /// From now on they are counted. The third ends the program at once.
+    pub fn listen() -> Result<Self, Failure> {
+        let fail =
+            |error: std::io::Error| Failure::new(Exit::Internal, format!("listen for signals: {error}"));
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
+        let handle = signals.handle();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let thread = thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for _ in &mut signals {
+                    if counted.fetch_add(1, Ordering::SeqCst) + 1 >= 3 {
+                        talk("\nleft at once; agents that still work are adopted by the next `landfall run`");
+                        std::process::exit(Exit::Interrupted.number().into());
+                    }
+                }
+            })
+            .map_err(fail)?;
+        Ok(Self { count, handle, thread: Some(thread) })
+    }
+
+    fn seen(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        self.handle.close();
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join()); // it only counts; a panic there was reported by the panic hook
+        }
+    }
+}
+
+/// Shows the run until it ends.
+pub fn watch(run: &mut dyn RunHandle, interrupts: &Interrupts) -> RunOutcome {
+    let term = console::Term::stderr();
+    let mut screen = if term.is_term() && std::env::var_os("TERM").is_none_or(|name| name != "dumb") {
+        Screen::Live { term, drawn: 0 }
+    } else {
+        Screen::Plain { last: Instant::now() }
+    };
+    let mut heard = 0;
+    loop {
+        let outcome = run.wait(FRAME_EVERY);
+        while heard < interrupts.seen() {
+            heard += 1;
+            screen.above(&obey(run, heard));
+        }
+        let view = run.snapshot();
+        for news in &view.news {
+            screen.above(&news_line(news));
+        }
+        match outcome {
+            Some(outcome) => {
+                screen.clear();
+                return outcome;
+            }
+            None => screen.show(&view),
+        }
+    }
+}
+
+fn obey(run: &mut dyn RunHandle, heard: usize) -> String {
+    if heard == 1 {
+        run.drain();
+        return "finishing the iterations under way; Ctrl-C again stops now".to_owned();
+    }
+    run.stop_now();
+    "stopping now; the work is kept. Ctrl-C again leaves at once".to_owned()
+}
+
+/// What the exit code says about a run.
+pub fn exit_of(outcome: &RunOutcome, interrupts: &Interrupts) -> Exit {
+    if interrupts.seen() > 0 { Exit::Interrupted } else { exit_by_tasks(outcome) }
+}
+
+fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
+    match &outcome.ended {
+        RunEnded::Broken(problem) => return Failure::from(problem.clone()).code,
+        RunEnded::Held(_) => return Exit::NeedsYou,
+        RunEnded::Finished | RunEnded::Drained | RunEnded::Stopped => {}
+    }
+    let worst = outcome.tasks.iter().map(|task| match task.status {
+        Status::Failed | Status::Timeout | Status::Blocked => 2,
+        Status::Review => 1,
+        Status::Waiting => match task.wait {
+            // At the end of a whole run nothing waits that could go on by itself, so a person is wanted.
+            Some(WaitFor::Question | WaitFor::GateBroken | WaitFor::Disk | WaitFor::Pause) => 1,
+            Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Backoff) | None => {
+                i32::from(outcome.ended == RunEnded::Finished)
+            }
+        },
+        Status::Draft
+        | Status::Ready
+        | Status::Active
+        | Status::Landing
+        | Status::Done
+        | Status::Cancelled => 0,
+    });
+    match worst.max() {
+        Some(2) => Exit::SomeDidNotLand,
+        Some(1) => Exit::NeedsYou,
+        Some(_) | None if outcome.needs_you.is_empty() => Exit::Ok,
+        Some(_) | None => Exit::NeedsYou,
+    }
+}
+
+/// Where the run is shown.
+enum Screen {
+    /// Redrawn in place.
+    Live { term: console::Term, drawn: usize },
+    /// One line after the other.
+    Plain { last: Instant },
+}
+
+impl Screen {
+    /// A line that stays.
+    fn above(&mut self, line: &str) {
+        self.clear();
+        talk(line);
+        if let Self::Plain { last } = self {
+            *last = Instant::now();
+        }
+    }
+
+    fn show(&mut self, view: &RunView) {
+        match self {
+            Self::Live { term, drawn } => {
+                let (height, width) = term.size();
+                let lines = frame(view, width.into(), height.into());
+                let mut text = erase(*drawn);
+                for line in &lines {
+                    text += line;
+                    text.push('\n');
+                }
+                *drawn = lines.len();
+                drop(std::io::stderr().lock().write_all(text.as_bytes())); // the terminal is gone: the run goes on
+            }
+            Self::Plain { last } => {
+                if last.elapsed() >= WORD_EVERY {
+                    *last = Instant::now();
+                    talk(&format!("{} {}", format::clock(format::now_ms()), progress(view)));
+                }
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Self::Live { drawn, .. } if *drawn > 0 => {
+                drop(std::io::stderr().lock().write_all(erase(*drawn).as_bytes())); // the terminal is gone
+                *drawn = 0;
+            }
+            Self::Live { .. } | Self::Plain { .. } => {}
+        }
+    }
+}
+
+/// Up over the lines drawn before, and everything below away.
+fn erase(lines: usize) -> String {
+    if lines == 0 { String::new() } else { format!("\x1b[{lines}A\r\x1b[J") }
+}
+
+/// What is on the screen: a row for each slot in use, then the sums. No row is wider than the terminal, or it would
+/// wrap and the next frame would not find its place.
+fn frame(view: &RunView, width: usize, height: usize) -> Vec<String> {
+    let room = height.saturating_sub(3).max(1); // the sums, the prompt line, and a line for what is above
+    let shown = if view.slots.len() > room { room - 1 } else { view.slots.len() };
+    let mut lines: Vec<String> = view.slots[..shown].iter().map(slot_line).collect();
+    if shown < view.slots.len() {
+        lines.push(format!("… and {} more at work", view.slots.len() - shown));
+    }
+    lines.push(sums(view));
+    lines.iter().map(|line| shorten(line, width.saturating_sub(1).max(1)).into_owned()).collect()
+}
+
+fn slot_line(slot: &SlotLine) -> String {
+    let words =
+        if slot.last_words.is_empty() { String::new() } else { format!(" · {}", clean(&slot.last_words)) };
+    format!(
+        "{:<5} {:<10} {:>7} {:>8} {:>7}  {}{words}",
+        clean(&slot.task),
+        clean(&slot.doing),
+        format!("{}/{}", slot.iteration, slot.iterations_max),
+        format::duration(slot.elapsed_ms),
+        format::count(slot.tokens),
+        shorten(&clean(&slot.title), 48),
+    )
+}
+
+fn sums(view: &RunView) -> String {
+    let mode = match view.mode {
+        RunMode::Running => "",
+        RunMode::Draining => "finishing · ",
+        RunMode::Stopping => "stopping · ",
+    };
+    let mut parts = vec![format!("{} landed", view.landed)];
+    for (number, name) in [
+        (view.landing, "landing"),
+        (view.failed, "not landed"),
+        (view.waiting, "waiting"),
+        (view.needs_you, "for you"),
+        (view.queued, "queued"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{number} {name}"));
+        }
+    }
+    parts.push(format!("{}/{} slots", view.slots.len(), view.slots_max));
+    parts.push(format::duration(view.elapsed_ms));
+    if view.tokens > 0 {
+        parts.push(format!("{} tokens", format::count(view.tokens)));
+    }
+    format!("{mode}{}", parts.join(" · "))
+}
+
+/// The same in one line, for logs.
+fn progress(view: &RunView) -> String {
+    let at_work: Vec<String> = view
+        .slots
+        .iter()
+        .map(|slot| {
+            format!("{} {} {}/{}", clean(&slot.task), clean(&slot.doing), slot.iteration, slot.iterations_max)
+        })
+        .collect();
+    let at_work =
+        if at_work.is_empty() { String::new() } else { format!("; at work: {}", at_work.join(", ")) };
+    format!("{}{at_work}", sums(view))
+}
+
+fn news_line(news: &NewsLine) -> String {
+    let task = news.task.map(|task| format!("{task} ")).unwrap_or_default();
+    format!("{} {task}{}", format::clock(news.at_ms), clean(&news.text))
+}
+
+/// How the run ended: a table, then what did not land and why, then what only a person can do.
+pub fn summary(outcome: &RunOutcome) -> String {
+    let mut table = Table::new(&["TASK", "STATUS", "ITERATIONS", "TIME", "COMMIT", "TITLE"]);
+    for task in &outcome.tasks {
+        table.row([
+            &task.task.to_string(),
+            &standing(task),
+            &task.iterations.to_string(),
+            &format::duration(task.spent_ms),
+            task.commit.as_deref().map_or("", format::commit),
+            &task.title,
+        ]);
+    }
+    let mut text = if outcome.tasks.is_empty() { String::new() } else { table.text() + "\n" };
+    let count =
+        |wanted: &[Status]| outcome.tasks.iter().filter(|task| wanted.contains(&task.status)).count() as u64;
+    let landed = count(&[Status::Done]);
+    let not_landed = outcome.tasks.len() as u64 - landed - count(&[Status::Cancelled]);
+    let took = format::duration(outcome.elapsed_ms);
+    let cost = outcome.cost_usd.map(|usd| format!(", ${usd:.2}")).unwrap_or_default();
+    let tokens = format::count(outcome.tokens);
+    text += &match (outcome.tasks.len(), not_landed) {
+        (0, _) => format!("{}: there was nothing to do\n", outcome.run),
+        (_, 0) => format!("{}: {landed} landed in {took} ({tokens} tokens{cost})\n", outcome.run),
+        (_, _) => {
+            format!(
+                "{}: {landed} landed, {not_landed} did not, in {took} ({tokens} tokens{cost})\n",
+                outcome.run
+            )
+        }
+    };
+    match &outcome.ended {
+        RunEnded::Finished => {}
+        RunEnded::Drained => {
+            text += "ended as asked, after the iterations under way; `landfall run` goes on\n"
+        }
+        RunEnded::Stopped => text += "stopped as asked; the work is kept, `landfall run` goes on\n",
+        RunEnded::Held(reason) => text += &format!("held: {}\n", clean(reason)),
+        RunEnded::Broken(problem) => {
+            text += &format!("broke off: {}\n", clean(&problem.message));
+            if let Some(hint) = &problem.hint {
+                text += &format!("hint: {}\n", clean(hint));
+            }
+        }
+    }
+    for task in outcome.tasks.iter().filter(|task| !matches!(task.status, Status::Done | Status::Cancelled)) {
+        text += &format!("- {}\n", clean(&task.why));
+    }
+    for warning in &outcome.warnings {
+        text += &format!("warning: {}\n", clean(warning));
+    }
+    for need in &outcome.needs_you {
+        text += &format!("needs you: {}\n", clean(need));
+    }
+    if let Some(report) = &outcome.report {
+        text += &format!("report: {}\n", clean(report));
+    }
+    text
+}
+
+fn standing(task: &OutcomeLine) -> String {
+    match task.wait {
+        Some(wait) => format!("{} ({wait})", task.status),
+        None => task.status.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api::{
+        OutcomeLine, Problem, ProblemCode, RunEnded, RunId, RunOutcome, Status, TaskId, WaitFor,
+    };
+
+    use super::{exit_by_tasks, frame, summary};
+    use crate::exit::Exit;
+    use crate::running::{RunView, SlotLine};
+
+    fn line(number: u32, status: Status, wait: Option<WaitFor>) -> OutcomeLine {
+        OutcomeLine {
+            task: TaskId(number),
+            title: format!("title {number}"),
+            status,
+            wait,
+            iterations: 2,
+            spent_ms: 41_000,
+            tokens: 12_345,
+            commit: (status == Status::Done).then(|| "3f2a9c0d1e2f3a4b".to_owned()),
+            why: format!("T{number} is {status}."),
+        }
+    }
+
+    fn outcome(ended: RunEnded, tasks: Vec<OutcomeLine>) -> RunOutcome {
+        RunOutcome {
+            run: RunId(3),
+            ended,
+            tasks,
+            elapsed_ms: 65_000,
+            tokens: 24_690,
+            cost_usd: None,
+            warnings: Vec::new(),
+            needs_you: Vec::new(),
+            report: None,
+        }
+    }
+
+    #[test]
+    fn the_exit_code_says_what_became_of_the_tasks() {
+        let done = || line(1, Status::Done, None);
+        let broken = Problem::new(ProblemCode::DiskFull, "no room");
+        let cases = [
+            (RunEnded::Finished, vec![], Exit::Ok),
+            (RunEnded::Finished, vec![done(), line(2, Status::Cancelled, None)], Exit::Ok),
+            (RunEnded::Finished, vec![done(), line(2, Status::Failed, None)], Exit::SomeDidNotLand),
+            (RunEnded::Finished, vec![line(2, Status::Timeout, None)], Exit::SomeDidNotLand),
+            (
+                RunEnded::Finished,
+                vec![line(2, Status::Blocked, None), line(3, Status::Review, None)],
+                Exit::SomeDidNotLand,
+            ),
+            (RunEnded::Finished, vec![line(3, Status::Review, None)], Exit::NeedsYou),
+            (RunEnded::Finished, vec![line(3, Status::Waiting, Some(WaitFor::Question))], Exit::NeedsYou),
+            (RunEnded::Finished, vec![line(3, Status::Waiting, Some(WaitFor::Dependency))], Exit::NeedsYou),
+            (RunEnded::Drained, vec![line(3, Status::Waiting, Some(WaitFor::Dependency))], Exit::Ok),
+            (RunEnded::Held("the gate is broken".to_owned()), vec![done()], Exit::NeedsYou),
+            (RunEnded::Broken(broken), vec![done()], Exit::Machine),
+        ];
+        for (ended, tasks, exit) in cases {
+            let outcome = outcome(ended, tasks);
+            assert_eq!(exit_by_tasks(&outcome), exit, "{outcome:?}");
+        }
+        let held =
+            RunOutcome { needs_you: vec!["look".to_owned()], ..outcome(RunEnded::Finished, vec![done()]) };
+        assert_eq!(exit_by_tasks(&held), Exit::NeedsYou);
+    }
+
+    #[test]
+    fn the_summary_names_what_did_not_land() {
+        let mut outcome = outcome(
+            RunEnded::Finished,
+            vec![line(1, Status::Done, None), line(2, Status::Waiting, Some(WaitFor::Question))],
+        );
+        outcome.needs_you.push("answer T2".to_owned());
+        expect_test::expect![[r#"
+            TASK  STATUS              ITERATIONS  TIME  COMMIT      TITLE
+            T1    done                2           41s   3f2a9c0d1e  title 1
+            T2    waiting (question)  2           41s               title 2
+
+            R3: 1 landed, 1 did not, in 1m 05s (24.6k tokens)
+            - T2 is waiting.
+            needs you: answer T2
+        "#]]
+        .assert_eq(&summary(&outcome));
+    }
+
+    #[test]
+    fn a_frame_fits_the_terminal_whatever_agents_say() {
+        let slot = |number: u32| SlotLine {
+            task: format!("T{number}"),
+            title: "日本語 ".repeat(30),
+            doing: "working".to_owned(),
+            iteration: 2,
+            iterations_max: 50,
+            elapsed_ms: 41_000,
+            tokens: 12_345,
+            last_words: "\u{1b}[2J\nrm -rf".to_owned(),
+            ..SlotLine::default()
+        };
+        let view = RunView { slots: (1..=40).map(slot).collect(), slots_max: 40, ..RunView::default() };
+        for (width, height) in [(80, 24), (20, 5), (1, 1), (0, 0)] {
+            let lines = frame(&view, width, height);
+            assert!(lines.len() <= height.max(3), "{lines:?}");
+            for line in &lines {
+                assert!(console::measure_text_width(line) <= width.max(2), "{line}");
+                assert!(!line.contains(['\u{1b}', '\n']), "{line}");
+            }
+        }
+        let view = RunView {
+            slots: vec![slot(3)],
+            slots_max: 2,
+            landed: 1,
+            queued: 4,
+            elapsed_ms: 65_000,
+            tokens: 34_000,
+            ..RunView::default()
+        };
+        let mut view = view;
+        view.slots[0].title = "Fix the parser".to_owned();
+        view.slots[0].last_words = "reading the tests".to_owned();
+        expect_test::expect![[r#"
+            T3    working       2/50      41s   12.3k  Fix the parser · reading the tests
+            1 landed · 4 queued · 1/2 slots · 1m 05s · 34.0k tokens"#]]
+        .assert_eq(&frame(&view, 120, 24).join("\n"));
+    }
+}

@@ -1,0 +1,174 @@
+//! The way out: data to stdout, talk to stderr, and nothing from a task or an agent that a terminal would obey.
+
+use std::borrow::Cow;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+
+/// Text on one line, safe to show: whatever a terminal or an eye could be tricked with becomes a visible escape.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    escape(text, |c| is_trick(c) || c == '\n' || c == '\t')
+}
+
+/// The same for text of many lines, which keeps its line ends and tabs.
+pub fn clean_block(text: &str) -> Cow<'_, str> {
+    escape(text, is_trick)
+}
+
+/// Control characters (escape sequences begin with one), marks that turn the direction of writing, invisible letters.
+fn is_trick(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{61c}'
+        | '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' => true,
+        '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => true,
+        c => c.is_control(),
+    }
+}
+
+fn escape(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&bad) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' if bad(c) => clean.push_str("\\n"),
+            '\t' if bad(c) => clean.push_str("\\t"),
+            '\r' => clean.push_str("\\r"),
+            c if bad(c) => clean.extend(c.escape_unicode()),
+            c => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// At most so many columns, with `…` where something is left out. The text is already clean.
+pub fn shorten(text: &str, columns: usize) -> Cow<'_, str> {
+    console::truncate_str(text, columns, "…")
+}
+
+/// Data for stdout.
+pub fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// Data for stdout that may not be text.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::reader_left()),
+        Err(error) if error.kind() == ErrorKind::StorageFull => {
+            Err(Failure::new(Exit::Machine, format!("write the output: {error}")))
+        }
+        Err(error) => Err(Failure::new(Exit::Internal, format!("write the output: {error}"))),
+    }
+}
+
+/// Bytes that someone else made: as they are for a program, clean for a terminal.
+pub fn print_foreign(bytes: &[u8]) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        return print(&clean_block(&String::from_utf8_lossy(bytes)));
+    }
+    print_bytes(bytes)
+}
+
+/// JSON for stdout: in one line for a program, spread out for a terminal.
+pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
+    let spread = io::stdout().is_terminal();
+    let text = if spread { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+    let text = text.map_err(|error| Failure::new(Exit::Internal, format!("write JSON: {error}")))?;
+    print(&(json_clean(&text) + "\n"))
+}
+
+/// The same JSON without characters that a terminal obeys. They occur inside strings only, where an escape means
+/// the same to every reader.
+fn json_clean(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_trick(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                clean.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            clean.push(c);
+        }
+    }
+    clean
+}
+
+/// A line of talk on stderr. It has been cleaned where it came from outside.
+pub fn talk(text: &str) {
+    let mut text = text.to_owned();
+    text.push('\n');
+    drop(io::stderr().lock().write_all(text.as_bytes())); // nobody listens: there is nobody to tell
+}
+
+/// Says why a command failed, for people or for programs.
+pub fn complain(failure: &Failure, json: bool) {
+    if failure.code == Exit::Ok {
+        return;
+    }
+    if json {
+        let error = serde_json::json!({ "error": {
+            "exit": failure.code.number(),
+            "word": failure.code.word(),
+            "problem": failure.problem,
+            "message": failure.message,
+            "hint": failure.hint,
+        }});
+        return talk(&json_clean(&error.to_string()));
+    }
+    talk(&format!("error: {}", clean_block(&failure.message)));
+    if let Some(hint) = &failure.hint {
+        talk(&format!("hint: {}", clean_block(hint)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{clean, clean_block, is_trick, json_clean};
+
+    #[test]
+    fn what_a_terminal_obeys_becomes_visible() {
+        let cases = [
+            ("plain ünïcode 😀👩‍👩‍👧 naïve", "plain ünïcode 😀👩‍👩‍👧 naïve"),
+            ("\u{1b}[31mred\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m"),
+            ("\u{1b}]0;title\u{7}", "\\u{1b}]0;title\\u{7}"),
+            ("\u{9b}2J", "\\u{9b}2J"),
+            ("a\rb", "a\\rb"),
+            ("a\u{8}b\u{7f}", "a\\u{8}b\\u{7f}"),
+            ("user\u{202e}nimda", "user\\u{202e}nimda"),
+            ("a\u{2066}b\u{2069}", "a\\u{2066}b\\u{2069}"),
+            ("\u{e0041}hidden", "\\u{e0041}hidden"),
+            ("zero\u{200b}width\u{feff}", "zero\\u{200b}width\\u{feff}"),
+            ("two\nlines\tand", "two\\nlines\\tand"),
+        ];
+        for (from, to) in cases {
+            assert_eq!(clean(from), to);
+        }
+        assert_eq!(clean_block("two\nlines\tand\u{1b}c"), "two\nlines\tand\\u{1b}c");
+    }
+
+    #[test]
+    fn nothing_that_is_a_trick_survives_in_any_mode() {
+        let all: String =
+            ('\0'..=char::MAX).filter(|c| (*c as u32).is_multiple_of(7) || is_trick(*c)).collect();
+        assert!(!clean(&all).contains(is_trick) && !clean_block(&all).contains(is_trick));
+    }
+
+    #[test]
+    fn clean_json_means_the_same() {
+        let value = serde_json::json!({ "t": "\u{1b}[31m \u{9b} \u{202e} \u{e0041} 😀 \n" });
+        let clean = json_clean(&value.to_string());
+        assert!(!clean.contains(is_trick), "{clean}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&clean).expect("still JSON"), value);
+    }
+}
