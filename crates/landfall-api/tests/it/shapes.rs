@@ -1,0 +1,351 @@
+//! `docs/reference/json.md`: a sample of every answer with every field set, written from the types.
+//!
+//! `LANDFALL_BLESS=1` writes the page again. A difference here is a change of the wire.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::Path;
+
+use landfall_api::{
+    ActiveLine, Added, AttemptLine, Base, Blob, Changed, ChangedTask, Check, CheckState, CommandReport,
+    Concern, Counter, Diff, DiskState, EngineState, Exported, ExportedFile, FlowChecked, FlowDrawing,
+    FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, InitCommand, InitFound, Landed,
+    LogEntry, LogPage, Outcome, OutcomeLine, Publication, Reclaimed, ReclaimedItem, Report, ReportOf,
+    RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, Status, StatusReport, Stopped, TaskDetail,
+    TaskId, TaskLine, TaskPage, Wait, WaitFor, WaitingGroup, Why,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+const AT_MS: i64 = 1_785_283_200_000;
+
+fn line() -> TaskLine {
+    TaskLine {
+        id: TaskId(7),
+        title: "Fix the parser".to_owned(),
+        status: Status::Waiting,
+        wait: Some(Wait {
+            wait: WaitFor::Question,
+            owner: "you".to_owned(),
+            until_ms: Some(AT_MS),
+            detail: "Tabs or spaces?".to_owned(),
+        }),
+        phase: Some("executing".to_owned()),
+        size: Some(Size::M),
+        tags: vec!["quick-win".to_owned()],
+        priority: 2,
+        needs: vec![TaskId(1)],
+        parent: Some(TaskId(3)),
+        iterations: 2,
+        landed: Some("3f2a9c0d1e…".to_owned()),
+    }
+}
+
+fn detail() -> TaskDetail {
+    TaskDetail {
+        line: line(),
+        why: "T7 waits for your answer: Tabs or spaces?".to_owned(),
+        body: "What is wanted, in full.".to_owned(),
+        criteria: vec!["it parses an empty file".to_owned()],
+        flow: "loop".to_owned(),
+        agent: "default".to_owned(),
+        source: "cli".to_owned(),
+        step: Some("work".to_owned()),
+        attempt: 3,
+        iterations_max: 50,
+        counters: vec![Counter { name: "conflict rounds".to_owned(), used: 1, max: Some(3) }],
+        spent_ms: 41_000,
+        limit_ms: 1_800_000,
+        tokens: 12_345,
+        cost_usd: Some(0.21),
+        gate: Some(Gate {
+            outcome: Outcome::Fail,
+            base: "b0…".to_owned(),
+            head: "5e…".to_owned(),
+            commit: "c1…".to_owned(),
+            tree: "7d…".to_owned(),
+            commands: vec![CommandReport {
+                name: "tests".to_owned(),
+                command: "cargo test".to_owned(),
+                required: true,
+                outcome: Outcome::Fail,
+                exit: Some(101),
+                took_ms: 9_200,
+                limit_ms: 600_000,
+                tests: Some(12),
+                excerpt: "test parser::empty ... FAILED".to_owned(),
+            }],
+            took_ms: 9_300,
+            reused: false,
+            empty: false,
+        }),
+        concerns: vec![Concern {
+            code: "deletes-tests".to_owned(),
+            text: "deletes tests/parser.rs".to_owned(),
+        }],
+        feedback: Some("1 check failed: …".to_owned()),
+        landed_as: Some(Landed {
+            commit: "3f2a9c0d1e…".to_owned(),
+            base_before: "b0…".to_owned(),
+            tree: "7d…".to_owned(),
+            proof: "the landed tree is the verified tree".to_owned(),
+            at_ms: AT_MS,
+            publication: Publication::Held("your checkout has changes".to_owned()),
+        }),
+        warnings: vec!["5 iterations without a commit".to_owned()],
+        branch: Some("landfall/T7".to_owned()),
+        workspace: Some("…/workspaces/T7".to_owned()),
+        attempts: vec![AttemptLine {
+            attempt: 1,
+            step: "work".to_owned(),
+            began_ms: AT_MS,
+            ended_ms: Some(AT_MS + 41_000),
+            iterations: 2,
+            end: "verified".to_owned(),
+        }],
+        added_ms: AT_MS,
+    }
+}
+
+fn changed() -> Changed {
+    Changed {
+        tasks: vec![ChangedTask { id: TaskId(7), status: Status::Ready, text: "it starts again".to_owned() }],
+    }
+}
+
+fn status() -> StatusReport {
+    StatusReport {
+        counts: BTreeMap::from([(Status::Ready, 4), (Status::Active, 1), (Status::Done, 2)]),
+        run: Some(RunState { run: RunId(2), since_ms: AT_MS, slots: 3, mode: "running".to_owned() }),
+        engine: Some(EngineState { pid: 4711, since_ms: AT_MS, version: "0.1.0".to_owned() }),
+        active: vec![ActiveLine {
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            step: "work".to_owned(),
+            doing: "working".to_owned(),
+            iteration: 2,
+            iterations_max: 50,
+            elapsed_ms: 41_000,
+            tokens: 12_345,
+        }],
+        waiting: vec![WaitingGroup {
+            wait: WaitFor::Quota,
+            owner: "the engine".to_owned(),
+            until_ms: Some(AT_MS),
+            detail: "account `default`".to_owned(),
+            tasks: vec![TaskId(8), TaskId(9)],
+        }],
+        base: Base {
+            branch: "main".to_owned(),
+            commit: "3f2a9c0d1e…".to_owned(),
+            published: false,
+            held: Some("your checkout has changes".to_owned()),
+        },
+        disk: Some(DiskState { free_bytes: 81_000_000_000, used_bytes: Some(120_000_000) }),
+        warnings: vec!["no check is set: nothing is proved".to_owned()],
+    }
+}
+
+fn outcome() -> RunOutcome {
+    RunOutcome {
+        run: RunId(2),
+        ended: RunEnded::Finished,
+        tasks: vec![OutcomeLine {
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            status: Status::Waiting,
+            wait: Some(WaitFor::Question),
+            iterations: 2,
+            spent_ms: 41_000,
+            tokens: 12_345,
+            commit: Some("3f2a9c0d1e…".to_owned()),
+            why: "T7 waits for your answer: Tabs or spaces?".to_owned(),
+        }],
+        elapsed_ms: 65_000,
+        tokens: 24_690,
+        cost_usd: Some(0.42),
+        warnings: vec!["no check is set: nothing is proved".to_owned()],
+        needs_you: vec!["T7 waits for your answer".to_owned()],
+        report: Some("…/reports/R2.md".to_owned()),
+    }
+}
+
+/// The page as it grows.
+struct Page(String);
+
+impl Page {
+    fn sample<T: Serialize + DeserializeOwned + PartialEq + Debug>(
+        &mut self,
+        commands: &str,
+        about: &str,
+        sample: &T,
+    ) {
+        let text = serde_json::to_string_pretty(sample).expect("a sample is plain");
+        assert_eq!(&serde_json::from_str::<T>(&text).expect("read back"), sample, "{commands}");
+        self.0 += &format!("\n## {commands}\n\n{about}\n\n```json\n{text}\n```\n");
+    }
+}
+
+#[test]
+fn the_page_about_json_shows_what_is_written() {
+    let mut page = Page(PREFACE.to_owned());
+    let init = InitFound {
+        root: "…/project".to_owned(),
+        base: "main".to_owned(),
+        commands: vec![InitCommand {
+            name: "tests".to_owned(),
+            run: "cargo test".to_owned(),
+            found_in: "Cargo.toml".to_owned(),
+        }],
+        file: "…/project/landfall.toml".to_owned(),
+        written: true,
+    };
+    page.sample("`init`", "What was found out. `written` is false when a file was there already.", &init);
+    page.sample(
+        "`add`",
+        "The tasks that were added, in the order they were given.",
+        &Added { tasks: vec![line()] },
+    );
+    let tasks = TaskPage { tasks: vec![line()], next: Some(TaskId(7)) };
+    page.sample("`list`", "A page; `next` is what to give as `--after` for the next one.", &tasks);
+    page.sample("`show`", "Everything about one task.", &detail());
+    page.sample("`edit`, `retry`, `cancel`, `answer`", "The tasks that changed.", &changed());
+    page.sample(
+        "`run`, `demo`",
+        "Written when the run has ended. `ended` is `\"finished\"`, `\"drained\"`, `\"stopped\"`, `{\"held\": reason}` or \
+         `{\"broken\": problem}`.",
+        &outcome(),
+    );
+    page.sample(
+        "`status`",
+        "How the project stands. A status without tasks is left out of `counts`.",
+        &status(),
+    );
+    let why = Why {
+        task: TaskId(7),
+        status: Status::Waiting,
+        sentence: "T7 waits for your answer: Tabs or spaces?".to_owned(),
+        details: vec!["asked in iteration 2".to_owned()],
+    };
+    page.sample("`why`", "The sentence, and more lines if there is more to say.", &why);
+    let log = LogPage {
+        entries: vec![LogEntry {
+            seq: 41,
+            at_ms: AT_MS,
+            task: Some(TaskId(7)),
+            kind: "iteration-ended".to_owned(),
+            text: "iteration 2 ended: the agent asks".to_owned(),
+            data: json!({ "iteration": 2 }),
+        }],
+        next: 41,
+        more: false,
+    };
+    page.sample("`log`", "A page of the journal. `log -f` writes one such entry a line instead.", &log);
+    let diff = Diff {
+        task: TaskId(7),
+        from: "b0…".to_owned(),
+        to: "5e…".to_owned(),
+        diff: Blob::Text("diff --git a/x b/x\n…".to_owned()),
+    };
+    page.sample("`diff`", "`encoding` is `text`, or `base64` when the diff is not UTF-8.", &diff);
+    let stopped = Stopped {
+        run: Some(RunId(2)),
+        tasks: vec![TaskId(7)],
+        text: "R2 stops after T7's iteration.".to_owned(),
+    };
+    page.sample("`stop`", "What is being stopped.", &stopped);
+    let rolled_back = RolledBack {
+        task: TaskId(7),
+        new_task: Some(TaskId(12)),
+        text: "T12 undoes T7; `landfall run` lands it.".to_owned(),
+    };
+    page.sample("`rollback`", "What happens now.", &rolled_back);
+    let report = Report { of: ReportOf::Task(TaskId(7)), markdown: "# T7 …".to_owned() };
+    page.sample("`report`", "`of` is a task, a run (`{\"run\": \"R2\"}`) or `\"last-run\"`.", &report);
+    let flows = FlowList {
+        flows: vec![FlowLine {
+            name: "loop".to_owned(),
+            about: "work until done and verified, land, report".to_owned(),
+            origin: FlowOrigin::BuiltIn,
+            steps: vec!["work".to_owned(), "land".to_owned()],
+            default: true,
+            not_yet: Some("step `check` is not driven yet".to_owned()),
+        }],
+    };
+    page.sample("`flow list`", "`origin` is `built-in` or `project`.", &flows);
+    let drawing =
+        FlowDrawing { name: "loop".to_owned(), form: FlowForm::Text, text: "work → land …".to_owned() };
+    page.sample("`flow show`", "`form` is `text`, `mermaid` or `source`.", &drawing);
+    let checked = FlowChecked {
+        name: "mine.toml".to_owned(),
+        problems: vec![FlowProblem {
+            line: Some(4),
+            message: "unknown step `wrok`".to_owned(),
+            hint: Some("did you mean `work`?".to_owned()),
+        }],
+    };
+    page.sample("`flow check`", "No problems: all is well.", &checked);
+    let exported = Exported {
+        files: vec![ExportedFile {
+            name: "T7-fix-the-parser.md".to_owned(),
+            text: "+++\ntitle = \"Fix the parser\"\n+++\n".to_owned(),
+        }],
+    };
+    page.sample("`export`", "Files that `landfall add -f` reads.", &exported);
+    let health = Health {
+        checks: vec![Check {
+            name: "git".to_owned(),
+            state: CheckState::Warn,
+            detail: "version 2.38".to_owned(),
+            hint: Some("2.40 or newer is faster".to_owned()),
+        }],
+    };
+    page.sample("`doctor`", "`state` is `ok`, `warn` or `bad`.", &health);
+    let reclaimed = Reclaimed {
+        dry_run: true,
+        items: vec![ReclaimedItem {
+            what: "workspace of T7".to_owned(),
+            path: "…/workspaces/T7".to_owned(),
+            bytes: 12_000_000,
+            why_safe: "T7 landed as 3f2a9c0d1e and nothing in it is newer".to_owned(),
+        }],
+        bytes: 12_000_000,
+    };
+    page.sample("`reclaim`", "With `--dry-run` what would go, without it what went.", &reclaimed);
+
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/json.md");
+    if std::env::var_os("LANDFALL_BLESS").is_some() {
+        std::fs::write(&path, &page.0).expect("write the page");
+    }
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap_or_default(),
+        page.0,
+        "LANDFALL_BLESS=1 writes it again"
+    );
+}
+
+const PREFACE: &str = r#"# What `--json` writes
+
+<!-- Made from crates/landfall-api/tests/it/shapes.rs; LANDFALL_BLESS=1 cargo test -p landfall-api writes it again. -->
+
+Every command takes `--json`. The answer goes to stdout: one line, or spread out on a terminal. It is the same value that
+the engine sends over its socket.
+
+- Names that end in `_ms` are milliseconds: moments since 1970, or durations. `_bytes` are bytes, `_usd` dollars.
+- Tasks are `"T7"`, runs `"R2"`, commits and trees full hex.
+- Statuses: `draft`, `ready`, `active`, `waiting`, `blocked`, `review`, `landing`, `done`, `failed`, `timeout`, `cancelled`.
+- Waits: `dependency`, `slot`, `quota`, `question`, `backoff`, `disk`, `pause`, `gate broken`.
+- Outcomes of checks: `pass`, `flaky`, `pre-existing`, `fail`, `timeout`, `broken`.
+- What is not known or not there is left out. The samples below show every field.
+- New fields may come at any time: take no notice of what you do not know.
+- Control characters and marks that turn the direction of writing are written as `\u` escapes.
+
+`certificate` always writes JSON, in a shape with a version of its own. `completions` writes `shell` and `script`.
+
+An error goes to stderr, on one line, and the exit code is that of [exit-codes.md](exit-codes.md):
+
+```json
+{"error":{"exit":5,"hint":"`landfall list` shows the tasks there are","message":"there is no task T9","problem":"unknown-task","word":"unknown-thing"}}
+```
+"#;
