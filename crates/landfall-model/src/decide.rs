@@ -198,10 +198,12 @@ pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
         },
         News::Cancel { reason } => draft.cancel(reason)?,
         News::Retry { fresh, note } => draft.retry(*fresh, note.as_deref())?,
-        News::WorkspaceRemoved { kept } => match &task.state {
-            State::Active { .. } => return Err(not_now(task, "its workspace is in use")),
-            _ => draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?,
-        },
+        News::WorkspaceRemoved { kept } => {
+            if !task.is_over() {
+                return Err(not_now(task, "its workspace is still needed"));
+            }
+            draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?;
+        }
     }
     Ok(draft.decision)
 }

@@ -44,7 +44,7 @@ pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Op
             note(ConcernCode::TestSkipped, format!("{} ({})", file.path, line.trim()));
         }
     }
-    let lost = |balance: &Balance| {
+    let lost = |balance: &Balance<'_>| {
         let files = balance.files.iter().filter(|(path, _, _)| !deleted(files, path));
         let named: Vec<_> = files
             .filter(|(_, came, went)| went > came)

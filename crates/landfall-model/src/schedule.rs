@@ -62,19 +62,43 @@ pub struct Grant {
 type Rank = (Reverse<i64>, TaskId);
 
 /// All tasks, and who stands where.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
-    tasks: BTreeMap<TaskId, Arc<Task>>,
+    /// By number: numbers are dense, because they are given in order and never used again.
+    seats: Vec<Seat>,
     flows: BTreeMap<String, Arc<Flow>>,
     default_flow: String,
     only: Option<BTreeSet<TaskId>>,
     dependents: BTreeMap<TaskId, BTreeSet<TaskId>>,
-    children: BTreeMap<TaskId, BTreeSet<TaskId>>,
-    lines: BTreeMap<Standing, BTreeSet<Rank>>,
-    place: BTreeMap<TaskId, (Standing, Rank)>,
-    holding: BTreeMap<Standing, BTreeSet<TaskId>>,
+    families: BTreeMap<TaskId, Family>,
+    lines: [BTreeSet<Rank>; 4],
+    holding: [BTreeSet<TaskId>; 4],
     due: BTreeSet<(Timestamp, TaskId)>,
     gate_waits: BTreeSet<TaskId>,
+}
+
+/// A task and what it has.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Seat {
+    task: Option<Arc<Task>>,
+    /// Its place in line.
+    place: Option<(Standing, Rank)>,
+    /// What it holds.
+    held: Option<Standing>,
+}
+
+/// The parts of one task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Family {
+    members: BTreeSet<TaskId>,
+    done: usize,
+}
+
+impl Family {
+    /// Whether the rest should be finished: more than half are done.
+    fn is_mostly_done(&self) -> bool {
+        self.done * 2 > self.members.len()
+    }
 }
 
 impl World {
@@ -87,24 +111,24 @@ impl World {
     /// The task, if it exists.
     #[must_use]
     pub fn get(&self, id: TaskId) -> Option<&Arc<Task>> {
-        self.tasks.get(&id)
+        self.seats.get(id.0 as usize)?.task.as_ref()
     }
 
     /// Every task, oldest first.
     pub fn tasks(&self) -> impl Iterator<Item = &Arc<Task>> {
-        self.tasks.values()
+        self.seats.iter().filter_map(|seat| seat.task.as_ref())
     }
 
     /// The number the next task gets. Numbers are never used again.
     #[must_use]
     pub fn next_id(&self) -> TaskId {
-        TaskId(self.tasks.keys().next_back().map_or(1, |last| last.0 + 1))
+        TaskId(u32::try_from(self.seats.len()).expect("numbers are 32 bits").max(1))
     }
 
     /// Restricts new starts to these tasks, or lifts that.
     pub fn set_only(&mut self, only: Option<BTreeSet<TaskId>>) {
         self.only = only;
-        for id in self.tasks.keys().copied().collect::<Vec<_>>() {
+        for id in self.tasks().map(|task| task.id).collect::<Vec<_>>() {
             self.place(id);
         }
     }
@@ -112,17 +136,24 @@ impl World {
     /// The flow a task follows, or would follow.
     #[must_use]
     pub fn flow_of(&self, task: &Task) -> Option<Arc<Flow>> {
-        task.flow.clone().or_else(|| {
+        self.flow_ref(task).cloned()
+    }
+
+    fn flow_ref<'a>(&'a self, task: &'a Task) -> Option<&'a Arc<Flow>> {
+        task.flow.as_ref().or_else(|| {
             let name = task.spec.flow.as_deref().unwrap_or(&self.default_flow);
-            self.flows.get(name).cloned()
+            self.flows.get(name)
         })
     }
 
     /// The needs of a task that do not let it start yet.
     #[must_use]
     pub fn unmet(&self, task: &Task) -> Vec<TaskId> {
-        let met = |id: &TaskId| self.tasks.get(id).is_some_and(|need| need.unblocks());
-        task.spec.needs.iter().filter(|id| !met(id)).copied().collect()
+        task.spec.needs.iter().filter(|id| !self.is_met(**id)).copied().collect()
+    }
+
+    fn is_met(&self, need: TaskId) -> bool {
+        self.get(need).is_some_and(|need| need.unblocks())
     }
 
     /// Tasks that need this one and are not over.
@@ -131,29 +162,32 @@ impl World {
         self.dependents.get(&id).into_iter().flatten().copied().collect()
     }
 
-    /// Tasks that hold this, oldest first.
+    /// How many tasks hold this.
     #[must_use]
     pub fn holding(&self, standing: Standing) -> usize {
-        self.holding.get(&standing).map_or(0, BTreeSet::len)
+        self.holding[standing as usize].len()
     }
 
     /// Tasks with something under way.
     pub fn active(&self) -> impl Iterator<Item = &Arc<Task>> {
-        self.holding.values().flatten().filter_map(|id| self.tasks.get(id))
+        self.holding.iter().flatten().filter_map(|id| self.get(*id))
     }
 
     /// How many stand in line for this.
     #[must_use]
     pub fn waiting_for(&self, standing: Standing) -> usize {
-        self.lines.get(&standing).map_or(0, BTreeSet::len)
+        self.lines[standing as usize].len()
     }
 
     /// Whether the task stands in line for a slot that others hold.
     #[must_use]
     pub fn starved(&self, id: TaskId, limits: &Limits) -> bool {
-        self.place.get(&id).is_some_and(|(standing, _)| {
-            u32::try_from(self.holding(*standing)).unwrap_or(u32::MAX) >= limits.of(*standing)
-        })
+        let place = self.seats.get(id.0 as usize).and_then(|seat| seat.place);
+        place.is_some_and(|(standing, _)| self.is_full(standing, limits))
+    }
+
+    fn is_full(&self, standing: Standing, limits: &Limits) -> bool {
+        u32::try_from(self.holding(standing)).unwrap_or(u32::MAX) >= limits.of(standing)
     }
 
     /// The next moment some task waits for.
@@ -171,13 +205,12 @@ impl World {
     /// Takes a task in, new or changed, and moves whoever it affects.
     pub fn put(&mut self, task: Task) {
         let id = task.id;
-        let before = self.tasks.get(&id).cloned();
+        let at = id.0 as usize;
+        if self.seats.len() <= at {
+            self.seats.resize_with(at + 1, Seat::default);
+        }
         let after = Arc::new(task);
-        self.tasks.insert(id, after.clone());
-        let old_needs = before.as_ref().map(|task| task.spec.needs.clone()).unwrap_or_default();
-        let was_over = before.as_ref().is_some_and(|task| task.is_over());
-        let needs_changed = old_needs != after.spec.needs || was_over != after.is_over();
-        let did_unblock = before.as_ref().is_some_and(|task| task.unblocks());
+        let before = self.seats[at].task.replace(after.clone());
 
         if let Some(due) = before.as_ref().and_then(|task| task.due()) {
             self.due.remove(&(due, id));
@@ -185,84 +218,132 @@ impl World {
         if let Some(due) = after.due() {
             self.due.insert((due, id));
         }
-        if let State::Waiting { wait: crate::Wait::GateBroken { .. }, .. } = &after.state {
-            self.gate_waits.insert(id);
-        } else {
-            self.gate_waits.remove(&id);
-        }
-        if before.as_ref().and_then(|task| task.spec.parent) != after.spec.parent || before.is_none() {
-            if let Some(parent) = before.as_ref().and_then(|task| task.spec.parent) {
-                self.children.entry(parent).or_default().remove(&id);
-            }
-            if let Some(parent) = after.spec.parent {
-                self.children.entry(parent).or_default().insert(id);
-            }
-        }
-        if needs_changed || before.is_none() {
-            for need in &old_needs {
-                self.dependents.entry(*need).or_default().remove(&id);
-            }
-            if !after.is_over() {
-                for need in &after.spec.needs {
-                    self.dependents.entry(*need).or_default().insert(id);
-                }
-            }
-            // How many a task unblocks is part of its score.
-            for need in old_needs.iter().chain(&after.spec.needs) {
-                self.place(*need);
-            }
-        }
+        match &after.state {
+            State::Waiting { wait: crate::Wait::GateBroken { .. }, .. } => self.gate_waits.insert(id),
+            _ => self.gate_waits.remove(&id),
+        };
         self.hold(&after);
         self.place(id);
-        if did_unblock != after.unblocks() {
+        self.join_needs(before.as_deref(), &after);
+        self.join_family(before.as_deref(), &after);
+        if before.is_some_and(|task| task.unblocks()) != after.unblocks() {
             for dependent in self.dependents(id) {
                 self.place(dependent);
             }
-            let siblings = after.spec.parent.and_then(|parent| self.children.get(&parent)).cloned();
-            for sibling in siblings.unwrap_or_default() {
+        }
+    }
+
+    /// Notes whom the task needs. How many a task unblocks is part of its score, so those move too.
+    fn join_needs(&mut self, before: Option<&Task>, after: &Task) {
+        let open = |task: &Task| !task.is_over() && !task.spec.needs.is_empty();
+        let same =
+            before.is_some_and(|task| task.spec.needs == after.spec.needs && open(task) == open(after));
+        if same {
+            return;
+        }
+        if let Some(before) = before.filter(|task| open(task)) {
+            for need in &before.spec.needs {
+                if let Some(dependents) = self.dependents.get_mut(need) {
+                    dependents.remove(&after.id);
+                    if dependents.is_empty() {
+                        self.dependents.remove(need);
+                    }
+                }
+            }
+        }
+        if open(after) {
+            for need in &after.spec.needs {
+                self.dependents.entry(*need).or_default().insert(after.id);
+            }
+        }
+        for need in before.into_iter().flat_map(|task| &task.spec.needs).chain(&after.spec.needs) {
+            self.place(*need);
+        }
+    }
+
+    /// Notes whose part the task is. Its siblings move only when that tips the scale.
+    fn join_family(&mut self, before: Option<&Task>, after: &Task) {
+        let part = |task: &Task| task.spec.parent.map(|parent| (parent, task.unblocks()));
+        let (was, is) = (before.and_then(part), part(after));
+        if was == is {
+            return;
+        }
+        for parent in [was, is].into_iter().flatten().map(|(parent, _)| parent).collect::<BTreeSet<_>>() {
+            let family = self.families.entry(parent).or_default();
+            let tipped = family.is_mostly_done();
+            if let Some((_, done)) = was.filter(|(old, _)| *old == parent) {
+                family.members.remove(&after.id);
+                family.done -= usize::from(done);
+            }
+            if let Some((_, done)) = is.filter(|(new, _)| *new == parent) {
+                family.members.insert(after.id);
+                family.done += usize::from(done);
+            }
+            let moved = match family.is_mostly_done() == tipped {
+                true => Vec::new(),
+                false => family.members.iter().copied().collect(),
+            };
+            if family.members.is_empty() {
+                self.families.remove(&parent);
+            }
+            for sibling in moved {
                 self.place(sibling);
             }
         }
+        self.place(after.id);
     }
 
     /// Notes what an active task holds.
     fn hold(&mut self, task: &Task) {
-        for held in self.holding.values_mut() {
-            held.remove(&task.id);
-        }
-        let State::Active { step, doing } = &task.state else { return };
-        let kind = task.flow.as_ref().and_then(|flow| flow.step(step)).map(|step| &step.kind);
-        let standing = match (kind, doing) {
-            (Some(StepKind::Land), _) | (_, Doing::Landing) => Standing::Landing,
-            (_, Doing::Checking { .. }) => Standing::Lane,
-            (_, Doing::Reporting) => Standing::Free,
-            (_, Doing::Preparing { .. } | Doing::Running { .. }) => Standing::Slot,
+        let held = match &task.state {
+            State::Active { step, doing } => {
+                let kind = task.flow.as_ref().and_then(|flow| flow.step(step)).map(|step| &step.kind);
+                Some(match (kind, doing) {
+                    (Some(StepKind::Land), _) | (_, Doing::Landing) => Standing::Landing,
+                    (_, Doing::Checking { .. }) => Standing::Lane,
+                    (_, Doing::Reporting) => Standing::Free,
+                    (_, Doing::Preparing { .. } | Doing::Running { .. }) => Standing::Slot,
+                })
+            }
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => None,
         };
-        self.holding.entry(standing).or_default().insert(task.id);
+        let seat = &mut self.seats[task.id.0 as usize];
+        if let Some(old) = std::mem::replace(&mut seat.held, held) {
+            self.holding[old as usize].remove(&task.id);
+        }
+        if let Some(standing) = held {
+            self.holding[standing as usize].insert(task.id);
+        }
     }
 
     /// Puts a task where it belongs: into one line, or into none.
     fn place(&mut self, id: TaskId) {
-        if let Some((standing, rank)) = self.place.remove(&id)
-            && let Some(line) = self.lines.get_mut(&standing)
-        {
-            line.remove(&rank);
+        let Some(task) = self.get(id) else { return };
+        let place = self.wants(task).map(|standing| (standing, (Reverse(score(self, task)), id)));
+        let seat = &mut self.seats[id.0 as usize];
+        if seat.place == place {
+            return;
         }
-        let Some(task) = self.tasks.get(&id) else { return };
-        let Some(standing) = self.wants(task) else { return };
-        let rank = (Reverse(score(self, task)), id);
-        self.lines.entry(standing).or_default().insert(rank);
-        self.place.insert(id, (standing, rank));
+        if let Some((standing, rank)) = std::mem::replace(&mut seat.place, place) {
+            self.lines[standing as usize].remove(&rank);
+        }
+        if let Some((standing, rank)) = place {
+            self.lines[standing as usize].insert(rank);
+        }
     }
 
     /// What a task stands in line for, if it may go on at all.
     fn wants(&self, task: &Task) -> Option<Standing> {
         let State::Ready { next, .. } = &task.state else { return None };
         let chosen = self.only.as_ref().is_none_or(|only| only.contains(&task.id));
-        if !chosen || !self.unmet(task).is_empty() {
+        if !chosen || !task.spec.needs.iter().all(|need| self.is_met(*need)) {
             return None;
         }
-        let flow = self.flow_of(task)?;
+        let flow = self.flow_ref(task)?;
         let step = flow.step(next.as_ref().unwrap_or(&flow.entry))?;
         Some(match &step.kind {
             StepKind::Agent { .. } => Standing::Slot,
@@ -301,12 +382,8 @@ pub fn score(world: &World, task: &Task) -> i64 {
     }
     score +=
         10 * i64::try_from(world.dependents.get(&task.id).map_or(0, BTreeSet::len)).unwrap_or(i64::MAX / 20);
-    if let Some(siblings) = task.spec.parent.and_then(|parent| world.children.get(&parent)) {
-        let done =
-            siblings.iter().filter_map(|id| world.tasks.get(id)).filter(|task| task.unblocks()).count();
-        if done * 2 > siblings.len() {
-            score += 20;
-        }
+    if task.spec.parent.and_then(|parent| world.families.get(&parent)).is_some_and(Family::is_mostly_done) {
+        score += 20;
     }
     score - 15 * i64::from(task.counters.retries)
 }
@@ -315,11 +392,10 @@ pub fn score(world: &World, task: &Task) -> i64 {
 #[must_use]
 pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
     Standing::ALL.into_iter().find_map(|standing| {
-        let held = u32::try_from(world.holding(standing)).unwrap_or(u32::MAX);
-        if held >= limits.of(standing) {
+        if world.is_full(standing, limits) {
             return None;
         }
-        let (_, task) = world.lines.get(&standing)?.first()?;
+        let (_, task) = world.lines[standing as usize].first()?;
         Some(Grant { task: *task, standing })
     })
 }

@@ -3,12 +3,12 @@
 
 mod flows_used;
 mod story;
-
 mod test_flow;
 mod test_gaming;
 mod test_gate;
 mod test_judge;
 mod test_matrix;
 mod test_mended;
+mod test_schedule;
 mod test_stories;
 mod test_why;

@@ -89,11 +89,11 @@ fn what_is_taken_and_what_is_refused_is_settled_for_every_place_and_all_news() {
         writeln!(table, "{place}: {}", taken.join(", ")).expect("a string takes it");
     }
     expect![[r#"
-        draft: edit, cancel, removed
-        ready, new: edit, grant, cancel, removed
-        ready for verify: edit, grant, stop, cancel, removed
-        ready for land: edit, grant, stop, cancel, removed
-        ready for report: edit, grant, stop, removed
+        draft: edit, cancel
+        ready, new: edit, grant, cancel
+        ready for verify: edit, grant, stop, cancel
+        ready for land: edit, grant, stop, cancel
+        ready for report: edit, grant, stop
         preparing: edit, workspace, machine, stop, cancel
         running: edit, machine, ended, stop, interrupt, cancel
         running, pausing: edit, machine, ended, cancel
@@ -105,13 +105,13 @@ fn what_is_taken_and_what_is_refused_is_settled_for_every_place_and_all_news() {
         checking on landing: edit, machine, checked, conflict, nothing, stop, cancel
         landing: edit, machine, landed, moved, mismatch
         reporting: edit, machine, reported
-        waits: quota: edit, stop, cancel, retry, removed
-        waits: backoff: edit, stop, cancel, retry, removed
-        waits: question: edit, answer, cancel, removed
-        waits: ask step: edit, answer, cancel, removed
-        waits: pause: edit, cancel, retry, removed
-        waits: gate: edit, advanced, stop, cancel, retry, removed
-        review: edit, answer, cancel, removed
+        waits: quota: edit, stop, cancel, retry
+        waits: backoff: edit, stop, cancel, retry
+        waits: question: edit, answer, cancel
+        waits: ask step: edit, answer, cancel
+        waits: pause: edit, cancel, retry
+        waits: gate: edit, advanced, stop, cancel, retry
+        review: edit, answer, cancel
         done: removed
         failed: edit, cancel, retry, removed
         failed, landed: edit, retry, removed

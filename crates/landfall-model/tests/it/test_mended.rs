@@ -423,9 +423,9 @@ fn a_workspace_in_use_is_not_said_to_be_gone() {
         working(),
         [workspace_removed(), says_complete(), workspace_removed()],
         expect![[r#"
-        workspace removed ✗ T1 is active in `work` (running): its workspace is in use
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        workspace removed → ready for verify [workspace-removed]
-    "#]],
+            workspace removed ✗ T1 is active in `work` (running): its workspace is still needed
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            workspace removed ✗ T1 is ready: its workspace is still needed
+        "#]],
     );
 }

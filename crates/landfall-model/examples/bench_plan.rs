@@ -1,0 +1,125 @@
+//! B4: what one grant costs, from 100 to 100,000 tasks, and what a task weighs in memory. One JSON line for each.
+//!
+//! A grant is `plan` and the `put` of the task that follows from it. Here the task that was granted begins, and
+//! the oldest one that runs is over, so that the world stays as full as it was.
+//!
+//! `cargo run --release -p landfall-model --example bench_plan`
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::{BTreeMap, VecDeque};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use landfall_model::flow::Edge;
+use landfall_model::{
+    Attempt, Doing, EndCode, EndKind, Ending, Flow, Limits, State, Step, StepKind, StepName, StepResult,
+    Target, Task, TaskId, TaskSpec, Timestamp, World, plan,
+};
+
+/// Counts what is held, so that the weight of a world is exact.
+struct Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged; only a counter is kept beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const GRANTS: usize = 2_000; // enough for a steady median, few enough to leave tasks in line at 100,000
+const SLOTS: u32 = 8;
+
+fn main() {
+    for tasks in [100, 1_000, 10_000, 100_000] {
+        let before = HELD.load(Ordering::Relaxed);
+        let world = backlog(tasks);
+        let bytes = (HELD.load(Ordering::Relaxed) - before) / tasks as usize;
+        let mut costs = grants(world, tasks);
+        costs.sort_unstable();
+        let (median, slow) = (costs[costs.len() / 2], costs[costs.len() * 99 / 100]);
+        println!(
+            "{{\"bench\":\"B4\",\"tasks\":{tasks},\"grants\":{},\"median_ns\":{median},\"p99_ns\":{slow},\
+             \"bytes_per_task\":{bytes}}}",
+            costs.len()
+        );
+    }
+}
+
+/// A backlog as people have it: words, priorities, a need now and then, groups under a parent.
+fn backlog(tasks: u32) -> World {
+    let flow = Arc::new(flow());
+    let mut world = World::new(BTreeMap::from([("loop".to_owned(), flow)]), "loop");
+    for id in 1..=tasks {
+        let mut spec =
+            TaskSpec::new(&format!("Task {id}: make the {} work with the rest", id % 97)).expect("a title");
+        spec.body = "Some words about what is wanted, as long as people write them.".to_owned();
+        spec.priority = (id % 10) as u8;
+        if id % 7 == 0 && id > 7 {
+            spec.needs.insert(TaskId(id - 7));
+        }
+        if id % 5 != 0 && id > 5 {
+            spec.parent = Some(TaskId(id / 5 * 5));
+        }
+        world.put(Task::added(TaskId(id), spec, Timestamp(0)));
+    }
+    world
+}
+
+/// The cost of each grant in turn, in ns.
+fn grants(mut world: World, tasks: u32) -> Vec<u64> {
+    let limits = Limits { slots: SLOTS, lanes: 2 };
+    let mut running: VecDeque<Task> = VecDeque::new();
+    let mut costs = Vec::new();
+    for _ in 0..GRANTS.min(tasks as usize / 2) {
+        if running.len() == SLOTS as usize {
+            let mut over = running.pop_front().expect("it is full");
+            over.state =
+                State::Ended(Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() });
+            world.put(over);
+        }
+        // What `step` makes of the grant is not ours to measure: it is made before the clock starts.
+        let Some(grant) = plan(&world, &limits) else { break };
+        let mut task = (**world.get(grant.task).expect("granted")).clone();
+        task.attempt = Attempt(1);
+        task.state = State::Active { step: StepName::new("work"), doing: Doing::Preparing { fresh: true } };
+        running.push_back(task.clone());
+        let start = Instant::now();
+        let granted = black_box(plan(&world, &limits));
+        world.put(task);
+        costs.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        assert_eq!(granted, Some(grant));
+    }
+    costs
+}
+
+fn flow() -> Flow {
+    let on = |result, to| Edge { result, to, max: None };
+    let work = Step {
+        name: StepName::new("work"),
+        kind: StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true },
+        phase: "work".to_owned(),
+        on: vec![on(StepResult::Done, Target::End)],
+    };
+    Flow {
+        name: "loop".to_owned(),
+        about: String::new(),
+        entry: StepName::new("work"),
+        entries: BTreeMap::new(),
+        steps: vec![work],
+    }
+}
