@@ -18,9 +18,9 @@ use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProble
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_model::flow::Flow;
 use landfall_model::{
-    Doing, Drive, Effect, EngineEvent, Entry, Event, Fact, Grant, Input, Limits, Mover, News, Refusal,
-    RunEnd, RunId, Standing, State, Status, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World,
-    graph, plan,
+    Doing, Drive, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Grant, Input, Limits, Mover,
+    News, Refusal, RunEnd, RunId, Standing, State, Status, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
+    Wait, World, graph, plan,
 };
 use landfall_store::{Batch, Journal, Sqlite, StoreError};
 use thiserror::Error;
@@ -232,6 +232,8 @@ pub struct Engine {
     mail: Receiver<Mail>,
     drive: Drive,
     limits: Limits,
+    /// A landing that did not check out: nothing more is landed or published until a person has looked.
+    mismatch: Option<TaskId>,
     /// Why no agent is started: too little room on the disk.
     low_disk: Option<String>,
     turn: Turn,
@@ -391,7 +393,7 @@ impl Engine {
             program: options.program.clone(),
             env,
             mail: mail_to,
-            passes: Mutex::new(HashMap::new()),
+            passes: Mutex::default(),
             baseline: Mutex::new(HashMap::new()),
             lanes: Mutex::new(lanes),
             view: Mutex::new(View::default()),
@@ -412,6 +414,7 @@ impl Engine {
             mail,
             drive: Drive::Running,
             limits,
+            mismatch: None,
             low_disk: None,
             turn: Turn::default(),
             _lock: lock,
@@ -457,6 +460,9 @@ impl Engine {
             self.note(event);
         }
         for task in tasks.into_values() {
+            if is_mismatch(&task) {
+                self.mismatch = Some(task.id);
+            }
             self.world.put(task);
         }
         Ok(())
@@ -466,9 +472,7 @@ impl Engine {
     fn note_pass(&self, event: &Event) {
         let Event::Verified { report, .. } = event else { return };
         if report.outcome().is_green() && !report.is_empty() {
-            let key = (report.tree.clone(), report.config.clone(), report.environment.clone());
-            let mut passes = self.site.passes.lock().expect("no thread panics while it holds the passes");
-            passes.insert(key, report.clone());
+            self.site.passes.lock().expect("no thread panics while it holds the passes").note(report);
         }
     }
 
@@ -546,7 +550,9 @@ impl Engine {
         recover::clear_lanes(&self.site);
         let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
-        publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
+        if self.mismatch.is_none() {
+            publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
+        }
         let mut touched: BTreeSet<TaskId> = BTreeSet::new();
         for effect in recover::expected(&self.world) {
             touched.insert(effect.task());
@@ -564,6 +570,10 @@ impl Engine {
             }
             if landed {
                 publishing.ask();
+            }
+            if self.mismatch.is_some() {
+                self.drive = Drive::Draining;
+                publishing.hold();
             }
             if self.idle() && !publishing.busy() && !publishing.wanted() {
                 break;
@@ -598,7 +608,14 @@ impl Engine {
         self.fact(EngineEvent::RunEnded { run, why });
         self.commit_turn()?;
         let tasks = touched.iter().filter_map(|id| self.world.get(*id)).cloned().collect();
-        Ok(RunOutcome { run, why, tasks, held: publishing.held() })
+        let held = match self.mismatch {
+            Some(task) => Some(format!(
+                "the landing of {task} did not check out afterwards, so nothing more is landed or published; \
+                 `landfall why {task}` says what was seen"
+            )),
+            None => publishing.held(),
+        };
+        Ok(RunOutcome { run, why, tasks, held })
     }
 
     /// Tells the engine to begin nothing new, and, if `now`, the agents to end.
@@ -722,6 +739,9 @@ impl Engine {
             self.turn.entries.push(Entry { at: input.at, fact: Fact::Task(id, event) });
         }
         self.turn.effects.extend(decision.effects);
+        if is_mismatch(&after) {
+            self.mismatch = Some(id);
+        }
         self.world.put(after);
         let after = self.task(id);
         self.turn.touched.insert(id, after.clone());
@@ -897,6 +917,10 @@ impl Engine {
         self.turn.touched.insert(new, after.clone());
         Ok(Reply::Tasks(vec![after]))
     }
+}
+
+fn is_mismatch(task: &Task) -> bool {
+    matches!(&task.state, State::Ended(Ending { code: EndCode::LandingMismatch, .. }))
 }
 
 const TURN_MAX: usize = 256; // news of one turn: one fsync for all of it, and replies do not wait for ever

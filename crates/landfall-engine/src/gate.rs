@@ -302,16 +302,18 @@ impl Gate<'_> {
                 }
             }
         }
+        let outcome = weigh(&first.seen, again.as_ref(), on_base.as_ref());
         Ok(CommandResult {
             name: command.name.clone(),
             command: command.run.clone(),
             required: command.required,
-            outcome: weigh(&first.seen, again.as_ref(), on_base.as_ref()),
+            outcome,
             exit: first.seen.exit,
             took_ms: first.took_ms,
             limit_ms: command.timeout_ms,
             tests: first.seen.tests,
-            excerpt: first.excerpt,
+            // What passed needs no words; the whole log is in the folder of the run.
+            excerpt: if outcome == Outcome::Pass { String::new() } else { first.excerpt },
         })
     }
 

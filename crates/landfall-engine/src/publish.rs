@@ -33,6 +33,11 @@ impl Publisher {
         self.wanted = true;
     }
 
+    /// Nothing is to be published.
+    pub fn hold(&mut self) {
+        self.wanted = false;
+    }
+
     /// Whether a try is under way.
     pub fn busy(&self) -> bool {
         self.busy

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landfall_host::{crash, disk};
 use landfall_model::gate::GateReport;
-use landfall_model::{Attempt, Digest, News, Status, Task, Timestamp};
+use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, News, State, Status, Task, Timestamp};
 use serde_json::{Value, json};
 
 use crate::gate::digest;
@@ -37,7 +37,11 @@ fn try_write(papers: &Path, task: &Task) -> std::io::Result<(Digest, Option<Dige
         }
         None => None,
     };
-    let report = keep(&report_of(task, &|at| when(at)), "md")?;
+    // The report speaks of the task as it is when the report is done.
+    let mut told = task.clone();
+    let code = if task.landed.is_some() { EndCode::Landed } else { EndCode::Accepted };
+    told.state = State::Ended(Ending { kind: EndKind::Done, code, detail: String::new() });
+    let report = keep(&report_of(&told, &when), "md")?;
     Ok((report, certificate))
 }
 

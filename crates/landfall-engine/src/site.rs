@@ -1,6 +1,6 @@
 //! The place of work: what performing needs, shared by the threads that perform.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
@@ -42,7 +42,7 @@ pub struct Site {
     /// Where news goes.
     pub(crate) mail: Sender<Mail>,
     /// Trees that passed, with what was seen.
-    pub(crate) passes: Mutex<HashMap<(Tree, Digest, Digest), GateReport>>,
+    pub(crate) passes: Mutex<Passes>,
     /// What single checks showed on the base, by tree, section and command.
     pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), Seen>>,
     /// Lanes that are not in use.
@@ -57,6 +57,38 @@ pub struct Site {
     pub(crate) tidying: std::sync::atomic::AtomicUsize,
     /// Held while the base is compared with the person's branch.
     pub(crate) syncing: Mutex<()>,
+}
+
+/// Trees that passed: tree, verify section, machine.
+type PassKey = (Tree, Digest, Digest);
+
+/// What was seen of trees that passed, the latest of them.
+#[derive(Debug, Default)]
+pub(crate) struct Passes {
+    known: HashMap<PassKey, GateReport>,
+    order: VecDeque<PassKey>,
+}
+
+const PASSES_MAX: usize = 1_000; // a base older than a thousand landings is verified again
+
+impl Passes {
+    /// Takes a pass in.
+    pub fn note(&mut self, report: &GateReport) {
+        let key = (report.tree.clone(), report.config.clone(), report.environment.clone());
+        if self.known.insert(key.clone(), report.clone()).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > PASSES_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    /// What was seen, if it passed.
+    pub fn get(&self, key: &PassKey) -> Option<&GateReport> {
+        self.known.get(key)
+    }
 }
 
 /// What a person sees of a run, as it goes on.
