@@ -1,0 +1,320 @@
+//! A scratch project: a real repository, a state folder and a home of its own, and the real program run in it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::processes::{Process, left_behind};
+
+/// A project that goes away with its folder when dropped.
+pub struct Scratch {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+    env: Vec<(String, String)>,
+}
+
+/// What a command said.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Its exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to stdout.
+    pub out: String,
+    /// What it wrote to stderr.
+    pub err: String,
+}
+
+impl Said {
+    /// The output, which must be a success.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "stdout: {}\nstderr: {}", self.out, self.err);
+        self.out
+    }
+
+    /// The output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("{error}\nstdout: {}\nstderr: {}", self.out, self.err))
+    }
+}
+
+/// A command that goes on; killed when dropped.
+pub struct Started {
+    child: Child,
+}
+
+impl Started {
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("process ids are small")
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(&mut self) {
+        drop(self.child.kill()); // it has ended already
+        drop(self.child.wait()); // reaped
+    }
+
+    /// Waits for its end, at most so long; its exit code.
+    #[track_caller]
+    pub fn wait(&mut self, limit: Duration) -> Option<i32> {
+        let mut code = None;
+        eventually(limit, "the command to end", || match self.child.try_wait().expect("waitable") {
+            Some(status) => {
+                code = status.code();
+                true
+            }
+            None => false,
+        });
+        code
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Waits until `holds`, at most so long.
+#[track_caller]
+pub(crate) fn eventually(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < limit, "waited {limit:?} for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+impl Scratch {
+    /// A repository with one commit, whose only check is `sh test.sh`, and the scripted agent as its agent.
+    #[must_use]
+    pub fn new(program: &str) -> Self {
+        let scratch = Self::bare(program);
+        scratch.file("test.sh", TEST_SH);
+        scratch.file("a.txt", "one\ntwo\nthree\n");
+        scratch.file("landfall.toml", SETTINGS);
+        scratch.git(&["init", "--quiet", "--initial-branch=main", "."]);
+        scratch.commit("begin");
+        scratch
+    }
+
+    /// An empty folder, without a repository.
+    #[must_use]
+    pub fn bare(program: &str) -> Self {
+        let folder =
+            tempfile::Builder::new().prefix("landfall-test-").tempdir().expect("a folder can be made");
+        for part in ["project", "home", "tmp"] {
+            std::fs::create_dir(folder.path().join(part)).expect("a folder can be made");
+        }
+        Self { folder, program: PathBuf::from(program), env: Vec::new() }
+    }
+
+    /// The folder of everything.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The repository.
+    #[must_use]
+    pub fn project(&self) -> PathBuf {
+        self.root().join("project")
+    }
+
+    /// The state folder.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.root().join("state")
+    }
+
+    /// Sets a variable for every command from now on.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.env.retain(|(name, _)| name != key);
+        self.env.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Takes a variable back.
+    pub fn unset(&mut self, key: &str) {
+        self.env.retain(|(name, _)| name != key);
+    }
+
+    /// Writes a file of the project.
+    pub fn file(&self, path: &str, text: &str) {
+        let path = self.project().join(path);
+        std::fs::create_dir_all(path.parent().expect("below the project")).expect("a folder can be made");
+        std::fs::write(path, text).expect("a file can be written");
+    }
+
+    /// Commits everything in the project.
+    pub fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", message]);
+    }
+
+    /// Adds lines to `landfall.toml` and commits it.
+    pub fn settings(&self, text: &str) {
+        self.file("landfall.toml", text);
+        self.commit("settings");
+    }
+
+    fn sealed(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(self.project()).stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.root().join("home")).env("TMPDIR", self.root().join("tmp"));
+        command
+            .env("LANDFALL_STATE", self.state())
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C.UTF-8")
+            .env("NO_COLOR", "1");
+        command.envs(self.env.iter().map(|(key, value)| (key, value)));
+        command
+    }
+
+    /// Runs git in the project, as the person; its output.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        let mut command = self.sealed(Path::new("git"));
+        for who in ["AUTHOR", "COMMITTER"] {
+            command
+                .env(format!("GIT_{who}_NAME"), "Person")
+                .env(format!("GIT_{who}_EMAIL"), "person@example.invalid");
+        }
+        let output = command.args(args).output().expect("git runs");
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Runs the program; what it said.
+    pub fn landfall<S: AsRef<OsStr>>(&self, args: &[S]) -> Said {
+        let output = self.sealed(&self.program).args(args).output().expect("the program runs");
+        said(&output)
+    }
+
+    /// Runs the program with this on its stdin.
+    pub fn landfall_with<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Said {
+        use std::io::Write as _;
+        let mut command = self.sealed(&self.program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program runs");
+        let mut stdin = child.stdin.take().expect("piped");
+        drop(stdin.write_all(input)); // it may have ended without reading; what it says is checked
+        drop(stdin);
+        said(&child.wait_with_output().expect("the program ends"))
+    }
+
+    /// Starts the program and lets it go on. Its output goes to a file in the scratch folder.
+    #[must_use]
+    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {
+        let log = std::fs::File::create(self.root().join("started.log")).expect("a file can be made");
+        let err = log.try_clone().expect("a file can be shared");
+        let child =
+            self.sealed(&self.program).args(args).stdout(log).stderr(err).spawn().expect("the program runs");
+        Started { child }
+    }
+
+    /// Adds a task whose body is a script; its id.
+    #[track_caller]
+    pub fn task(&self, title: &str, script: &str, more: &[&str]) -> String {
+        let body = format!("Do as the script says.\n\n```landfall-script\n{script}\n```\n");
+        let mut args = vec!["--json", "add", title, "--body", &body];
+        args.extend(more);
+        let added = self.landfall(&args);
+        assert_eq!(added.code, Some(0), "{}", added.err);
+        added.json()["tasks"][0]["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The status of a task, in one word.
+    #[track_caller]
+    pub fn status(&self, task: &str) -> String {
+        let said = self.landfall(&["--json", "why", task]);
+        said.json()["status"].as_str().expect("a status").to_owned()
+    }
+
+    /// Why a task is where it is.
+    #[track_caller]
+    pub fn why(&self, task: &str) -> String {
+        let said = self.landfall(&["--json", "why", task]);
+        said.json()["sentence"].as_str().expect("a sentence").to_owned()
+    }
+
+    /// The facts of the journal, oldest first.
+    #[track_caller]
+    pub fn log(&self) -> Vec<Value> {
+        let mut entries = Vec::new();
+        loop {
+            let after =
+                entries.last().map_or(0, |it: &Value| it["seq"].as_u64().expect("a number")).to_string();
+            let page = self.landfall(&["--json", "log", "--after", &after]).json();
+            entries.extend(page["entries"].as_array().expect("a list").iter().cloned());
+            if page["more"].as_bool() != Some(true) {
+                return entries;
+            }
+        }
+    }
+
+    /// Waits until `holds`, at most so long.
+    #[track_caller]
+    pub fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
+        eventually(Duration::from_secs(30), what, holds);
+    }
+
+    /// Processes that are still there. Waits a moment: an end may be under way.
+    #[must_use]
+    pub fn left_behind(&self) -> Vec<Process> {
+        let began = Instant::now();
+        loop {
+            let left = left_behind(self.root());
+            if left.is_empty() || began.elapsed() > Duration::from_secs(5) {
+                return left;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A failed test must not leave agents behind.
+        for process in left_behind(self.root()) {
+            let pid = process.pid.to_string();
+            drop(Command::new("kill").args(["-9", &pid]).status()); // it has ended already
+        }
+    }
+}
+
+fn said(output: &Output) -> Said {
+    Said {
+        code: output.status.code(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A check that looks at every file called `*.want`: its text must stand in the file of the same name without it.
+const TEST_SH: &str = r#"passed=0
+failed=0
+for want in *.want; do
+  [ -e "$want" ] || continue
+  if grep -qxF "$(cat "$want")" "${want%.want}" 2>/dev/null; then passed=$((passed + 1)); else
+    failed=$((failed + 1)); echo "FAIL ${want%.want}: $(cat "$want") is missing"; fi
+done
+echo "$((passed + 1)) passed, $failed failed"
+[ "$failed" = 0 ]
+"#;
+
+const SETTINGS: &str = r#"[agent.default]
+kind = "script"
+
+[[verify.command]]
+name = "tests"
+run = "sh test.sh"
+timeout = "20s"
+"#;
