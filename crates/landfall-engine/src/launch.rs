@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use landfall_agents::{Brief, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
+use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, Found, Spec, StartError};
 use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, StepKind, StepName, Task};
 
 use crate::follow::{Followed, Follower};
+use crate::gate;
 use crate::perform::lower;
 use crate::prompts::PromptContext;
 use crate::site::{self, Site};
@@ -140,7 +142,7 @@ fn begin(site: &Site, task: &Task, run: &Run, dir: &Path, marker: &str) -> Resul
         .pool
         .existing(&task.id.to_string())
         .ok_or_else(|| Unlaunched::Machine("the workspace is gone".to_owned()))?;
-    let prompt = prompt(site, task, run, workspace.path()).map_err(Unlaunched::Hopeless)?;
+    let prompt = prompt(site, task, run, &workspace).map_err(Unlaunched::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;
     let prompt_file = dir.join("prompt.md");
     std::fs::write(&prompt_file, &prompt).map_err(|error| io("write the prompt", error))?;
@@ -198,11 +200,16 @@ fn begin(site: &Site, task: &Task, run: &Run, dir: &Path, marker: &str) -> Resul
     Ok(())
 }
 
-fn prompt(site: &Site, task: &Task, run: &Run, workspace: &Path) -> Result<String, String> {
+fn prompt(site: &Site, task: &Task, run: &Run, workspace: &Workspace) -> Result<String, String> {
     let step = task.flow.as_ref().and_then(|flow| flow.step(&run.step));
     let (name, outputs) = match step.map(|step| &step.kind) {
         Some(StepKind::Agent { prompt, output, .. }) => (prompt.as_str(), output.clone()),
         _ => return Err(format!("step `{}` has no prompt", run.step)),
+    };
+    // The agent is told the checks it will be judged by. A section that cannot be read is the gate's to tell.
+    let verify = match gate::verify_section(site, workspace.base()) {
+        Ok(Ok(section)) => section.commands.iter().map(|it| it.run.clone()).collect(),
+        Ok(Err(_)) | Err(_) => Vec::new(),
     };
     let context = PromptContext {
         task: task.id.to_string(),
@@ -213,11 +220,11 @@ fn prompt(site: &Site, task: &Task, run: &Run, workspace: &Path) -> Result<Strin
         iterations_max: task.limits.iterations_max,
         attempt: run.attempt.0,
         step: run.step.to_string(),
-        workspace: workspace.to_string_lossy().into_owned(),
+        workspace: workspace.path().to_string_lossy().into_owned(),
         branch: format!("landfall/{}", lower(task.id)),
         base: site.branch.as_str().to_owned(),
         feedback: task.feedback.iter().map(|it| (it.about.clone(), it.text.clone())).collect(),
-        verify_commands: site.settings.verify.commands.iter().map(|it| it.run.clone()).collect(),
+        verify_commands: verify,
         outputs,
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
