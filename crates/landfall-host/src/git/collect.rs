@@ -316,12 +316,8 @@ impl Store {
         let doing = || "look for uncommitted work".to_owned();
         let flags = ["--modified", "--deleted", "--others", "--exclude-standard", "--deduplicate"];
         let listed = workspace.room().list(self, workspace.path(), &doing(), &flags)?;
-        let gitlinks: HashSet<&[u8]> = index
-            .entries
-            .iter()
-            .filter(|entry| entry.mode == 0o160000)
-            .map(|entry| entry.path.as_slice())
-            .collect();
+        let gitlinks: HashSet<&[u8]> =
+            index.entries().filter(|entry| entry.mode == 0o160000).map(|entry| entry.path).collect();
         let mut seen = Seen::default();
         for path in listed.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
             if let Some(path) = path.strip_suffix(b"/") {

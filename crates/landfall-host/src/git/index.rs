@@ -7,14 +7,29 @@ use std::path::Path;
 
 use super::names::Oid;
 
-/// One tracked path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+/// One tracked path. It is read in place: an index has as many entries as the project has files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'i> {
     pub mode: u32,
-    pub oid: Oid,
-    pub path: Vec<u8>,
-    /// Where its bytes are in the file, for copying it unchanged.
-    span: (usize, usize),
+    pub path: &'i [u8],
+    oid: &'i [u8],
+    /// All its bytes, for copying it unchanged.
+    whole: &'i [u8],
+}
+
+impl Entry<'_> {
+    pub fn oid(&self) -> Oid {
+        Oid::from_raw(self.oid)
+    }
+}
+
+/// Where an entry is in the file.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: usize,
+    name: usize,
+    name_end: usize,
+    end: usize,
 }
 
 /// A change to an index: an entry without file times, so that git will look at the file itself, or none.
@@ -28,7 +43,8 @@ pub(crate) struct Put {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     bytes: Vec<u8>,
-    pub entries: Vec<Entry>,
+    oid_bytes: usize,
+    places: Vec<Place>,
     /// The tree that the whole index stands for, if git has noted it.
     pub tree: Option<Oid>,
 }
@@ -53,20 +69,21 @@ impl Index {
             return None;
         }
         let count = be32(&bytes, 8)? as usize;
-        let mut entries = Vec::with_capacity(count.min(1 << 20));
+        let mut places = Vec::with_capacity(count.min(1 << 20));
         let mut at = 12;
         for _ in 0..count {
             let start = at;
-            let mode = be32(&bytes, at + 24)?;
-            let oid = Oid::from_raw(bytes.get(at + 40..at + 40 + oid_bytes)?);
             let flags_at = at + 40 + oid_bytes;
             let flags = u16::from_be_bytes(bytes.get(flags_at..flags_at + 2)?.try_into().ok()?);
             let extended = version == 3 && flags & 0x4000 != 0;
             let name_at = flags_at + if extended { 4 } else { 2 };
             let length = bytes.get(name_at..)?.iter().position(|byte| *byte == 0)?;
-            let path = bytes[name_at..name_at + length].to_vec();
-            at = start + (name_at + length - start + 8) / 8 * 8;
-            entries.push(Entry { mode, oid, path, span: (start, at) });
+            let name_end = name_at + length;
+            at = start + (name_end - start + 8) / 8 * 8;
+            places.push(Place { start, name: name_at, name_end, end: at });
+        }
+        if at > bytes.len() - oid_bytes {
+            return None;
         }
         let end = bytes.len() - oid_bytes;
         let mut tree = None;
@@ -78,14 +95,28 @@ impl Index {
             }
             at += 8 + size;
         }
-        Some(Index { bytes, entries, tree })
+        Some(Index { bytes, oid_bytes, places, tree })
+    }
+
+    /// The tracked paths in order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.places.iter().map(|place| Entry {
+            mode: be32(&self.bytes, place.start + 24).expect("checked when it was read"),
+            path: &self.bytes[place.name..place.name_end],
+            oid: &self.bytes[place.start + 40..place.start + 40 + self.oid_bytes],
+            whole: &self.bytes[place.start..place.end],
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
     }
 
     /// The tracked paths, and every folder that leads to one.
     pub fn paths(&self) -> Tracked<'_> {
         let mut tracked = Tracked::default();
-        for entry in &self.entries {
-            tracked.files.insert(&entry.path);
+        for entry in self.entries() {
+            tracked.files.insert(entry.path);
             for (at, byte) in entry.path.iter().enumerate().rev() {
                 if *byte == b'/' && !tracked.folders.insert(&entry.path[..at]) {
                     break; // the rest was added with an earlier path
@@ -97,10 +128,9 @@ impl Index {
 
     /// The attribute files and their contents: if they change, unchanged files may have to look different.
     pub fn attributes(&self) -> Vec<(Vec<u8>, Oid)> {
-        self.entries
-            .iter()
+        self.entries()
             .filter(|entry| entry.path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes"))
-            .map(|entry| (entry.path.clone(), entry.oid.clone()))
+            .map(|entry| (entry.path.to_vec(), entry.oid()))
             .collect()
     }
 
@@ -108,13 +138,13 @@ impl Index {
     pub fn with(&self, changes: &[Put], oid_bytes: usize) -> Vec<u8> {
         let mut body = Vec::with_capacity(self.bytes.len() + changes.len() * 100);
         let mut count: u32 = 0;
-        let mut old = self.entries.iter().peekable();
+        let mut old = self.entries().peekable();
         for Put { path, entry } in changes {
-            while let Some(entry) = old.next_if(|entry| entry.path < *path) {
-                body.extend_from_slice(&self.bytes[entry.span.0..entry.span.1]);
+            while let Some(entry) = old.next_if(|entry| entry.path < path.as_slice()) {
+                body.extend_from_slice(entry.whole);
                 count += 1;
             }
-            while old.next_if(|entry| entry.path == *path).is_some() {}
+            while old.next_if(|entry| entry.path == path).is_some() {}
             if let Some((mode, oid)) = entry {
                 let start = body.len();
                 body.resize(start + 24, 0);
@@ -129,7 +159,7 @@ impl Index {
             }
         }
         for entry in old {
-            body.extend_from_slice(&self.bytes[entry.span.0..entry.span.1]);
+            body.extend_from_slice(entry.whole);
             count += 1;
         }
         let mut whole = Vec::with_capacity(body.len() + 12 + oid_bytes);

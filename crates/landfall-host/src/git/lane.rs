@@ -142,7 +142,7 @@ impl Lane {
     /// Some files never look clean to git, such as one with CRLF in the tree and `text` in its attributes.
     /// They are right if they hold exactly what git writes for them.
     fn is_as_written(&self, index: &Index, path: &[u8]) -> Result<bool, GitError> {
-        let Some(entry) = index.entries.iter().find(|entry| entry.path == path) else { return Ok(false) };
+        let Some(entry) = index.entries().find(|entry| entry.path == path) else { return Ok(false) };
         let on_disk = self.path.join(files::path_of(path));
         if entry.mode & 0o170000 != 0o100000 || !on_disk.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
             return Ok(false);
@@ -154,7 +154,7 @@ impl Lane {
             .call(&self.store, &self.path, "write out a file again")
             .args(["cat-file", "--filters"])
             .arg(flag)
-            .arg(entry.oid.as_str())
+            .arg(entry.oid().as_str())
             .output()?;
         let found = std::fs::read(&on_disk).doing(|| format!("read `{}`", on_disk.display()))?;
         Ok(written == found)

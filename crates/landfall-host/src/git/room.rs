@@ -86,7 +86,7 @@ impl Room {
         let mut after = self.index(store)?;
         // Line endings and encodings follow attributes. If those changed, files that did not change in the
         // tree may have to change on disk, and git does not do that by itself.
-        if !before.entries.is_empty() && before.attributes() != after.attributes() {
+        if !before.is_empty() && before.attributes() != after.attributes() {
             files::remove(&path).doing(|| "remove an index".to_owned())?;
             self.read_tree(store, tree, commit)?;
             after = self.index(store)?;
@@ -97,6 +97,8 @@ impl Room {
 
     fn read_tree(&self, store: &Store, tree: &Path, commit: &Oid) -> Result<(), GitError> {
         self.call(store, tree, format!("check out {commit}"))
+            .config("checkout.workers=0") // as many as there are cores, once it pays
+            .config("checkout.thresholdForParallelism=2000")
             .args([
                 "read-tree",
                 "--reset",

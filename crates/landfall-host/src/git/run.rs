@@ -719,3 +719,58 @@ pub(crate) fn read_exact_until(
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Git, GitErrorKind};
+
+    #[test]
+    fn a_call_that_hangs_is_killed_with_its_children() {
+        let git = Git::find().expect("git is here");
+        let mark = format!("{}", 100_000 + std::process::id()); // seconds nobody else sleeps
+        let start = Instant::now();
+        let call = git.call("hang").config(format!("alias.hang=!sleep {mark}")).arg("hang");
+        let error = call.timeout(Duration::from_millis(300)).run().expect_err("it hangs");
+        assert!(matches!(error.kind, GitErrorKind::Timeout { .. }), "{error:?}");
+        assert!(start.elapsed() < Duration::from_secs(20));
+        let alive = || {
+            let listing = std::fs::read_dir("/proc").expect("readable");
+            let names = listing.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
+            let wanted = format!("sleep\0{mark}\0");
+            names.into_iter().any(|cmdline| cmdline == wanted.as_bytes())
+        };
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while alive() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        assert!(!alive(), "its child was killed as well");
+    }
+
+    #[test]
+    fn output_is_bounded_and_input_may_be_larger_than_a_pipe() {
+        let git = Git::find().expect("git is here");
+        let cut = git.call("cut").arg("version").cut_at(5).run().expect("runs");
+        assert!(cut.cut && cut.stdout == b"git v");
+        let large = vec![b'x'; 5 << 20];
+        let call = git.call("hash").git_dir(std::path::Path::new("/nonexistent"));
+        let said = call.args(["stripspace"]).input(large.clone()).run().expect("runs");
+        assert_eq!(said.stdout.len(), large.len() + 1);
+        let refused = git.call("refuse").args(["no-such-command"]).output().expect_err("refused");
+        assert!(matches!(refused.kind, GitErrorKind::Failed { code: 1, .. }), "{refused:?}");
+    }
+
+    #[test]
+    fn the_environment_of_a_call_is_ours() {
+        let git = Git::find().expect("git is here");
+        let call = git.call("show").config("alias.show-env=!env").arg("show-env");
+        let text = call.text().expect("runs");
+        let get = |key: &str| {
+            text.lines().find_map(|line| line.strip_prefix(&format!("{key}=")).map(str::to_owned))
+        };
+        assert_eq!(get("HOME").as_deref(), Some("/nonexistent"));
+        assert_eq!(get("GIT_CONFIG_GLOBAL").as_deref(), Some("/dev/null"));
+        assert_eq!(get("CARGO_MANIFEST_DIR"), None, "nothing of ours leaks in");
+    }
+}

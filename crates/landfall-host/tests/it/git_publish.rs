@@ -65,7 +65,8 @@ fn a_branch_that_is_not_checked_out_moves_alone() {
 
 #[test]
 fn changes_of_the_person_hold_everything_back() {
-    let cases: [(&str, fn(&Path)); 6] = [
+    type Change = fn(&Path);
+    let cases: [(&str, Change); 6] = [
         ("edited", |root| write(root, "dir/deep/c.txt", "mine")),
         ("edited the same file", |root| write(root, "a.txt", "mine")),
         ("staged", |root| {
