@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
@@ -29,19 +29,28 @@ fn main() {
 /// One caller, one event at a time.
 fn single(folder: &Path, times: usize) {
     let (sqlite, _) = Sqlite::open(&folder.join("single.db"), Options::default()).expect("it opens");
+    let raw = raw_open(&folder.join("single-raw.db"));
     let mut worker = Worker::new(1);
     sqlite.append(worker.start()).expect("there is room");
-    let mut took: Vec<Duration> = (0..times)
-        .map(|_| {
-            let batch = worker.next();
-            let begun = Instant::now();
-            sqlite.append(batch).expect("there is room");
-            begun.elapsed()
-        })
-        .collect();
-    took.sort_unstable();
-    let at = |percent: usize| took[(took.len() - 1) * percent / 100].as_secs_f64() * 1e3;
-    println!(r#"{{"bench":"append","events":{times},"p50_ms":{:.3},"p99_ms":{:.3}}}"#, at(50), at(99));
+    let (mut floors, mut ours) = (Vec::new(), Vec::new());
+    for nth in 0..times {
+        let batch = worker.next();
+        ours.push(timed(|| sqlite.append(batch).expect("there is room")));
+        let body = raw_body(nth);
+        floors.push(timed(|| raw_commit(&raw, nth as i64, [(1, body.as_str())])));
+    }
+    for it in [&mut floors, &mut ours] {
+        it.sort_by(f64::total_cmp);
+    }
+    let at = |of: &[f64], percent: usize| of[(of.len() - 1) * percent / 100];
+    println!(
+        r#"{{"bench":"append","events":{times},"floor_p50_ms":{:.3},"floor_p99_ms":{:.3},"p50_ms":{:.3},"p99_ms":{:.3},"ratio":{:.2}}}"#,
+        at(&floors, 50),
+        at(&floors, 99),
+        at(&ours, 50),
+        at(&ours, 99),
+        at(&ours, 50) / at(&floors, 50)
+    );
 }
 
 /// Many callers: ours against the least that SQLite needs for an event and a row, in turns.
@@ -85,14 +94,7 @@ struct RawRequest {
 }
 
 fn raw_group(path: &Path, each: u32) -> f64 {
-    let conn = Connection::open(path).expect("it opens");
-    conn.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-         CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER, task INTEGER, kind TEXT, body TEXT) STRICT;
-         CREATE TABLE task (id INTEGER PRIMARY KEY, title TEXT, status TEXT, changed INTEGER, count INTEGER) STRICT;
-         CREATE INDEX task_status ON task (status);",
-    )
-    .expect("it is new");
+    let conn = raw_open(path);
     let (requests, taken) = sync_channel(1024);
     let writer = std::thread::spawn(move || raw_writer(&conn, &taken));
     let begun = Instant::now();
@@ -101,10 +103,8 @@ fn raw_group(path: &Path, each: u32) -> f64 {
             let requests = requests.clone();
             scope.spawn(move || {
                 for nth in 0..each {
-                    let body = format!(
-                        r#"{{"attempt":1,"iteration":{nth},"exit":{{"code":0}},"verdict":"continue","took_ms":1234,"usage":{{"tokens_in":12,"tokens_out":34,"micro_usd":56}},"head":"{nth:040x}"}}"#
-                    );
                     let (answer, answered) = sync_channel(1);
+                    let body = raw_body(nth as usize);
                     requests.send(RawRequest { task, body, answer }).expect("the writer runs");
                     answered.recv().expect("the writer answers");
                 }
@@ -122,24 +122,47 @@ fn raw_writer(conn: &Connection, requests: &Receiver<RawRequest>) {
     while let Ok(first) = requests.recv() {
         let mut group = vec![first];
         group.extend(requests.try_iter().take(255));
-        conn.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
-        for request in &group {
-            seq += 1;
-            conn.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, 'iteration-ended', ?4)")
-                .and_then(|mut it| it.execute(params![seq, seq, request.task, request.body]))
-                .expect("there is room");
-            conn.prepare_cached(
-                "INSERT INTO task VALUES (?1, 'a title', 'active', ?2, 1)
-                 ON CONFLICT (id) DO UPDATE SET status = excluded.status, changed = excluded.changed, count = count + 1",
-            )
-            .and_then(|mut it| it.execute(params![request.task, seq]))
-            .expect("there is room");
-        }
-        conn.execute_batch("COMMIT").expect("there is room");
+        seq = raw_commit(conn, seq, group.iter().map(|it| (it.task, it.body.as_str())));
         for request in group {
             request.answer.send(()).expect("the producer waits");
         }
     }
+}
+
+fn raw_open(path: &Path) -> Connection {
+    let conn = Connection::open(path).expect("it opens");
+    conn.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+         CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER, task INTEGER, kind TEXT, body TEXT) STRICT;
+         CREATE TABLE task (id INTEGER PRIMARY KEY, title TEXT, status TEXT, changed INTEGER, count INTEGER) STRICT;
+         CREATE INDEX task_status ON task (status);",
+    )
+    .expect("it is new");
+    conn
+}
+
+fn raw_body(nth: usize) -> String {
+    format!(
+        r#"{{"attempt":1,"iteration":{nth},"exit":{{"code":0}},"verdict":"continue","took_ms":1234,"usage":{{"tokens_in":12,"tokens_out":34,"micro_usd":56}},"head":"{nth:040x}"}}"#
+    )
+}
+
+fn raw_commit<'a>(conn: &Connection, mut seq: i64, events: impl IntoIterator<Item = (u32, &'a str)>) -> i64 {
+    conn.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
+    for (task, body) in events {
+        seq += 1;
+        conn.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3, 'iteration-ended', ?4)")
+            .and_then(|mut it| it.execute(params![seq, seq, task, body]))
+            .expect("there is room");
+        conn.prepare_cached(
+            "INSERT INTO task VALUES (?1, 'a title', 'active', ?2, 1)
+             ON CONFLICT (id) DO UPDATE SET status = excluded.status, changed = excluded.changed, count = count + 1",
+        )
+        .and_then(|mut it| it.execute(params![task, seq]))
+        .expect("there is room");
+    }
+    conn.execute_batch("COMMIT").expect("there is room");
+    seq
 }
 
 /// Replay of a file against decoding the same bodies from memory.
@@ -224,7 +247,7 @@ fn read(folder: &Path, sizes: &[u32]) {
         let pending: Vec<_> = (1..=*size)
             .map(|id| {
                 let id = TaskId(id);
-                sqlite.append_later(if id.0 % 3 == 0 { lifecycle(id) } else { added(id) })
+                sqlite.append_later(if id.0.is_multiple_of(3) { lifecycle(id) } else { added(id) })
             })
             .collect();
         for pending in pending {

@@ -18,7 +18,7 @@ mod sqlite;
 pub use chain::Hash;
 pub use error::StoreError;
 pub use fold::{Base, PassRow, RunRow, Tables, TaskRow};
-pub use format::{FormatError, FormatErrorKind};
+pub use format::{FormatError, FormatErrorKind, written};
 pub use journal::{Appended, Batch, Head, Journal, Pending, ReplayStop, Replayed, Seq};
 pub use memory::Memory;
 pub use reader::{Counts, Filter, InboxRow, Reader};

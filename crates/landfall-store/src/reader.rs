@@ -57,7 +57,7 @@ pub struct Filter {
     pub status: Option<Status>,
     /// With this tag.
     pub tag: Option<String>,
-    /// With this in the title, in any case.
+    /// With this in the title; A to Z are the same as a to z.
     pub text: Option<String>,
     /// That are a part of this one.
     pub parent: Option<TaskId>,
@@ -172,6 +172,22 @@ impl Reader {
         page.sort_by_key(|row| row.id);
         page.truncate(limit as usize);
         Ok(page)
+    }
+
+    /// The tasks that wait by their own facts, by id: for a person, an account, a moment.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn waiting(&self, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
+        self.task_rows(&query::waiting(), &[&limit])
+    }
+
+    /// The ready tasks whose needs have not landed, by id.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn held(&self, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
+        self.task_rows(&query::held(), &[&limit])
     }
 
     /// The tasks that could start, most urgent first.

@@ -7,7 +7,7 @@ mod v1;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use landfall_model::Flow;
+use landfall_model::{Entry, Flow};
 use thiserror::Error;
 
 use crate::Seq;
@@ -39,6 +39,14 @@ impl Written {
         let open = self.short.strip_suffix('}').expect("a body is an object");
         format!("{open},\"inline\":{}}}", flow.json)
     }
+}
+
+/// How the journal writes a fact: its kind and its body.
+#[must_use]
+pub fn written(entry: &Entry) -> (&'static str, serde_json::Value) {
+    let written = encode(entry);
+    let body = serde_json::from_str(&written.short).expect("a body is JSON");
+    (written.kind, body)
 }
 
 /// A row as it is read.

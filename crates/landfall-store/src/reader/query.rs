@@ -66,6 +66,16 @@ pub(super) fn next() -> String {
     )
 }
 
+pub(super) fn waiting() -> String {
+    format!("SELECT {TASK_COLUMNS} FROM task WHERE status = 'waiting' ORDER BY id LIMIT ?1")
+}
+
+pub(super) fn held() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_held WHERE status = 'ready' AND unmet > 0 ORDER BY id LIMIT ?1"
+    )
+}
+
 pub(super) fn inbox() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE asks IS NOT NULL ORDER BY id")
 }
@@ -146,7 +156,7 @@ mod tests {
             text: None,
             parent: parent.then_some(TaskId(1)),
         };
-        let (word, free, held) = (Some(Status::Done), Some(Status::Ready), Some(Status::Waiting));
+        let (word, free, waits) = (Some(Status::Done), Some(Status::Ready), Some(Status::Waiting));
         let served = [
             (HELD.to_owned(), "task_held"),
             (COUNTS.to_owned(), "task_status"),
@@ -163,10 +173,12 @@ mod tests {
             (row(), "INTEGER PRIMARY KEY (rowid=?)"),
             (next(), "task_next"),
             (inbox(), "task_asks"),
+            (waiting(), "task_status (status=?)"),
+            (held(), "task_held"),
             (tasks(&filter(None, false, false), Stored::Any), "INTEGER PRIMARY KEY (rowid>?)"),
             (tasks(&filter(word, false, false), Stored::Word), "task_status (status=? AND rowid>?)"),
             (tasks(&filter(free, false, false), Stored::Free), "(status=? AND rowid>?)"),
-            (tasks(&filter(held, false, false), Stored::Held), "task_held"),
+            (tasks(&filter(waits, false, false), Stored::Held), "task_held"),
             (tasks(&filter(None, true, false), Stored::Any), "PRIMARY KEY (tag=? AND task>?)"),
             (tasks(&filter(word, true, false), Stored::Word), "PRIMARY KEY (tag=? AND task>?)"),
             (tasks(&filter(None, false, true), Stored::Any), "task_parent (parent=? AND rowid>?)"),

@@ -5,10 +5,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use landfall_store::{Journal, Options, Sqlite};
+use landfall_store::{Journal, Options, Reader, Sqlite};
 
 use crate::history::Rng;
-use crate::{Place, add, all};
+use crate::{Place, add, all, rounds};
 
 const PATH: &str = "LANDFALL_STORE_TEST_JOURNAL";
 
@@ -17,7 +17,7 @@ fn every_acknowledged_event_survives_kill_9() {
     const SEED: u64 = 5;
     let place = Place::new();
     let mut rng = Rng::new(SEED);
-    for round in 0..20 {
+    for round in 0..rounds(20) {
         let mut child = Killed(child(Command::new(this()), &place.path()));
         let mut lines = BufReader::new(child.0.stdout.take().expect("it is piped"));
         let mut acked = 0;
@@ -31,7 +31,12 @@ fn every_acknowledged_event_survives_kill_9() {
             acked = more.max(acked);
         }
 
+        let reader = Reader::open(&place.path()).expect("it can be read before anyone mends it");
+        let seen = reader.head().expect("it has one").seq;
+        assert!(seen.0 >= acked, "seed {SEED}, round {round}: {acked} was acknowledged");
+        drop(reader);
         let (sqlite, opened) = Sqlite::open(&place.path(), Options::default()).expect("it opens");
+        assert_eq!(opened.head.seq, seen, "seed {SEED}, round {round}");
         assert!(opened.unclean, "seed {SEED}, round {round}");
         assert!(opened.head.seq.0 >= acked, "seed {SEED}, round {round}: {acked} was acknowledged");
         assert_eq!(all(&sqlite).expect("the chain is whole").len() as u64, opened.head.seq.0);

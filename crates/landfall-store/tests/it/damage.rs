@@ -7,7 +7,7 @@ use landfall_model::Entry;
 use landfall_store::{Check, Filter, Journal, Options, Reader, Seq, Sqlite, StoreError, Tables};
 
 use crate::history::{History, Rng};
-use crate::{Place, all};
+use crate::{Place, all, rounds};
 
 /// A closed journal, and what is in it.
 struct Kept {
@@ -136,7 +136,7 @@ fn a_flipped_bit_is_detected_or_harmless() {
     let whole = fs::read(place.path()).expect("it can be read");
     let mut rng = Rng::new(SEED);
     let (mut detected, mut harmless) = (0, 0);
-    for round in 0..60 {
+    for round in 0..rounds(60) {
         let (at, bit) = (rng.below(whole.len() as u64) as usize, rng.below(8));
         let told = format!("seed {SEED}, round {round}: bit {bit} of byte {at}");
         let mut flipped = whole.clone();

@@ -2,13 +2,13 @@
 
 use landfall_store::{Check, Journal, Memory, Options, Tables};
 
-use crate::Place;
 use crate::history::History;
+use crate::{Place, rounds};
 
 #[test]
 fn live_tables_equal_rebuilt_tables_after_random_histories() {
     let mut seen = [0; 5];
-    for seed in 0..40 {
+    for seed in 0..rounds(40) {
         let place = Place::new();
         let (sqlite, memory) = (place.open(), Memory::new());
         let mut history = History::new(seed, 30);

@@ -50,6 +50,12 @@ impl Place {
     }
 }
 
+/// How often a random story is told: more often at night.
+fn rounds(usual: u64) -> u64 {
+    let times = std::env::var("LANDFALL_TEST_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    usual * times
+}
+
 /// A batch that adds one task.
 fn add(id: u32) -> Batch {
     let spec = TaskSpec::new(&format!("task {id}")).expect("a title");

@@ -98,6 +98,16 @@ fn a_full_disk_refuses_without_loss() {
 }
 
 #[test]
+fn a_schema_that_could_not_be_made_leaves_nothing_behind() {
+    let place = Place::new();
+    let cramped = Options { pages_max: Some(5), ..Options::default() };
+    let refused = Sqlite::open(&place.path(), cramped).map(drop);
+    assert!(matches!(refused, Err(StoreError::Full)), "{refused:?}");
+    assert!(matches!(Reader::open(&place.path()), Err(StoreError::Missing { .. })));
+    place.open().append(add(1)).expect("with room it is made as if for the first time");
+}
+
+#[test]
 fn of_two_writers_the_one_with_the_old_picture_is_refused() {
     let place = Place::new();
     let (one, two) = (place.open(), place.open());
@@ -111,7 +121,8 @@ fn of_two_writers_the_one_with_the_old_picture_is_refused() {
 
 #[test]
 fn a_file_that_is_gone_or_another_takes_no_more_events() {
-    let gone: [(&str, fn(&Path)); 3] = [
+    type Spoil = fn(&Path);
+    let gone: [(&str, Spoil); 3] = [
         ("removed", |path| fs::remove_file(path).expect("it is there")),
         ("replaced", |path| {
             let copy = path.with_extension("copy");
