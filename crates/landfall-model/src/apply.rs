@@ -33,25 +33,31 @@ const FEEDBACK_MAX: usize = 8; // older words have been through a prompt already
 /// # Errors
 /// When the event cannot follow.
 pub fn apply(task: Option<Task>, id: TaskId, at: Timestamp, event: &Event) -> Result<Task, Illegal> {
-    let illegal = |state: String| Illegal { task: id, event: event.name(), state };
-    let mut task = match (task, event) {
-        (None, Event::Added { spec }) => return Ok(Task::added(id, spec.clone(), at)),
-        (Some(_), Event::Added { .. }) => return Err(illegal("an existing task".to_owned())),
-        (None, _) => return Err(illegal("nothing".to_owned())),
-        (Some(task), _) => task,
-    };
+    let illegal = |state: &str| Illegal { task: id, event: event.name(), state: state.to_owned() };
+    match (task, event) {
+        (None, Event::Added { spec }) => Ok(Task::added(id, spec.clone(), at)),
+        (Some(_), Event::Added { .. }) => Err(illegal("an existing task")),
+        (None, _) => Err(illegal("nothing")),
+        (Some(mut task), _) => {
+            absorb(&mut task, at, event)?;
+            Ok(task)
+        }
+    }
+}
+
+/// The same in place. A task that refused an event is to be dropped.
+pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<(), Illegal> {
+    let illegal = |state: String| Illegal { task: task.id, event: event.name(), state };
     if let Some(attempt) = event.fence()
         && attempt != task.attempt
     {
         return Err(illegal(format!("attempt {} (the event has {attempt})", task.attempt)));
     }
-    let before = task.state.clone();
-    let legal = change(&mut task, at, event);
-    if !legal {
-        return Err(illegal(before.name()));
+    if !change(task, at, event) {
+        return Err(Illegal { task: task.id, event: event.name(), state: task.state.name() });
     }
     task.changed = at;
-    Ok(task)
+    Ok(())
 }
 
 /// Changes the task, or says that the event cannot follow.

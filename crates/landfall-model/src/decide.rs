@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use crate::apply::{Illegal, apply};
+use crate::apply::{Illegal, absorb};
 use crate::effect::Effect;
 use crate::event::{Event, Opening, StepResult, Warning};
 use crate::flow::{Step, StepKind, Target};
@@ -59,12 +59,8 @@ pub enum Refusal {
 /// # Errors
 /// When the news is refused; nothing changes then.
 pub fn step(task: &Task, input: &Input) -> Result<(Task, Decision), Refusal> {
-    let decision = decide(task, input)?;
-    let mut after = task.clone();
-    for event in &decision.events {
-        after = apply(Some(after), task.id, input.at, event)?;
-    }
-    Ok((after, decision))
+    let draft = draw_up(task, input)?;
+    Ok((draft.task, draft.decision))
 }
 
 /// Which facts follow from the news, and what to do about them.
@@ -72,6 +68,10 @@ pub fn step(task: &Task, input: &Input) -> Result<(Task, Decision), Refusal> {
 /// # Errors
 /// When the news is refused.
 pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
+    Ok(draw_up(task, input)?.decision)
+}
+
+fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
     let at = input.at;
     let mut draft = Draft { task: task.clone(), at, drive: input.drive, decision: Decision::default() };
     match &input.news {
@@ -205,7 +205,7 @@ pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
             draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?;
         }
     }
-    Ok(draft.decision)
+    Ok(draft)
 }
 
 fn fence(task: &Task, got: Attempt) -> Result<(), Refusal> {
@@ -229,7 +229,7 @@ struct Draft {
 
 impl Draft {
     fn event(&mut self, event: Event) -> Result<(), Refusal> {
-        self.task = apply(Some(self.task.clone()), self.task.id, self.at, &event)?;
+        absorb(&mut self.task, self.at, &event)?;
         self.decision.events.push(event);
         Ok(())
     }

@@ -76,6 +76,10 @@ impl Scene {
         let input = Input { at: self.at, drive: self.drive, news };
         let (task, decision) = take(&self.task, &input).map_err(|refusal| refusal.to_string())?;
         assert_eq!(decide(&self.task, &input), Ok(decision.clone()), "decide and step agree");
+        let folded = decision.events.iter().fold(self.task.clone(), |task, event| {
+            apply(Some(task), TaskId(1), self.at, event).expect("what was decided can be")
+        });
+        assert_eq!(folded, task, "the task is the fold of its events");
         self.journal.extend(decision.events.iter().map(|event| (self.at, event.clone())));
         self.task = task;
         Ok((decision.events, decision.effects))
