@@ -80,6 +80,7 @@ struct Open {
     seen: Vec<Signal>,
     live: Live,
     heard_ms: u64,
+    ticks: u64,
     silenced: bool,
 }
 
@@ -95,6 +96,7 @@ const TICK: Duration = Duration::from_millis(120); // often enough for a person'
 const READ_MAX: usize = 256 * 1024; // one agent must not keep the others waiting
 const SEEN_MAX: usize = 10_000; // control words of one run; an agent that says more repeats itself
 const WORDS_MAX: usize = 200;
+const BUSY_MS_PER_TICK: u64 = 500; // a fiftieth of a core: more than timers and garbage collection, less than any build
 
 impl Desk {
     fn run(mut self) {
@@ -152,12 +154,8 @@ impl Desk {
                 open.heard_ms = now;
             }
             self.site.show(open.followed.task.id, &open.live);
-            if now.saturating_sub(open.heard_ms) >= silence
-                && !open.silenced
-                && let Some(sitting) = &open.sitting
-            {
-                open.silenced = true;
-                drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; its end is news either way
+            if now.saturating_sub(open.heard_ms) >= silence && !open.silenced {
+                open.silent(now, silence);
             }
         }
     }
@@ -211,6 +209,21 @@ impl Open {
         }
         self.live.bytes += read as u64;
         read
+    }
+
+    /// Nothing was heard for as long as a person allows: ends the run, unless it is hard at work all the same. A silent
+    /// build is not a stall.
+    fn silent(&mut self, now: u64, silence: u64) {
+        let Some(sitting) = &self.sitting else { return };
+        let ticks = sitter::cpu_ticks(sitting);
+        let at_work = ticks.saturating_sub(self.ticks) > silence / BUSY_MS_PER_TICK;
+        self.ticks = ticks;
+        if at_work {
+            self.heard_ms = now;
+            return;
+        }
+        self.silenced = true;
+        drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; its end is news either way
     }
 
     /// Keeps what the verdict may need; words are only shown.

@@ -14,6 +14,7 @@
 //! So whatever dies at whatever moment, [`find`] can tell what happened from the folder and the lock alone. The sitter
 //! never syncs: a power cut takes the child too, and the engine then records the run as lost.
 
+mod effort;
 mod ended;
 #[cfg_attr(
     not(target_os = "linux"),
@@ -51,6 +52,7 @@ mod tree;
 #[cfg(target_os = "linux")]
 mod watch;
 
+pub use effort::cpu_ticks;
 pub use ended::{Cause, Containment, Ended, Exit, Spool};
 pub use follow::{Cut, Follow, Stream};
 pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError};
