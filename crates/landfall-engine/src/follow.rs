@@ -137,6 +137,7 @@ impl Desk {
             seen: Vec::new(),
             live,
             heard_ms,
+            ticks: 0,
             silenced: false,
         };
         self.open.insert(id, open);
