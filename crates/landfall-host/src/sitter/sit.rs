@@ -327,13 +327,12 @@ struct Watching<'a> {
     signals: OwnedFd,
     spec: &'a Spec,
     main: i32,
-    word: Option<OwnedFd>,
+    word: OwnedFd,
     out: Drain,
     err: Drain,
     cgroup: Option<&'a Cgroup>,
     deadline: Deadline,
     phase: Phase,
-    failure: Option<Failure>,
     end: Option<(WaitStatus, i64)>,
     cause: Cause,
     asked: bool,
@@ -363,13 +362,12 @@ impl<'a> Watching<'a> {
             pid,
             signals,
             main,
-            word: Some(word),
+            word,
             out: Drain::new(out, file(files::OUT), spec.out_cap),
             err: Drain::new(err, file(files::ERR), spec.out_cap),
             cgroup: cgroup.filter(|_| in_cgroup),
             deadline: Deadline::new(SystemClock.mono_ms(), spec.deadline_ms),
             phase: Phase::Working,
-            failure: None,
             end: None,
             cause: Cause::Own,
             asked: false,
@@ -476,11 +474,10 @@ impl<'a> Watching<'a> {
     }
 
     fn wait(&mut self, nap: Option<Duration>) {
-        let mut fds = Vec::with_capacity(4);
+        let mut fds = Vec::with_capacity(3);
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
         fds.extend(self.out.pipe().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
         fds.extend(self.err.pipe().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        fds.extend(self.word.as_ref().map(|word| PollFd::new(word, PollFlags::IN)));
         // One millisecond more than asked: the clock is read in whole ones, and waking early means looking twice.
         let span = nap.map(|nap| if nap.is_zero() { nap } else { nap + Duration::from_millis(1) });
         let span = span.map(|span| Timespec {
@@ -488,19 +485,6 @@ impl<'a> Watching<'a> {
             tv_nsec: i64::from(span.subsec_nanos()),
         });
         poll(&mut fds, span.as_ref()).ok(); // interrupted or not, what follows looks at everything
-        if self.word.is_some() {
-            self.hear_word();
-        }
-    }
-
-    fn hear_word(&mut self) {
-        let Some(word) = &self.word else { return };
-        let mut fds = [PollFd::new(word, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        if poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0) {
-            self.failure = Failure::read(word);
-            self.word = None;
-        }
     }
 
     fn hear(&mut self) {
@@ -524,9 +508,6 @@ impl<'a> Watching<'a> {
 
     fn conclude(mut self, began_ms: i64, left: u32) -> Ended {
         const LAST_TURNS: u32 = 4; // a pipe's worth and more; a stranger who holds the other end must not keep us
-        if self.word.is_some() {
-            self.hear_word();
-        }
         if matches!(self.phase, Phase::Killing { .. }) {
             // Whoever was hunted is dead; whoever has the mark and was not below us is not of this tree but of this run.
             self.swept += sweep::sweep_but(&self.spec.marker, self.pid).unwrap_or(0);
@@ -539,7 +520,8 @@ impl<'a> Watching<'a> {
                 }
             }
         }
-        let exit = match (self.failure, self.end) {
+        // Only now: a child whose exec failed has ended, and waking for every exec that went well would be a waste.
+        let exit = match (Failure::read(&self.word), self.end) {
             (Some(failure), _) => explain(self.spec, failure),
             (None, Some((status, _))) => match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => Exit::Code(code),
