@@ -55,6 +55,26 @@ impl Started {
         i32::try_from(self.child.id()).expect("process ids are small")
     }
 
+    /// Sends it a signal by its short name, as `kill -INT` would.
+    #[track_caller]
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill -{name} {}", self.pid());
+    }
+
+    /// The most memory it has had so far, in KiB; none when it is over.
+    #[must_use]
+    pub fn memory_peak_kib(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("waitable").is_some()
+    }
+
     /// Ends it as a power cut would.
     pub fn kill(&mut self) {
         drop(self.child.kill()); // it has ended already
@@ -158,7 +178,14 @@ impl Scratch {
         self.git(&["commit", "--quiet", "--message", message]);
     }
 
-    /// Adds lines to `landfall.toml` and commits it.
+    /// Adds sections to `landfall.toml` and commits it.
+    pub fn more_settings(&self, text: &str) {
+        let path = self.project().join("landfall.toml");
+        let before = std::fs::read_to_string(path).expect("the settings can be read");
+        self.settings(&format!("{before}\n{text}\n"));
+    }
+
+    /// Replaces `landfall.toml` and commits it.
     pub fn settings(&self, text: &str) {
         self.file("landfall.toml", text);
         self.commit("settings");
@@ -190,6 +217,33 @@ impl Scratch {
         let output = command.args(args).output().expect("git runs");
         assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Runs git in Landfall's own repository; its output, or none when git says no.
+    #[must_use]
+    pub fn store(&self, args: &[&str]) -> Option<String> {
+        let mut command = self.sealed(Path::new("git"));
+        let output = command.arg("--git-dir").arg(self.state().join("store.git")).args(args).output();
+        let output = output.expect("git runs");
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+    }
+
+    /// Where this text of a file is kept: in the workspace of a task, under refs of the store, or on a branch.
+    #[must_use]
+    pub fn kept(&self, task: &str, path: &str, text: &str) -> Vec<String> {
+        let mut places = Vec::new();
+        let there = std::fs::read_to_string(self.workspace(task).join(path));
+        if there.is_ok_and(|there| there == text) {
+            places.push("the workspace".to_owned());
+        }
+        let refs = self.store(&["for-each-ref", "--format=%(refname)"]).unwrap_or_default();
+        for name in refs.lines() {
+            let there = self.store(&["show", &format!("{name}:{path}")]);
+            if there.is_some_and(|there| there == text.trim_end()) {
+                places.push(name.to_owned());
+            }
+        }
+        places
     }
 
     /// Runs the program; what it said.
@@ -243,6 +297,57 @@ impl Scratch {
     pub fn why(&self, task: &str) -> String {
         let said = self.landfall(&["--json", "why", task]);
         said.json()["sentence"].as_str().expect("a sentence").to_owned()
+    }
+
+    /// All there is to know about a task.
+    #[track_caller]
+    pub fn detail(&self, task: &str) -> Value {
+        self.landfall(&["--json", "show", task]).json()
+    }
+
+    /// What a task waits for; empty when it does not wait.
+    #[track_caller]
+    pub fn wait_of(&self, task: &str) -> String {
+        self.detail(task)["wait"]["for"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The facts of one kind about one task, oldest first.
+    #[track_caller]
+    pub fn facts(&self, task: &str, kind: &str) -> Vec<Value> {
+        let of = |it: &Value| it["task"] == task && it["kind"] == kind;
+        self.log().into_iter().filter(of).collect()
+    }
+
+    /// What each run of the agent of a task was told, in order.
+    #[must_use]
+    pub fn prompts(&self, task: &str) -> Vec<String> {
+        let mut runs: Vec<(u32, u32, PathBuf)> = Vec::new();
+        for entry in std::fs::read_dir(self.state().join("attempts")).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(rest) = name.strip_prefix(&format!("{task}-")) else { continue };
+            let Some((attempt, iteration)) = rest.split_once("-i") else { continue };
+            let number = |text: &str| text.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok();
+            if let (Some(attempt), Some(iteration)) = (number(attempt), number(iteration)) {
+                runs.push((attempt, iteration, entry.path()));
+            }
+        }
+        runs.sort();
+        runs.iter()
+            .map(|(.., path)| std::fs::read_to_string(path.join("prompt.md")).unwrap_or_default())
+            .collect()
+    }
+
+    /// Where the agent of a task works.
+    #[must_use]
+    pub fn workspace(&self, task: &str) -> PathBuf {
+        self.state().join("workspaces").join(task)
+    }
+
+    /// What the program that was started has written so far.
+    #[must_use]
+    pub fn heard(&self) -> String {
+        let bytes = std::fs::read(self.root().join("started.log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// The facts of the journal, oldest first.
