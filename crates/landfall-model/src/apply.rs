@@ -10,6 +10,7 @@ use crate::event::{Event, Opening};
 use crate::flow::Target;
 use crate::input::Parting;
 use crate::judge::Verdict;
+use crate::recover::candidate;
 use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Landed, State, Task};
 use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
 
@@ -89,6 +90,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 Opening::Land => Doing::Landing,
                 Opening::Report => Doing::Reporting,
             };
+            if *opening == Opening::Land {
+                task.landing = candidate(task);
+            }
             task.attempt = *attempt;
             task.run = Some(*run);
             task.state = State::Active { step: step.clone(), doing };
@@ -170,6 +174,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let State::Active { step, doing: Doing::Landing } = &task.state else { return false };
             let step = step.clone();
             task.gate = None;
+            task.landing = None;
             again(task, step, at);
         }
         Event::Left { step, result, to, feedback, .. } => {
@@ -232,6 +237,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         Event::Landed { commit, base_before, tree, proof, .. } => {
             let State::Active { step, doing: Doing::Landing } = &task.state else { return false };
             let step = step.clone();
+            task.landing = None;
             task.landed = Some(Landed {
                 commit: commit.clone(),
                 base_before: base_before.clone(),
@@ -260,6 +266,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if matches!(ending.kind, EndKind::Failed | EndKind::Timeout | EndKind::Blocked) {
                 task.counters.machine = 0;
             }
+            if ending.code == EndCode::LandingMismatch {
+                task.landing = None;
+            }
             task.state = State::Ended(ending.clone());
         }
         Event::Retried { fresh, feedback } => {
@@ -268,7 +277,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters = Counters { retries: retries + 1, runs, usage, ..Counters::default() };
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
-            task.gate = None;
+            if task.landing.is_none() {
+                task.gate = None;
+            }
             // Work that was offered, not made in a workspace, is all there is: it stays.
             if *fresh && task.workspace.take().is_some() {
                 task.head = None;

@@ -82,7 +82,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             _ => draft.event(Event::Edited { spec: spec.clone() })?,
         },
         News::Granted { run, flow, limits } => {
-            let State::Ready { next, .. } = &task.state else {
+            let State::Ready { .. } = &task.state else {
                 return Err(not_now(task, "it cannot be started"));
             };
             let flow = task.flow.clone().unwrap_or_else(|| flow.clone());
@@ -99,13 +99,8 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
                 if task.flow.is_none() || task.limits != *limits {
                     draft.event(Event::Bound { flow: flow.clone(), limits: limits.clone() })?;
                 }
-                // Work that has landed never begins anew; only what comes after the landing is owed.
-                let begin = || match &task.landed {
-                    Some(_) => flow.steps.iter().find(|step| matches!(step.kind, StepKind::Land)),
-                    None => None,
-                };
-                let next = next.clone().or_else(|| Some(begin()?.name.clone()));
-                draft.enter(&next.unwrap_or_else(|| flow.entry.clone()), *run)?;
+                let next = draft.task.next_step(&flow).clone();
+                draft.enter(&next, *run)?;
             }
         }
         News::WorkspaceReady { attempt, base } => {
@@ -249,9 +244,14 @@ impl Draft {
 
     /// Begins an attempt of `step`, or does at once what needs no attempt.
     fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
+        let without_work = self.task.workspace.is_none() && self.task.head.is_none();
         let opening = match &self.flow_step(step).kind {
             StepKind::Agent { .. } if self.task.workspace.is_none() => Opening::FreshWorkspace,
             StepKind::Agent { .. } => Opening::Workspace,
+            StepKind::Verify if without_work => {
+                let detail = format!("step `{step}` has nothing to verify: no workspace and no commit");
+                return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+            }
             StepKind::Verify => Opening::Check,
             StepKind::Land if self.task.landed.is_some() => {
                 // The journal was cut between the landing and the step after it.
@@ -259,6 +259,10 @@ impl Draft {
                 return self.leave(StepResult::Landed, None);
             }
             StepKind::Land if candidate(&self.task).is_some() => Opening::Land,
+            StepKind::Land if without_work => {
+                let detail = format!("step `{step}` has nothing to land: no workspace and no commit");
+                return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+            }
             StepKind::Land => Opening::Check,
             StepKind::Report if self.task.reported.is_some() => {
                 self.settle(step)?;
@@ -730,6 +734,9 @@ impl Draft {
         if self.task.landed.is_some() {
             return Err(not_now(&self.task, "it has landed; `landfall rollback` can take it back"));
         }
+        if self.task.landing.is_some() && !matches!(self.task.state, State::Active { .. }) {
+            return Err(not_now(&self.task, "it may have landed already; `landfall retry` finds out"));
+        }
         match self.task.state.clone() {
             State::Active {
                 doing: Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Pause), .. },
@@ -764,6 +771,8 @@ impl Draft {
             note.map(|text| Feedback { about: "A word from the person".to_owned(), text: text.to_owned() });
         match &self.task.state {
             State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
+                // The base may hold what the workspace holds: it is not given up before that is known.
+                let fresh = fresh && self.task.landing.is_none();
                 self.event(Event::Retried { fresh, feedback })
             }
             State::Waiting {
@@ -775,7 +784,7 @@ impl Draft {
                     | Wait::Disk { .. },
                 ..
             } => {
-                if fresh && self.task.landed.is_none() {
+                if fresh && self.task.landed.is_none() && self.task.landing.is_none() {
                     let detail = "a person wants it done afresh".to_owned();
                     self.end(EndKind::Blocked, EndCode::Person, detail)?;
                     return self.event(Event::Retried { fresh, feedback });

@@ -48,8 +48,11 @@ pub(crate) fn check(task: &Task) -> Effect {
     Effect::Check { task: task.id, attempt: task.attempt, head }
 }
 
-/// What would land, if verification was green.
+/// What would land: what may have landed already, or else what verification found green.
 pub(crate) fn candidate(task: &Task) -> Option<Candidate> {
+    if task.landing.is_some() {
+        return task.landing.clone();
+    }
     let gate = task.gate.as_ref()?;
     gate.outcome().is_green().then(|| Candidate {
         base: gate.base.clone(),

@@ -338,13 +338,13 @@ impl World {
 
     /// What a task stands in line for, if it may go on at all.
     fn wants(&self, task: &Task) -> Option<Standing> {
-        let State::Ready { next, .. } = &task.state else { return None };
+        let State::Ready { .. } = &task.state else { return None };
         let chosen = self.only.as_ref().is_none_or(|only| only.contains(&task.id));
         if !chosen || !task.spec.needs.iter().all(|need| self.is_met(*need)) {
             return None;
         }
         let flow = self.flow_ref(task)?;
-        let step = flow.step(next.as_ref().unwrap_or(&flow.entry))?;
+        let step = flow.step(task.next_step(flow))?;
         Some(match &step.kind {
             StepKind::Agent { .. } => Standing::Slot,
             StepKind::Verify => Standing::Lane,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::flow::Flow;
+use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
 use crate::signal::Usage;
 use crate::{
@@ -50,6 +50,8 @@ pub struct Task {
     pub approved: Option<(Tree, String)>,
     /// The work a person approved: the same work on a newer base needs no second look.
     pub approved_head: Option<Commit>,
+    /// A landing that was ordered and whose outcome is not known yet: the base may hold it.
+    pub landing: Option<Candidate>,
     /// Where it landed.
     pub landed: Option<Landed>,
     /// What a person should know.
@@ -82,6 +84,7 @@ impl Task {
             concerns: Vec::new(),
             approved: None,
             approved_head: None,
+            landing: None,
             landed: None,
             warnings: Vec::new(),
             reported: None,
@@ -122,6 +125,19 @@ impl Task {
             State::Ready { next, .. } => next.as_ref(),
             State::Waiting { then, .. } | State::Review { then } => Some(then),
             State::Draft | State::Ended(_) => None,
+        }
+    }
+
+    /// The step it goes on with when it is granted. What has landed, or may have, never begins anew: only what
+    /// comes after the landing is owed.
+    #[must_use]
+    pub fn next_step<'a>(&'a self, flow: &'a Flow) -> &'a StepName {
+        let from_landing = self.landed.is_some() || self.landing.is_some();
+        let land = || flow.steps.iter().find(|step| matches!(step.kind, StepKind::Land));
+        match self.step() {
+            Some(step) => step,
+            None if from_landing => land().map_or(&flow.entry, |step| &step.name),
+            None => &flow.entry,
         }
     }
 

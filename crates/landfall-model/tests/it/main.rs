@@ -2,7 +2,9 @@
 //! simulated world that walks at random over the invariants.
 
 mod flows_used;
+mod sim;
 mod story;
+mod test_cut;
 mod test_flow;
 mod test_gaming;
 mod test_gate;
@@ -11,4 +13,5 @@ mod test_matrix;
 mod test_mended;
 mod test_schedule;
 mod test_stories;
+mod test_walk;
 mod test_why;

@@ -429,3 +429,57 @@ fn a_workspace_in_use_is_not_said_to_be_gone() {
         "#]],
     );
 }
+
+#[test]
+fn a_flow_that_begins_with_verification_needs_work_to_verify() {
+    check_in(
+        Scene::new(takes_back()),
+        [granted(), retry(), granted()],
+        expect![[r#"
+        granted → Blocked(nothing_changed: step `verify` has nothing to verify: no workspace and no commit) [bound, ended]
+        retry → ready [retried]
+        granted → Blocked(nothing_changed: step `verify` has nothing to verify: no workspace and no commit) [ended]
+    "#]],
+    );
+}
+
+#[test]
+fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
+    check_in(
+        landing(),
+        [
+            machine_fails(false),
+            cancel(),
+            retry_fresh(),
+            granted(),
+            machine_fails(true),
+            cancel(),
+            retry_fresh(),
+            granted(),
+            lands(),
+        ],
+        expect![[r#"
+            machine fails → waits for backoff +1061ms (no room on the disk), then land [yielded machine, waited]
+            cancel ✗ T1 is waiting for backoff: it may have landed already; `landfall retry` finds out
+            retry fresh → ready for land [resumed]
+            granted → land a4: landing [entered] ! land a4 merge on base
+            machine fails for good → Failed(machine: no room on the disk) [ended]
+            cancel ✗ T1 is over (machine): it may have landed already; `landfall retry` finds out
+            retry fresh → ready [retried]
+            granted → land a5: landing [entered] ! land a5 merge on base
+            landed → ready for report [landed, left landed]
+        "#]],
+    );
+    check_in(
+        landing(),
+        [machine_fails(true), retry(), granted(), base_moved(), passes(), lands()],
+        expect![[r#"
+            machine fails for good → Failed(machine: no room on the disk) [ended]
+            retry → ready [retried]
+            granted → land a4: landing [entered] ! land a4 merge on base
+            base moved → land a5: checking [base-moved, entered] ! check a5
+            checked: pass → land a6: landing [verified, entered] ! land a6 merge on base
+            landed → ready for report [landed, left landed]
+        "#]],
+    );
+}

@@ -1,0 +1,944 @@
+//! A simulated world: an engine loop around the core, a host that answers orders in any order with any outcome,
+//! a git that remembers, people who change their minds, and crashes. No clock, no thread, one seed.
+//!
+//! After every piece of news the invariants are checked; a failure names the seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use landfall_model::gate::{GateReport, Outcome};
+use landfall_model::{
+    Attempt, Commit, Concern, ConcernCode, Counters, Digest, Doing, Drive, Effect, EndKind, EndedRun, Ending,
+    Entry, Event, Evidence, Exit, Fact, Flow, Input, Limits, News, Refusal, RunId, Said, Signal, Standing,
+    State, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Verdict, Wait, World, apply, expects, graph,
+    plan, step,
+};
+
+use crate::flows_used::{asks, loops, polishes, takes_back};
+use crate::story::command;
+
+const TASKS_MAX: u32 = 14; // enough for needs, families and a queue; few enough to read a trace
+
+/// Xorshift with a multiplier: small, and the same on every machine.
+#[derive(Clone)]
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11
+    }
+
+    pub fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end.max(1) as u64).expect("below a usize")
+    }
+
+    /// True once in `times`.
+    fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// What may go wrong. Each seed switches kinds of trouble on and off, so that rare ones meet alone as well.
+#[derive(Clone, Default)]
+struct Faults {
+    agent: bool,
+    machine: bool,
+    gate: bool,
+    conflict: bool,
+    concern: bool,
+    crash: bool,
+    late: bool,
+    person: bool,
+    push: bool,
+    drain: bool,
+}
+
+impl Faults {
+    fn of(rng: &mut Rng) -> Self {
+        let mut on = || !rng.once_in(3);
+        Self {
+            agent: on(),
+            machine: on(),
+            gate: on(),
+            conflict: on(),
+            concern: on(),
+            crash: on(),
+            late: on(),
+            person: on(),
+            push: on(),
+            drain: on(),
+        }
+    }
+}
+
+/// One commit of the base.
+#[derive(Clone)]
+struct Landing {
+    commit: Commit,
+    base_before: Commit,
+    tree: Tree,
+    task: Option<TaskId>,
+}
+
+/// The repository: what the base is, and what was ever found green. It outlives the engine.
+#[derive(Clone)]
+struct Git {
+    base: Commit,
+    history: Vec<Landing>,
+    green: BTreeSet<(Tree, Commit)>,
+    commits: u32,
+}
+
+impl Git {
+    fn commit(&mut self, kind: &str) -> Commit {
+        self.commits += 1;
+        Commit::new(&format!("{kind}{}", self.commits))
+    }
+
+    fn move_base(&mut self, commit: Commit, tree: Tree, task: Option<TaskId>) {
+        let base_before = std::mem::replace(&mut self.base, commit.clone());
+        self.history.push(Landing { commit, base_before, tree, task });
+    }
+}
+
+#[derive(Clone)]
+struct Workspace {
+    base: Commit,
+    head: Commit,
+}
+
+#[derive(Clone)]
+struct Agent {
+    killed: bool,
+    end: Option<EndedRun>,
+}
+
+/// The machine: it goes on when the engine does not.
+#[derive(Clone, Default)]
+struct Host {
+    workspaces: BTreeMap<TaskId, Workspace>,
+    agents: BTreeMap<(TaskId, Attempt, u32), Agent>,
+}
+
+#[derive(Clone)]
+pub struct Sim {
+    seed: u64,
+    rng: Rng,
+    faults: Faults,
+    healed: bool,
+    now: Timestamp,
+    pub journal: Vec<Entry>,
+    /// How long the history of the base was when each entry was written.
+    pub landed_by: Vec<usize>,
+    world: World,
+    flows: BTreeMap<String, Arc<Flow>>,
+    limits: Limits,
+    task_limits: TaskLimits,
+    drive: Drive,
+    git: Git,
+    host: Host,
+    /// Orders that were performed and not answered yet. The engine knows them; a crash forgets them.
+    orders: Vec<Effect>,
+    /// News that came before and may come again.
+    late: Vec<(TaskId, News)>,
+    cancelled: BTreeSet<TaskId>,
+    pub heard: u64,
+}
+
+impl Sim {
+    pub fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let flows: BTreeMap<String, Arc<Flow>> =
+            [loops(), takes_back(), asks(), polishes()].map(|flow| (flow.name.clone(), flow)).into();
+        let mut sim = Self {
+            seed,
+            faults: Faults::of(&mut rng),
+            healed: false,
+            now: Timestamp(1_000),
+            journal: Vec::new(),
+            landed_by: Vec::new(),
+            world: World::new(flows.clone(), "loop"),
+            flows,
+            limits: Limits {
+                slots: 1 + u32::try_from(rng.below(3)).expect("small"),
+                lanes: 1 + u32::try_from(rng.below(2)).expect("small"),
+            },
+            task_limits: TaskLimits {
+                iterations_max: 8,
+                task_ms: 60_000,
+                stuck_after: 2,
+                restarts_max: 3,
+                stalls_step_max: 2,
+                stalls_total_max: 4,
+                transients_max: 3,
+                conflicts_max: 3,
+            },
+            drive: Drive::Running,
+            git: Git { base: Commit::new("root"), history: Vec::new(), green: BTreeSet::new(), commits: 0 },
+            host: Host::default(),
+            orders: Vec::new(),
+            late: Vec::new(),
+            cancelled: BTreeSet::new(),
+            heard: 0,
+            rng,
+        };
+        for _ in 0..3 + sim.rng.below(4) {
+            sim.add();
+        }
+        sim
+    }
+
+    /// A new engine over the first `entries` of a journal, with the repository as it was then. When `ahead`, a
+    /// landing that was under way is in the base already, though no entry says so.
+    pub fn cut(&self, entries: usize, alive: bool, ahead: bool) -> Self {
+        let mut sim = self.clone();
+        sim.journal.truncate(entries);
+        sim.landed_by.truncate(entries);
+        sim.rng = Rng::new(self.seed ^ (entries as u64) << 20);
+        let tasks = fold(&sim.journal);
+        let kept = sim.landed_by.last().copied().unwrap_or(0);
+        let next = self.git.history.get(kept).map(|landing| &landing.commit);
+        let under_way = tasks.iter().any(|task| {
+            let candidate = task.landing.as_ref().map(|candidate| &candidate.commit);
+            candidate == next && matches!(&task.state, State::Active { doing: Doing::Landing, .. })
+        });
+        sim.git.history.truncate(kept + usize::from(ahead && under_way));
+        sim.git.base = sim.git.history.last().map_or_else(|| Commit::new("root"), |last| last.commit.clone());
+        sim.host.agents.clear();
+        sim.host.workspaces.clear();
+        for task in &tasks {
+            if let Some(base) = &task.workspace {
+                let head = task.seen_head.clone().unwrap_or_else(|| base.clone());
+                sim.host.workspaces.insert(task.id, Workspace { base: base.clone(), head });
+            }
+            if let State::Active { doing: Doing::Running { iteration, stop, .. }, .. } = &task.state {
+                let key = (task.id, task.attempt, *iteration);
+                let end = (!alive).then(|| sim.run_that_was(task, Exit::Lost));
+                sim.host.agents.insert(key, Agent { killed: stop.is_some(), end });
+            }
+        }
+        sim.late.clear();
+        // A cancel that the cut took back is no longer binding.
+        sim.cancelled.clear();
+        sim.restart();
+        sim
+    }
+
+    fn run_that_was(&self, task: &Task, exit: Exit) -> EndedRun {
+        EndedRun {
+            attempt: task.attempt,
+            iteration: task.counters.iterations + 1,
+            exit,
+            seen: Vec::new(),
+            evidence: Evidence::default(),
+            took_ms: 10,
+        }
+    }
+
+    // ── the walk ─────────────────────────────────────────────────────────────────────────────────────────
+
+    /// Something happens.
+    pub fn tick(&mut self) {
+        self.now = self.now.plus_ms(self.rng.below(700) as u64);
+        match self.rng.below(40) {
+            0 if self.faults.crash => self.crash(),
+            1 if self.faults.push => self.person_pushes(),
+            2 if self.faults.drain => self.drain_or_drive(),
+            3 if self.faults.late && !self.late.is_empty() => {
+                let at = self.rng.below(self.late.len());
+                let (task, news) = self.late.swap_remove(at);
+                self.hear_stray(task, news);
+            }
+            4..=6 if self.faults.person => self.person_acts(),
+            7 => self.add(),
+            8..=13 if self.world.next_due().is_some() => self.pass_time(),
+            14..=15 => {
+                self.person_answers();
+            }
+            _ => self.answer_an_order(),
+        }
+        self.grant_all();
+    }
+
+    /// Every trouble ends; everyone does what is asked of them.
+    pub fn heal(&mut self) {
+        self.faults = Faults::default();
+        self.healed = true;
+        self.drive = Drive::Running;
+        self.late.clear();
+        self.grant_all();
+        let bound = 150 * usize::try_from(TASKS_MAX).expect("small") + 2 * self.world.tasks().count();
+        for _ in 0..bound {
+            if !self.orders.is_empty() {
+                self.answer_an_order();
+            } else if self.world.next_due().is_some() {
+                self.pass_time();
+            } else if !self.person_answers() {
+                break;
+            }
+            self.grant_all();
+        }
+        self.check_settled();
+    }
+
+    /// Lets all possible tasks go on.
+    fn grant_all(&mut self) {
+        if self.drive == Drive::Draining {
+            return;
+        }
+        let mut grants = 0;
+        while let Some(grant) = plan(&self.world, &self.limits) {
+            let task = self.world.get(grant.task).expect("granted tasks exist").clone();
+            let unmet = self.world.unmet(&task);
+            self.demand(unmet.is_empty(), || format!("{} started before {unmet:?} landed", task.id));
+            self.demand(matches!(task.state, State::Ready { .. }), || format!("{} was not ready", task.id));
+            let flow = self.world.flow_of(&task).expect("a task in line has a flow");
+            let limits = self.task_limits.clone();
+            let taken = self.hear(grant.task, News::Granted { run: RunId(1), flow, limits });
+            self.demand(taken, || format!("{} refused a grant", grant.task));
+            self.check_limits();
+            grants += 1;
+            self.demand(grants < 200, || "granting never ends".to_owned());
+        }
+    }
+
+    fn answer_an_order(&mut self) {
+        if self.orders.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.orders.len());
+        let order = self.orders.swap_remove(at);
+        let task = order.task();
+        let Some(news) = self.outcome(&order) else { return };
+        if self.faults.crash && self.rng.once_in(60) {
+            return self.crash(); // the news was on its way and is lost
+        }
+        if self.faults.late && self.rng.once_in(6) {
+            self.late.push((task, news.clone()));
+        }
+        let before = self.world.get(task).expect("orders are of tasks").clone();
+        let landed = matches!(news, News::Landed { .. });
+        let taken = self.hear(task, news);
+        // What was ordered for the attempt under way is always wanted.
+        let owed = matches!(before.state, State::Active { .. }) && attempt_of(&order) == Some(before.attempt);
+        self.demand(taken || !owed, || format!("{task} refused the answer to {order:?}"));
+        if landed && taken {
+            self.base_advanced();
+        }
+    }
+
+    /// News that nobody waits for any more: it may be refused, and must do no harm.
+    fn hear_stray(&mut self, task: TaskId, news: News) {
+        let before = self.world.get(task).expect("news is of tasks").clone();
+        let stale = attempt_in(&news).is_some_and(|attempt| attempt != before.attempt);
+        let taken = self.hear(task, news.clone());
+        self.demand(!(stale && taken), || format!("{task} took stale news {news:?}"));
+        if taken {
+            // The same news twice, once taken late: its order is answered.
+            self.orders.retain(|order| order.task() != task || expects_order(&self.world, order));
+        }
+    }
+
+    fn base_advanced(&mut self) {
+        for task in self.world.gate_waits() {
+            let taken = self.hear(task, News::BaseAdvanced);
+            self.demand(taken, || format!("{task} waits for the base and refused its move"));
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let Some((due, task)) = self.world.next_due() else { return };
+        self.now = self.now.max(due);
+        let taken = self.hear(task, News::Due);
+        self.demand(taken, || format!("{task} was due and refused"));
+    }
+
+    fn drain_or_drive(&mut self) {
+        self.drive = match self.drive {
+            Drive::Draining => Drive::Running,
+            Drive::Running => Drive::Draining,
+        };
+        if self.drive == Drive::Draining && self.rng.once_in(2) {
+            for task in self.world.active().map(|task| task.id).collect::<Vec<_>>() {
+                self.hear(task, News::Interrupt);
+            }
+        }
+    }
+
+    // ── people ───────────────────────────────────────────────────────────────────────────────────────────
+
+    fn add(&mut self) {
+        let id = self.world.next_id();
+        if id.0 > TASKS_MAX {
+            return;
+        }
+        let mut spec = TaskSpec::new("a task").expect("a title");
+        spec.priority = u8::try_from(self.rng.below(10)).expect("small");
+        spec.draft = self.rng.once_in(12);
+        if id.0 > 1 && self.rng.once_in(3) {
+            spec.needs.insert(self.any_task());
+        }
+        if id.0 > 1 && self.rng.once_in(3) {
+            spec.parent = Some(TaskId(1));
+        }
+        let flow = ["loop", "loop", "loop", "rollback", "asking", "polishing"][self.rng.below(6)];
+        spec.flow = Some(flow.to_owned());
+        self.append(id, Event::Added { spec: spec.clone() });
+        let mut task = apply(None, id, self.now, &Event::Added { spec }).expect("a new task");
+        if flow == "rollback" {
+            let offered = Event::Offered { head: self.git.commit("revert") };
+            task = apply(Some(task), id, self.now, &offered).expect("a new task takes it");
+            self.append(id, offered);
+        }
+        self.world.put(task);
+    }
+
+    fn any_task(&mut self) -> TaskId {
+        let last = usize::try_from(self.world.next_id().0 - 1).expect("small");
+        TaskId(1 + u32::try_from(self.rng.below(last)).expect("small"))
+    }
+
+    fn person_acts(&mut self) {
+        let task = self.any_task();
+        let before = self.world.get(task).expect("it exists").clone();
+        let news = match self.rng.below(12) {
+            0..=2 => News::StopTask,
+            3 => News::Cancel { reason: "no longer wanted".to_owned() },
+            4..=7 => News::Retry { fresh: self.rng.once_in(3), note: None },
+            8 => News::Answer { text: "no, not so".to_owned() },
+            _ => {
+                let Some(spec) = self.edited(&before) else { return };
+                News::Edit { spec }
+            }
+        };
+        let cancels = matches!(news, News::Cancel { .. });
+        if self.hear(task, news) && cancels {
+            self.cancelled.insert(task);
+        }
+    }
+
+    fn edited(&mut self, task: &Task) -> Option<TaskSpec> {
+        let mut spec = task.spec.clone();
+        match self.rng.below(4) {
+            0 => spec.priority = u8::try_from(self.rng.below(10)).expect("small"),
+            1 => spec.draft = !spec.draft,
+            2 => spec.parent = Some(self.any_task()).filter(|parent| *parent != task.id),
+            _ => {
+                let need = self.any_task();
+                if !spec.needs.remove(&need) {
+                    spec.needs.insert(need);
+                }
+                let of = |id| self.world.get(id).map(|it| it.spec.needs.iter().copied().collect());
+                if graph::cycle(task.id, &spec.needs, &|id| of(id).unwrap_or_default()).is_some() {
+                    return None; // the engine refuses such an edit before the core hears of it
+                }
+            }
+        }
+        Some(spec)
+    }
+
+    /// Someone looks into the inbox. Says whether there was anything.
+    fn person_answers(&mut self) -> bool {
+        let asked = |task: &&Arc<Task>| {
+            let waits = matches!(
+                &task.state,
+                State::Waiting { wait: Wait::Question { .. } | Wait::Pause | Wait::GateBroken { .. }, .. }
+            );
+            let unknown = self.healed && task.is_over() && task.landing.is_some();
+            waits || unknown || matches!(task.state, State::Review { .. })
+        };
+        let waiting: Vec<_> = self.world.tasks().filter(asked).cloned().collect();
+        if waiting.is_empty() {
+            return false;
+        }
+        let task = &waiting[self.rng.below(waiting.len())];
+        let yes = self.healed || !self.rng.once_in(3);
+        let news = match &task.state {
+            State::Review { .. } if yes => News::Answer { text: "approve".to_owned() },
+            State::Waiting { wait: Wait::Question { .. }, .. } | State::Review { .. } => {
+                News::Answer { text: "do it the other way".to_owned() }
+            }
+            _ => News::Retry { fresh: false, note: None },
+        };
+        let taken = self.hear(task.id, news);
+        self.demand(taken, || format!("{} asked and refused the answer", task.id));
+        true
+    }
+
+    fn person_pushes(&mut self) {
+        let (commit, tree) = (self.git.commit("human"), Tree::new("human"));
+        self.git.move_base(commit, tree, None);
+        self.base_advanced();
+    }
+
+    // ── the engine ───────────────────────────────────────────────────────────────────────────────────────
+
+    /// Receive, decide, write, perform. Says whether the news was taken.
+    fn hear(&mut self, id: TaskId, news: News) -> bool {
+        self.heard += 1;
+        let task = self.world.get(id).expect("news is of tasks").clone();
+        let input = Input { at: self.now, drive: self.drive, news };
+        let (after, decision) = match step(&task, &input) {
+            Ok(taken) => taken,
+            Err(Refusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
+            Err(Refusal::Stale { .. } | Refusal::NotNow { .. }) => return false,
+        };
+        self.check_step(&task, &after, &input, &decision.events);
+        for event in decision.events {
+            self.append(id, event);
+        }
+        self.world.put(after);
+        if self.faults.crash && self.rng.once_in(150) {
+            self.crash(); // written, but nothing was performed
+            return true;
+        }
+        for effect in decision.effects {
+            self.perform(effect);
+        }
+        self.check_owned(id);
+        true
+    }
+
+    fn append(&mut self, id: TaskId, event: Event) {
+        self.journal.push(Entry { at: self.now, fact: Fact::Task(id, event) });
+        self.landed_by.push(self.git.history.len());
+    }
+
+    fn crash(&mut self) {
+        // Agents go on without the engine; some die.
+        for agent in self.host.agents.values_mut() {
+            if agent.end.is_none() && self.rng.once_in(3) {
+                agent.killed = true;
+            }
+        }
+        self.check_rebuilt();
+        self.restart();
+    }
+
+    /// A new engine reads the journal, and does what should be under way.
+    fn restart(&mut self) {
+        self.orders.clear();
+        self.drive = Drive::Running;
+        let tasks = fold(&self.journal);
+        let mut world = World::new(self.flows.clone(), "loop");
+        for task in &tasks {
+            world.put(task.clone());
+        }
+        self.world = world;
+        for task in &tasks {
+            for effect in expects(task) {
+                self.perform(effect);
+            }
+        }
+    }
+
+    // ── the host ─────────────────────────────────────────────────────────────────────────────────────────
+
+    fn perform(&mut self, effect: Effect) {
+        match &effect {
+            Effect::Spawn { task, attempt, iteration, .. } => {
+                let key = (*task, *attempt, *iteration);
+                let others =
+                    self.host.agents.iter().find(|((of, ..), agent)| of == task && agent.end.is_none());
+                let alone = others.is_none_or(|(other, _)| *other == key);
+                self.demand(alone, || format!("{task} has two agents at once"));
+                self.host.agents.entry(key).or_insert(Agent { killed: false, end: None });
+            }
+            Effect::Kill { task, attempt, .. } => {
+                for ((of, under, _), agent) in &mut self.host.agents {
+                    if of == task && under == attempt {
+                        agent.killed = true;
+                    }
+                }
+                return;
+            }
+            Effect::Prepare { .. }
+            | Effect::Check { .. }
+            | Effect::Land { .. }
+            | Effect::Report { .. }
+            | Effect::Tidy { .. } => {}
+        }
+        self.orders.push(effect);
+    }
+
+    fn outcome(&mut self, order: &Effect) -> Option<News> {
+        let trouble = self.faults.machine && self.rng.once_in(14);
+        match order {
+            Effect::Prepare { attempt, .. }
+            | Effect::Check { attempt, .. }
+            | Effect::Land { attempt, .. }
+            | Effect::Report { attempt, .. }
+                if trouble =>
+            {
+                let hopeless = self.rng.once_in(8);
+                Some(News::MachineFailed { attempt: *attempt, detail: "no room".to_owned(), hopeless })
+            }
+            Effect::Prepare { task, attempt, fresh } => {
+                if *fresh || !self.host.workspaces.contains_key(task) {
+                    let base = self.git.base.clone();
+                    self.host.workspaces.insert(*task, Workspace { head: base.clone(), base });
+                }
+                let base = self.host.workspaces[task].base.clone();
+                Some(News::WorkspaceReady { attempt: *attempt, base })
+            }
+            Effect::Spawn { task, attempt, iteration, deadline_ms, .. } => {
+                Some(News::AgentEnded(self.agent_ends((*task, *attempt, *iteration), *deadline_ms)))
+            }
+            Effect::Kill { .. } => None,
+            Effect::Check { task, attempt, head } => Some(self.check(*task, *attempt, head.clone())),
+            Effect::Land { task, attempt, candidate } => Some(self.land(*task, *attempt, candidate)),
+            Effect::Report { attempt, .. } => {
+                Some(News::Reported { attempt: *attempt, report: Digest::new("report"), certificate: None })
+            }
+            Effect::Tidy { task } => {
+                self.host.workspaces.remove(task);
+                Some(News::WorkspaceRemoved { kept: None })
+            }
+        }
+    }
+
+    fn agent_ends(&mut self, key: (TaskId, Attempt, u32), deadline_ms: u64) -> EndedRun {
+        let agent = self.host.agents.get(&key).expect("spawned before it ends").clone();
+        if let Some(end) = agent.end {
+            return end; // it ended while the engine was away, or its end was lost on the way
+        }
+        let workspace = self.host.workspaces.get(&key.0).cloned();
+        let workspace =
+            workspace.unwrap_or_else(|| self.fail(&format!("{} runs without a workspace", key.0)));
+        let mut head = workspace.head.clone();
+        if self.healed || !self.rng.once_in(4) {
+            head = self.git.commit("work");
+            self.host.workspaces.get_mut(&key.0).expect("it stands").head = head.clone();
+        }
+        let said = |said| vec![Signal::Said(said)];
+        let mut took_ms = 10 + self.rng.below(3_000) as u64;
+        let choice = if self.faults.agent { self.rng.below(40) } else { 0 };
+        let (exit, seen) = match choice {
+            _ if agent.killed => match self.rng.below(3) {
+                0 => (Exit::Code(0), said(Said::Complete)), // it was faster
+                _ => (Exit::Asked, Vec::new()),
+            },
+            18..=22 => (Exit::Code(0), Vec::new()),
+            23 => (Exit::Code(0), said(Said::Blocked("no access".to_owned()))),
+            24..=25 => (Exit::Code(0), said(Said::Pending("Which port?".to_owned()))),
+            26..=28 => (Exit::Code(1), Vec::new()),
+            29 => (Exit::Signal(9), Vec::new()),
+            30 => (Exit::Lost, Vec::new()),
+            31..=32 => (Exit::Silent, Vec::new()),
+            33..=34 => {
+                let until = self.rng.once_in(2).then(|| self.now.plus_ms(self.rng.below(9_000) as u64));
+                (Exit::Code(1), vec![Signal::Quota { until }])
+            }
+            35 => (Exit::Code(1), vec![Signal::Transient { detail: "overloaded".to_owned() }]),
+            36 => {
+                let hopeless = self.rng.once_in(4);
+                (Exit::NotStarted { detail: "no such program".to_owned(), hopeless }, Vec::new())
+            }
+            37 => {
+                took_ms = deadline_ms;
+                (Exit::Deadline, Vec::new())
+            }
+            38 => (Exit::Code(3), said(Said::Complete)),
+            39 => (Exit::Code(0), [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()),
+            _ => (Exit::Code(0), said(Said::Complete)),
+        };
+        let evidence = Evidence { head_before: Some(workspace.head), head_after: Some(head) };
+        let end = EndedRun { attempt: key.1, iteration: key.2, exit, seen, evidence, took_ms };
+        self.host.agents.get_mut(&key).expect("it ran").end = Some(end.clone());
+        end
+    }
+
+    fn check(&mut self, task: TaskId, attempt: Attempt, head: Option<Commit>) -> News {
+        let mut leftovers = false;
+        let head = match (head, self.host.workspaces.get(&task).cloned()) {
+            (Some(head), _) => head,
+            (None, None) => self.fail(&format!("{task} is checked, but there is no work to check")),
+            (None, Some(workspace)) if workspace.head == workspace.base => {
+                if !self.healed && self.rng.once_in(2) {
+                    return News::NothingChanged { attempt };
+                }
+                leftovers = true;
+                let head = self.git.commit("left");
+                self.host.workspaces.get_mut(&task).expect("it stands").head = head.clone();
+                head
+            }
+            (None, Some(workspace)) => workspace.head,
+        };
+        let base = self.git.base.clone();
+        if self.faults.conflict && self.rng.once_in(8) {
+            return News::MergeConflict { attempt, head, base, paths: vec!["a.txt".to_owned()] };
+        }
+        let outcome = match self.rng.below(30) {
+            choice if !self.faults.gate || choice < 16 => Outcome::Pass,
+            16..=20 => Outcome::Fail,
+            21 => Outcome::Timeout,
+            22..=23 => Outcome::Flaky,
+            24..=26 => Outcome::Broken,
+            27..=28 => Outcome::PreExisting,
+            _ => Outcome::Pass,
+        };
+        let tree = Tree::new(&format!("{base}+{head}"));
+        let report = GateReport {
+            commit: Commit::new(&format!("merge({base}+{head})")),
+            tree: tree.clone(),
+            base: base.clone(),
+            head: head.clone(),
+            config: Digest::new("config"),
+            environment: Digest::new("environment"),
+            commands: vec![command("tests", outcome)],
+            took_ms: 10 + self.rng.below(2_000) as u64,
+            reused: false,
+            required: true,
+        };
+        if report.outcome().is_green() {
+            self.git.green.insert((tree, base));
+        }
+        let mut concerns = Vec::new();
+        if self.faults.concern && self.rng.once_in(6) {
+            concerns.push(Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
+        }
+        News::Checked { attempt, head, leftovers, report, concerns }
+    }
+
+    fn land(&mut self, id: TaskId, attempt: Attempt, candidate: &landfall_model::Candidate) -> News {
+        let known = self.git.history.iter().find(|landing| landing.commit == candidate.commit).cloned();
+        let landing = match known {
+            Some(landing) => landing, // it happened before the engine was gone; git alone says so
+            None if self.git.base != candidate.base => {
+                return News::LandMoved { attempt, to: self.git.base.clone() };
+            }
+            None if self.faults.machine && self.rng.once_in(40) => {
+                return News::LandMismatch { attempt, detail: "the tree is another".to_owned() };
+            }
+            None => {
+                let proof = (candidate.tree.clone(), candidate.base.clone());
+                let proved = self.git.green.contains(&proof);
+                self.demand(proved, || format!("{id} lands {candidate:?}, which was never green"));
+                let once = !self.git.history.iter().any(|landing| landing.task == Some(id));
+                self.demand(once, || format!("{id} lands a second time"));
+                let task = self.world.get(id).expect("it exists").clone();
+                self.demand(!self.cancelled.contains(&id), || format!("{id} lands though it was cancelled"));
+                self.demand(!task.is_over(), || format!("{id} lands though it is over"));
+                self.git.move_base(candidate.commit.clone(), candidate.tree.clone(), Some(id));
+                self.git.history.last().expect("just moved").clone()
+            }
+        };
+        News::Landed {
+            attempt,
+            commit: landing.commit,
+            base_before: landing.base_before,
+            tree: landing.tree,
+            proof: "the tree is the same".to_owned(),
+        }
+    }
+
+    // ── the invariants ───────────────────────────────────────────────────────────────────────────────────
+
+    fn check_limits(&self) {
+        let held = |standing| u32::try_from(self.world.holding(standing)).expect("small");
+        self.demand(held(Standing::Slot) <= self.limits.slots, || "too many slots are held".to_owned());
+        self.demand(held(Standing::Lane) <= self.limits.lanes, || "too many lanes are held".to_owned());
+        self.demand(held(Standing::Landing) <= 1, || "two land at once".to_owned());
+    }
+
+    /// One step of one task: what may change and what may not.
+    fn check_step(&self, before: &Task, after: &Task, input: &Input, events: &[Event]) {
+        let id = before.id;
+        let final_end =
+            matches!(&before.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
+        self.demand(!final_end || before.state == after.state, || format!("{id} left its last state"));
+        let entered = events.iter().filter(|event| matches!(event, Event::Entered { .. })).count();
+        let grown = usize::try_from(after.attempt.0 - before.attempt.0).expect("attempts only grow");
+        self.demand(entered == grown, || format!("{id}: {entered} entries, {grown} new attempts"));
+        self.demand(attempt_in(&input.news).is_none_or(|got| got == before.attempt), || {
+            format!("{id} took news of an older attempt: {:?}", input.news)
+        });
+        let began = events.iter().any(|event| matches!(event, Event::IterationBegan { .. }));
+        self.demand(!(began && input.drive == Drive::Draining), || {
+            format!("{id} began an iteration in a drain")
+        });
+        let paused = matches!(&before.state, State::Waiting { wait: Wait::Pause, .. } | State::Draft);
+        self.demand(!(paused && entered > 0), || format!("{id} was paused or a draft and started"));
+        let landed = events.iter().filter(|event| matches!(event, Event::Landed { .. })).count();
+        self.demand(landed == 0 || before.landed.is_none(), || format!("{id} landed twice"));
+        let kept = before.landed.is_none() || before.landed == after.landed;
+        self.demand(kept, || format!("{id} forgot that it landed"));
+        if landed > 0 {
+            let landed = after.landed.as_ref().expect("it landed");
+            let gate = before.gate.as_ref().expect("what lands was verified");
+            self.demand(gate.tree == landed.tree && gate.base == landed.base_before, || {
+                format!("{id} landed another tree or base than was verified")
+            });
+        }
+        if !events.iter().any(|event| matches!(event, Event::Retried { .. })) {
+            self.check_counters(id, &before.counters, &after.counters, events);
+        }
+        let usage = (before.counters.usage, after.counters.usage);
+        self.demand(usage.0.tokens_in <= usage.1.tokens_in, || format!("{id} was given tokens back"));
+    }
+
+    fn check_counters(&self, id: TaskId, before: &Counters, after: &Counters, events: &[Event]) {
+        let falls = [
+            ("iterations", before.iterations > after.iterations),
+            ("runs", before.runs > after.runs),
+            ("stalls_total", before.stalls_total > after.stalls_total),
+            ("conflicts", before.conflicts > after.conflicts),
+            ("verify_rounds", before.verify_rounds > after.verify_rounds),
+            ("quota_waits", before.quota_waits > after.quota_waits),
+            ("retries", before.retries > after.retries),
+            ("spent_ms", before.spent_ms > after.spent_ms),
+            ("edges", before.edges.iter().any(|(edge, taken)| after.edges.get(edge) < Some(taken))),
+        ];
+        for (name, fell) in falls {
+            self.demand(!fell, || format!("{id}: the counter {name} fell"));
+        }
+        let ended = events.iter().find_map(|event| match event {
+            Event::IterationEnded { verdict, .. } => Some(verdict),
+            _ => None,
+        });
+        let counts = match ended {
+            Some(Verdict::OutOfTime) => 1,
+            Some(verdict) => u32::from(verdict.is_own_word()),
+            None => 0,
+        };
+        let grown = after.iterations - before.iterations;
+        self.demand(grown == counts, || format!("{id}: {grown} iterations counted for {ended:?}"));
+        self.demand(after.iterations <= self.task_limits.iterations_max, || format!("{id} ran too often"));
+    }
+
+    /// Whoever is at work has an order under way; nobody is forgotten.
+    fn check_owned(&self, id: TaskId) {
+        let task = self.world.get(id).expect("it exists");
+        if !matches!(task.state, State::Active { .. }) {
+            return;
+        }
+        let owned =
+            self.orders.iter().any(|order| order.task() == id && attempt_of(order) == Some(task.attempt));
+        self.demand(owned, || format!("{id} is {} and nothing is under way for it", task.state.name()));
+    }
+
+    /// After the heal: each task is over, or waits for what only a person changes.
+    fn check_settled(&self) {
+        self.demand(self.orders.is_empty(), || format!("orders go on for ever: {:?}", self.orders));
+        for task in self.world.tasks() {
+            let hopeless = |need: &TaskId| !self.world.get(*need).is_some_and(|need| need.unblocks());
+            let settled = match &task.state {
+                State::Ended(_) | State::Draft => true,
+                State::Ready { .. } => task.spec.needs.iter().any(hopeless),
+                State::Active { .. } | State::Waiting { .. } | State::Review { .. } => false,
+            };
+            self.demand(settled, || format!("{} never comes to an end: {}", task.id, task.state.name()));
+            let landings = self.git.history.iter().filter(|landing| landing.task == Some(task.id)).count();
+            // Only a person, with a new need or by making it a draft, can keep it from finding out whether it landed.
+            let held = matches!(task.state, State::Ready { .. } | State::Draft);
+            let unknown = task.landing.is_some() && held;
+            let told = landings == usize::from(task.landed.is_some());
+            self.demand(told && task.landing.is_none() || unknown && landings <= 1, || {
+                let state = task.state.name();
+                format!("{} is {state}, in the base {landings} times, and says {:?}", task.id, task.landed)
+            });
+        }
+        for (at, landing) in self.git.history.iter().enumerate() {
+            let before = at.checked_sub(1).map_or("root", |before| self.git.history[before].commit.as_str());
+            self.demand(landing.base_before.as_str() == before, || {
+                "the base did not move forward".to_owned()
+            });
+        }
+        self.check_rebuilt();
+    }
+
+    /// The world as it was kept is the world as it would be made anew, and the fold of the journal.
+    pub fn check_rebuilt(&self) {
+        let mut anew = World::new(self.flows.clone(), "loop");
+        for task in fold(&self.journal) {
+            anew.put(task);
+        }
+        self.demand(anew == self.world, || "the world is not the fold of the journal".to_owned());
+    }
+
+    fn demand(&self, holds: bool, what: impl Fn() -> String) {
+        if !holds {
+            self.fail(&what());
+        }
+    }
+
+    fn fail(&self, what: &str) -> ! {
+        let last = self.journal.iter().rev().take(12).rev().map(|entry| match &entry.fact {
+            Fact::Task(id, event) => format!("  {id} {} {:?}", event.name(), event.fence()),
+            Fact::Engine(event) => format!("  {event:?}"),
+        });
+        let last: Vec<_> = last.collect();
+        panic!(
+            "seed {}: {what}\nafter {} entries, the last of them\n{}",
+            self.seed,
+            self.journal.len(),
+            last.join("\n")
+        )
+    }
+}
+
+/// Every task as the journal tells it, oldest first.
+pub fn fold(journal: &[Entry]) -> Vec<Task> {
+    let mut tasks: Vec<Option<Task>> = Vec::new();
+    for entry in journal {
+        let Fact::Task(id, event) = &entry.fact else { continue };
+        let at = usize::try_from(id.0).expect("small");
+        tasks.resize_with(tasks.len().max(at + 1), || None);
+        let task = apply(tasks[at].take(), *id, entry.at, event).expect("the journal replays");
+        tasks[at] = Some(task);
+    }
+    tasks.into_iter().flatten().collect()
+}
+
+fn attempt_of(order: &Effect) -> Option<Attempt> {
+    match order {
+        Effect::Prepare { attempt, .. }
+        | Effect::Spawn { attempt, .. }
+        | Effect::Kill { attempt, .. }
+        | Effect::Check { attempt, .. }
+        | Effect::Land { attempt, .. }
+        | Effect::Report { attempt, .. } => Some(*attempt),
+        Effect::Tidy { .. } => None,
+    }
+}
+
+/// Whether the task still wants the order answered.
+fn expects_order(world: &World, order: &Effect) -> bool {
+    let same = |wanted: &Effect| {
+        std::mem::discriminant(wanted) == std::mem::discriminant(order)
+            && attempt_of(wanted) == attempt_of(order)
+    };
+    world.get(order.task()).is_some_and(|task| expects(task).iter().any(same))
+}
+
+fn attempt_in(news: &News) -> Option<Attempt> {
+    match news {
+        News::WorkspaceReady { attempt, .. }
+        | News::MachineFailed { attempt, .. }
+        | News::AgentEnded(EndedRun { attempt, .. })
+        | News::Checked { attempt, .. }
+        | News::MergeConflict { attempt, .. }
+        | News::NothingChanged { attempt }
+        | News::Landed { attempt, .. }
+        | News::LandMoved { attempt, .. }
+        | News::LandMismatch { attempt, .. }
+        | News::Reported { attempt, .. } => Some(*attempt),
+        News::Edit { .. }
+        | News::Granted { .. }
+        | News::Due
+        | News::BaseAdvanced
+        | News::Answer { .. }
+        | News::StopTask
+        | News::Interrupt
+        | News::Cancel { .. }
+        | News::Retry { .. }
+        | News::WorkspaceRemoved { .. } => None,
+    }
+}
