@@ -238,7 +238,9 @@ fn sums(view: &RunView) -> String {
             parts.push(format!("{number} {name}"));
         }
     }
-    parts.push(format!("{}/{} slots", view.slots.len(), view.slots_max));
+    // A task that is being verified is at work without a slot, so the two numbers are apart.
+    parts.push(format!("{} at work", view.slots.len()));
+    parts.push(format::plural(view.slots_max.into(), "slot"));
     parts.push(format::duration(view.elapsed_ms));
     if view.tokens > 0 {
         parts.push(format!("{} tokens", format::count(view.tokens)));
@@ -310,8 +312,12 @@ pub fn summary(outcome: &RunOutcome) -> String {
             }
         }
     }
-    for task in outcome.tasks.iter().filter(|task| !matches!(task.status, Status::Done | Status::Cancelled)) {
-        text += &format!("- {}\n", clean(&task.why));
+    // What needs the person is said below, with what to do about it.
+    let said_below = |task: &OutcomeLine| outcome.needs_you.iter().any(|need| need.contains(&task.why));
+    for task in &outcome.tasks {
+        if !matches!(task.status, Status::Done | Status::Cancelled) && !said_below(task) {
+            text += &format!("- {}\n", clean(&task.why));
+        }
     }
     for warning in &outcome.warnings {
         text += &format!("warning: {}\n", clean(warning));
@@ -455,7 +461,7 @@ mod tests {
         view.slots[0].last_words = "reading the tests".to_owned();
         expect_test::expect![[r#"
             T3    working       2/50      41s   12.3k  Fix the parser · reading the tests
-            1 landed · 4 queued · 1/2 slots · 1m 05s · 34.0k tokens"#]]
+            1 landed · 4 queued · 1 at work · 2 slots · 1m 05s · 34.0k tokens"#]]
         .assert_eq(&frame(&view, 120, 24).join("\n"));
     }
 }

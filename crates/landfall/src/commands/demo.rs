@@ -21,14 +21,19 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = live::Interrupts::listen()?;
     let dir = args.dir.map(|dir| context.path(&dir));
     let mut demo = house::demo(dir.as_deref())?;
-    let root = demo.root.display().to_string();
-    let root = clean(&root);
+    let show = |path: &std::path::Path| clean(&path.display().to_string()).into_owned();
+    let (root, state) = (show(&demo.root), show(&demo.state));
     talk(&format!("the demo's project is in {root}"));
     let outcome = live::watch(demo.run.as_mut(), &interrupts);
     context.answer(&outcome, live::summary)?;
     talk(&format!(
-        "\nlook around: cd {root} && git log --oneline, then `landfall list`, `landfall show T1`, `landfall certificate T1`\n\
-         in a repository of yours: `landfall init`, commit landfall.toml, `landfall add \"…\"`, `landfall run`"
+        "\nlook around:\n  cd '{root}' && export LANDFALL_STATE='{state}'\n  git log --oneline --graph\n  \
+         landfall list\n  landfall show T1\n  landfall certificate T1\n\
+         in a repository of yours:\n  landfall init\n  git add landfall.toml && git commit -m \"Settings of Landfall\"\n  \
+         landfall add \"what you want\"\n  landfall run"
     ));
-    Ok(live::exit_of(&outcome, &interrupts))
+    Ok(match live::exit_of(&outcome, &interrupts) {
+        Exit::NeedsYou => Exit::Ok, // one task of the backlog is meant to end before a person
+        other => other,
+    })
 }

@@ -63,7 +63,7 @@ commands! {
 struct Cli {
     /// Works as if it had been started in DIR.
     #[arg(short = 'C', value_name = "DIR", global = true, display_order = 1000)]
-    dir: Option<PathBuf>,
+    start_in: Option<PathBuf>, // not `dir`: a command's own `--dir` would be taken for the same option
 
     /// Writes the answer as JSON, and errors as JSON on stderr.
     #[arg(long, global = true, display_order = 1001)]
@@ -95,7 +95,7 @@ pub fn main() -> Exit {
 fn carry_out(cli: Cli) -> Result<Exit, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::new(Exit::NotAProject, format!("find the current folder: {error}")))?;
-    let dir = cli.dir.map_or_else(|| here.clone(), |dir| here.join(dir));
+    let dir = cli.start_in.map_or_else(|| here.clone(), |dir| here.join(dir));
     if !dir.is_dir() {
         return Err(Failure::usage(format!("`{}` is not a folder", dir.display())));
     }

@@ -1,0 +1,19 @@
+//! The program from outside: real processes, real git, a home of its own.
+
+mod attack;
+mod bad_input;
+mod crash;
+mod gate;
+mod init;
+mod json;
+mod landing;
+mod misbehave;
+mod person;
+mod player;
+mod run;
+mod support;
+mod tasks;
+mod terminal;
+
+/// The program under test.
+const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
