@@ -231,6 +231,8 @@ impl Brief {
             ("LANDFALL_ATTEMPT", self.attempt.to_string()),
             ("LANDFALL_ITERATION", self.iteration.to_string()),
         ];
-        profile.chain(ours.map(|(key, value)| (key.into(), value.into()))).collect()
+        // What the agent is told, as a file: for tools of the agent that do not see its stdin.
+        let prompt = (OsString::from("LANDFALL_PROMPT"), self.prompt_file.clone().into_os_string());
+        profile.chain(ours.map(|(key, value)| (key.into(), value.into()))).chain([prompt]).collect()
     }
 }

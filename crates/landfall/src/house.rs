@@ -1,20 +1,37 @@
-//! Puts the house together: the only file of the binary that names the engine.
+//! Puts the house together: the only part of the binary that names the engine.
 //!
-//! What the commands need from here; bodies follow.
-//!
-//! - `sit(dir: &OsStr) -> u8`: the sitter, before anything else starts; its exit code.
-//! - `project(dir: &Path) -> Result<Project, Problem>`: where the project is. Needs no `landfall.toml`.
-//! - `service(dir: &Path) -> Result<Box<dyn Service>, Problem>`: the running engine's socket, else the engine
-//!   in-process for the moment. Commands take a new one for each look (`log -f`), so that it holds no lock between.
-//! - `run(dir: &Path, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem>`: holds the lock and drives.
-//! - `demo(dir: Option<&Path>) -> Result<Demo, Problem>`: makes the project and its backlog, starts the run.
+//! `place` finds the project, `desk` answers requests about it: `reads` and its neighbours from the tables, `writes`
+//! through the engine. `run` drives, `demo` makes something to drive. Conversions are in `wire`, sentences in `words`
+//! and `moment`, and what goes wrong becomes a problem in `problem`.
+
+mod attempts;
+mod demo;
+mod desk;
+mod doctor;
+mod engine_at;
+mod flows;
+mod moment;
+mod orphans;
+mod place;
+mod problem;
+mod reads;
+mod reclaim;
+mod reports;
+mod run;
+mod wire;
+mod words;
+mod writes;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use landfall_api::{Problem, ProblemCode, Service};
+use landfall_api::{Problem, Service};
 
 use crate::running::{RunAsked, RunHandle};
+use desk::Desk;
+use place::Place;
+
+pub use demo::Demo;
 
 /// Where a project is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,39 +42,29 @@ pub struct Project {
     pub branch: String,
 }
 
-/// A demonstration under way.
-pub struct Demo {
-    /// The project that was made.
-    pub root: PathBuf,
-    /// Its run. What it says at the end is shown like that of any run.
-    pub run: Box<dyn RunHandle>,
-}
-
-fn not_built() -> Problem {
-    Problem::new(ProblemCode::Internal, "not built yet")
-}
-
 /// Owns one agent process. Returns the exit code.
-pub fn sit(_dir: &OsStr) -> u8 {
-    1
+pub fn sit(dir: &OsStr) -> u8 {
+    landfall_engine::host::sitter::sit(Path::new(dir))
 }
 
 /// The project around `dir`.
-pub fn project(_dir: &Path) -> Result<Project, Problem> {
-    Err(not_built())
+pub fn project(dir: &Path) -> Result<Project, Problem> {
+    let place = Place::find(dir)?;
+    let branch = place::branch_by_git(&place)?;
+    Ok(Project { root: place.root, branch })
 }
 
 /// Whoever answers for the project around `dir`.
-pub fn service(_dir: &Path) -> Result<Box<dyn Service>, Problem> {
-    Err(not_built())
+pub fn service(dir: &Path) -> Result<Box<dyn Service>, Problem> {
+    Ok(Box::new(Desk::door(Place::find(dir)?)))
 }
 
 /// Drives the project around `dir`.
-pub fn run(_dir: &Path, _asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
-    Err(not_built())
+pub fn run(dir: &Path, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
+    Ok(Box::new(run::start(Place::find(dir)?, &asked)?))
 }
 
 /// Makes a project to look at, in `dir` or in a temporary folder, and drives it.
-pub fn demo(_dir: Option<&Path>) -> Result<Demo, Problem> {
-    Err(not_built())
+pub fn demo(dir: Option<&Path>) -> Result<Demo, Problem> {
+    demo::start(dir)
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::files;
 use super::names::{BranchName, Oid};
-use super::run::{Git, GitError};
+use super::run::{Git, GitError, Signature};
 
 /// Why a folder cannot be used as a project.
 #[derive(Debug, Error)]
@@ -220,6 +220,49 @@ impl Repo {
         let doing = said.doing.clone();
         let bytes = said.ok()?;
         Oid::from_line(&bytes).map(Some).ok_or_else(|| GitError::output(doing, "not an object id"))
+    }
+
+    /// A new repository in `root`, with everything that is there as its first commit on `branch`.
+    pub fn create(
+        git: &Git,
+        root: &Path,
+        branch: &BranchName,
+        message: &str,
+        by: &Signature,
+    ) -> Result<Repo, RepoProblem> {
+        let doing = |what: &str| format!("{what} a repository in `{}`", root.display());
+        let dot_git = root.join(".git");
+        git.call(doing("make"))
+            .args(["init", "--quiet", "--template=", "--initial-branch", branch.as_str(), "--"])
+            .arg(root)
+            .output()?;
+        let call = |what| git.call(doing(what)).git_dir(&dot_git).work_tree(root);
+        call("fill").args(["add", "--all"]).output()?;
+        call("commit to").signed(by, by).args(["commit", "--quiet", "--allow-empty", "-m", message]).output()?;
+        Repo::discover(git, root)
+    }
+
+    /// The content of a file in a commit of theirs, at most `max` bytes of it; `None` if there is no such file.
+    pub fn read_file(&self, commit: &Oid, path: &str, max: usize) -> Result<Option<Vec<u8>>, GitError> {
+        let name = format!("{commit}:{path}");
+        let found = self
+            .git
+            .call(format!("look for `{path}` in {commit}"))
+            .git_dir(&self.git_dir)
+            .args(["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
+            .run()?;
+        if found.code == 1 {
+            return Ok(None);
+        }
+        let Some(oid) = Oid::from_line(&found.ok()?) else { return Ok(None) };
+        let said = self
+            .git
+            .call(format!("read `{path}` of {commit}"))
+            .git_dir(&self.git_dir)
+            .args(["cat-file", "blob", oid.as_str()])
+            .cut_at(max)
+            .output()?;
+        Ok(Some(said))
     }
 
     /// Where the objects are.

@@ -1,0 +1,73 @@
+//! The attempts of a task, folded from its events.
+
+use landfall_api::AttemptLine;
+use landfall_engine::model::{Entry, Event, Fact};
+
+use super::words;
+
+/// Each attempt with how it ended, oldest first.
+pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLine> {
+    let mut attempts: Vec<AttemptLine> = Vec::new();
+    for entry in entries {
+        let Fact::Task(_, event) = &entry.fact else { continue };
+        if let Event::Entered { attempt, step, .. } = event {
+            // An attempt that is followed by another is over, even if no event of its own says so.
+            if let Some(before) = attempts.last_mut()
+                && before.ended_ms.is_none()
+            {
+                before.ended_ms = Some(entry.at.0);
+            }
+            attempts.push(AttemptLine {
+                attempt: attempt.0,
+                step: step.as_str().to_owned(),
+                began_ms: entry.at.0,
+                ended_ms: None,
+                iterations: 0,
+                end: "under way".to_owned(),
+            });
+            continue;
+        }
+        let Some(attempt) = attempts.last_mut() else { continue };
+        let end = match event {
+            Event::IterationEnded { verdict, .. } => {
+                attempt.iterations += 1;
+                attempt.end = words::verdict_words(verdict);
+                None
+            }
+            Event::Verified { report, .. } => {
+                attempt.end = format!("{}: {}", report.outcome().word(), words::gate(report));
+                None
+            }
+            Event::Conflicted { paths, .. } => Some(format!("conflict in {}", paths.join(", "))),
+            Event::BaseMoved { to, .. } => Some(format!("the base moved to {} first", to.short())),
+            Event::Landed { commit, .. } => Some(format!("landed as {}", commit.short())),
+            Event::Reported { .. } => Some("the report is written".to_owned()),
+            Event::Yielded { why, .. } => Some(words::parting(*why).to_owned()),
+            Event::Ended(ending) => Some(words::ended(ending)),
+            Event::Left { .. } | Event::Waited { .. } | Event::ReviewWanted { .. } => {
+                Some(attempt.end.clone())
+            }
+            Event::Added { .. }
+            | Event::Edited { .. }
+            | Event::Offered { .. }
+            | Event::Bound { .. }
+            | Event::Entered { .. }
+            | Event::WorkspaceMade { .. }
+            | Event::IterationBegan { .. }
+            | Event::Warned(_)
+            | Event::Collected { .. }
+            | Event::Resumed { .. }
+            | Event::Reviewed { .. }
+            | Event::StopAsked { .. }
+            | Event::Retried { .. }
+            | Event::WorkspaceRemoved { .. } => None,
+        };
+        if let Some(end) = end
+            && attempt.ended_ms.is_none()
+        {
+            attempt.end = end;
+            attempt.ended_ms = Some(entry.at.0);
+        }
+    }
+    attempts
+}

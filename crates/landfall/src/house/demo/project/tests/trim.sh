@@ -1,0 +1,2 @@
+check 'trim' 'a b' "$(trim '  a b ')"
+check 'trim of spaces' '' "$(trim '   ')"

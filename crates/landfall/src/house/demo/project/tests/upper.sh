@@ -1,0 +1,2 @@
+check 'upper' 'HELLO' "$(upper hello)"
+check 'upper of nothing' '' "$(upper '')"

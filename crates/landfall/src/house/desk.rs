@@ -1,0 +1,242 @@
+//! Where requests arrive: reads are answered from the tables, writes go to whoever holds the project.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landfall_api::socket::{Client, ConnectError};
+use landfall_api::{Problem, ProblemCode, Request, Response, Service};
+use landfall_engine::host::lock::LockError;
+use landfall_engine::{Ask, Engine, Handle, OpenError, Options, Reply, Site};
+
+use super::engine_at::EngineAt;
+use super::place::Place;
+use super::reads::Look;
+use super::{doctor, flows, moment, problem, reclaim, reports, wire, writes};
+
+/// Answers for one project.
+pub(super) struct Desk {
+    place: Place,
+    hand: Hand,
+}
+
+/// How writes reach the engine.
+enum Hand {
+    /// It runs in this process.
+    Running { handle: Handle, site: Arc<Site> },
+    /// By the socket of the engine that runs, or by an engine of our own for the moment.
+    Door,
+}
+
+impl Desk {
+    /// For clients: nothing is held between requests.
+    pub fn door(place: Place) -> Self {
+        Self { place, hand: Hand::Door }
+    }
+
+    /// For the process that drives.
+    pub fn running(place: Place, handle: Handle, site: Arc<Site>) -> Self {
+        Self { place, hand: Hand::Running { handle, site } }
+    }
+
+    fn engine(&self) -> EngineAt {
+        match &self.hand {
+            Hand::Running { site, .. } => EngineAt::Here { site: site.clone() },
+            Hand::Door => EngineAt::look(&self.place),
+        }
+    }
+
+    fn read(&self, request: Request) -> Result<Response, Problem> {
+        let engine = self.engine();
+        let look = Look { place: &self.place, engine: &engine };
+        Ok(match request {
+            Request::List(asked) => Response::List(look.list(&asked)?),
+            Request::Show(asked) => Response::Show(look.show(wire::model_task(asked.task))?),
+            Request::Status(_) => Response::Status(look.status()?),
+            Request::Why(asked) => Response::Why(look.why(wire::model_task(asked.task))?),
+            Request::Log(asked) => Response::Log(look.log(&asked)?),
+            Request::Diff(asked) => Response::Diff(look.diff(wire::model_task(asked.task))?),
+            Request::Certificate(asked) => {
+                Response::Certificate(look.certificate(wire::model_task(asked.task))?)
+            }
+            Request::Report(of) => Response::Report(reports::report(&look, of)?),
+            Request::Runs(_) => Response::Runs(reports::runs(&look)?),
+            Request::FlowList(_) => Response::FlowList(flows::list(&self.place)?),
+            Request::FlowShow(asked) => Response::FlowShow(flows::show(&self.place, &asked)?),
+            Request::FlowCheck(asked) => Response::FlowCheck(flows::check(&asked)),
+            Request::Export(asked) => Response::Export(look.export(&asked)?),
+            Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
+            Request::Reclaim(_) => Response::Reclaim(reclaim::dry_run(&look)?),
+            Request::Add(_)
+            | Request::Edit(_)
+            | Request::Stop(_)
+            | Request::Retry(_)
+            | Request::Cancel(_)
+            | Request::Answer(_)
+            | Request::Rollback(_) => unreachable!("a write is not a read"),
+        })
+    }
+
+    /// What needs the lock, and not the engine's loop.
+    fn keep_house(&self, request: &Request) -> Result<Response, Problem> {
+        if let Hand::Running { .. } = self.hand {
+            return Err(busy_with_run());
+        }
+        match request {
+            Request::Doctor(_) => Ok(Response::Doctor(doctor::rebuild(&self.place)?)),
+            Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim(&self.place)?)),
+            other => unreachable!("`{}` keeps no house", other.name()),
+        }
+    }
+
+    fn write(&self, request: Request) -> Result<Response, Problem> {
+        match &self.hand {
+            Hand::Running { handle, .. } => {
+                let ask = |ask: Ask| handle.ask(ask).map_err(|error| problem::ask(&error));
+                writes::write(&self.place, &self.engine(), &ask, request)
+            }
+            Hand::Door => through_the_door(&self.place, request),
+        }
+    }
+}
+
+impl Service for Desk {
+    fn call(&self, request: Request) -> Result<Response, Problem> {
+        match &request {
+            Request::Status(_) => match self.hand {
+                // The engine that runs knows best how it is; if it is too busy to say, the tables do.
+                Hand::Door => match Client::connect(&self.place.folder.socket()) {
+                    Ok(client) => client.call(request.clone()).or_else(|_| self.read(request)),
+                    Err(_) => self.read(request),
+                },
+                Hand::Running { .. } => self.read(request),
+            },
+            Request::List(_)
+            | Request::Show(_)
+            | Request::Why(_)
+            | Request::Log(_)
+            | Request::Diff(_)
+            | Request::Certificate(_)
+            | Request::Report(_)
+            | Request::Runs(_)
+            | Request::FlowList(_)
+            | Request::FlowShow(_)
+            | Request::FlowCheck(_)
+            | Request::Export(_) => self.read(request),
+            Request::Doctor(asked) if !asked.rebuild => self.read(request),
+            Request::Reclaim(asked) if asked.dry_run => self.read(request),
+            Request::Doctor(_) | Request::Reclaim(_) => self.keep_house(&request),
+            Request::Add(_)
+            | Request::Edit(_)
+            | Request::Stop(_)
+            | Request::Retry(_)
+            | Request::Cancel(_)
+            | Request::Answer(_)
+            | Request::Rollback(_) => self.write(request),
+        }
+    }
+}
+
+fn busy_with_run() -> Problem {
+    Problem::new(ProblemCode::NotNow, "a run is under way, and this needs the project at rest")
+        .hint("wait until the run is over, or stop it with `landfall stop`")
+}
+
+const PATIENCE: Duration = Duration::from_secs(5); // another command writes for milliseconds; an engine opens its door in seconds
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Asks the engine that runs, else opens one for the moment. Whoever is just coming or going is waited for.
+fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match Client::connect(&place.folder.socket()) {
+            Ok(client) => match client.call(request.clone()) {
+                Err(problem) if problem::is_ending(&problem) && Instant::now() < deadline => {}
+                answer => return answer,
+            },
+            Err(ConnectError::Version { theirs, engine, pid }) => {
+                let message = format!(
+                    "the engine that runs (version {engine}, process {pid}) speaks version {theirs} of the wire, not {}",
+                    landfall_api::VERSION
+                );
+                return Err(Problem::new(ProblemCode::EngineBusy, message)
+                    .hint("use the `landfall` that started it, or wait until its run is over"));
+            }
+            Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => match in_process(place, &request) {
+                Err(Shut::Held(_)) if Instant::now() < deadline => {}
+                Err(Shut::Held(problem) | Shut::Other(problem)) => return Err(problem),
+                Ok(response) => return Ok(response),
+            },
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Why an engine could not be opened for the moment.
+enum Shut {
+    /// Someone else holds the project.
+    Held(Problem),
+    /// It would not help to wait.
+    Other(Problem),
+}
+
+fn in_process(place: &Place, request: &Request) -> Result<Response, Shut> {
+    if let Some(problem) = writes::refused_at_rest(place, request).map_err(Shut::Other)? {
+        return Err(Shut::Other(problem));
+    }
+    let engine = open(place, &format!("landfall {}", request.name())).map_err(|error| match &error {
+        OpenError::Lock(LockError::Held { .. } | LockError::HeldByUnknown { .. }) => {
+            Shut::Held(problem::open(&error))
+        }
+        _ => Shut::Other(problem::open(&error)),
+    })?;
+    let engine = std::cell::RefCell::new(engine);
+    let ask = |ask: Ask| -> Result<Reply, Problem> {
+        match engine.borrow_mut().once(ask) {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(error)) => Err(problem::ask(&error)),
+            Err(error) => Err(problem::store(&error)),
+        }
+    };
+    writes::write(place, &EngineAt::Nowhere, &ask, request.clone()).map_err(Shut::Other)
+}
+
+/// Opens the engine of a project, exclusively.
+pub(super) fn open(place: &Place, command: &str) -> Result<Engine, OpenError> {
+    let options =
+        Options { program: program(), command: command.to_owned(), environment: place.environment() };
+    Engine::open(&place.root, &options)
+}
+
+/// Our own executable. If the file was replaced since we were started, the running image still stands.
+fn program() -> std::path::PathBuf {
+    match std::env::current_exe() {
+        Ok(path) if path.exists() => path,
+        Ok(_) | Err(_) => "/proc/self/exe".into(),
+    }
+}
+
+/// Opens the engine to drive, waiting a moment for a command that writes, but not for another run.
+pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match open(place, "landfall run") {
+            Ok(engine) => return Ok(engine),
+            Err(error) => {
+                let passing = match &error {
+                    OpenError::Lock(LockError::Held { holder, .. }) => holder.command != "landfall run",
+                    OpenError::Lock(LockError::HeldByUnknown { .. }) => true,
+                    _ => false,
+                };
+                if !passing || Instant::now() >= deadline {
+                    return Err(problem::open(&error));
+                }
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// How old something is, in milliseconds; nothing is younger than now.
+pub(super) fn age_ms(since_ms: i64) -> u64 {
+    u64::try_from(moment::now_ms() - since_ms).unwrap_or(0)
+}

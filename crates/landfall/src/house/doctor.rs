@@ -1,0 +1,496 @@
+//! Whether everything Landfall needs is there and whole. Looking changes nothing; only `--rebuild` writes, and only
+//! the tables.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use landfall_agents::{Profile, registry};
+use landfall_api::{Check, CheckState, Health, Problem, nearest};
+use landfall_engine::flows;
+use landfall_engine::host::disk;
+use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store};
+use landfall_engine::host::lock::{Holder, StateLock};
+use landfall_engine::host::sitter::{self, Found};
+use landfall_engine::model::TaskId;
+use landfall_engine::settings::{Settings, Verify};
+use landfall_engine::store::{self, Reader, Seq, Sqlite};
+
+use super::place::Place;
+use super::reads::Look;
+use super::{moment, problem};
+
+/// Looks at everything.
+pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
+    let place = look.place;
+    let mut visit = Visit { checks: Vec::new() };
+    let repo = visit.repository(place);
+    let settings = visit.settings(place);
+    if let Some(settings) = &settings {
+        visit.agents(settings);
+    }
+    visit.flows(place, settings.as_ref());
+    if let (Some(repo), Some(settings)) = (&repo, &settings) {
+        visit.base(place, repo, settings);
+    }
+    visit.folder(place, settings.as_ref());
+    match place.reader() {
+        Ok(Some(reader)) => {
+            visit.journal(place, &reader);
+            visit.published(look, &reader);
+            visit.workspaces(place, &reader);
+            visit.sitters(look, &reader);
+        }
+        Ok(None) => visit.ok("journal", "not begun: no task was added yet"),
+        Err(problem) => visit.problem("journal", problem),
+    }
+    if let Some(repo) = &repo {
+        visit.store(place, repo);
+    }
+    Ok(Health { checks: visit.checks })
+}
+
+/// Makes the tables again from the journal, then looks at everything.
+pub(super) fn rebuild(place: &Place) -> Result<Health, Problem> {
+    if let Some(reader) = place.reader()? {
+        drop(reader); // only asked whether there is a journal at all
+        let me = Holder::this_process("landfall doctor --rebuild", moment::now_ms());
+        let _lock = StateLock::acquire(place.folder.root(), &me).map_err(|error| problem::lock(&error))?;
+        let (journal, _) = Sqlite::open(&place.folder.journal(), store::Options::default())
+            .map_err(|error| problem::store(&error))?;
+        journal.rebuild().map_err(|error| problem::store(&error))?;
+    }
+    let engine = super::engine_at::EngineAt::Nowhere;
+    let mut health = examine(&Look { place, engine: &engine })?;
+    let detail = "made again from the journal".to_owned();
+    health.checks.push(Check { name: "tables".to_owned(), state: CheckState::Ok, detail, hint: None });
+    Ok(health)
+}
+
+struct Visit {
+    checks: Vec<Check>,
+}
+
+impl Visit {
+    fn note(&mut self, name: &str, state: CheckState, detail: impl Into<String>, hint: Option<String>) {
+        self.checks.push(Check { name: name.to_owned(), state, detail: detail.into(), hint });
+    }
+
+    fn ok(&mut self, name: &str, detail: impl Into<String>) {
+        self.note(name, CheckState::Ok, detail, None);
+    }
+
+    fn warn(&mut self, name: &str, detail: impl Into<String>, hint: impl Into<String>) {
+        self.note(name, CheckState::Warn, detail, Some(hint.into()));
+    }
+
+    fn bad(&mut self, name: &str, detail: impl Into<String>, hint: impl Into<String>) {
+        self.note(name, CheckState::Bad, detail, Some(hint.into()));
+    }
+
+    fn problem(&mut self, name: &str, problem: Problem) {
+        self.note(name, CheckState::Bad, problem.message, problem.hint);
+    }
+
+    fn repository(&mut self, place: &Place) -> Option<Repo> {
+        let git = match Git::find() {
+            Ok(git) => git,
+            Err(error) => {
+                self.problem("git", problem::git(&error));
+                return None;
+            }
+        };
+        self.ok("git", format!("version {} ({})", git.version(), git.program().display()));
+        match Repo::discover(&git, &place.root) {
+            Ok(repo) => {
+                self.ok("repository", place.root.display().to_string());
+                Some(repo)
+            }
+            Err(error) => {
+                self.problem("repository", problem::repo(error));
+                None
+            }
+        }
+    }
+
+    fn settings(&mut self, place: &Place) -> Option<Settings> {
+        let Some(text) = place.settings_text() else {
+            self.warn(
+                "settings",
+                "there is no landfall.toml, so no agent and no check is set",
+                "`landfall init` writes one with what it finds out",
+            );
+            return Some(Settings::defaults());
+        };
+        match Settings::parse(&text, "landfall.toml") {
+            Ok(settings) => {
+                self.ok("settings", "landfall.toml is in order");
+                Some(settings)
+            }
+            Err(error) => {
+                self.problem("settings", problem::settings(&error));
+                None
+            }
+        }
+    }
+
+    fn agents(&mut self, settings: &Settings) {
+        if settings.agents.is_empty() {
+            self.warn(
+                "agents",
+                "no agent profile is set, so nobody can work",
+                "add an `[agent.default]` section to landfall.toml",
+            );
+        } else if !settings.agents.contains_key("default") {
+            self.warn(
+                "agents",
+                "there is no profile `default`; only tasks that name a profile can start",
+                "call one of the profiles `default`",
+            );
+        }
+        for (name, profile) in &settings.agents {
+            let label = format!("agent {name}");
+            let entry = match registry::find(&profile.kind) {
+                Ok(entry) => entry,
+                Err(unknown) => {
+                    self.bad(&label, unknown.to_string(), unknown.hint());
+                    continue;
+                }
+            };
+            let brief = Profile {
+                name: name.clone(),
+                kind: profile.kind.clone(),
+                run: profile.run.clone(),
+                script: profile.script.as_ref().map(|path| path.to_string_lossy().into_owned()),
+                model: profile.model.clone(),
+                flags: profile.flags.clone(),
+                env: profile.env.clone(),
+            };
+            if let Err(error) = entry.agent().check(&brief) {
+                let hint = error.hint().unwrap_or_else(|| format!("mend `[agent.{name}]` in landfall.toml"));
+                self.bad(&label, error.to_string(), hint);
+                continue;
+            }
+            match missing_program(profile.run.as_deref()) {
+                Some(program) => self.bad(
+                    &label,
+                    format!("`{program}` is not on the PATH"),
+                    format!("install it, or change `run` in `[agent.{name}]`"),
+                ),
+                None => self.ok(&label, entry.about),
+            }
+        }
+    }
+
+    fn flows(&mut self, place: &Place, settings: Option<&Settings>) {
+        let loaded = flows::load(Some(&place.root.join(".landfall/flows")));
+        for error in &loaded.errors {
+            let hint = error
+                .hint
+                .clone()
+                .unwrap_or_else(|| format!("`landfall flow check {}` says more", error.file));
+            self.bad("flows", error.to_string(), hint);
+        }
+        let known: Vec<&str> = loaded.flows.keys().map(String::as_str).collect();
+        if let Some(settings) = settings
+            && !known.contains(&settings.project.flow.as_str())
+        {
+            let name = &settings.project.flow;
+            let hint = match nearest(&known, name) {
+                Some(word) => format!("did you mean `{word}`?"),
+                None => format!("known: {}", known.join(", ")),
+            };
+            self.bad("flows", format!("`project.flow` is `{name}`, which is not a flow"), hint);
+        }
+        if loaded.errors.is_empty() {
+            self.ok("flows", known.join(", "));
+        }
+    }
+
+    /// The branch, and whether the checks a person sees are the ones that count.
+    fn base(&mut self, place: &Place, repo: &Repo, settings: &Settings) {
+        let branch = match (&settings.project.base, repo.head()) {
+            (Some(base), _) => base.clone(),
+            (None, Ok(Head::Branch { name, .. })) => name.as_str().to_owned(),
+            (None, Ok(Head::Unborn { branch })) => return self.problem("base", problem::unborn(&branch)),
+            (None, Ok(Head::Detached { .. })) => return self.problem("base", problem::detached()),
+            (None, Err(error)) => return self.problem("base", problem::git(&error)),
+        };
+        let tip = branch.parse::<BranchName>().ok().and_then(|name| repo.branch_tip(&name).ok().flatten());
+        let Some(tip) = tip else {
+            return self.bad(
+                "base",
+                format!("the base branch `{branch}` does not exist"),
+                "`project.base` in landfall.toml must name a local branch",
+            );
+        };
+        self.ok("base", format!("`{branch}` at {}", tip.short()));
+        self.verification(place, repo, settings, &branch, &tip);
+    }
+
+    fn verification(&mut self, place: &Place, repo: &Repo, settings: &Settings, branch: &str, tip: &Oid) {
+        const SETTINGS_MAX: usize = 1 << 20;
+        let name = "verification";
+        let on_base = match repo.read_file(tip, "landfall.toml", SETTINGS_MAX) {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(None) if place.settings_text().is_none() => String::new(),
+            Ok(None) => {
+                return self.warn(
+                    name,
+                    format!("landfall.toml is not committed on `{branch}`: the one in your checkout counts for now"),
+                    "commit it, so that no change can loosen the checks it is judged by",
+                );
+            }
+            Err(error) => return self.problem(name, problem::git(&error)),
+        };
+        let section = match Verify::from_base(&on_base) {
+            Ok(section) => section,
+            Err(error) => {
+                let found = problem::settings(&error);
+                let detail = format!("on `{branch}`: {}", found.message);
+                return self.bad(
+                    name,
+                    detail,
+                    "commit a landfall.toml that is in order; until then nothing can land",
+                );
+            }
+        };
+        if section.canonical() != settings.verify.canonical() {
+            return self.warn(
+                name,
+                format!(
+                    "the `[verify]` section in your checkout differs from the one on `{branch}`, which counts"
+                ),
+                "commit your change to landfall.toml",
+            );
+        }
+        match section.commands.len() {
+            0 if section.required => self.bad(
+                name,
+                "`verify.required` is set, but there is no command: nothing can land",
+                "add a `[[verify.command]]` to landfall.toml",
+            ),
+            0 => self.warn(
+                name,
+                "VERIFICATION_EMPTY: no command is set, so work lands unproved",
+                "add a `[[verify.command]]` that runs your tests",
+            ),
+            _ => {
+                let names: Vec<&str> = section.commands.iter().map(|it| it.name.as_str()).collect();
+                self.ok(name, format!("{} (from `{branch}`)", names.join(", ")));
+            }
+        }
+    }
+
+    fn folder(&mut self, place: &Place, settings: Option<&Settings>) {
+        let root = place.folder.root();
+        let name = "state folder";
+        match there(root) {
+            Some(path) if path == root => match probe(root) {
+                Ok(()) => self.ok(name, root.display().to_string()),
+                Err(error) => self.problem(name, problem::io("write to", root, &error)),
+            },
+            Some(_) | None => {
+                self.ok(name, format!("{} (made when the first task is added)", root.display()))
+            }
+        }
+        let Some(existing) = there(root) else { return };
+        match disk::is_network_fs(existing) {
+            Ok(false) => {}
+            Ok(true) => self.bad(
+                name,
+                "it is on a network file system, where the journal would not be safe",
+                "set LANDFALL_STATE to a folder on a local disk",
+            ),
+            Err(error) => {
+                self.warn(name, format!("its file system could not be looked at: {error}"), "check the mount")
+            }
+        }
+        let Ok(free) = disk::free_bytes(existing) else { return };
+        let left = format!("{} are left", moment::bytes(free));
+        let hint = "`landfall reclaim --dry-run` shows what can be given back";
+        match settings.map(|settings| &settings.disk) {
+            Some(disk) if free < disk.pause_bytes => {
+                self.bad(
+                    "disk",
+                    format!("{left}: no agent is started below {}", moment::bytes(disk.pause_bytes)),
+                    hint,
+                );
+            }
+            Some(disk) if free < disk.warn_bytes => self.warn("disk", left, hint),
+            Some(_) | None => self.ok("disk", left),
+        }
+    }
+
+    fn journal(&mut self, place: &Place, reader: &Reader) {
+        let whole = reader.replay(Seq::FIRST, &mut |_, _| Ok(()));
+        let read = match whole {
+            Ok(read) => read,
+            Err(error) => return self.problem("journal", problem::store(&error)),
+        };
+        let size = std::fs::metadata(place.folder.journal()).map_or(0, |meta| meta.len());
+        let events = moment::count(read.events, "event");
+        self.ok("journal", format!("{events}, every one linked to the one before ({})", moment::bytes(size)));
+        let counted = reader.counts().and_then(|counts| Ok((counts.total(), reader.max_task_id()?)));
+        match counted {
+            Ok((total, last)) if total == u64::from(last.map_or(0, |id| id.0)) => {
+                self.ok("tables", moment::count(total, "task"));
+            }
+            Ok((total, last)) => self.bad(
+                "tables",
+                format!(
+                    "{total} tasks are in the tables, but the last one is T{}",
+                    last.map_or(0, |id| id.0)
+                ),
+                "`landfall doctor --rebuild` makes the tables again from the journal",
+            ),
+            Err(error) => {
+                let found = problem::store(&error);
+                self.bad(
+                    "tables",
+                    found.message,
+                    "`landfall doctor --rebuild` makes them again from the journal",
+                );
+            }
+        }
+    }
+
+    fn published(&mut self, look: &Look<'_>, reader: &Reader) {
+        let Ok(base) = look.base(reader) else { return };
+        match base.held {
+            Some(reason) => self.warn(
+                "publishing",
+                format!("landed work is not in `{}` yet: {reason}", base.branch),
+                "once that is out of the way, `landfall run` publishes it",
+            ),
+            None if !base.published => {
+                self.warn(
+                    "publishing",
+                    "landed work is not in your branch yet",
+                    "`landfall run` publishes it",
+                );
+            }
+            None => self.ok("publishing", format!("`{}` has all that landed", base.branch)),
+        }
+    }
+
+    fn workspaces(&mut self, place: &Place, reader: &Reader) {
+        let name = "workspaces";
+        let found = folders(&place.folder.workspaces());
+        let mut strange = Vec::new();
+        for folder in &found {
+            let task = folder.parse::<TaskId>().ok().and_then(|id| reader.task(id).ok().flatten());
+            if !task.is_some_and(|task| task.workspace.is_some()) {
+                strange.push(folder.clone());
+            }
+        }
+        let attic = folders(&place.folder.workspaces().join(".engine/attic"));
+        if !attic.is_empty() {
+            let path = place.folder.workspaces().join(".engine/attic");
+            self.warn(
+                name,
+                format!(
+                    "{} put aside because nobody knew them: {}",
+                    moment::count(attic.len() as u64, "folder"),
+                    path.display()
+                ),
+                "look whether something in there is yours",
+            );
+        }
+        if strange.is_empty() {
+            self.ok(name, format!("{} on disk, as the journal says", found.len()));
+        } else {
+            self.warn(
+                name,
+                format!("the journal does not know of {}", strange.join(", ")),
+                "`landfall reclaim --dry-run` shows what can be given back; the next start of the task moves others aside",
+            );
+        }
+    }
+
+    fn sitters(&mut self, look: &Look<'_>, reader: &Reader) {
+        let place = look.place;
+        let expected: BTreeSet<String> = match super::orphans::running(place, reader) {
+            Ok(tasks) => tasks.iter().map(ToString::to_string).collect(),
+            Err(problem) => return self.problem("agents at work", problem),
+        };
+        let mut strays = Vec::new();
+        for folder in folders(&place.folder.attempts()) {
+            let task = folder.split('-').next().unwrap_or_default().to_owned();
+            let alive = matches!(sitter::find(&place.folder.attempts().join(&folder)), Ok(Found::Running(_)));
+            if alive && !expected.contains(&task) && !look.engine.is_alive() {
+                strays.push(folder);
+            }
+        }
+        let name = "agents at work";
+        if !strays.is_empty() {
+            self.warn(
+                name,
+                format!("processes of ended attempts still run: {}", strays.join(", ")),
+                "they end by themselves at their limit; `landfall run` takes care of those of open tasks",
+            );
+        } else if !expected.is_empty() && !look.engine.is_alive() {
+            let list = expected.into_iter().collect::<Vec<_>>().join(", ");
+            self.warn(name, format!("no engine watches the agents of {list}"), "`landfall run` adopts them");
+        } else {
+            self.ok(name, expected.len().to_string());
+        }
+    }
+
+    fn store(&mut self, place: &Place, repo: &Repo) {
+        let dir = place.folder.store();
+        if !dir.exists() {
+            return;
+        }
+        let checked =
+            Git::find().and_then(|git| Store::open(&git, &dir, repo)).and_then(|store| store.fsck());
+        match checked {
+            Ok(health) if health.problems.is_empty() => {
+                self.ok("store", "every object that is needed is there")
+            }
+            Ok(health) => self.bad(
+                "store",
+                health.problems.join("; "),
+                "put a copy of the state folder aside before anything else",
+            ),
+            Err(error) => self.problem("store", problem::git(&error)),
+        }
+    }
+}
+
+/// The program of a command line, if it cannot be found.
+pub(super) fn missing_program(run: Option<&str>) -> Option<String> {
+    let words = landfall_agents::split(run?).ok()?;
+    let program = words.first()?;
+    if program.contains('/') {
+        return (!Path::new(program).exists()).then(|| program.clone());
+    }
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    (!found).then(|| program.clone())
+}
+
+/// The nearest folder that is there.
+fn there(path: &Path) -> Option<&Path> {
+    path.ancestors().find(|path| path.exists())
+}
+
+/// Whether a folder takes files.
+fn probe(folder: &Path) -> std::io::Result<()> {
+    let file = folder.join(format!(".probe-{}", std::process::id()));
+    std::fs::write(&file, b"")?;
+    std::fs::remove_file(&file)
+}
+
+/// The names of the folders in a folder; hidden ones are not for people.
+pub(super) fn folders(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,71 @@
+//! The engine that drives the project, if one does: this process, another, or none.
+
+use std::sync::Arc;
+
+use landfall_api::EngineState;
+use landfall_api::socket::{Client, Greeting};
+use landfall_engine::Site;
+
+use super::place::Place;
+
+/// Who drives the project.
+pub(super) enum EngineAt {
+    /// This process.
+    Here {
+        /// What a person sees of its run.
+        site: Arc<Site>,
+    },
+    /// Another process.
+    There {
+        /// How it introduced itself.
+        greeting: Greeting,
+    },
+    /// Nobody.
+    Nowhere,
+}
+
+impl EngineAt {
+    /// Looks for an engine in another process. Costs nothing when there is none.
+    pub fn look(place: &Place) -> Self {
+        match Client::connect(&place.folder.socket()) {
+            Ok(client) => Self::There { greeting: client.engine().clone() },
+            Err(_) => Self::Nowhere, // an engine that cannot be talked to is found by whoever needs its lock
+        }
+    }
+
+    /// Whether a run may be under way.
+    pub fn is_alive(&self) -> bool {
+        match self {
+            Self::Here { .. } | Self::There { .. } => true,
+            Self::Nowhere => false,
+        }
+    }
+
+    /// What it does, in a word.
+    pub fn mode(&self) -> &'static str {
+        match self {
+            Self::Here { site } => {
+                let stopping = site.view.lock().is_ok_and(|view| view.stopping);
+                if stopping { "stopping" } else { "running" }
+            }
+            Self::There { .. } => "running",
+            Self::Nowhere => "gone",
+        }
+    }
+
+    /// As clients see it.
+    pub fn state(&self, since_ms: Option<i64>) -> Option<EngineState> {
+        let since_ms = since_ms.unwrap_or_default();
+        match self {
+            Self::Here { .. } => Some(EngineState {
+                pid: std::process::id(),
+                since_ms,
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            }),
+            Self::There { greeting } => {
+                Some(EngineState { pid: greeting.pid, since_ms, version: greeting.engine.clone() })
+            }
+            Self::Nowhere => None,
+        }
+    }
+}

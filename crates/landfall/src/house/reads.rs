@@ -1,0 +1,640 @@
+//! What can be answered by looking: from the tables, without git, without replay, beside a running engine or without
+//! one. A project whose journal has not begun answers as an empty one.
+
+use std::collections::BTreeMap;
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::host::disk;
+use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
+use landfall_engine::model::{Doing, Fact, State, Status, Task, TaskId};
+use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
+
+use super::engine_at::EngineAt;
+use super::place::Place;
+use super::{attempts, moment, problem, wire, words};
+use wire::Among;
+
+const PAGE: u32 = 100; // what a list shows when nobody says how much
+const PAGE_MAX: u32 = 1_000; // more is asked for page by page
+const LOG_PAGE: u32 = 200;
+const GROUP_TASKS_MAX: u32 = 20; // ids named per wait; the rest is counted
+
+/// Looks at one project.
+pub(super) struct Look<'a> {
+    pub place: &'a Place,
+    pub engine: &'a EngineAt,
+}
+
+/// The run under way, and how full it is. Only an engine that lives has one.
+struct Drive {
+    run: RunRow,
+    full: bool,
+}
+
+impl Look<'_> {
+    fn reader(&self) -> Result<Option<Reader>, Problem> {
+        self.place.reader()
+    }
+
+    /// The tables; a project without any has no task that could be asked about.
+    fn reader_of(&self, task: TaskId) -> Result<Reader, Problem> {
+        self.reader()?.ok_or_else(|| problem::unknown_task(task))
+    }
+
+    /// The run under way, if there is one.
+    fn drive(&self, reader: &Reader) -> Result<Option<Drive>, Problem> {
+        let newest = reader.runs(1).map_err(|error| problem::store(&error))?.pop();
+        let Some(run) = newest.filter(|run| run.ended.is_none() && self.engine.is_alive()) else {
+            return Ok(None);
+        };
+        let busy = Filter { status: Some(Status::Active), ..Filter::default() };
+        let mut held = 0;
+        for row in reader.tasks(&busy, None, PAGE_MAX).map_err(|error| problem::store(&error))? {
+            let task = reader.task(row.id).map_err(|error| problem::store(&error))?;
+            held += u32::from(task.is_some_and(|task| holds_a_slot(&task)));
+        }
+        Ok(Some(Drive { full: held >= run.slots, run }))
+    }
+
+    fn among(&self, reader: &Reader, row: &TaskRow, full: bool) -> Result<Among, Problem> {
+        let of = |error| problem::store(&error);
+        let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
+        let needs = needs.remove(&row.id).unwrap_or_default();
+        let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
+        let starved = full && row.status == Status::Ready && unmet.is_empty();
+        Ok(Among { needs, unmet, starved })
+    }
+
+    pub fn line(&self, reader: &Reader, row: TaskRow, full: bool) -> Result<api::TaskLine, Problem> {
+        let among = self.among(reader, &row, full)?;
+        Ok(wire::line(row, &among))
+    }
+
+    pub fn list(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
+        let Some(reader) = self.reader()? else { return Ok(api::TaskPage { tasks: Vec::new(), next: None }) };
+        let limit = page(asked.limit, PAGE);
+        let after = asked.after.map(wire::model_task);
+        let full = self.drive(&reader)?.is_some_and(|drive| drive.full);
+        let mut rows: BTreeMap<TaskId, TaskRow> = BTreeMap::new();
+        for status in stored_statuses(&asked.status, full) {
+            let filter = Filter {
+                status,
+                tag: asked.tag.clone(),
+                text: asked.text.clone(),
+                parent: asked.parent.map(wire::model_task),
+            };
+            // One more than wanted says whether there is a next page.
+            let found = reader.tasks(&filter, after, limit + 1).map_err(|error| problem::store(&error))?;
+            rows.extend(found.into_iter().map(|row| (row.id, row)));
+        }
+        let wanted = |row: &TaskRow| {
+            let starved = full && row.status == Status::Ready && row.unmet == 0;
+            asked.status.is_empty() || asked.status.contains(&wire::status(wire::row_status(row, starved)))
+        };
+        let rows: Vec<TaskRow> = rows.into_values().filter(wanted).take(limit as usize + 1).collect();
+        let more = rows.len() > limit as usize;
+        let mut tasks = Vec::new();
+        for row in rows.into_iter().take(limit as usize) {
+            tasks.push(self.line(&reader, row, full)?);
+        }
+        let next = tasks.last().map(|task| task.id).filter(|_| more);
+        Ok(api::TaskPage { tasks, next })
+    }
+
+    pub fn show(&self, id: TaskId) -> Result<Box<api::TaskDetail>, Problem> {
+        let reader = self.reader_of(id)?;
+        let of = |error| problem::store(&error);
+        let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
+        let task = reader.task(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
+        let full = self.drive(&reader)?.is_some_and(|drive| drive.full);
+        let among = self.among(&reader, &row, full)?;
+        let sentence = why_sentence(&task, &among);
+        let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(of)?;
+        let usage = task.counters.usage;
+        let feedback: Vec<String> =
+            task.feedback.iter().map(|it| format!("{}\n{}", it.about, it.text.trim_end())).collect();
+        let workspace = self.place.folder.workspaces().join(id.to_string());
+        let has_workspace = task.workspace.is_some() && workspace.is_dir();
+        Ok(Box::new(api::TaskDetail {
+            why: sentence,
+            body: task.spec.body.clone(),
+            criteria: task.spec.criteria.clone(),
+            flow: self.flow_of(&task),
+            agent: task.spec.agent.clone().unwrap_or_else(|| "default".to_owned()),
+            source: task.spec.source.clone(),
+            step: task.step().map(|step| step.as_str().to_owned()),
+            attempt: task.attempt.0,
+            iterations_max: task.limits.iterations_max,
+            counters: wire::counters(&task),
+            spent_ms: task.counters.spent_ms,
+            limit_ms: task.limits.task_ms,
+            tokens: wire::tokens(usage),
+            cost_usd: wire::usd(usage.micro_usd),
+            gate: task.gate.as_ref().map(wire::gate),
+            concerns: task.concerns.iter().map(wire::concern).collect(),
+            feedback: (!feedback.is_empty()).then(|| feedback.join("\n\n")),
+            landed_as: self.landed(&reader, &task)?,
+            warnings: task.warnings.iter().map(landfall_engine::model::Warning::sentence).collect(),
+            branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
+            workspace: has_workspace.then(|| workspace.display().to_string()),
+            attempts: attempts::of(events.iter().map(|(_, entry)| entry)),
+            added_ms: task.created.0,
+            line: wire::line(row, &among),
+        }))
+    }
+
+    fn flow_of(&self, task: &Task) -> String {
+        let bound = task.flow.as_ref().map(|flow| flow.name.clone());
+        bound.or_else(|| task.spec.flow.clone()).unwrap_or_else(|| self.default_flow())
+    }
+
+    fn default_flow(&self) -> String {
+        let loaded = landfall_engine::engine::load_settings(&self.place.root);
+        loaded.map_or_else(|_| "loop".to_owned(), |settings| settings.project.flow) // broken ones complain elsewhere
+    }
+
+    fn landed(&self, reader: &Reader, task: &Task) -> Result<Option<api::Landed>, Problem> {
+        let Some(landed) = &task.landed else { return Ok(None) };
+        let base = self.base(reader)?;
+        let publication = match base.held {
+            Some(reason) if !base.published => api::Publication::Held(reason),
+            Some(_) | None => api::Publication::Published,
+        };
+        Ok(Some(api::Landed {
+            commit: landed.commit.as_str().to_owned(),
+            base_before: landed.base_before.as_str().to_owned(),
+            tree: landed.tree.as_str().to_owned(),
+            proof: landed.proof.clone(),
+            at_ms: landed.at.0,
+            publication,
+        }))
+    }
+
+    pub fn why(&self, id: TaskId) -> Result<api::Why, Problem> {
+        let reader = self.reader_of(id)?;
+        let of = |error| problem::store(&error);
+        let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
+        let task = reader.task(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
+        // Only a task that could start wants to know who holds the slots.
+        let full = row.shown() == Status::Ready && self.drive(&reader)?.is_some_and(|drive| drive.full);
+        let among = self.among(&reader, &row, full)?;
+        let status = wire::status(wire::row_status(&row, among.starved));
+        let details = details(&reader, &task, &among)?;
+        Ok(api::Why { task: wire::task_id(id), status, sentence: why_sentence(&task, &among), details })
+    }
+
+    pub fn status(&self) -> Result<api::StatusReport, Problem> {
+        let branch = self.place.branch();
+        let disk = disk_state(self.place);
+        let Some(reader) = self.reader()? else {
+            let commit = self.place.tip(&branch).unwrap_or_default();
+            return Ok(api::StatusReport {
+                counts: BTreeMap::new(),
+                run: None,
+                engine: None,
+                active: Vec::new(),
+                waiting: Vec::new(),
+                base: api::Base { branch, commit, published: true, held: None },
+                warnings: disk_warnings(self.place, disk.as_ref()),
+                disk,
+            });
+        };
+        let of = |error| problem::store(&error);
+        let drive = self.drive(&reader)?;
+        let full = drive.as_ref().is_some_and(|drive| drive.full);
+        let counted = reader.counts().map_err(of)?;
+        let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
+        for (status, many) in &counted.by {
+            let shown = if full && *status == Status::Ready { Status::Waiting } else { *status };
+            *counts.entry(wire::status(shown)).or_default() += many;
+        }
+        *counts.entry(api::Status::Waiting).or_default() += counted.dependency;
+        counts.retain(|_, many| *many > 0);
+
+        let mut waiting = wait_groups(&reader)?;
+        if counted.dependency > 0 {
+            waiting.push(dependency_group(&reader, counted.dependency)?);
+        }
+        let ready = counted.of(Status::Ready);
+        if full && ready > 0 {
+            let rows = reader.next(GROUP_TASKS_MAX).map_err(of)?;
+            waiting.push(group(api::WaitFor::Slot, &rows, ready));
+        }
+        let base = self.base(&reader)?;
+        let mut warnings = Vec::new();
+        if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
+            warnings.push(format!("landed work is not in your branch yet: {reason}"));
+        }
+        warnings.extend(self.orphaned(&reader)?);
+        warnings.extend(disk_warnings(self.place, disk.as_ref()));
+        Ok(api::StatusReport {
+            counts,
+            engine: self.engine.state(drive.as_ref().map(|drive| drive.run.started.0)),
+            run: drive.map(|Drive { run, .. }| api::RunState {
+                run: wire::run_id(run.id),
+                since_ms: run.started.0,
+                slots: run.slots,
+                mode: self.engine.mode().to_owned(),
+            }),
+            active: active(&reader)?,
+            waiting,
+            base,
+            disk,
+            warnings,
+        })
+    }
+
+    /// What to say about a run whose engine is gone.
+    fn orphaned(&self, reader: &Reader) -> Result<Option<String>, Problem> {
+        let newest = reader.runs(1).map_err(|error| problem::store(&error))?.pop();
+        let Some(run) = newest.filter(|run| run.ended.is_none() && !self.engine.is_alive()) else {
+            return Ok(None);
+        };
+        let agents = super::orphans::running(self.place, reader)?;
+        let still = match agents.len() {
+            0 => String::new(),
+            many => format!("; {} still at work and will be adopted", moment::count(many as u64, "agent")),
+        };
+        Ok(Some(format!("the engine of {} is gone{still}; `landfall run` goes on where it was", run.id)))
+    }
+
+    /// Where the base stands, and whether the person has it.
+    pub fn base(&self, reader: &Reader) -> Result<api::Base, Problem> {
+        let base = reader.base().map_err(|error| problem::store(&error))?;
+        let branch = self.place.branch();
+        let tip = self.place.tip(&branch);
+        let Some(commit) = base.commit else {
+            return Ok(api::Base { branch, commit: tip.unwrap_or_default(), published: true, held: None });
+        };
+        // Asked of the repository itself: the person may have taken the work in by hand since.
+        let published = match &tip {
+            Some(tip) => {
+                tip == commit.as_str() || (base.held.is_none() && base.published.as_ref() == Some(&commit))
+            }
+            None => base.published.as_ref() == Some(&commit),
+        };
+        let held = if published { None } else { base.held };
+        Ok(api::Base { branch, commit: commit.as_str().to_owned(), published, held })
+    }
+
+    pub fn log(&self, asked: &api::LogAsked) -> Result<api::LogPage, Problem> {
+        let after = asked.after.unwrap_or(0);
+        let Some(reader) = self.reader()? else {
+            return match asked.task {
+                Some(task) => Err(problem::unknown_task(wire::model_task(task))),
+                None => Ok(api::LogPage { entries: Vec::new(), next: after, more: false }),
+            };
+        };
+        let of = |error| problem::store(&error);
+        let limit = page(asked.limit, LOG_PAGE);
+        let task = asked.task.map(wire::model_task);
+        if let Some(task) = task
+            && reader.row(task).map_err(of)?.is_none()
+        {
+            return Err(problem::unknown_task(task));
+        }
+        let mut found = match (asked.last, task) {
+            (true, None) => reader.tail(limit).map_err(of)?,
+            (true, Some(_)) => {
+                let mut all = reader.events(Seq::ZERO, task, u32::MAX).map_err(of)?;
+                all.split_off(all.len().saturating_sub(limit as usize))
+            }
+            (false, _) => reader.events(Seq(after), task, limit + 1).map_err(of)?,
+        };
+        let more = !asked.last && found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let next = found.last().map_or(after, |(seq, _)| seq.0);
+        let entries = found
+            .into_iter()
+            .map(|(seq, entry)| {
+                let (task, text) = match &entry.fact {
+                    Fact::Task(id, event) => (Some(wire::task_id(*id)), words::event(event)),
+                    Fact::Engine(event) => (None, words::engine(event)),
+                };
+                let (kind, data) = written(&entry);
+                api::LogEntry { seq: seq.0, at_ms: entry.at.0, task, kind: kind.to_owned(), text, data }
+            })
+            .collect();
+        Ok(api::LogPage { entries, next, more })
+    }
+
+    pub fn diff(&self, id: TaskId) -> Result<api::Diff, Problem> {
+        let reader = self.reader_of(id)?;
+        let task = self.task(&reader, id)?;
+        let (from, to) = match (&task.landed, &task.gate, &task.head) {
+            (Some(landed), _, _) => (landed.base_before.clone(), landed.commit.clone()),
+            (None, Some(gate), _) => (gate.base.clone(), gate.commit.clone()),
+            (None, None, Some(head)) => {
+                (task.workspace.clone().unwrap_or_else(|| head.clone()), head.clone())
+            }
+            (None, None, None) => {
+                let workspace = self.place.folder.workspaces().join(id.to_string());
+                let hint = if task.workspace.is_some() {
+                    format!("its agent works in {}", workspace.display())
+                } else {
+                    format!("`landfall why {id}` says where it is")
+                };
+                let message = format!("nothing of {id} has been brought in yet, so there is no diff");
+                return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
+            }
+        };
+        let store = self.store()?;
+        let parse = |commit: &landfall_engine::model::Commit| commit.as_str().parse::<Oid>();
+        let (Ok(a), Ok(b)) = (parse(&from), parse(&to)) else {
+            return Err(Problem::new(
+                ProblemCode::Corrupt,
+                format!("the commits of {id} in the journal are not commits"),
+            )
+            .hint("`landfall doctor` says more"));
+        };
+        let text = store.diff(&a, &b, &DiffOptions::default()).map_err(|error| problem::git(&error))?;
+        let mut bytes = text.bytes;
+        if text.cut {
+            bytes.extend_from_slice(b"\n[the rest of the diff is left out]\n");
+        }
+        Ok(api::Diff {
+            task: wire::task_id(id),
+            from: from.as_str().to_owned(),
+            to: to.as_str().to_owned(),
+            diff: api::Blob::new(bytes),
+        })
+    }
+
+    pub fn store(&self) -> Result<Store, Problem> {
+        let git = Git::find().map_err(|error| problem::git(&error))?;
+        let repo = Repo::discover(&git, &self.place.root).map_err(problem::repo)?;
+        Store::open(&git, &self.place.folder.store(), &repo).map_err(|error| problem::git(&error))
+    }
+
+    pub fn task(&self, reader: &Reader, id: TaskId) -> Result<Task, Problem> {
+        reader.task(id).map_err(|error| problem::store(&error))?.ok_or_else(|| problem::unknown_task(id))
+    }
+
+    pub fn certificate(&self, id: TaskId) -> Result<api::CertificateJson, Problem> {
+        let reader = self.reader_of(id)?;
+        let task = self.task(&reader, id)?;
+        let kept =
+            task.reported.as_ref().and_then(|(_, certificate)| certificate.as_ref()).and_then(|digest| {
+                let text = std::fs::read(self.place.folder.papers().join(format!("{digest}.json"))).ok()?;
+                serde_json::from_slice(&text).ok()
+            });
+        // The paper is a copy: what it says follows from the journal, so a lost one is made again.
+        let certificate = kept.or_else(|| landfall_engine::certificate_of(&task)).ok_or_else(|| {
+            Problem::new(ProblemCode::NotNow, format!("{id} has not landed, so there is no certificate"))
+                .hint(format!("`landfall why {id}` says where it is"))
+        })?;
+        Ok(api::CertificateJson { task: wire::task_id(id), certificate })
+    }
+
+    pub fn export(&self, asked: &api::Export) -> Result<api::Exported, Problem> {
+        let Some(reader) = self.reader()? else {
+            return match asked.tasks.first() {
+                Some(task) => Err(problem::unknown_task(wire::model_task(*task))),
+                None => Ok(api::Exported { files: Vec::new() }),
+            };
+        };
+        let ids: Vec<TaskId> = if asked.tasks.is_empty() {
+            let last = reader.max_task_id().map_err(|error| problem::store(&error))?.map_or(0, |id| id.0);
+            (1..=last).map(TaskId).collect()
+        } else {
+            asked.tasks.iter().copied().map(wire::model_task).collect()
+        };
+        let mut files = Vec::new();
+        for id in ids {
+            let task = match reader.task(id).map_err(|error| problem::store(&error))? {
+                Some(task) => task,
+                None if asked.tasks.is_empty() => continue,
+                None => return Err(problem::unknown_task(id)),
+            };
+            let id = wire::task_id(id);
+            files.push(api::ExportedFile {
+                name: api::taskfile::file_name(id, &task.spec.title),
+                text: api::taskfile::write(Some(id), &wire::new_task(&task.spec)),
+            });
+        }
+        Ok(api::Exported { files })
+    }
+}
+
+/// A page of what was asked for, or of what is usual; never of everything.
+fn page(asked: u32, usual: u32) -> u32 {
+    if asked == 0 { usual } else { asked.min(PAGE_MAX) }
+}
+
+/// The statuses to ask the tables for. They do not know about slots, so what waits for one is read as ready.
+fn stored_statuses(wanted: &[api::Status], full: bool) -> Vec<Option<Status>> {
+    if wanted.is_empty() {
+        return vec![None];
+    }
+    let mut statuses: Vec<Option<Status>> = Vec::new();
+    for status in wanted {
+        statuses.push(Some(wire::model_status(*status)));
+        if full && *status == api::Status::Waiting {
+            statuses.push(Some(Status::Ready));
+        }
+    }
+    statuses.sort_unstable();
+    statuses.dedup();
+    statuses
+}
+
+fn holds_a_slot(task: &Task) -> bool {
+    match &task.state {
+        State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => true,
+        State::Active { doing: Doing::Checking { .. } | Doing::Landing | Doing::Reporting, .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => false,
+    }
+}
+
+pub(super) fn why_sentence(task: &Task, among: &Among) -> String {
+    landfall_engine::model::why(task, &among.unmet, among.starved, &moment::when_model)
+}
+
+/// More about a task than its sentence: what it needs, what was seen, what was said, what can be done.
+fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, Problem> {
+    let mut details = Vec::new();
+    for need in &among.unmet {
+        match reader.row(*need).map_err(|error| problem::store(&error))? {
+            Some(row) => details.push(format!("needs {need} ({}): {}", row.shown(), row.title)),
+            None => details.push(format!("needs {need}, which is not there")),
+        }
+    }
+    let counted: Vec<String> = wire::counters(task)
+        .into_iter()
+        .filter(|counter| counter.used > 0 && !counter.name.contains('→'))
+        .map(|counter| match counter.max {
+            Some(max) => format!("{}: {} of {max}", counter.name, counter.used),
+            None => format!("{}: {}", counter.name, counter.used),
+        })
+        .collect();
+    if !counted.is_empty() {
+        details.push(counted.join(", "));
+    }
+    if let Some(gate) = &task.gate {
+        let outcome = gate.outcome().word();
+        details.push(format!("last verification: {outcome}, {}", words::gate(gate)));
+    }
+    if let Some(feedback) = task.feedback.last() {
+        details.push(format!("the agent will be told: {}", feedback.about));
+    }
+    for warning in task.warnings.iter().rev().take(3) {
+        details.push(format!("warning: {}", warning.sentence()));
+    }
+    details.extend(next_steps(task));
+    Ok(details)
+}
+
+/// What a person could type now.
+fn next_steps(task: &Task) -> Option<String> {
+    let id = task.id;
+    match &task.state {
+        State::Ended(_) if wire::gave_up(task) => Some(format!(
+            "`landfall log {id}` shows how it went; `landfall retry {id}` takes it up again, `--fresh` from a new workspace"
+        )),
+        State::Ended(_) if task.landed.is_some() => {
+            Some(format!("`landfall certificate {id}` holds the evidence, `landfall diff {id}` the change"))
+        }
+        State::Review { .. } => {
+            Some(format!("`landfall answer {id} \"changes: …\"` sends it back to its agent"))
+        }
+        State::Waiting { wait: landfall_engine::model::Wait::GateBroken { .. }, .. } => {
+            Some(format!("mend the check on the base branch, or `landfall retry {id}` once it can run again"))
+        }
+        State::Active { doing: Doing::Running { .. }, .. } => {
+            Some(format!("`landfall stop {id}` pauses it, its work is kept"))
+        }
+        State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Waiting { .. }
+        | State::Ended(_) => None,
+    }
+}
+
+/// What is being worked on.
+fn active(reader: &Reader) -> Result<Vec<api::ActiveLine>, Problem> {
+    let mut lines = Vec::new();
+    for status in [Status::Active, Status::Landing] {
+        let filter = Filter { status: Some(status), ..Filter::default() };
+        for row in reader.tasks(&filter, None, PAGE).map_err(|error| problem::store(&error))? {
+            let task = reader.task(row.id).map_err(|error| problem::store(&error))?;
+            lines.extend(task.and_then(|task| active_line(&task)));
+        }
+    }
+    lines.sort_by_key(|line| line.task);
+    Ok(lines)
+}
+
+fn active_line(task: &Task) -> Option<api::ActiveLine> {
+    let State::Active { step, doing } = &task.state else { return None };
+    Some(api::ActiveLine {
+        task: wire::task_id(task.id),
+        title: task.spec.title.clone(),
+        step: step.as_str().to_owned(),
+        doing: doing_word(doing).to_owned(),
+        iteration: iteration(task),
+        iterations_max: task.limits.iterations_max,
+        elapsed_ms: elapsed_ms(task, moment::now_ms()),
+        tokens: wire::tokens(task.counters.usage),
+    })
+}
+
+/// What is being done, in a word.
+pub(super) fn doing_word(doing: &Doing) -> &'static str {
+    match doing {
+        Doing::Preparing { .. } => "preparing",
+        Doing::Running { stop: None, .. } => "working",
+        Doing::Running { stop: Some(_), .. } => "stopping",
+        Doing::Checking { .. } => "verifying",
+        Doing::Landing => "landing",
+        Doing::Reporting => "reporting",
+    }
+}
+
+/// The iteration under way, or the last one.
+pub(super) fn iteration(task: &Task) -> u32 {
+    match &task.state {
+        State::Active { doing: Doing::Running { iteration, .. }, .. } => *iteration,
+        State::Active { .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => task.counters.iterations,
+    }
+}
+
+/// Time spent on a task, the run under way included.
+pub(super) fn elapsed_ms(task: &Task, now_ms: i64) -> u64 {
+    let running = match &task.state {
+        State::Active { doing: Doing::Running { since, .. }, .. } => {
+            u64::try_from(now_ms - since.0).unwrap_or(0)
+        }
+        State::Active { .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => 0,
+    };
+    task.counters.spent_ms + running
+}
+
+/// Who waits for the same thing.
+fn wait_groups(reader: &Reader) -> Result<Vec<api::WaitingGroup>, Problem> {
+    let rows = reader.waiting(PAGE_MAX).map_err(|error| problem::store(&error))?;
+    let mut groups: BTreeMap<(api::WaitFor, Option<i64>, String), Vec<TaskRow>> = BTreeMap::new();
+    for row in rows {
+        if let Some(wait) = wire::row_wait(&row, &Among::default()) {
+            groups.entry((wait.wait, wait.until_ms, wait.detail)).or_default().push(row);
+        }
+    }
+    let made = groups.into_iter().map(|((wait, until_ms, detail), rows)| api::WaitingGroup {
+        wait,
+        owner: wire::owner(wait).to_owned(),
+        until_ms,
+        detail,
+        tasks: rows.iter().map(|row| wire::task_id(row.id)).collect(),
+    });
+    Ok(made.collect())
+}
+
+fn dependency_group(reader: &Reader, many: u64) -> Result<api::WaitingGroup, Problem> {
+    let rows = reader.held(GROUP_TASKS_MAX).map_err(|error| problem::store(&error))?;
+    Ok(group(api::WaitFor::Dependency, &rows, many))
+}
+
+/// A group that may be too large to name everyone in it.
+fn group(wait: api::WaitFor, rows: &[TaskRow], many: u64) -> api::WaitingGroup {
+    let rest = many.saturating_sub(rows.len() as u64);
+    api::WaitingGroup {
+        wait,
+        owner: wire::owner(wait).to_owned(),
+        until_ms: None,
+        detail: if rest > 0 { format!("and {rest} more") } else { String::new() },
+        tasks: rows.iter().map(|row| wire::task_id(row.id)).collect(),
+    }
+}
+
+pub(super) fn disk_state(place: &Place) -> Option<api::DiskState> {
+    // The folder may not be there yet; the disk it will be on is.
+    let there = place.folder.root().ancestors().find(|path| path.exists())?;
+    let free_bytes = disk::free_bytes(there).ok()?;
+    Some(api::DiskState { free_bytes, used_bytes: None })
+}
+
+const PLENTY_BYTES: u64 = 10_000_000_000; // settings are read only when a threshold may be near
+
+fn disk_warnings(place: &Place, state: Option<&api::DiskState>) -> Vec<String> {
+    let Some(state) = state.filter(|state| state.free_bytes < PLENTY_BYTES) else { return Vec::new() };
+    let Ok(settings) = landfall_engine::engine::load_settings(&place.root) else { return Vec::new() };
+    if state.free_bytes >= settings.disk.warn_bytes {
+        return Vec::new();
+    }
+    let free = moment::bytes(state.free_bytes);
+    vec![format!("{free} are left on the disk; `landfall reclaim --dry-run` shows what can be given back")]
+}

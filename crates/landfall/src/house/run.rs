@@ -1,0 +1,516 @@
+//! A run as the terminal drives it: the engine in a thread, its door open for other commands, its news from the
+//! journal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landfall_api::socket::{self, Serving};
+use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
+use landfall_engine::host::disk;
+use landfall_engine::model::{
+    EngineEvent, Event, Fact, RunEnd, RunId, State, Status, Task, TaskId, Usage, Wait, Warning,
+};
+use landfall_engine::settings::Settings;
+use landfall_engine::store::{Filter, Reader, Seq, StoreError};
+use landfall_engine::{Handle, Live, RunOptions, Running, run_report};
+
+use super::desk::{Desk, open_to_drive};
+use super::place::Place;
+use super::reads::{self, why_sentence};
+use super::wire::Among;
+use super::{doctor, moment, problem, reports, wire, words, writes};
+use crate::running::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
+
+/// A run under way.
+pub(super) struct Run {
+    place: Place,
+    running: Running,
+    door: Option<Door>,
+    watch: Watch,
+    mode: RunMode,
+    began: Instant,
+}
+
+/// Opens the project, checks that its agents are there, and drives.
+pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
+    let only = {
+        let reader = place.reader()?;
+        writes::chosen(reader.as_ref(), &asked.tasks)?
+    };
+    let engine = open_to_drive(&place)?;
+    check_agents(&engine.site().settings, engine.world().tasks(), &only)?;
+    let site = engine.site().clone();
+    let branch = site.branch.as_str().to_owned();
+    let slots_max = asked.slots.unwrap_or(site.settings.run.slots);
+    // The journal is there now, and nobody else writes: what comes after this belongs to the run.
+    let reader = Reader::open(&place.folder.journal()).map_err(|error| problem::store(&error))?;
+    let from = reader.head().map_err(|error| problem::store(&error))?.seq;
+    let running = engine.run(RunOptions { slots: asked.slots, only });
+    let desk = Desk::running(place.clone(), running.handle(), site);
+    let door = match Door::open(&place, desk) {
+        Ok(door) => door,
+        Err(problem) => {
+            running.handle().stop_now(); // nobody could talk to it; it ends before it has begun
+            return Err(problem);
+        }
+    };
+    Ok(Run {
+        watch: Watch::new(reader, from, branch, slots_max),
+        place,
+        running,
+        door: Some(door),
+        mode: RunMode::Running,
+        began: Instant::now(),
+    })
+}
+
+/// Whether every agent that will be wanted is there. It is better to hear it before the run than from each task.
+fn check_agents<'a>(
+    settings: &Settings,
+    tasks: impl Iterator<Item = &'a Arc<Task>>,
+    only: &[TaskId],
+) -> Result<(), Problem> {
+    let mut wanted: BTreeMap<&str, TaskId> = BTreeMap::new();
+    for task in tasks {
+        let open = !task.is_over() && !matches!(task.state, State::Draft);
+        let chosen = only.is_empty() || only.contains(&task.id);
+        if open && chosen && task.spec.flow.as_deref() != Some("rollback") {
+            wanted.entry(task.spec.agent.as_deref().unwrap_or("default")).or_insert(task.id);
+        }
+    }
+    for (name, task) in wanted {
+        let Some(profile) = settings.agents.get(name) else {
+            let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
+            let message =
+                format!("{task} wants the agent profile `{name}`, which landfall.toml does not have");
+            let hint = match (known.is_empty(), api::nearest(&known, name)) {
+                (true, _) => format!(
+                    "add an `[agent.{name}]` section with `kind = \"command\"` and `run = \"…\"`: any program that reads a \
+                     prompt on stdin"
+                ),
+                (false, Some(near)) => format!("did you mean `{near}`? known: {}", known.join(", ")),
+                (false, None) => format!("known: {}", known.join(", ")),
+            };
+            return Err(Problem::new(ProblemCode::AgentMissing, message).hint(hint));
+        };
+        if let Err(unknown) = landfall_agents::registry::find(&profile.kind) {
+            let message =
+                format!("the agent profile `{name}` has the kind `{}`, which is not known", profile.kind);
+            return Err(Problem::new(ProblemCode::AgentMissing, message).hint(unknown.hint()));
+        }
+        if let Some(program) = doctor::missing_program(profile.run.as_deref()) {
+            let message = format!("`{program}` of the agent profile `{name}` is not there");
+            return Err(Problem::new(ProblemCode::AgentMissing, message)
+                .hint("install it, or put it on the PATH; `landfall doctor` looks at all agents"));
+        }
+    }
+    Ok(())
+}
+
+impl Run {
+    /// Leave to ask the engine.
+    pub fn handle(&self) -> Handle {
+        self.running.handle()
+    }
+
+    /// The first task that asks something, if one does.
+    pub fn question(&self) -> Option<TaskId> {
+        let rows = self.watch.reader.inbox().unwrap_or_default(); // asked again at the next look
+        rows.into_iter().find(|row| row.status == Status::Waiting).map(|row| row.task)
+    }
+
+    fn end(&mut self, ended: Result<landfall_engine::RunOutcome, StoreError>) -> api::RunOutcome {
+        drop(self.door.take()); // nobody is let in any more, and whoever was is answered
+        self.watch.look(); // the last facts belong to this run too
+        let elapsed_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut outcome = api::RunOutcome {
+            run: wire::run_id(self.watch.run.unwrap_or(RunId(0))),
+            ended: api::RunEnded::Finished,
+            tasks: Vec::new(),
+            elapsed_ms,
+            tokens: wire::tokens(self.watch.usage),
+            cost_usd: wire::usd(self.watch.usage.micro_usd),
+            warnings: Vec::new(),
+            needs_you: Vec::new(),
+            report: None,
+        };
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                outcome.ended = api::RunEnded::Broken(problem::store(&error));
+                return outcome;
+            }
+        };
+        outcome.run = wire::run_id(ended.run);
+        let mut tasks = ended.tasks.clone();
+        tasks.sort_by_key(|task| task.id);
+        outcome.tasks = tasks.iter().map(|task| self.outcome_line(task)).collect();
+        outcome.warnings = warnings(&tasks, ended.held.as_deref());
+        outcome.needs_you = self.needs_you(&tasks);
+        outcome.ended = match ended.why {
+            RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {
+                Some(reason) => api::RunEnded::Held(reason),
+                None => api::RunEnded::Finished,
+            },
+            RunEnd::Drained => api::RunEnded::Drained,
+            RunEnd::Interrupted => api::RunEnded::Stopped,
+        };
+        match self.write_report(&ended, &tasks) {
+            Ok(path) => outcome.report = Some(path.display().to_string()),
+            Err(problem) => {
+                outcome.warnings.push(format!("the report of the run could not be kept: {problem}"))
+            }
+        }
+        outcome
+    }
+
+    fn outcome_line(&self, task: &Task) -> api::OutcomeLine {
+        let unmet = self.watch.reader.unmet(task.id).unwrap_or_default(); // without it the sentence is shorter
+        let wait = match &task.state {
+            State::Waiting { wait, .. } => Some(wire::wait_for(wait)),
+            State::Ready { .. } if !unmet.is_empty() => Some(WaitFor::Dependency),
+            State::Draft
+            | State::Ready { .. }
+            | State::Active { .. }
+            | State::Review { .. }
+            | State::Ended(_) => None,
+        };
+        let status = Status::among(task, &unmet, false);
+        api::OutcomeLine {
+            task: wire::task_id(task.id),
+            title: task.spec.title.clone(),
+            status: wire::status(status),
+            wait,
+            iterations: task.counters.iterations,
+            spent_ms: task.counters.spent_ms,
+            tokens: wire::tokens(task.counters.usage),
+            commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
+            why: why_sentence(task, &Among { unmet, ..Among::default() }),
+        }
+    }
+
+    /// What only a person can do now: answer, review, mend; whether or not this run touched it.
+    fn needs_you(&self, touched: &[Arc<Task>]) -> Vec<String> {
+        const NAMED_MAX: usize = 20;
+        let mut sentences = Vec::new();
+        let mut seen: BTreeSet<TaskId> = BTreeSet::new();
+        let reader = &self.watch.reader;
+        let mut ids: Vec<TaskId> =
+            reader.inbox().map(|rows| rows.iter().map(|row| row.task).collect()).unwrap_or_default();
+        let waits = reader.waiting(WAITS_MAX).unwrap_or_default();
+        ids.extend(waits.iter().filter(|row| is_yours(row.wait.as_deref())).map(|row| row.id));
+        ids.extend(touched.iter().filter(|task| wire::gave_up(task)).map(|task| task.id));
+        ids.sort();
+        for id in ids {
+            let Ok(Some(task)) = reader.task(id) else { continue };
+            if !seen.insert(id) {
+                continue;
+            }
+            let mut sentence = why_sentence(&task, &Among::default());
+            if wire::gave_up(&task) {
+                sentence.push_str(&format!(" `landfall retry {id}` takes it up again."));
+            }
+            sentences.push(sentence);
+        }
+        if sentences.len() > NAMED_MAX {
+            let rest = sentences.len() - NAMED_MAX;
+            sentences.truncate(NAMED_MAX);
+            sentences.push(format!("{rest} more wait for you; `landfall status` names them."));
+        }
+        sentences
+    }
+
+    fn write_report(
+        &self,
+        ended: &landfall_engine::RunOutcome,
+        tasks: &[Arc<Task>],
+    ) -> Result<PathBuf, Problem> {
+        let runs = self.watch.reader.runs(1).map_err(|error| problem::store(&error))?;
+        let title = runs.first().map_or_else(|| format!("Run {}", ended.run), reports::title);
+        let text = run_report(&title, tasks, ended.held.as_deref(), &moment::dated);
+        let path = reports::paper(&self.place, ended.run);
+        disk::write_atomic(&path, text.as_bytes()).map_err(|error| problem::io("write", &path, &error))?;
+        Ok(path)
+    }
+}
+
+impl RunHandle for Run {
+    fn snapshot(&mut self) -> RunView {
+        self.watch.look();
+        let view = self.running.view();
+        if view.stopping && self.mode == RunMode::Running {
+            self.mode = RunMode::Draining; // asked for by another command
+        }
+        self.watch.view(&view.live, self.mode, self.began.elapsed())
+    }
+
+    fn drain(&mut self) {
+        if self.mode == RunMode::Running {
+            self.mode = RunMode::Draining;
+        }
+        self.running.handle().drain();
+    }
+
+    fn stop_now(&mut self) {
+        self.mode = RunMode::Stopping;
+        self.running.handle().stop_now();
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Option<api::RunOutcome> {
+        let ended = self.running.wait(timeout)?;
+        Some(self.end(ended))
+    }
+}
+
+const WAITS_MAX: u32 = 1_000; // what a terminal could ever show
+
+fn is_yours(wait: Option<&str>) -> bool {
+    let wait: Option<WaitFor> = wait.and_then(|word| word.parse().ok());
+    match wait {
+        Some(WaitFor::Question | WaitFor::Disk | WaitFor::Pause | WaitFor::GateBroken) => true,
+        Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Backoff) | None => false,
+    }
+}
+
+/// Why the project as a whole cannot go on, if it cannot.
+fn hold(tasks: &[Arc<Task>]) -> Option<String> {
+    tasks.iter().find_map(|task| match &task.state {
+        State::Waiting { wait: wait @ (Wait::GateBroken { .. } | Wait::Disk { .. }), .. } => {
+            Some(format!("{} waits {}", task.id, words::wait_words(wait)))
+        }
+        State::Waiting { .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Review { .. }
+        | State::Ended(_) => None,
+    })
+}
+
+/// What a person should know of a run, each once.
+fn warnings(tasks: &[Arc<Task>], held: Option<&str>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(reason) = held {
+        sentences.push(format!("landed work is not in your branch yet: {reason}"));
+    }
+    let empty = tasks.iter().filter(|task| task.warnings.contains(&Warning::VerificationEmpty)).count();
+    if empty > 0 {
+        sentences.push(
+            "VERIFICATION_EMPTY: no check is configured, so nothing that landed was proved; add a `[[verify.command]]` to \
+             landfall.toml and commit it"
+                .to_owned(),
+        );
+    }
+    for task in tasks {
+        let told = task.warnings.iter().filter(|warning| match warning {
+            Warning::VerificationEmpty | Warning::NearIterationsMax { .. } | Warning::LeftoversCommitted => {
+                false
+            }
+            Warning::Stuck { .. }
+            | Warning::OptionalFailed { .. }
+            | Warning::Flaky { .. }
+            | Warning::SignalMalformed { .. } => true,
+        });
+        let told: BTreeSet<String> = told.map(Warning::sentence).collect();
+        sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));
+    }
+    sentences
+}
+
+/// What is known of a run from the journal, kept up to date by reading what came since the last look.
+struct Watch {
+    reader: Reader,
+    at: Seq,
+    branch: String,
+    run: Option<RunId>,
+    slots_max: u32,
+    active: BTreeMap<TaskId, Task>,
+    news: Vec<NewsLine>,
+    counted: Counted,
+    landed: u64,
+    failed: u64,
+    usage: Usage,
+}
+
+/// What is counted only when something happened.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    landing: u64,
+    waiting: u64,
+    needs_you: u64,
+    queued: u64,
+}
+
+const LOOK_MAX: u32 = 2_000; // events of one look; a burst is read in several
+
+impl Watch {
+    fn new(reader: Reader, at: Seq, branch: String, slots_max: u32) -> Self {
+        let mut watch = Self {
+            reader,
+            at,
+            branch,
+            run: None,
+            slots_max,
+            active: BTreeMap::new(),
+            news: Vec::new(),
+            counted: Counted::default(),
+            landed: 0,
+            failed: 0,
+            usage: Usage::default(),
+        };
+        // Tasks that an earlier engine left at work are in their slots from the start.
+        for status in [Status::Active, Status::Landing] {
+            let filter = Filter { status: Some(status), ..Filter::default() };
+            for row in watch.reader.tasks(&filter, None, WAITS_MAX).unwrap_or_default() {
+                watch.refresh(row.id);
+            }
+        }
+        watch
+    }
+
+    /// Reads what came since the last look. A journal that cannot be read now is read at the next look; the engine
+    /// itself says so if it cannot go on.
+    fn look(&mut self) {
+        loop {
+            let Ok(entries) = self.reader.events(self.at, None, LOOK_MAX) else { return };
+            if entries.is_empty() {
+                return;
+            }
+            let mut touched: BTreeSet<TaskId> = BTreeSet::new();
+            for (seq, entry) in &entries {
+                self.at = *seq;
+                if let Fact::Task(id, _) = &entry.fact {
+                    touched.insert(*id);
+                }
+            }
+            for id in touched {
+                self.refresh(id);
+            }
+            for (_, entry) in &entries {
+                self.hear(entry.at.0, &entry.fact);
+            }
+            self.count();
+        }
+    }
+
+    fn hear(&mut self, at_ms: i64, fact: &Fact) {
+        let (task, text) = match fact {
+            Fact::Engine(event) => {
+                if let EngineEvent::RunStarted { run, .. } = event {
+                    self.run = Some(*run);
+                }
+                (None, words::engine_news(event))
+            }
+            Fact::Task(id, event) => {
+                match event {
+                    Event::Landed { .. } => self.landed += 1,
+                    Event::IterationEnded { usage, .. } => self.usage = self.usage.plus(*usage),
+                    event if writes::is_failure(event) => self.failed += 1,
+                    _ => {}
+                }
+                let landed = match event {
+                    Event::Landed { .. } => self.reader.task(*id).ok().flatten(),
+                    _ => None,
+                };
+                (Some(wire::task_id(*id)), words::news(event, landed.as_ref(), &self.branch))
+            }
+        };
+        self.news.extend(text.map(|text| NewsLine { at_ms, task, text }));
+    }
+
+    fn refresh(&mut self, id: TaskId) {
+        match self.reader.task(id) {
+            Ok(Some(task)) if matches!(task.state, State::Active { .. }) => {
+                drop(self.active.insert(id, task))
+            } // newer
+            Ok(_) => drop(self.active.remove(&id)), // it rests
+            Err(_) => {}                            // read again with its next event
+        }
+    }
+
+    fn count(&mut self) {
+        let Ok(counts) = self.reader.counts() else { return };
+        let asks = self.reader.inbox().map_or(0, |rows| rows.len());
+        let waits = self.reader.waiting(WAITS_MAX).unwrap_or_default();
+        // Questions are in the inbox already.
+        let yours = waits.iter().filter(|row| row.asks.is_none() && is_yours(row.wait.as_deref())).count();
+        self.counted = Counted {
+            landing: counts.of(Status::Landing),
+            waiting: counts.of(Status::Waiting) + counts.dependency,
+            needs_you: (asks + yours) as u64,
+            queued: counts.of(Status::Ready),
+        };
+    }
+
+    fn view(&mut self, live: &BTreeMap<TaskId, Live>, mode: RunMode, elapsed: Duration) -> RunView {
+        let now_ms = moment::now_ms();
+        let mut under_way = 0;
+        let slots = self.active.values().filter_map(|task| {
+            let State::Active { step, doing } = &task.state else { return None };
+            let live = live.get(&task.id);
+            let used = live.map_or(0, |live| wire::tokens(live.usage));
+            under_way += used;
+            Some(SlotLine {
+                task: task.id.to_string(),
+                title: task.spec.title.clone(),
+                step: step.as_str().to_owned(),
+                doing: reads::doing_word(doing).to_owned(),
+                iteration: reads::iteration(task),
+                iterations_max: task.limits.iterations_max,
+                elapsed_ms: reads::elapsed_ms(task, now_ms),
+                tokens: wire::tokens(task.counters.usage).saturating_add(used),
+                last_words: live.map(|live| live.words.clone()).unwrap_or_default(),
+            })
+        });
+        let slots: Vec<SlotLine> = slots.collect();
+        let Counted { landing, waiting, needs_you, queued } = self.counted;
+        RunView {
+            run: self.run.map(wire::run_id),
+            mode,
+            slots,
+            slots_max: self.slots_max,
+            landed: self.landed,
+            failed: self.failed,
+            landing,
+            waiting,
+            needs_you,
+            queued,
+            elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            tokens: wire::tokens(self.usage).saturating_add(under_way),
+            news: std::mem::take(&mut self.news),
+        }
+    }
+}
+
+/// The socket of the run. Closed, it is removed, unless another engine has put its own there meanwhile.
+struct Door {
+    serving: Option<Serving>,
+    path: PathBuf,
+    inode: u64,
+}
+
+impl Door {
+    fn open(place: &Place, desk: Desk) -> Result<Self, Problem> {
+        let path = place.folder.socket();
+        let failed = |error: std::io::Error| problem::io("listen on", &path, &error);
+        let listener = socket::bind(&path).map_err(failed)?;
+        let inode = std::fs::symlink_metadata(&path).map_err(failed)?.ino();
+        let serving = socket::serve(listener, Arc::new(desk)).map_err(failed)?;
+        Ok(Self { serving: Some(serving), path, inode })
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Some(serving) = self.serving.take() {
+            serving.stop();
+        }
+        let ours = std::fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.ino() == self.inode);
+        if ours {
+            drop(std::fs::remove_file(&self.path)); // gone already is as good
+        }
+    }
+}

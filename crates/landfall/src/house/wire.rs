@@ -1,0 +1,406 @@
+//! From the model's values to the wire's, and back. Each conversion is written out: a new variant of the model makes
+//! someone decide what clients see of it.
+
+use landfall_api as api;
+use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::{
+    self, Concern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, Wait,
+};
+use landfall_engine::store::TaskRow;
+
+pub(super) fn task_id(id: TaskId) -> api::TaskId {
+    api::TaskId(id.0)
+}
+
+pub(super) fn model_task(id: api::TaskId) -> TaskId {
+    TaskId(id.0)
+}
+
+pub(super) fn run_id(id: model::RunId) -> api::RunId {
+    api::RunId(id.0)
+}
+
+pub(super) fn status(status: Status) -> api::Status {
+    match status {
+        Status::Draft => api::Status::Draft,
+        Status::Ready => api::Status::Ready,
+        Status::Active => api::Status::Active,
+        Status::Waiting => api::Status::Waiting,
+        Status::Blocked => api::Status::Blocked,
+        Status::Review => api::Status::Review,
+        Status::Landing => api::Status::Landing,
+        Status::Done => api::Status::Done,
+        Status::Failed => api::Status::Failed,
+        Status::Timeout => api::Status::Timeout,
+        Status::Cancelled => api::Status::Cancelled,
+    }
+}
+
+pub(super) fn model_status(status: api::Status) -> Status {
+    match status {
+        api::Status::Draft => Status::Draft,
+        api::Status::Ready => Status::Ready,
+        api::Status::Active => Status::Active,
+        api::Status::Waiting => Status::Waiting,
+        api::Status::Blocked => Status::Blocked,
+        api::Status::Review => Status::Review,
+        api::Status::Landing => Status::Landing,
+        api::Status::Done => Status::Done,
+        api::Status::Failed => Status::Failed,
+        api::Status::Timeout => Status::Timeout,
+        api::Status::Cancelled => Status::Cancelled,
+    }
+}
+
+pub(super) fn size(size: model::Size) -> api::Size {
+    match size {
+        model::Size::XS => api::Size::XS,
+        model::Size::S => api::Size::S,
+        model::Size::M => api::Size::M,
+        model::Size::L => api::Size::L,
+        model::Size::XL => api::Size::XL,
+    }
+}
+
+pub(super) fn model_size(size: api::Size) -> model::Size {
+    match size {
+        api::Size::XS => model::Size::XS,
+        api::Size::S => model::Size::S,
+        api::Size::M => model::Size::M,
+        api::Size::L => model::Size::L,
+        api::Size::XL => model::Size::XL,
+    }
+}
+
+pub(super) fn outcome(outcome: Outcome) -> api::Outcome {
+    match outcome {
+        Outcome::Pass => api::Outcome::Pass,
+        Outcome::Flaky => api::Outcome::Flaky,
+        Outcome::PreExisting => api::Outcome::PreExisting,
+        Outcome::Fail => api::Outcome::Fail,
+        Outcome::Timeout => api::Outcome::Timeout,
+        Outcome::Broken => api::Outcome::Broken,
+    }
+}
+
+pub(super) fn wait_for(wait: &Wait) -> api::WaitFor {
+    match wait {
+        Wait::Dependency(_) => api::WaitFor::Dependency,
+        Wait::Slot => api::WaitFor::Slot,
+        Wait::Quota { .. } => api::WaitFor::Quota,
+        Wait::Question { .. } => api::WaitFor::Question,
+        Wait::Backoff { .. } => api::WaitFor::Backoff,
+        Wait::Disk { .. } => api::WaitFor::Disk,
+        Wait::Pause => api::WaitFor::Pause,
+        Wait::GateBroken { .. } => api::WaitFor::GateBroken,
+    }
+}
+
+pub(super) fn wait(wait: &Wait) -> api::Wait {
+    let (until, detail) = match wait {
+        Wait::Dependency(needs) => (None, list(needs)),
+        Wait::Slot | Wait::Pause => (None, String::new()),
+        Wait::Quota { until } => (Some(*until), String::new()),
+        Wait::Question { text } => (None, text.clone()),
+        Wait::Backoff { until, cause } => (Some(*until), cause.clone()),
+        Wait::Disk { detail } => (None, detail.clone()),
+        Wait::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
+    };
+    let until_ms = until.map(|until| until.0);
+    api::Wait { wait: wait_for(wait), owner: wait.owner().to_owned(), until_ms, detail }
+}
+
+/// Who ends a wait of this kind.
+pub(super) fn owner(wait: api::WaitFor) -> &'static str {
+    // The words of the model decide; what a variant holds does not matter for its owner.
+    let text = String::new;
+    let until = model::Timestamp(0);
+    match wait {
+        api::WaitFor::Dependency => Wait::Dependency(Vec::new()),
+        api::WaitFor::Slot => Wait::Slot,
+        api::WaitFor::Quota => Wait::Quota { until },
+        api::WaitFor::Question => Wait::Question { text: text() },
+        api::WaitFor::Backoff => Wait::Backoff { until, cause: text() },
+        api::WaitFor::Disk => Wait::Disk { detail: text() },
+        api::WaitFor::Pause => Wait::Pause,
+        api::WaitFor::GateBroken => Wait::GateBroken { command: text(), detail: text() },
+    }
+    .owner()
+}
+
+/// Where a task stands among others, as far as its row does not tell.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Among {
+    /// What it needs.
+    pub needs: Vec<TaskId>,
+    /// What of that has not landed.
+    pub unmet: Vec<TaskId>,
+    /// Whether it could start and others hold every slot.
+    pub starved: bool,
+}
+
+/// The status of a row among others.
+pub(super) fn row_status(row: &TaskRow, starved: bool) -> Status {
+    match row.shown() {
+        Status::Ready if starved => Status::Waiting,
+        shown => shown,
+    }
+}
+
+/// What a row waits for.
+pub(super) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
+    if row.status == Status::Ready {
+        return match (among.unmet.is_empty(), among.starved) {
+            (false, _) => Some(wait(&Wait::Dependency(among.unmet.clone()))),
+            (true, true) => Some(wait(&Wait::Slot)),
+            (true, false) => None,
+        };
+    }
+    let wait: api::WaitFor = row.wait.as_deref()?.parse().ok()?;
+    Some(api::Wait {
+        wait,
+        owner: owner(wait).to_owned(),
+        until_ms: row.due.map(|due| due.0),
+        detail: row.detail.clone(),
+    })
+}
+
+pub(super) fn line(row: TaskRow, among: &Among) -> api::TaskLine {
+    api::TaskLine {
+        id: task_id(row.id),
+        status: status(row_status(&row, among.starved)),
+        wait: row_wait(&row, among),
+        title: row.title,
+        phase: row.phase,
+        size: row.size.map(size),
+        tags: row.tags,
+        priority: row.priority,
+        needs: among.needs.iter().copied().map(task_id).collect(),
+        parent: row.parent.map(task_id),
+        iterations: row.iterations,
+        landed: row.landed.map(|commit| commit.as_str().to_owned()),
+    }
+}
+
+pub(super) fn gate(report: &GateReport) -> api::Gate {
+    api::Gate {
+        outcome: outcome(report.outcome()),
+        base: report.base.as_str().to_owned(),
+        head: report.head.as_str().to_owned(),
+        commit: report.commit.as_str().to_owned(),
+        tree: report.tree.as_str().to_owned(),
+        commands: report.commands.iter().map(command).collect(),
+        took_ms: report.took_ms,
+        reused: report.reused,
+        empty: report.is_empty(),
+    }
+}
+
+fn command(result: &CommandResult) -> api::CommandReport {
+    api::CommandReport {
+        name: result.name.clone(),
+        command: result.command.clone(),
+        required: result.required,
+        outcome: outcome(result.outcome),
+        exit: result.exit,
+        took_ms: result.took_ms,
+        limit_ms: result.limit_ms,
+        tests: result.tests,
+        excerpt: result.excerpt.clone(),
+    }
+}
+
+pub(super) fn concern(concern: &Concern) -> api::Concern {
+    api::Concern { code: concern.code.word().to_owned(), text: concern.to_string() }
+}
+
+/// All counters of a task, each with its bound if it has one.
+pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
+    let model::Counters {
+        iterations,
+        runs,
+        fruitless,
+        edges,
+        restarts,
+        stalls_step,
+        stalls_total,
+        conflicts,
+        verify_rounds,
+        transients,
+        quota_waits,
+        permission_denials,
+        empty_claims,
+        machine,
+        retries,
+        spent_ms: _, // a field of its own on the wire
+        usage: _,    // so are tokens and money
+    } = &task.counters;
+    let limits = &task.limits;
+    let counter = |name: &str, used: u32, max: Option<u32>| api::Counter {
+        name: name.to_owned(),
+        used: u64::from(used),
+        max: max.map(u64::from),
+    };
+    let mut counters = vec![
+        counter("iterations", *iterations, Some(limits.iterations_max)),
+        counter("agent runs", *runs, None),
+        counter("iterations without a commit", *fruitless, Some(limits.stuck_after)),
+        counter("agent restarts", *restarts, Some(limits.restarts_max)),
+        counter("stalls in this step", *stalls_step, Some(limits.stalls_step_max)),
+        counter("stalls in all", *stalls_total, Some(limits.stalls_total_max)),
+        counter("conflicts", *conflicts, Some(limits.conflicts_max)),
+        counter("failed verifications", *verify_rounds, None),
+        counter("transient errors", *transients, Some(limits.transients_max)),
+        counter("quota waits", *quota_waits, None),
+        counter("permission denials", *permission_denials, None),
+        counter("claims without a change", *empty_claims, None),
+        counter("machine troubles", *machine, None),
+        counter("retries", *retries, None),
+    ];
+    for ((step, result), used) in edges {
+        counters.push(counter(&format!("{step} → {}", result.word()), *used, edge_max(task, step, *result)));
+    }
+    counters
+}
+
+fn edge_max(task: &Task, step: &model::StepName, result: StepResult) -> Option<u32> {
+    let step = task.flow.as_ref()?.step(step)?;
+    step.on.iter().find(|edge| edge.result == result)?.max
+}
+
+/// The words of a task as a client adds them.
+pub(super) fn new_task(spec: &TaskSpec) -> api::NewTask {
+    let TaskSpec {
+        title,
+        body,
+        criteria,
+        size: how_much,
+        tags,
+        priority,
+        needs,
+        parent,
+        source,
+        flow,
+        agent,
+        draft,
+    } = spec;
+    api::NewTask {
+        title: title.clone(),
+        body: body.clone(),
+        criteria: criteria.clone(),
+        size: how_much.map(size),
+        tags: tags.iter().map(ToString::to_string).collect(),
+        priority: Some(*priority),
+        needs: needs.iter().map(|need| api::TaskRef::Task(task_id(*need))).collect(),
+        parent: parent.map(|parent| api::TaskRef::Task(task_id(parent))),
+        flow: flow.clone(),
+        agent: agent.clone(),
+        draft: *draft,
+        source: source.clone(),
+    }
+}
+
+/// Whether a task ended without landing.
+pub(super) fn gave_up(task: &Task) -> bool {
+    match &task.state {
+        State::Ended(ending) => match ending.kind {
+            EndKind::Failed | EndKind::Timeout | EndKind::Blocked => true,
+            EndKind::Done | EndKind::Cancelled => false,
+        },
+        State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Waiting { .. }
+        | State::Review { .. } => false,
+    }
+}
+
+/// Tokens a task used, read and written.
+pub(super) fn tokens(usage: model::Usage) -> u64 {
+    usage.tokens_in.saturating_add(usage.tokens_out)
+}
+
+/// Money, if an agent told.
+pub(super) fn usd(micro: u64) -> Option<f64> {
+    const MICRO: f64 = 1e6;
+    // Exact up to nine thousand million dollars.
+    #[expect(clippy::cast_precision_loss, reason = "money beyond 2^53 millionths of a dollar is nonsense")]
+    (micro > 0).then(|| micro as f64 / MICRO)
+}
+
+/// Ids in one line.
+pub(super) fn list(ids: &[TaskId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api as api;
+    use landfall_engine::model::{self, Status, TaskSpec, Wait};
+    use landfall_engine::store::TaskRow;
+
+    use super::{Among, line, model_size, model_status, new_task, owner, row_wait, size, status, wait};
+
+    #[test]
+    fn statuses_and_sizes_keep_their_words_and_come_back() {
+        for each in Status::ALL {
+            assert_eq!(status(each).word(), each.word());
+            assert_eq!(model_status(status(each)), each);
+        }
+        for each in model::Size::ALL {
+            assert_eq!(size(each).word(), each.to_string());
+            assert_eq!(model_size(size(each)), each);
+        }
+    }
+
+    #[test]
+    fn waits_keep_their_words_and_owners() {
+        let until = model::Timestamp(7);
+        let waits = [
+            Wait::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
+            Wait::Slot,
+            Wait::Quota { until },
+            Wait::Question { text: "which?".to_owned() },
+            Wait::Backoff { until, cause: "a crash".to_owned() },
+            Wait::Disk { detail: "1 MB left".to_owned() },
+            Wait::Pause,
+            Wait::GateBroken { command: "tests".to_owned(), detail: "not found".to_owned() },
+        ];
+        assert_eq!(waits.len(), api::WaitFor::ALL.len());
+        for each in &waits {
+            let made = wait(each);
+            assert_eq!(made.wait.word(), each.word());
+            assert_eq!(made.owner, each.owner());
+            assert_eq!(owner(made.wait), each.owner());
+        }
+        assert_eq!(wait(&waits[0]).detail, "T1, T2");
+        assert_eq!(wait(&waits[2]).until_ms, Some(7));
+    }
+
+    #[test]
+    fn a_ready_row_waits_for_its_needs_first_and_for_a_slot_then() {
+        let spec = TaskSpec::new("a task").expect("a title");
+        let task = model::Task::added(model::TaskId(3), spec, model::Timestamp(0));
+        let mut row = TaskRow::of(&task);
+        let mut among = Among::default();
+        assert_eq!(row_wait(&row, &among), None);
+        among.starved = true;
+        assert_eq!(row_wait(&row, &among).map(|it| it.wait), Some(api::WaitFor::Slot));
+        assert_eq!(line(row.clone(), &among).status, api::Status::Waiting);
+        row.unmet = 1;
+        among.unmet = vec![model::TaskId(1)];
+        let found = row_wait(&row, &among).expect("it waits");
+        assert_eq!((found.wait, found.detail.as_str()), (api::WaitFor::Dependency, "T1"));
+    }
+
+    #[test]
+    fn words_of_a_task_survive_the_way_out() {
+        let mut spec = TaskSpec::new("a $(id) title").expect("a title");
+        spec.body = "body".to_owned();
+        spec.priority = 2;
+        spec.needs.insert(model::TaskId(4));
+        let made = new_task(&spec);
+        assert_eq!(made.title, spec.title);
+        assert_eq!((made.priority, made.needs.len()), (Some(2), 1));
+    }
+}

@@ -1,0 +1,370 @@
+//! Facts as one line for people: for `log`, and the ones that matter for the news of a run.
+
+use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::{
+    EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd, StepResult, Stop,
+    Target, Task, Verdict, Wait, Warning,
+};
+
+use super::moment::{count, span, tokens, when};
+use super::wire;
+
+/// What happened to a task, in one line without its name.
+pub(super) fn event(event: &Event) -> String {
+    match event {
+        Event::Added { spec } => format!("added: {}", spec.title),
+        Event::Edited { spec } => format!("its words were changed: {}", spec.title),
+        Event::Offered { head } => format!("its work is offered as {}", head.short()),
+        Event::Bound { flow, limits } => format!(
+            "takes the flow `{}`: at most {} and {}",
+            flow.name,
+            count(u64::from(limits.iterations_max), "iteration"),
+            span(limits.task_ms)
+        ),
+        Event::Entered { attempt, step, run, opening } => {
+            format!("attempt {attempt} of step `{step}` began in {run}: {}", opening_words(*opening))
+        }
+        Event::WorkspaceMade { base, .. } => format!("its workspace stands, at {}", base.short()),
+        Event::IterationBegan { iteration, .. } => format!("iteration {iteration} began"),
+        Event::IterationEnded { iteration, exit, verdict, took_ms, usage, .. } => {
+            let used = match wire::tokens(*usage) {
+                0 => String::new(),
+                some => format!(", {} tokens", tokens(some)),
+            };
+            format!(
+                "iteration {iteration} ended after {}{used}: {} ({})",
+                span(*took_ms),
+                verdict_words(verdict),
+                exit_words(exit)
+            )
+        }
+        Event::Warned(warning) => format!("warning: {}", warning.sentence()),
+        Event::Collected { head, leftovers: false, .. } => {
+            format!("its work was brought in: {}", head.short())
+        }
+        Event::Collected { head, leftovers: true, .. } => {
+            format!("its work was brought in, with what the agent left uncommitted: {}", head.short())
+        }
+        Event::Verified { report, .. } => format!("verified on {}: {}", report.base.short(), gate(report)),
+        Event::Conflicted { base, paths, .. } => {
+            format!("conflicts with {} in {}", base.short(), paths.join(", "))
+        }
+        Event::BaseMoved { to, .. } => format!("the base moved to {} before it could land", to.short()),
+        Event::Left { step, result, to, .. } => {
+            format!("step `{step}` ended with {}: {}", result_words(*result), target(to))
+        }
+        Event::Yielded { why, .. } => format!("the attempt ended without a result: {}", parting(*why)),
+        Event::Waited { wait, .. } => format!("waits: {}", wait_words(wait)),
+        Event::Resumed { .. } => "the wait is over".to_owned(),
+        Event::ReviewWanted { concerns, .. } => {
+            let list = concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            format!("a person must look at it: it {list}")
+        }
+        Event::Reviewed { approved: true, note } => format!("approved{}", after_colon(note)),
+        Event::Reviewed { approved: false, note } => format!("sent back{}", after_colon(note)),
+        Event::Landed { commit, base_before, .. } => {
+            format!("landed as {} on {}", commit.short(), base_before.short())
+        }
+        Event::Reported { certificate, .. } => match certificate {
+            Some(_) => "its report and its certificate were written".to_owned(),
+            None => "its report was written".to_owned(),
+        },
+        Event::StopAsked { stop } => format!("it is being stopped: {}", stop_words(stop)),
+        Event::Ended(ending) => ended(ending),
+        Event::Retried { fresh: true, .. } => "taken up again, from a new workspace".to_owned(),
+        Event::Retried { fresh: false, .. } => "taken up again".to_owned(),
+        Event::WorkspaceRemoved { kept: None } => {
+            "its workspace was given back; nothing in it was unmerged".to_owned()
+        }
+        Event::WorkspaceRemoved { kept: Some(kept) } => {
+            format!("its workspace was given back; what was left in it is kept as {}", kept.short())
+        }
+    }
+}
+
+/// What happened to the engine, in one line.
+pub(super) fn engine(event: &EngineEvent) -> String {
+    match event {
+        EngineEvent::Started { version } => format!("an engine took over (version {version})"),
+        EngineEvent::RunStarted { run, slots, only } => {
+            let only =
+                if only.is_empty() { String::new() } else { format!(", only for {}", wire::list(only)) };
+            format!("run {run} began with {}{only}", count(u64::from(*slots), "slot"))
+        }
+        EngineEvent::RunEnded { run, why } => format!("run {run} ended: {}", run_end(*why)),
+        EngineEvent::BaseMoved { to, by, .. } => match by {
+            Mover::Landing(task) => format!("the base is at {} ({task} landed)", to.short()),
+            Mover::Person => format!("the base is at {} (a person moved it)", to.short()),
+            Mover::Rebuild => {
+                format!("the base is at {} (a person's commits and landed work, merged)", to.short())
+            }
+        },
+        EngineEvent::Published { commit, how } => format!("published {}: {how}", commit.short()),
+        EngineEvent::PublishHeld { commit, reason } => {
+            format!("{} is not published: {reason}", commit.short())
+        }
+        EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+    }
+}
+
+/// What someone who watches a run wants to hear of a fact. `task` is as it is after it.
+pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<String> {
+    match event {
+        Event::IterationBegan { iteration: 1, .. } => Some("started".to_owned()),
+        Event::IterationEnded { iteration, verdict, .. } => match verdict {
+            Verdict::Complete => Some(format!("iteration {iteration}: the agent says it is done; verifying")),
+            Verdict::Pending { .. } | Verdict::Blocked { .. } => None, // what follows says it better
+            other => Some(format!("iteration {iteration} ended: {}", verdict_words(other))),
+        },
+        Event::Collected { leftovers: true, .. } => {
+            Some("the agent left work uncommitted; the engine committed it".to_owned())
+        }
+        Event::Verified { report, .. } if report.outcome().is_green() => match report.reused {
+            true => None,
+            false => Some(format!("verification passed: {}", gate(report))),
+        },
+        Event::Verified { report, .. } => Some(format!("verification failed: {}", gate(report))),
+        Event::Conflicted { paths, .. } => Some(format!("conflicts with {branch} in {}", paths.join(", "))),
+        Event::BaseMoved { to, .. } => {
+            Some(format!("{branch} moved to {} first; verifying on top of it", to.short()))
+        }
+        Event::Warned(warning) => match warning {
+            Warning::VerificationEmpty | Warning::Stuck { .. } | Warning::NearIterationsMax { .. } => {
+                Some(format!("warning: {}", warning.sentence()))
+            }
+            Warning::Flaky { .. } | Warning::OptionalFailed { .. } | Warning::SignalMalformed { .. } => {
+                Some(format!("warning: {}", warning.sentence()))
+            }
+            Warning::LeftoversCommitted => None, // told when the work was brought in
+        },
+        Event::Waited { wait, .. } => match wait {
+            Wait::Question { text } => Some(format!("asks: {text}")),
+            Wait::Slot | Wait::Dependency(_) => None,
+            Wait::Quota { .. }
+            | Wait::Backoff { .. }
+            | Wait::Disk { .. }
+            | Wait::Pause
+            | Wait::GateBroken { .. } => Some(format!("waits: {}", wait_words(wait))),
+        },
+        Event::Resumed { feedback: Some(feedback) } => match feedback.text.split_once("The answer: ") {
+            Some((_, answer)) => Some(format!("answered: {answer}")),
+            None => Some("goes on".to_owned()),
+        },
+        Event::ReviewWanted { .. } => Some(event_line(event)),
+        Event::Reviewed { .. } => Some(event_line(event)),
+        Event::Landed { commit, .. } => {
+            let spent = task.map(|task| format!(" ({})", effort(task))).unwrap_or_default();
+            Some(format!("landed as {}{spent}", commit.short()))
+        }
+        Event::Ended(ending) if ending.kind != EndKind::Done => Some(ended(ending)),
+        Event::Left { to: Target::Stop, .. } => Some(event_line(event)),
+        Event::StopAsked { .. } => Some(event_line(event)),
+        Event::Retried { .. } => Some(event_line(event)),
+        Event::Added { spec } => Some(format!("added: {}", spec.title)),
+        Event::Edited { .. }
+        | Event::Offered { .. }
+        | Event::Bound { .. }
+        | Event::Entered { .. }
+        | Event::WorkspaceMade { .. }
+        | Event::IterationBegan { .. }
+        | Event::Collected { leftovers: false, .. }
+        | Event::Left { .. }
+        | Event::Yielded { .. }
+        | Event::Resumed { feedback: None }
+        | Event::Reported { .. }
+        | Event::Ended(_)
+        | Event::WorkspaceRemoved { .. } => None,
+    }
+}
+
+fn event_line(fact: &Event) -> String {
+    event(fact)
+}
+
+/// What someone who watches a run wants to hear of a fact about the engine.
+pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
+    match event {
+        EngineEvent::PublishHeld { reason, .. } => {
+            Some(format!("landed work is not in your branch yet: {reason}"))
+        }
+        EngineEvent::BaseMoved { by: Mover::Rebuild, .. } => Some(engine(event)),
+        EngineEvent::Started { .. }
+        | EngineEvent::RunStarted { .. }
+        | EngineEvent::RunEnded { .. }
+        | EngineEvent::BaseMoved { .. }
+        | EngineEvent::Published { .. }
+        | EngineEvent::Measured { .. } => None,
+    }
+}
+
+/// What a task took: `2 iterations, 4s, 1.2k tokens`.
+pub(super) fn effort(task: &Task) -> String {
+    let counters = &task.counters;
+    let mut parts = Vec::new();
+    if counters.iterations > 0 {
+        parts.push(count(u64::from(counters.iterations), "iteration"));
+    }
+    parts.push(span(counters.spent_ms));
+    let used = wire::tokens(counters.usage);
+    if used > 0 {
+        parts.push(format!("{} tokens", tokens(used)));
+    }
+    parts.join(", ")
+}
+
+/// What verification came to: `tests (exit 1)`, `tests pass, 12 tests`.
+pub(super) fn gate(report: &GateReport) -> String {
+    if report.is_empty() {
+        return "no check is configured, so nothing was verified".to_owned();
+    }
+    let offenders: Vec<&CommandResult> = report.offenders().collect();
+    let reused = if report.reused { ", taken over from an earlier pass of the same tree" } else { "" };
+    if offenders.is_empty() {
+        let names = report.commands.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
+        let tests = report.tests().map(|tests| format!(" ({})", count(tests, "test"))).unwrap_or_default();
+        return format!("{names}{tests}{reused}");
+    }
+    offenders.into_iter().map(offence).collect::<Vec<_>>().join(", ")
+}
+
+fn offence(result: &CommandResult) -> String {
+    let how = match (result.outcome, result.exit) {
+        (Outcome::Timeout, _) => format!("no end after {}", span(result.limit_ms)),
+        (Outcome::PreExisting, _) => "fails on the base as well".to_owned(),
+        (Outcome::Broken, Some(code)) if result.tests == Some(0) => format!("ran no test, exit {code}"),
+        (Outcome::Broken, Some(code)) => format!("could not run, exit {code}"),
+        (_, Some(code)) => format!("exit {code}"),
+        (_, None) => "killed".to_owned(),
+    };
+    format!("{} ({how})", result.name)
+}
+
+fn opening_words(opening: Opening) -> &'static str {
+    match opening {
+        Opening::Workspace => "in its workspace",
+        Opening::FreshWorkspace => "in a new workspace",
+        Opening::Check => "merging and verifying",
+        Opening::Land => "landing",
+        Opening::Report => "writing the report",
+    }
+}
+
+pub(super) fn verdict_words(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Complete => "the agent says it is done".to_owned(),
+        Verdict::Blocked { reason } => format!("the agent is blocked: {}", one_line(reason)),
+        Verdict::Pending { question } => format!("the agent asks: {}", one_line(question)),
+        Verdict::Continue => "no signal".to_owned(),
+        Verdict::Quota { until: Some(until) } => format!("the account is used up until {}", when(until.0)),
+        Verdict::Quota { until: None } => "the account is used up".to_owned(),
+        Verdict::Transient { detail } => format!("a passing trouble of the provider: {}", one_line(detail)),
+        Verdict::Crashed { detail } => format!("the agent crashed: {}", one_line(detail)),
+        Verdict::OutOfTime => "its time was up".to_owned(),
+        Verdict::Stalled => "the agent was silent for too long".to_owned(),
+        Verdict::Stopped => "it was stopped".to_owned(),
+        Verdict::NotStarted { detail, .. } => format!("the agent could not be started: {}", one_line(detail)),
+        Verdict::Lost => "the agent vanished".to_owned(),
+    }
+}
+
+fn exit_words(exit: &Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::Deadline => "ended at its limit".to_owned(),
+        Exit::Silent => "ended for silence".to_owned(),
+        Exit::Asked => "ended because it was asked to".to_owned(),
+        Exit::NotStarted { .. } => "never ran".to_owned(),
+        Exit::Lost => "its end was not seen".to_owned(),
+    }
+}
+
+fn result_words(result: StepResult) -> String {
+    format!("`{}`", result.word())
+}
+
+fn target(target: &Target) -> String {
+    match target {
+        Target::Step(step) => format!("on to `{step}`"),
+        Target::End => "done".to_owned(),
+        Target::Stop => "stopped there".to_owned(),
+    }
+}
+
+pub(super) fn parting(why: Parting) -> &'static str {
+    match why {
+        Parting::Drained => "the engine is stopping",
+        Parting::Stopped => "a person stopped it",
+        Parting::Crashed => "the agent crashed",
+        Parting::Lost => "the agent vanished",
+        Parting::Stalled => "the agent was silent for too long",
+        Parting::NotStarted => "the agent could not be started",
+        Parting::Quota => "the account is used up",
+        Parting::Transient => "a passing trouble of the provider",
+        Parting::Asked => "it asked a person",
+        Parting::GateBroken => "a check cannot be trusted",
+        Parting::NothingChanged => "the agent says it is done, but nothing changed",
+        Parting::Machine => "something on this machine failed",
+    }
+}
+
+pub(super) fn wait_words(wait: &Wait) -> String {
+    match wait {
+        Wait::Dependency(needs) => format!("for {} to land", wire::list(needs)),
+        Wait::Slot => "for a slot".to_owned(),
+        Wait::Quota { until } => format!("for the agent's account until {}", when(until.0)),
+        Wait::Question { text } => format!("for an answer to: {}", one_line(text)),
+        Wait::Backoff { until, cause } => format!("until {} after {}", when(until.0), one_line(cause)),
+        Wait::Disk { detail } => format!("for room on the disk: {detail}"),
+        Wait::Pause => "for a person to take it up again".to_owned(),
+        Wait::GateBroken { command, detail } => {
+            format!("because the check `{command}` cannot be trusted: {detail}")
+        }
+    }
+}
+
+fn stop_words(stop: &Stop) -> String {
+    match stop {
+        Stop::Pause => "a person wants it paused".to_owned(),
+        Stop::Interrupt => "the engine is stopping".to_owned(),
+        Stop::Cancel { reason } => format!("a person wants it no more{}", after_colon(reason)),
+    }
+}
+
+pub(super) fn ended(ending: &Ending) -> String {
+    let detail = after_colon(&ending.detail);
+    match ending.kind {
+        EndKind::Done => "done".to_owned(),
+        EndKind::Failed => format!("failed ({}){detail}", ending.code.word()),
+        EndKind::Timeout => format!("ran out ({}){detail}", ending.code.word()),
+        EndKind::Blocked if ending.code == EndCode::AgentBlocked => {
+            format!("blocked; the agent says{detail}")
+        }
+        EndKind::Blocked => format!("blocked ({}){detail}", ending.code.word()),
+        EndKind::Cancelled => format!("cancelled{detail}"),
+    }
+}
+
+pub(super) fn run_end(why: RunEnd) -> &'static str {
+    match why {
+        RunEnd::NothingLeft => "nothing was left to do",
+        RunEnd::Drained => "stopped between iterations",
+        RunEnd::Interrupted => "stopped at once",
+        RunEnd::Lost => "the engine was gone",
+    }
+}
+
+fn after_colon(text: &str) -> String {
+    if text.trim().is_empty() { String::new() } else { format!(": {}", one_line(text)) }
+}
+
+const LINE_CHARS_MAX: usize = 400; // a line of a log, not a log; the whole is in `data`
+
+pub(super) fn one_line(text: &str) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = line.char_indices().nth(LINE_CHARS_MAX) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}

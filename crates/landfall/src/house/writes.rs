@@ -1,0 +1,428 @@
+//! What changes something: each request becomes what the engine can be asked, and its reply an answer of the wire.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
+use landfall_engine::model::{Event, News, Tag, Task, TaskId, TaskSpec};
+use landfall_engine::store::Reader;
+use landfall_engine::{Ask, NewTask, Reply};
+
+use super::engine_at::EngineAt;
+use super::place::Place;
+use super::reads::{Look, why_sentence};
+use super::wire::Among;
+use super::{moment, orphans, problem, wire};
+
+/// Asks the engine, wherever it is.
+type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
+
+/// Carries a write out.
+pub(super) fn write(
+    place: &Place,
+    engine: &EngineAt,
+    ask: Asking<'_>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let clerk = Clerk { place, engine, ask };
+    Ok(match request {
+        Request::Add(asked) => Response::Add(clerk.add(asked)?),
+        Request::Edit(asked) => Response::Edit(clerk.edit(asked)?),
+        Request::Stop(asked) => Response::Stop(clerk.stop(&asked)?),
+        Request::Retry(asked) => Response::Retry(clerk.retry(asked)?),
+        Request::Cancel(asked) => Response::Cancel(clerk.cancel(asked)?),
+        Request::Answer(asked) => Response::Answer(clerk.answer(asked)?),
+        Request::Rollback(asked) => Response::Rollback(clerk.rollback(wire::model_task(asked.task))?),
+        Request::List(_)
+        | Request::Show(_)
+        | Request::Status(_)
+        | Request::Why(_)
+        | Request::Log(_)
+        | Request::Diff(_)
+        | Request::Certificate(_)
+        | Request::Report(_)
+        | Request::Runs(_)
+        | Request::FlowList(_)
+        | Request::FlowShow(_)
+        | Request::FlowCheck(_)
+        | Request::Export(_)
+        | Request::Doctor(_)
+        | Request::Reclaim(_) => unreachable!("a read is not a write"),
+    })
+}
+
+/// What cannot be done while no engine runs, said without opening one.
+pub(super) fn refused_at_rest(place: &Place, request: &Request) -> Result<Option<Problem>, Problem> {
+    let Request::Stop(api::StopAsked { task: None, .. }) = request else { return Ok(None) };
+    let reader = place.reader()?;
+    let agents = match &reader {
+        Some(reader) => orphans::running(place, reader)?,
+        None => Vec::new(),
+    };
+    if agents.is_empty() {
+        return Ok(Some(
+            Problem::new(ProblemCode::NotNow, "no run is under way, so there is nothing to stop")
+                .hint("`landfall status` shows how the project stands"),
+        ));
+    }
+    let message = format!(
+        "no engine runs, but it left {} at work: {}",
+        moment::count(agents.len() as u64, "agent"),
+        wire::list(&agents)
+    );
+    let hint = format!(
+        "`landfall run` adopts {}; `landfall stop {}` stops one of them and keeps its work",
+        if agents.len() == 1 { "it" } else { "them" },
+        agents[0]
+    );
+    Ok(Some(Problem::new(ProblemCode::NotNow, message).hint(hint)))
+}
+
+struct Clerk<'a> {
+    place: &'a Place,
+    engine: &'a EngineAt,
+    ask: Asking<'a>,
+}
+
+impl Clerk<'_> {
+    fn look(&self) -> Look<'_> {
+        Look { place: self.place, engine: self.engine }
+    }
+
+    /// The tables. Whoever has written has made them.
+    fn reader(&self) -> Result<Reader, Problem> {
+        let missing =
+            || Problem::new(ProblemCode::Internal, "the journal is not there after it was written to");
+        self.place.reader()?.ok_or_else(missing)
+    }
+
+    fn reader_of(&self, task: TaskId) -> Result<Reader, Problem> {
+        self.place.reader()?.ok_or_else(|| problem::unknown_task(task))
+    }
+
+    fn tasks(&self, ask: Ask) -> Result<Vec<Arc<Task>>, Problem> {
+        match (self.ask)(ask)? {
+            Reply::Tasks(tasks) => Ok(tasks),
+            Reply::Stopping { .. } => {
+                Err(Problem::new(ProblemCode::Internal, "asked for tasks and was told of a stop"))
+            }
+        }
+    }
+
+    fn add(&self, asked: api::NewTasks) -> Result<api::Added, Problem> {
+        if asked.tasks.is_empty() {
+            return Ok(api::Added { tasks: Vec::new() });
+        }
+        let many = asked.tasks.len();
+        let tasks =
+            asked.tasks.into_iter().map(|task| new_task(task, many)).collect::<Result<Vec<_>, _>>()?;
+        let added = self.tasks(Ask::Add(tasks))?;
+        let reader = self.reader()?;
+        let look = self.look();
+        let mut lines = Vec::new();
+        for task in added {
+            let row = reader.row(task.id).map_err(|error| problem::store(&error))?;
+            let row = row.ok_or_else(|| problem::unknown_task(task.id))?;
+            lines.push(look.line(&reader, row, false)?);
+        }
+        Ok(api::Added { tasks: lines })
+    }
+
+    fn edit(&self, asked: api::EditTask) -> Result<api::Changed, Problem> {
+        let id = wire::model_task(asked.task);
+        let before = self.look().task(&self.reader_of(id)?, id)?;
+        let spec = edited(before.spec.clone(), asked)?;
+        if spec == before.spec {
+            return self.changed(&[Arc::new(before)], "is as it was");
+        }
+        let changed = self.tasks(Ask::Edit(id, Box::new(spec)))?;
+        self.changed(&changed, "was changed")
+    }
+
+    fn stop(&self, asked: &api::StopAsked) -> Result<api::Stopped, Problem> {
+        if let Some(task) = asked.task {
+            let id = wire::model_task(task);
+            let changed = self.tasks(Ask::Tell(vec![id], Box::new(News::StopTask)))?;
+            let sentence =
+                changed.first().map_or(String::new(), |task| why_sentence(task, &Among::default()));
+            return Ok(api::Stopped { run: None, tasks: vec![task], text: sentence });
+        }
+        let reader = self.reader()?;
+        let at_work = orphans::running(self.place, &reader)?;
+        let run = reader.runs(1).map_err(|error| problem::store(&error))?.pop();
+        let agents = match (self.ask)(Ask::StopRun { now: asked.now })? {
+            Reply::Stopping { agents } => agents as u64,
+            Reply::Tasks(_) => {
+                return Err(Problem::new(ProblemCode::Internal, "asked to stop and was told of tasks"));
+            }
+        };
+        let text = match (agents, asked.now) {
+            (0, _) => "the run ends as soon as what is being verified or landed is through.".to_owned(),
+            (many, true) => format!("{} being stopped; their work is kept.", are(many)),
+            (many, false) => format!("the run ends when {} finished the iteration under way.", have(many)),
+        };
+        let tasks = at_work.into_iter().map(wire::task_id).collect();
+        Ok(api::Stopped { run: run.map(|run| wire::run_id(run.id)), tasks, text })
+    }
+
+    fn retry(&self, asked: api::Retry) -> Result<api::Changed, Problem> {
+        let news = News::Retry { fresh: asked.fresh, note: asked.note };
+        let changed = self.tell(&asked.tasks, news)?;
+        let what = if asked.fresh { "is taken up again from a new workspace" } else { "is taken up again" };
+        self.changed(&changed, what)
+    }
+
+    fn cancel(&self, asked: api::Cancel) -> Result<api::Changed, Problem> {
+        let news = News::Cancel { reason: asked.reason.unwrap_or_default() };
+        let changed = self.tell(&asked.tasks, news)?;
+        let mut answer = self.changed(&changed, "was cancelled; its work is kept")?;
+        for (line, task) in answer.tasks.iter_mut().zip(&changed) {
+            if !task.is_over() {
+                line.text =
+                    format!("{} is being stopped and will then be cancelled; its work is kept.", task.id);
+            }
+        }
+        Ok(answer)
+    }
+
+    fn answer(&self, asked: api::Answer) -> Result<api::Changed, Problem> {
+        if asked.text.trim().is_empty() {
+            return Err(Problem::new(ProblemCode::BadInput, "the answer is empty")
+                .hint("say it in a few words; `approve` lets a task in review land"));
+        }
+        let id = wire::model_task(asked.task);
+        let before = self.look().task(&self.reader_of(id)?, id)?;
+        let changed = self.tell(&[asked.task], News::Answer { text: asked.text })?;
+        let was_review = matches!(before.state, landfall_engine::model::State::Review { .. });
+        let approved =
+            changed.first().is_some_and(|task| task.approved.is_some() && task.approved != before.approved);
+        let what = match (was_review, approved) {
+            (true, true) => "is approved and lands next",
+            (true, false) => "goes back to its agent with what you said",
+            (false, _) => "has its answer and goes on",
+        };
+        self.changed(&changed, what)
+    }
+
+    fn tell(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
+        let mut seen = BTreeSet::new();
+        let ids = tasks.iter().copied().map(wire::model_task).filter(|id| seen.insert(*id)).collect();
+        self.tasks(Ask::Tell(ids, Box::new(news)))
+    }
+
+    fn rollback(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
+        let before = self.look().task(&self.reader_of(id)?, id)?;
+        let task = wire::task_id(id);
+        if let Some(landed) = &before.landed {
+            let made = self.tasks(Ask::Rollback(id))?;
+            let new = made.first().map(|task| task.id);
+            let who = new.map_or("a new task".to_owned(), |new| new.to_string());
+            let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
+            let text = format!(
+                "{who} undoes {id} (commit {}); it is verified and landed like any other change, {when}.",
+                landed.commit.short()
+            );
+            return Ok(api::RolledBack { task, new_task: new.map(wire::task_id), text });
+        }
+        if !wire::gave_up(&before) {
+            let message = format!("{id} has not landed, so there is nothing to take back");
+            let hint = match before.is_over() {
+                true => format!("`landfall why {id}` says where it is"),
+                false => format!(
+                    "`landfall cancel {id}` ends it, `landfall stop {id}` pauses it; both keep its work"
+                ),
+            };
+            return Err(Problem::new(ProblemCode::NotNow, message).hint(hint));
+        }
+        self.tell(&[task], News::Retry { fresh: true, note: None })?;
+        let kept = if before.workspace.is_some() {
+            let attempt = before.attempt.next();
+            format!(
+                " Unmerged work of it will be kept in the store under refs/landfall/kept/t{}/{attempt}.",
+                id.0
+            )
+        } else {
+            String::new()
+        };
+        let text = format!("{id} had not landed; it starts again from a new workspace at the base.{kept}");
+        Ok(api::RolledBack { task, new_task: None, text })
+    }
+
+    fn changed(&self, tasks: &[Arc<Task>], what: &str) -> Result<api::Changed, Problem> {
+        let reader = self.reader()?;
+        let mut lines = Vec::new();
+        for task in tasks {
+            let row = reader.row(task.id).map_err(|error| problem::store(&error))?;
+            let status = row.map_or(landfall_engine::model::Status::of(task), |row| row.shown());
+            let text = format!("{} {what}.", task.id);
+            lines.push(api::ChangedTask { id: wire::task_id(task.id), status: wire::status(status), text });
+        }
+        Ok(api::Changed { tasks: lines })
+    }
+}
+
+fn are(many: u64) -> String {
+    if many == 1 { "1 agent is".to_owned() } else { format!("{many} agents are") }
+}
+
+fn have(many: u64) -> String {
+    if many == 1 { "1 agent has".to_owned() } else { format!("{many} agents have") }
+}
+
+/// A task of the wire, its batch having `many`.
+fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
+    let api::NewTask {
+        title,
+        body,
+        criteria,
+        size,
+        tags,
+        priority,
+        needs,
+        parent,
+        flow,
+        agent,
+        draft,
+        source,
+    } = task;
+    let mut spec = TaskSpec::new(&title).map_err(|error| problem::bad_words(&error))?;
+    spec.body = body;
+    spec.criteria = criteria;
+    spec.size = size.map(wire::model_size);
+    spec.tags = model_tags(&tags)?;
+    if let Some(priority) = priority {
+        spec.priority = priority;
+    }
+    spec.flow = flow;
+    spec.agent = agent;
+    spec.draft = draft;
+    if !source.is_empty() {
+        spec.source = source;
+    }
+    let mut needs_here = Vec::new();
+    for need in needs {
+        match need {
+            api::TaskRef::Task(id) => drop(spec.needs.insert(wire::model_task(id))), // named twice is needed once
+            api::TaskRef::Batch(place) => needs_here.push(in_batch(place, many)?),
+        }
+    }
+    let parent_here = match parent {
+        Some(api::TaskRef::Task(id)) => {
+            spec.parent = Some(wire::model_task(id));
+            None
+        }
+        Some(api::TaskRef::Batch(place)) => Some(in_batch(place, many)?),
+        None => None,
+    };
+    spec.check().map_err(|error| problem::bad_words(&error))?;
+    Ok(NewTask { spec, needs_here, parent_here })
+}
+
+fn in_batch(place: u32, many: usize) -> Result<usize, Problem> {
+    let index = usize::try_from(place).unwrap_or(usize::MAX).wrapping_sub(1);
+    if index < many {
+        return Ok(index);
+    }
+    Err(Problem::new(ProblemCode::BadInput, format!("`#{place}` is not in this batch of {many}"))
+        .hint("`#1` is the first task of the batch"))
+}
+
+fn model_tags(tags: &[String]) -> Result<BTreeSet<Tag>, Problem> {
+    tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>().map_err(|error| problem::bad_words(&error))
+}
+
+fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem> {
+    let api::EditTask {
+        task: _,
+        title,
+        body,
+        criteria,
+        size,
+        tags,
+        priority,
+        needs,
+        parent,
+        flow,
+        agent,
+        clear,
+        ready,
+    } = asked;
+    if let Some(title) = title {
+        spec.title = TaskSpec::new(&title).map_err(|error| problem::bad_words(&error))?.title;
+    }
+    if let Some(body) = body {
+        spec.body = body;
+    }
+    if let Some(criteria) = criteria {
+        spec.criteria = criteria;
+    }
+    if let Some(size) = size {
+        spec.size = Some(wire::model_size(size));
+    }
+    if let Some(tags) = tags {
+        spec.tags = model_tags(&tags)?;
+    }
+    if let Some(priority) = priority {
+        spec.priority = priority;
+    }
+    if let Some(needs) = needs {
+        spec.needs = needs.into_iter().map(wire::model_task).collect();
+    }
+    if let Some(parent) = parent {
+        spec.parent = Some(wire::model_task(parent));
+    }
+    if let Some(flow) = flow {
+        spec.flow = Some(flow);
+    }
+    if let Some(agent) = agent {
+        spec.agent = Some(agent);
+    }
+    if let Some(ready) = ready {
+        spec.draft = !ready;
+    }
+    for what in clear {
+        match what {
+            api::Clear::Size => spec.size = None,
+            api::Clear::Parent => spec.parent = None,
+            api::Clear::Flow => spec.flow = None,
+            api::Clear::Agent => spec.agent = None,
+        }
+    }
+    spec.check().map_err(|error| problem::bad_words(&error))?;
+    Ok(spec)
+}
+
+/// The tasks a run is about: those asked for and what they still need. All, if nothing was asked for.
+pub(super) fn chosen(reader: Option<&Reader>, asked: &[api::TaskId]) -> Result<Vec<TaskId>, Problem> {
+    let mut chosen = BTreeSet::new();
+    let mut open: Vec<TaskId> = asked.iter().copied().map(wire::model_task).collect();
+    let Some(reader) = reader else {
+        return match open.pop() {
+            Some(id) => Err(problem::unknown_task(id)),
+            None => Ok(Vec::new()),
+        };
+    };
+    while let Some(id) = open.pop() {
+        if reader.row(id).map_err(|error| problem::store(&error))?.is_none() {
+            return Err(problem::unknown_task(id));
+        }
+        if chosen.insert(id) {
+            open.extend(reader.unmet(id).map_err(|error| problem::store(&error))?);
+        }
+    }
+    Ok(chosen.into_iter().collect())
+}
+
+/// Whether a fact is one of those that end a task without landing.
+pub(super) fn is_failure(event: &Event) -> bool {
+    match event {
+        Event::Ended(ending) => match ending.kind {
+            landfall_engine::model::EndKind::Failed
+            | landfall_engine::model::EndKind::Timeout
+            | landfall_engine::model::EndKind::Blocked => true,
+            landfall_engine::model::EndKind::Done | landfall_engine::model::EndKind::Cancelled => false,
+        },
+        Event::Left { to: landfall_engine::model::Target::Stop, .. } => true,
+        _ => false,
+    }
+}
