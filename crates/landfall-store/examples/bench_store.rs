@@ -1,6 +1,6 @@
 //! Measures the store against floors of the same run, and prints a line of JSON for each figure.
 //!
-//! `cargo run --release -p landfall-store --example bench_store [quick]`
+//! `cargo run --release -p landfall-store --example bench_store [quick] [append] [group] [replay] [read]`
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,12 +18,23 @@ use rusqlite::{Connection, params};
 const PRODUCERS: u32 = 32;
 
 fn main() {
-    let quick = std::env::args().any(|arg| arg == "quick");
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let quick = words.iter().any(|word| word == "quick");
+    let wanted =
+        |name: &str| words.iter().all(|word| word == "quick") || words.iter().any(|word| word == name);
     let folder = tempfile::tempdir().expect("a folder");
-    single(folder.path(), if quick { 200 } else { 1_000 });
-    group(folder.path(), if quick { 100 } else { 600 });
-    replay(folder.path(), if quick { &[20_000, 50_000] } else { &[200_000, 1_000_000] });
-    read(folder.path(), if quick { &[100, 10_000] } else { &[100, 1_000, 10_000, 100_000] });
+    if wanted("append") {
+        single(folder.path(), if quick { 200 } else { 1_000 });
+    }
+    if wanted("group") {
+        group(folder.path(), if quick { 100 } else { 600 });
+    }
+    if wanted("replay") {
+        replay(folder.path(), if quick { &[20_000, 50_000] } else { &[200_000, 1_000_000] });
+    }
+    if wanted("read") {
+        read(folder.path(), if quick { &[100, 10_000] } else { &[100, 1_000, 10_000, 100_000] });
+    }
 }
 
 /// One caller, one event at a time.

@@ -133,7 +133,11 @@ impl Writer {
             }
             self.tend_log();
         }
-        // SQLite empties and removes the log when the last connection goes.
+        // SQLite empties and removes the log when the last connection goes. One that only reads cannot, and a log
+        // that is left looks like a crash to whoever opens next, so it is emptied before.
+        if self.log.dirty && self.conn.busy_timeout(PUSH_PATIENCE).is_ok() {
+            self.checkpoint("TRUNCATE");
+        }
     }
 
     /// Writes a group, and answers each.
