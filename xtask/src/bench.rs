@@ -1,8 +1,119 @@
-//! Benchmarks: floor and product measured in the same run, printed as ratios.
+//! Benchmarks: floor and product measured in the same run, printed as ratios (design 0002).
+//!
+//! A benchmark is a function that returns rows, and a line in [`ALL`].
 
-use anyhow::{Result, bail};
+mod backlog;
+mod gap;
+mod inside;
+mod lab;
+mod output;
+mod scale;
+mod table;
+mod tasks;
+mod times;
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+
+use lab::Lab;
+use table::Row;
+
+/// A benchmark: its number and what measures it.
+type Benchmark = (&'static str, fn(&Lab) -> Result<Vec<Row>>);
+
+const ALL: [Benchmark; 10] = [
+    ("B1", gap::measure),
+    ("B2", tasks::measure_small),
+    ("B3", tasks::measure_large),
+    ("B4", inside::plan),
+    ("B5", inside::journal),
+    ("B6", scale::recovery),
+    ("B7", scale::memory),
+    ("B8", output::measure),
+    ("B10", backlog::measure),
+    ("B11", inside::landing),
+];
+
+/// What was asked for.
+struct Asked {
+    json: bool,
+    quick: bool,
+    only: Vec<String>,
+}
 
 /// Runs the benchmarks named, or all of them.
-pub fn run(_words: &[&str]) -> Result<()> {
-    bail!("the benchmarks are not built yet")
+pub fn run(words: &[&str]) -> Result<()> {
+    if let ["read", database, question] = words {
+        return backlog::read(database, question); // the floor of B10 where there is no sqlite3
+    }
+    let asked = Asked::parse(words)?;
+    if cfg!(debug_assertions) {
+        return in_release(words);
+    }
+    let lab = Lab::open(asked.quick)?;
+    let (began, mut rows, mut failed) = (Instant::now(), Vec::new(), Vec::new());
+    for (id, measure) in ALL {
+        if !asked.only.is_empty() && !asked.only.iter().any(|it| it == id) {
+            continue;
+        }
+        eprintln!("── {id}");
+        let this = Instant::now();
+        match measure(&lab) {
+            Ok(measured) => {
+                if asked.json {
+                    measured.iter().for_each(|row| println!("{}", row.json()));
+                }
+                rows.extend(measured);
+                eprintln!("── {id}: {:.0} s", this.elapsed().as_secs_f64());
+            }
+            Err(error) => {
+                eprintln!("── {id}: {error:#}");
+                failed.push(id);
+            }
+        }
+    }
+    if !asked.json {
+        print!("{}", table::text(&rows));
+    }
+    eprintln!("── {:.0} s in all", began.elapsed().as_secs_f64());
+    if !failed.is_empty() {
+        bail!("could not be measured: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+impl Asked {
+    fn parse(words: &[&str]) -> Result<Self> {
+        let mut asked = Self { json: false, quick: false, only: Vec::new() };
+        for word in words {
+            match *word {
+                "--json" => asked.json = true,
+                "--quick" => asked.quick = true,
+                word => {
+                    let known = ALL.iter().map(|(id, _)| *id);
+                    match known.clone().find(|id| id.eq_ignore_ascii_case(word)) {
+                        Some(id) => asked.only.push(id.to_owned()),
+                        None => bail!(
+                            "`{word}` is not a benchmark; known: {}, and the options --json and --quick",
+                            known.collect::<Vec<_>>().join(", ")
+                        ),
+                    }
+                }
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// The floors are measured here, so they are compiled with the same care as the product.
+fn in_release(words: &[&str]) -> Result<()> {
+    let mut command = Command::new(lab::cargo());
+    command.args(["run", "--release", "--quiet", "--package", "xtask", "--", "bench"]).args(words);
+    let status = command.status().with_context(|| format!("start {command:?}"))?;
+    if !status.success() {
+        bail!("the benchmarks ended with {status}");
+    }
+    Ok(())
 }

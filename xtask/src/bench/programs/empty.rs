@@ -1,0 +1,3 @@
+//! The least a Rust program costs to start.
+
+fn main() {}
