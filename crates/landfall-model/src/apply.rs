@@ -149,6 +149,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.concerns.clear(); // they were about other work
             }
             task.head = Some(head.clone());
+            if task.workspace.is_some() {
+                task.seen_head = Some(head.clone()); // what the engine committed is not the agent's next commit
+            }
         }
         Event::Verified { report, .. } => {
             let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
@@ -160,6 +163,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.counters.verify_rounds += 1;
             }
             task.gate = Some(report.clone());
+            task.cleared = false;
             again(task, step, at);
         }
         Event::Conflicted { .. } => {
@@ -182,6 +186,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 return false;
             }
             take_edge(task, step, *result);
+            if *result == StepResult::Pass {
+                task.cleared = true;
+            }
             task.counters.stalls_step = 0;
             task.feedback.extend(feedback.clone());
             task.state = match to {
@@ -225,6 +232,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         Event::Reviewed { approved, note } => {
             let State::Review { then } = &task.state else { return false };
             let then = then.clone();
+            task.cleared = *approved;
             if *approved {
                 task.approved = task.gate.as_ref().map(|gate| (gate.tree.clone(), note.clone()));
                 task.approved_head = task.gate.as_ref().map(|gate| gate.head.clone());

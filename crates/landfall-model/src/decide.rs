@@ -12,7 +12,7 @@ use crate::flow::{Step, StepKind, Target};
 use crate::gate::{GateReport, Outcome};
 use crate::input::{Drive, EndedRun, Input, News, Parting};
 use crate::judge::{Verdict, judge, usage};
-use crate::recover::{candidate, check};
+use crate::recover::{candidate, check, may_land};
 use crate::signal::Signal;
 use crate::task::{Concern, Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
 use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, Wait};
@@ -258,7 +258,7 @@ impl Draft {
                 self.settle(step)?;
                 return self.leave(StepResult::Landed, None);
             }
-            StepKind::Land if candidate(&self.task).is_some() => Opening::Land,
+            StepKind::Land if may_land(&self.task) => Opening::Land,
             StepKind::Land if without_work => {
                 let detail = format!("step `{step}` has nothing to land: no workspace and no commit");
                 return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
@@ -357,7 +357,10 @@ impl Draft {
         match verdict {
             Verdict::Complete => self.leave(StepResult::Done, None),
             Verdict::Blocked { reason } => {
-                if self.edge(&step, StepResult::Blocked).is_some() {
+                // A flow that only stops here has nothing to add to the agent's own words.
+                let goes_on =
+                    self.edge(&step, StepResult::Blocked).is_some_and(|edge| edge.to != Target::Stop);
+                if goes_on {
                     let feedback = Feedback { about: "The agent was blocked".to_owned(), text: reason };
                     return self.leave(StepResult::Blocked, Some(feedback));
                 }
@@ -772,7 +775,7 @@ impl Draft {
         match &self.task.state {
             State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
                 // The base may hold what the workspace holds: it is not given up before that is known.
-                let fresh = fresh && self.task.landing.is_none();
+                let fresh = fresh && self.task.landing.is_none() && self.task.landed.is_none();
                 self.event(Event::Retried { fresh, feedback })
             }
             State::Waiting {

@@ -61,3 +61,8 @@ pub(crate) fn candidate(task: &Task) -> Option<Candidate> {
         tree: gate.tree.clone(),
     })
 }
+
+/// Whether a landing may be ordered without another look: it was ordered before, or it is verified and cleared.
+pub(crate) fn may_land(task: &Task) -> bool {
+    task.landing.is_some() || (task.cleared && candidate(task).is_some())
+}

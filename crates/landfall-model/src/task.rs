@@ -42,6 +42,8 @@ pub struct Task {
     pub seen_head: Option<Commit>,
     /// What verification saw last.
     pub gate: Option<GateReport>,
+    /// Whether what verification saw last may land: nobody need look at it, or somebody did.
+    pub cleared: bool,
     /// What the next run of the agent should know.
     pub feedback: Vec<Feedback>,
     /// What a person must look at before it lands, and whether they did.
@@ -80,6 +82,7 @@ impl Task {
             head: None,
             seen_head: None,
             gate: None,
+            cleared: false,
             feedback: Vec::new(),
             concerns: Vec::new(),
             approved: None,

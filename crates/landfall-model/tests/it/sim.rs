@@ -52,7 +52,6 @@ struct Faults {
     machine: bool,
     gate: bool,
     conflict: bool,
-    concern: bool,
     crash: bool,
     late: bool,
     person: bool,
@@ -68,7 +67,6 @@ impl Faults {
             machine: on(),
             gate: on(),
             conflict: on(),
-            concern: on(),
             crash: on(),
             late: on(),
             person: on(),
@@ -132,6 +130,7 @@ pub struct Sim {
     seed: u64,
     rng: Rng,
     faults: Faults,
+    concerning: bool,
     healed: bool,
     now: Timestamp,
     pub journal: Vec<Entry>,
@@ -149,6 +148,10 @@ pub struct Sim {
     /// News that came before and may come again.
     late: Vec<(TaskId, News)>,
     cancelled: BTreeSet<TaskId>,
+    /// Merges that a person should see before they land.
+    doubtful: BTreeSet<Commit>,
+    /// Work that a person let pass.
+    approved: BTreeSet<(TaskId, Commit)>,
     pub heard: u64,
 }
 
@@ -159,6 +162,7 @@ impl Sim {
             [loops(), takes_back(), asks(), polishes()].map(|flow| (flow.name.clone(), flow)).into();
         let mut sim = Self {
             seed,
+            concerning: !rng.once_in(3),
             faults: Faults::of(&mut rng),
             healed: false,
             now: Timestamp(1_000),
@@ -186,6 +190,8 @@ impl Sim {
             orders: Vec::new(),
             late: Vec::new(),
             cancelled: BTreeSet::new(),
+            doubtful: BTreeSet::new(),
+            approved: BTreeSet::new(),
             heard: 0,
             rng,
         };
@@ -491,6 +497,13 @@ impl Sim {
             Err(Refusal::Stale { .. } | Refusal::NotNow { .. }) => return false,
         };
         self.check_step(&task, &after, &input, &decision.events);
+        if let Some(work) = task.gate.as_ref().map(|gate| (id, gate.head.clone())) {
+            match decision.events.first() {
+                Some(Event::Reviewed { approved: true, .. }) => drop(self.approved.insert(work)),
+                Some(Event::Reviewed { approved: false, .. }) => drop(self.approved.remove(&work)),
+                Some(_) | None => {}
+            }
+        }
         for event in decision.events {
             self.append(id, event);
         }
@@ -697,12 +710,14 @@ impl Sim {
             reused: false,
             required: true,
         };
-        if report.outcome().is_green() {
+        if matches!(outcome, Outcome::Pass | Outcome::Flaky) {
             self.git.green.insert((tree, base));
         }
         let mut concerns = Vec::new();
-        if self.faults.concern && self.rng.once_in(6) {
+        // What a person should see is in the work itself, so it is there whenever it is checked.
+        if self.concerning && head.as_str().bytes().map(usize::from).sum::<usize>().is_multiple_of(5) {
             concerns.push(Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
+            self.doubtful.insert(report.commit.clone());
         }
         News::Checked { attempt, head, leftovers, report, concerns }
     }
@@ -721,6 +736,12 @@ impl Sim {
                 let proof = (candidate.tree.clone(), candidate.base.clone());
                 let proved = self.git.green.contains(&proof);
                 self.demand(proved, || format!("{id} lands {candidate:?}, which was never green"));
+                let seen = self.approved.contains(&(id, candidate.head.clone()));
+                self.demand(seen || !self.doubtful.contains(&candidate.commit), || {
+                    format!("{id} lands what a person should have seen first")
+                });
+                let newest = self.host.workspaces.get(&id).is_none_or(|it| it.head == candidate.head);
+                self.demand(newest, || format!("{id} lands older work than its workspace holds"));
                 let once = !self.git.history.iter().any(|landing| landing.task == Some(id));
                 self.demand(once, || format!("{id} lands a second time"));
                 let task = self.world.get(id).expect("it exists").clone();
@@ -834,6 +855,9 @@ impl Sim {
                 State::Ready { .. } => task.spec.needs.iter().any(hopeless),
                 State::Active { .. } | State::Waiting { .. } | State::Review { .. } => false,
             };
+            let done = matches!(&task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+            let tidy = task.workspace.is_none() && !self.host.workspaces.contains_key(&task.id);
+            self.demand(!done || tidy, || format!("{} is done and its workspace stands", task.id));
             self.demand(settled, || format!("{} never comes to an end: {}", task.id, task.state.name()));
             let landings = self.git.history.iter().filter(|landing| landing.task == Some(task.id)).count();
             // Only a person, with a new need or by making it a draft, can keep it from finding out whether it landed.

@@ -9,8 +9,8 @@ use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
     has_a_passing_error, hits_quota, interrupt, is_killed, landing, lands, late, machine_fails, passes,
-    passes_with_concern, report, reported, reporting, retry, retry_fresh, says_complete, says_nothing, stop,
-    vanishes, verifying, working, workspace, workspace_removed,
+    passes_with_concern, passes_with_leftovers, report, reported, reporting, retry, retry_fresh,
+    says_complete, says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
 };
 
 #[test]
@@ -225,8 +225,16 @@ fn what_an_agent_did_after_verification_is_verified_before_it_lands() {
 
 #[test]
 fn a_journal_cut_inside_a_review_never_lands_what_nobody_approved() {
-    let told = verifying().play_all([passes_with_concern(), answers("no, keep that test")]);
-    for events in 1..=told.journal.len() {
+    let refused = || [passes_with_concern(), answers("no, keep that test")];
+    let on_landing = landing().play_all([base_moved()]);
+    let from = on_landing.journal.len();
+    for (told, from) in [(verifying().play_all(refused()), 1), (on_landing.play_all(refused()), from)] {
+        check_never_lands(&told, from);
+    }
+}
+
+fn check_never_lands(told: &Scene, from: usize) {
+    for events in from..=told.journal.len() {
         let mut scene = told.cut(events);
         for _ in 0..10 {
             let next = match &scene.task.state {
@@ -480,6 +488,44 @@ fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
             base moved → land a5: checking [base-moved, entered] ! check a5
             checked: pass → land a6: landing [verified, entered] ! land a6 merge on base
             landed → ready for report [landed, left landed]
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_engine_committed_is_not_the_agents_commit() {
+    let mut scene = working().play_all([fruitless(says_complete()), granted(), passes_with_leftovers()]);
+    assert_eq!(scene.task.counters.fruitless, 1);
+    scene = verifying_leftovers_again(scene);
+    assert_eq!(scene.task.counters.fruitless, 2, "the branch stands where the engine left it");
+}
+
+/// The work lands red, and the next run leaves the branch where the engine had moved it.
+fn verifying_leftovers_again(scene: Scene) -> Scene {
+    let mut scene = scene.play_all([granted(), base_moved(), fails(), granted(), workspace()]);
+    let run = landfall_model::EndedRun {
+        attempt: scene.task.attempt,
+        iteration: 2,
+        exit: landfall_model::Exit::Code(0),
+        seen: Vec::new(),
+        evidence: landfall_model::Evidence { head_before: None, head_after: Some(commit("head")) },
+        took_ms: 1,
+    };
+    scene.hear(landfall_model::News::AgentEnded(run)).expect("it runs");
+    scene
+}
+
+#[test]
+fn a_fresh_retry_of_a_landed_task_still_gives_its_workspace_up() {
+    check_in(
+        reporting(),
+        [machine_fails(true), retry_fresh(), granted(), granted(), reported()],
+        expect![[r#"
+            machine fails for good → Failed(machine: no room on the disk) [ended]
+            retry fresh → ready [retried]
+            granted → ready for report [waited, resumed, left landed]
+            granted → report a5: reporting [entered] ! report a5
+            reported → Done(landed) [reported, left done] ! tidy
         "#]],
     );
 }
