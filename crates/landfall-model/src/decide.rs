@@ -105,11 +105,14 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::WorkspaceReady { attempt, base } => {
             fence(task, *attempt)?;
-            let State::Active { doing: Doing::Preparing { .. }, .. } = &task.state else {
+            let State::Active { step, doing: Doing::Preparing { stop, .. } } = &task.state else {
                 return Err(not_now(task, "no workspace was asked for"));
             };
             draft.event(Event::WorkspaceMade { attempt: *attempt, base: base.clone() })?;
-            draft.next_iteration()?;
+            match stop {
+                Some(stop) => draft.stopped(stop.clone(), step.clone())?,
+                None => draft.next_iteration()?,
+            }
         }
         News::MachineFailed { attempt, detail, hopeless } => {
             fence(task, *attempt)?;
@@ -646,8 +649,10 @@ impl Draft {
             return Err(not_now(&self.task, "nothing is under way"));
         };
         let stop = match doing {
-            Doing::Running { stop, .. } | Doing::Checking { stop } => stop.clone(),
-            Doing::Preparing { .. } | Doing::Landing | Doing::Reporting => None,
+            Doing::Preparing { stop, .. } | Doing::Running { stop, .. } | Doing::Checking { stop } => {
+                stop.clone()
+            }
+            Doing::Landing | Doing::Reporting => None,
         };
         if let Some(stop) = stop {
             return self.stopped(stop, step);
@@ -711,10 +716,11 @@ impl Draft {
             State::Active { doing: Doing::Running { stop: None | Some(Stop::Interrupt), .. }, .. } => {
                 self.ask_to_stop(Stop::Pause)
             }
-            State::Active { doing: Doing::Checking { stop: None }, .. } => {
-                self.event(Event::StopAsked { stop: Stop::Pause })
-            }
-            State::Active { step, doing: Doing::Preparing { .. } } => self.stopped(Stop::Pause, step),
+            // A workspace being made, or checked, is not given up half-way: the stop waits until that is over.
+            State::Active {
+                doing: Doing::Preparing { stop: None, .. } | Doing::Checking { stop: None },
+                ..
+            } => self.event(Event::StopAsked { stop: Stop::Pause }),
             State::Ready { next: Some(then), .. } => self.event(Event::Waited { wait: Wait::Pause, then }),
             State::Waiting {
                 wait: Wait::Backoff { .. } | Wait::Quota { .. } | Wait::GateBroken { .. },
@@ -745,18 +751,22 @@ impl Draft {
                 doing: Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Pause), .. },
                 ..
             } => self.ask_to_stop(stop),
-            State::Active { doing: Doing::Checking { stop: Some(Stop::Cancel { .. }) }, .. } => {
-                Err(not_now(&self.task, "it is being cancelled already"))
+            State::Active {
+                doing:
+                    Doing::Preparing { stop: Some(Stop::Cancel { .. }), .. }
+                    | Doing::Checking { stop: Some(Stop::Cancel { .. }) },
+                ..
+            } => Err(not_now(&self.task, "it is being cancelled already")),
+            State::Active { doing: Doing::Preparing { .. } | Doing::Checking { .. }, .. } => {
+                self.event(Event::StopAsked { stop })
             }
-            State::Active { doing: Doing::Checking { .. }, .. } => self.event(Event::StopAsked { stop }),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to cancel it; `landfall rollback` can take it back"))
             }
             State::Active { doing: Doing::Running { .. }, .. } => {
                 Err(not_now(&self.task, "it is being cancelled already"))
             }
-            State::Active { doing: Doing::Preparing { .. }, .. }
-            | State::Draft
+            State::Draft
             | State::Ready { .. }
             | State::Waiting { .. }
             | State::Review { .. }

@@ -47,7 +47,7 @@ pub fn text_or_file(
 
 /// Tasks that changed, a line each.
 pub fn changed(changed: &Changed) -> String {
-    changed.tasks.iter().map(|task| format!("{} {}: {}\n", task.id, task.status, clean(&task.text))).collect()
+    changed.tasks.iter().map(|task| format!("{}\n", clean(&task.text))).collect()
 }
 
 /// Reads a size as people write it, in any case.

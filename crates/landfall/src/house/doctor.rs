@@ -379,7 +379,8 @@ impl Visit {
         let mut strange = Vec::new();
         for folder in &found {
             let task = folder.parse::<TaskId>().ok().and_then(|id| reader.task(id).ok().flatten());
-            if !task.is_some_and(|task| task.workspace.is_some()) {
+            // The folder of a task that begins afresh is kept until then.
+            if !task.is_some_and(|task| task.workspace.is_some() || !task.is_over()) {
                 strange.push(folder.clone());
             }
         }

@@ -330,7 +330,7 @@ impl Look<'_> {
             (None, None, None) => {
                 let workspace = self.place.folder.workspaces().join(id.to_string());
                 let hint = if task.workspace.is_some() {
-                    format!("its agent works in {}", workspace.display())
+                    format!("its workspace is {}", workspace.display())
                 } else {
                     format!("`landfall why {id}` says where it is")
                 };
@@ -463,9 +463,15 @@ fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, P
             None => details.push(format!("needs {need}, which is not there")),
         }
     }
+    let iterations = u64::from(task.counters.iterations);
+    let telling = |counter: &api::Counter| match counter.name.as_str() {
+        "agent runs" => counter.used > iterations, // else every run was an iteration
+        "iterations without a commit" => counter.used > 1,
+        name => counter.used > 0 && !name.contains('→'), // the ways through the flow are in the log
+    };
     let counted: Vec<String> = wire::counters(task)
         .into_iter()
-        .filter(|counter| counter.used > 0 && !counter.name.contains('→'))
+        .filter(telling)
         .map(|counter| match counter.max {
             Some(max) => format!("{}: {} of {max}", counter.name, counter.used),
             None => format!("{}: {}", counter.name, counter.used),
@@ -493,7 +499,7 @@ fn next_steps(task: &Task) -> Option<String> {
     let id = task.id;
     match &task.state {
         State::Ended(_) if wire::gave_up(task) => Some(format!(
-            "`landfall log {id}` shows how it went; `landfall retry {id}` takes it up again, `--fresh` from a new workspace"
+            "`landfall log {id}` shows how it went; `landfall retry {id} --fresh` begins in a new workspace"
         )),
         State::Ended(_) if task.landed.is_some() => {
             Some(format!("`landfall certificate {id}` holds the evidence, `landfall diff {id}` the change"))

@@ -209,11 +209,7 @@ impl Run {
             if !seen.insert(id) {
                 continue;
             }
-            let mut sentence = why_sentence(&task, &Among::default());
-            if wire::gave_up(&task) {
-                sentence.push_str(&format!(" `landfall retry {id}` takes it up again."));
-            }
-            sentences.push(sentence);
+            sentences.push(why_sentence(&task, &Among::default()));
         }
         if sentences.len() > NAMED_MAX {
             let rest = sentences.len() - NAMED_MAX;

@@ -45,7 +45,9 @@ pub(super) fn event(event: &Event) -> String {
         Event::Collected { head, leftovers: true, .. } => {
             format!("its work was brought in, with what the agent left uncommitted: {}", head.short())
         }
-        Event::Verified { report, .. } => format!("verified on {}: {}", report.base.short(), gate(report)),
+        Event::Verified { report, .. } => {
+            format!("verified on {}: {}, {}", report.base.short(), report.outcome().word(), gate(report))
+        }
         Event::Conflicted { base, paths, .. } => {
             format!("conflicts with {} in {}", base.short(), paths.join(", "))
         }
@@ -153,7 +155,8 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         Event::ReviewWanted { .. } => Some(event_line(event)),
         Event::Reviewed { .. } => Some(event_line(event)),
         Event::Landed { commit, .. } => {
-            let spent = task.map(|task| format!(" ({})", effort(task))).unwrap_or_default();
+            let spent = task.map(effort).filter(|effort| !effort.is_empty());
+            let spent = spent.map(|effort| format!(" ({effort})")).unwrap_or_default();
             Some(format!("landed as {}{spent}", commit.short()))
         }
         Event::Ended(ending) if ending.kind != EndKind::Done => Some(ended(ending)),
@@ -204,7 +207,9 @@ pub(super) fn effort(task: &Task) -> String {
     if counters.iterations > 0 {
         parts.push(count(u64::from(counters.iterations), "iteration"));
     }
-    parts.push(span(counters.spent_ms));
+    if counters.spent_ms > 0 {
+        parts.push(span(counters.spent_ms));
+    }
     let used = wire::tokens(counters.usage);
     if used > 0 {
         parts.push(format!("{} tokens", tokens(used)));

@@ -70,11 +70,11 @@ pub(super) fn refused_at_rest(place: &Place, request: &Request) -> Result<Option
         moment::count(agents.len() as u64, "agent"),
         wire::list(&agents)
     );
-    let hint = format!(
-        "`landfall run` adopts {}; `landfall stop {}` stops one of them and keeps its work",
-        if agents.len() == 1 { "it" } else { "them" },
-        agents[0]
-    );
+    let first = agents[0];
+    let hint = match agents.len() {
+        1 => format!("`landfall run` adopts it; `landfall stop {first}` stops it and keeps its work"),
+        _ => format!("`landfall run` adopts them; `landfall stop {first}` stops that one and keeps its work"),
+    };
     Ok(Some(Problem::new(ProblemCode::NotNow, message).hint(hint)))
 }
 
