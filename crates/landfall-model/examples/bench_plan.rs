@@ -96,7 +96,10 @@ fn grants(mut world: World, tasks: u32) -> Vec<u64> {
         let Some(grant) = plan(&world, &limits) else { break };
         let mut task = (**world.get(grant.task).expect("granted")).clone();
         task.attempt = Attempt(1);
-        task.state = State::Active { step: StepName::new("work"), doing: Doing::Preparing { fresh: true } };
+        task.state = State::Active {
+            step: StepName::new("work"),
+            doing: Doing::Preparing { fresh: true, stop: None },
+        };
         running.push_back(task.clone());
         let start = Instant::now();
         let granted = black_box(plan(&world, &limits));

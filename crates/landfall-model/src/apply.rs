@@ -84,8 +84,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 return false;
             }
             let doing = match opening {
-                Opening::Workspace => Doing::Preparing { fresh: false },
-                Opening::FreshWorkspace => Doing::Preparing { fresh: true },
+                Opening::Workspace => Doing::Preparing { fresh: false, stop: None },
+                Opening::FreshWorkspace => Doing::Preparing { fresh: true, stop: None },
                 Opening::Check => Doing::Checking { stop: None },
                 Opening::Land => Doing::Landing,
                 Opening::Report => Doing::Reporting,
@@ -98,7 +98,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.state = State::Active { step: step.clone(), doing };
         }
         Event::WorkspaceMade { base, .. } => {
-            let State::Active { doing: Doing::Preparing { fresh }, .. } = &task.state else { return false };
+            let State::Active { doing: Doing::Preparing { fresh, .. }, .. } = &task.state else {
+                return false;
+            };
             if task.workspace.is_none() || *fresh {
                 task.seen_head = Some(base.clone());
             }
@@ -263,7 +265,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::StopAsked { stop } => match &mut task.state {
             State::Active {
-                doing: Doing::Running { stop: slot, .. } | Doing::Checking { stop: slot },
+                doing:
+                    Doing::Preparing { stop: slot, .. }
+                    | Doing::Running { stop: slot, .. }
+                    | Doing::Checking { stop: slot },
                 ..
             } => {
                 *slot = Some(stop.clone());

@@ -10,7 +10,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
     let (id, attempt) = (task.id, task.attempt);
     match &task.state {
         State::Active { step, doing } => match doing {
-            Doing::Preparing { fresh } => vec![Effect::Prepare { task: id, attempt, fresh: *fresh }],
+            Doing::Preparing { fresh, .. } => vec![Effect::Prepare { task: id, attempt, fresh: *fresh }],
             Doing::Running { iteration, stop, .. } => {
                 let mut effects = vec![Effect::Spawn {
                     task: id,

@@ -257,7 +257,10 @@ const PHRASE_CHARS_MAX: usize = 300; // a sentence to read at a glance; `show` h
 
 fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> String) -> String {
     match doing {
-        Doing::Preparing { .. } => format!("is in step `{step}`: its workspace is being made."),
+        Doing::Preparing { stop: None, .. } => format!("is in step `{step}`: its workspace is being made."),
+        Doing::Preparing { stop: Some(_), .. } => {
+            format!("is in step `{step}`: its workspace is being made, and then it stops.")
+        }
         Doing::Running { iteration, since, stop: None } => format!(
             "is in step `{step}`: the agent works on iteration {iteration} of {} since {}.",
             task.limits.iterations_max,
@@ -266,8 +269,13 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
         Doing::Running { iteration, stop: Some(_), .. } => {
             format!("is in step `{step}`: the agent of iteration {iteration} is being stopped.")
         }
-        Doing::Checking { .. } => {
+        Doing::Checking { stop: None } => {
             format!("is in step `{step}`: its work is being merged with the base and verified.")
+        }
+        Doing::Checking { stop: Some(_) } => {
+            format!(
+                "is in step `{step}`: its work is being merged with the base and verified, and then it stops."
+            )
         }
         Doing::Landing => format!("is in step `{step}`: the base is being moved to its verified commit."),
         Doing::Reporting => format!("is in step `{step}`: its report is being written."),

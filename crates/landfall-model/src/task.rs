@@ -202,6 +202,8 @@ pub enum Doing {
     Preparing {
         /// From scratch.
         fresh: bool,
+        /// A person wants it stopped as soon as that is over.
+        stop: Option<Stop>,
     },
     /// The agent runs.
     Running {

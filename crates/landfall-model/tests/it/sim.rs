@@ -578,6 +578,8 @@ impl Sim {
             | Effect::Report { .. }
             | Effect::Tidy { .. } => {}
         }
+        let others = self.orders.iter().find(|order| order.task() == effect.task());
+        self.demand(others.is_none(), || format!("{effect:?} was ordered while {others:?} is under way"));
         self.orders.push(effect);
     }
 

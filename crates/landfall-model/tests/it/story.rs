@@ -536,8 +536,8 @@ fn wait_word(task: &Task, wait: &Wait) -> String {
 
 fn doing_word(doing: &Doing) -> String {
     match doing {
-        Doing::Preparing { fresh: true } => "preparing afresh".to_owned(),
-        Doing::Preparing { fresh: false } => "preparing".to_owned(),
+        Doing::Preparing { fresh: true, stop } => format!("preparing afresh{}", stop_word(stop.as_ref())),
+        Doing::Preparing { fresh: false, stop } => format!("preparing{}", stop_word(stop.as_ref())),
         Doing::Running { iteration, stop, .. } => format!("running {iteration}{}", stop_word(stop.as_ref())),
         Doing::Checking { stop } => format!("checking{}", stop_word(stop.as_ref())),
         Doing::Landing => "landing".to_owned(),

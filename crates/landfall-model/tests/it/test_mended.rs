@@ -309,15 +309,15 @@ fn other_work_needs_another_approval() {
     );
 }
 #[test]
-fn a_stop_while_preparing_pauses_and_the_late_workspace_is_refused() {
+fn a_stop_while_preparing_takes_effect_when_the_workspace_stands() {
     check(
         [granted(), stop(), workspace(), retry(), granted(), late(workspace()), workspace()],
         expect![[r#"
             granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
-            stop → waits for pause, then work [yielded stopped, waited]
-            workspace ✗ T1 is waiting for pause: no workspace was asked for
+            stop → work a1: preparing afresh (pausing) [stop-asked]
+            workspace → waits for pause, then work [workspace-made, yielded stopped, waited]
             retry → ready for work [resumed]
-            granted → work a2: preparing afresh [entered] ! prepare a2 afresh
+            granted → work a2: preparing [entered] ! prepare a2
             late workspace ✗ T1: news of a1, but a2 is the latest attempt
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1800s
         "#]],

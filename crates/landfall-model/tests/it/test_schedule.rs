@@ -189,7 +189,7 @@ fn slots_lanes_and_the_landing_are_each_held_apart() {
     assert_eq!(plan(&world, &LIMITS), None);
     world.put(task(2, |_| ()));
     assert_eq!(plan(&world, &LIMITS), Some(Grant { task: TaskId(2), standing: Standing::Slot }));
-    world.put(active(task(2, |_| ()), "work", Preparing { fresh: true }));
+    world.put(active(task(2, |_| ()), "work", Preparing { fresh: true, stop: None }));
     world.put(task(3, |_| ()));
     assert_eq!(plan(&world, &LIMITS), None, "both slots are held");
     assert!(world.starved(TaskId(3), &LIMITS) && !world.starved(TaskId(1), &LIMITS));

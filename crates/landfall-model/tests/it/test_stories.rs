@@ -1193,10 +1193,10 @@ fn a_task_can_be_cancelled_wherever_it_has_not_begun_to_land() {
     check(
         [granted(), cancel(), workspace()],
         expect![[r#"
-        granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
-        cancel → Cancelled(person: no longer wanted) [ended]
-        workspace ✗ T1 is over (person): no workspace was asked for
-    "#]],
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            cancel → work a1: preparing afresh (cancelling) [stop-asked]
+            workspace → Cancelled(person: no longer wanted) [workspace-made, ended]
+        "#]],
     );
     check_in(
         working(),

@@ -40,8 +40,11 @@ fn waits() -> Vec<Wait> {
 /// One of each, likewise.
 fn doings() -> Vec<Doing> {
     let next = |doing: &Doing| match doing {
-        Doing::Preparing { fresh: true } => Some(Doing::Preparing { fresh: false }),
-        Doing::Preparing { fresh: false } => {
+        Doing::Preparing { fresh: true, .. } => Some(Doing::Preparing { fresh: false, stop: None }),
+        Doing::Preparing { fresh: false, stop: None } => {
+            Some(Doing::Preparing { fresh: false, stop: Some(Stop::Pause) })
+        }
+        Doing::Preparing { fresh: false, stop: Some(_) } => {
             Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: None })
         }
         Doing::Running { stop: None, .. } => {
@@ -61,7 +64,7 @@ fn doings() -> Vec<Doing> {
         Doing::Landing => Some(Doing::Reporting),
         Doing::Reporting => None,
     };
-    let mut all = vec![Doing::Preparing { fresh: true }];
+    let mut all = vec![Doing::Preparing { fresh: true, stop: None }];
     while let Some(doing) = next(all.last().expect("never empty")) {
         all.push(doing);
     }
@@ -225,9 +228,11 @@ fn the_sentences_read_well() {
         T7 is verified and waits for its turn to land.
         T7 is ready to go on with step `report`; `landfall run` drives it.
         T7 is in step `work`: its workspace is being made.
+        T7 is in step `work`: its workspace is being made, and then it stops.
         T7 is in step `work`: the agent works on iteration 3 of 50 since today at 10:00.
         T7 is in step `work`: the agent of iteration 3 is being stopped.
         T7 is in step `verify`: its work is being merged with the base and verified.
+        T7 is in step `verify`: its work is being merged with the base and verified, and then it stops.
         T7 is in step `land`: the base is being moved to its verified commit.
         T7 is in step `report`: its report is being written.
         T7 is in step `land`: its work is being merged with the base and verified.
