@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use landfall_agents::{Profile, registry};
-use landfall_api::{Check, CheckState, Health, Problem, nearest};
+use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
 use landfall_engine::flows;
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store};
@@ -41,7 +41,7 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
             visit.sitters(look, &reader);
         }
         Ok(None) => visit.ok("journal", "not begun: no task was added yet"),
-        Err(problem) => visit.problem("journal", problem),
+        Err(problem) => visit.damaged(problem),
     }
     if let Some(repo) = &repo {
         visit.store(place, repo);
@@ -89,6 +89,15 @@ impl Visit {
 
     fn problem(&mut self, name: &str, problem: Problem) {
         self.note(name, CheckState::Bad, problem.message, problem.hint);
+    }
+
+    /// A journal that cannot be read. Nothing here mends it: what is left of it may be all there is.
+    fn damaged(&mut self, problem: Problem) {
+        let hint = match problem.code {
+            ProblemCode::Corrupt => "put a copy of the state folder aside before anything else".to_owned(),
+            _ => problem.hint.unwrap_or_default(),
+        };
+        self.bad("journal", problem.message, hint);
     }
 
     fn repository(&mut self, place: &Place) -> Option<Repo> {
@@ -325,7 +334,7 @@ impl Visit {
         let whole = reader.replay(Seq::FIRST, &mut |_, _| Ok(()));
         let read = match whole {
             Ok(read) => read,
-            Err(error) => return self.problem("journal", problem::store(&error)),
+            Err(error) => return self.damaged(problem::store(&error)),
         };
         let size = std::fs::metadata(place.folder.journal()).map_or(0, |meta| meta.len());
         let events = moment::count(read.events, "event");

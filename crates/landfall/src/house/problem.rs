@@ -39,7 +39,13 @@ pub(super) fn open(error: &OpenError) -> Problem {
             .hint("mend the template in `.landfall/prompts/`, or take it out to use the built-in one"),
         OpenError::NoHome => Problem::new(ProblemCode::Internal, error.to_string())
             .hint("set LANDFALL_STATE to a folder of your own"),
-        OpenError::Folder { path, source } => in_folder(error.to_string(), path, source),
+        OpenError::Folder { path, source } => {
+            let problem = in_folder(error.to_string(), path, source);
+            match problem.code {
+                ProblemCode::DiskFull => problem,
+                _ => problem.hint(RIGHTS),
+            }
+        }
         OpenError::NetworkFolder(_) => Problem::new(ProblemCode::ReadOnly, error.to_string())
             .hint("set LANDFALL_STATE to a folder on a local disk"),
         OpenError::Lock(error) => lock(error),

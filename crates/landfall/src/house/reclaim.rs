@@ -136,7 +136,8 @@ fn kept_ref(task: &Task) -> String {
     format!("refs/landfall/kept/t{}/reclaimed-{}", task.id.0, task.attempt)
 }
 
-/// Whether a process of the task may still work. Unsure counts as yes.
+/// Whether a process of the task may still work. Unsure counts as yes. What a sitter that vanished left behind was
+/// ended by the engine before it took the attempt for lost.
 fn works(place: &Place, task: &str) -> bool {
     let attempts = place.folder.attempts();
     let of_task = folders(&attempts).into_iter().filter(|name| name.split('-').next() == Some(task));

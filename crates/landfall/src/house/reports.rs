@@ -113,7 +113,7 @@ fn run_paper(look: &Look<'_>, run: RunId) -> Result<api::Report, Problem> {
     }
     let unknown = || {
         Problem::new(ProblemCode::UnknownRun, format!("there is no run {run}"))
-            .hint("`landfall report --run` shows the newest one; `landfall log` shows when each began")
+            .hint("`landfall report` shows the newest one; `landfall log` shows when each began")
     };
     let reader = look.place.reader()?.ok_or_else(unknown)?;
     let rows = reader.runs(u32::MAX).map_err(|error| problem::store(&error))?;
