@@ -1,0 +1,224 @@
+//! The engine is ended at every named point, and at random instants; started again, it loses nothing and does
+//! nothing twice.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+
+/// Two tasks: one says nothing at first, then lies, then works; one is plain. Every run of an agent leaves a line in a file
+/// outside its workspace.
+fn backlog() -> Scratch {
+    let scratch = Scratch::new(LANDFALL);
+    let count = scratch.root().join("runs");
+    let count = count.display();
+    let halting = format!(
+        r#"
+run = ["sh", "-c", "echo one >> {count}"]
+[[iteration]]
+say = "thinking"
+[[iteration]]
+signal = "complete"
+[[iteration.write]]
+path = "b.txt.want"
+text = "right\n"
+[[iteration.write]]
+path = "b.txt"
+text = "wrong\n"
+[[iteration]]
+signal = "complete"
+[[iteration.write]]
+path = "b.txt"
+text = "right\n"
+"#
+    );
+    scratch.task("Halting", &halting, &[]);
+    let plain = format!(
+        r#"
+run = ["sh", "-c", "echo two >> {count}"]
+signal = "complete"
+[[write]]
+path = "c.txt"
+text = "plain\n"
+"#
+    );
+    scratch.task("Plain", &plain, &["--needs", "T1"]);
+    scratch
+}
+
+/// Everything that must hold once the run is over, whatever happened before.
+#[track_caller]
+fn check_whole(scratch: &Scratch, story: &str) {
+    for (task, runs) in [("T1", 3), ("T2", 1)] {
+        assert_eq!(scratch.status(task), "done", "{story}: {}", scratch.why(task));
+        let log = scratch.log();
+        let of = |kind: &str| log.iter().filter(|it| it["task"] == task && it["kind"] == kind).count();
+        assert_eq!(of("landed"), 1, "{story}: {task} landed once in the journal");
+        assert_eq!(of("iteration-ended"), runs, "{story}: {task} has every iteration once");
+        let subjects = scratch.git(&["log", "--first-parent", "--format=%s", "main"]);
+        let landed = subjects.lines().filter(|line| line.contains(&format!("({task})"))).count();
+        assert_eq!(landed, 1, "{story}: {task} is on main once:\n{subjects}");
+    }
+    let runs = std::fs::read_to_string(scratch.root().join("runs")).expect("the agents ran");
+    assert_eq!(runs.matches("one").count(), 3, "{story}: no iteration was run twice");
+    assert_eq!(runs.matches("two").count(), 1, "{story}: no iteration was run twice");
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "right", "{story}");
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{story}: the checkout is clean");
+    scratch.git(&["fsck", "--connectivity-only"]);
+    let seqs: Vec<u64> = scratch.log().iter().map(|it| it["seq"].as_u64().expect("a number")).collect();
+    assert!(seqs.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{story}: the journal is dense");
+    assert_eq!(scratch.left_behind(), [], "{story}");
+}
+
+/// The names of the points that the backlog passes.
+fn points() -> BTreeSet<String> {
+    let mut scratch = backlog();
+    let list = scratch.root().join("points");
+    scratch.set("LANDFALL_CRASH_LIST", &list.display().to_string());
+    scratch.landfall(&["run"]).ok();
+    check_whole(&scratch, "without a crash");
+    let passed = std::fs::read_to_string(list).expect("points were passed");
+    // A sitter has points of its own: when one of those ends, the engine sees an agent that vanished.
+    passed.lines().filter(|point| !point.starts_with("sitter.")).map(str::to_owned).collect()
+}
+
+/// Ends the engine at `point`, then lets it finish.
+fn crash_at(point: &str) {
+    let mut scratch = backlog();
+    scratch.set("LANDFALL_CRASH", point);
+    let crashed = scratch.landfall(&["run", "--slots", "2"]);
+    let story = format!("crash at {point}");
+    assert!(crashed.code.is_none(), "{story}: it was passed and ended the engine: {crashed:?}");
+    scratch.unset("LANDFALL_CRASH");
+    let again = scratch.landfall(&["run"]);
+    assert_eq!(again.code, Some(0), "{story}: {}\n{}", again.out, again.err);
+    check_whole(&scratch, &story);
+}
+
+/// A share of the points, so that the shares run side by side.
+fn sweep(share: usize, of: usize) {
+    let points: Vec<String> = points().into_iter().collect();
+    for point in points.iter().skip(share).step_by(of) {
+        crash_at(point);
+    }
+}
+
+#[test]
+fn there_are_at_least_forty_crash_points() {
+    let points = points();
+    assert!(points.len() >= 40, "{}: {points:?}", points.len());
+}
+
+#[test]
+fn a_crash_at_any_point_loses_nothing_and_repeats_nothing_share_1() {
+    sweep(0, 4);
+}
+
+#[test]
+fn a_crash_at_any_point_loses_nothing_and_repeats_nothing_share_2() {
+    sweep(1, 4);
+}
+
+#[test]
+fn a_crash_at_any_point_loses_nothing_and_repeats_nothing_share_3() {
+    sweep(2, 4);
+}
+
+#[test]
+fn a_crash_at_any_point_loses_nothing_and_repeats_nothing_share_4() {
+    sweep(3, 4);
+}
+
+#[test]
+fn a_crash_at_a_later_passing_loses_nothing() {
+    for point in ["journal.append.before:9", "journal.append.after:12", "effect.check.after:2", "spawn.after:2"] {
+        crash_at(point);
+    }
+}
+
+#[test]
+fn a_crash_during_recovery_loses_nothing() {
+    let pairs = [
+        ("spawn.after", "spawn.found"),
+        ("land.swap.after", "effect.land.before"),
+        ("effect.check.before", "check.merged"),
+        ("journal.append.after:5", "journal.append.after:1"),
+        ("land.swap.after", "land.proved"),
+        ("publish.before", "publish.before"),
+    ];
+    for (first, second) in pairs {
+        let mut scratch = backlog();
+        for point in [first, second] {
+            scratch.set("LANDFALL_CRASH", point);
+            let crashed = scratch.landfall(&["run"]);
+            assert!(crashed.code.is_none(), "{point} after {first}: {crashed:?}");
+        }
+        scratch.unset("LANDFALL_CRASH");
+        scratch.landfall(&["run"]).ok();
+        check_whole(&scratch, &format!("{first}, then {second}"));
+    }
+}
+
+/// A small generator: the instants are random, and the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+#[test]
+fn kill_9_at_fifty_random_instants_loses_nothing() {
+    let mut dice = Dice(0x5EED_1A4D_FA11);
+    let mut kills = 0;
+    while kills < 50 {
+        let scratch = backlog();
+        for _ in 0..200 {
+            let mut run = scratch.start(&["run"]);
+            std::thread::sleep(Duration::from_millis(dice.below(250))); // the instant is the point of this test
+            run.kill();
+            kills += 1;
+            if scratch.status("T2") == "done" {
+                break;
+            }
+        }
+        scratch.landfall(&["run"]).ok();
+        check_whole(&scratch, &format!("after {kills} kills"));
+    }
+}
+
+#[test]
+fn an_agent_that_was_running_is_adopted_not_restarted() {
+    let scratch = Scratch::new(LANDFALL);
+    let go = scratch.root().join("go");
+    let ran = scratch.root().join("ran");
+    let script = format!(
+        r#"
+run = ["sh", "-c", "echo x >> {ran}; while [ ! -e {go} ]; do sleep 0.05; done"]
+signal = "complete"
+[[write]]
+path = "b.txt"
+text = "b\n"
+"#,
+        ran = ran.display(),
+        go = go.display()
+    );
+    scratch.task("Long", &script, &[]);
+    let mut first = scratch.start(&["run"]);
+    scratch.eventually("the agent to run", || ran.exists());
+    first.kill();
+    assert_ne!(scratch.left_behind(), [], "the agent goes on without the engine");
+    let mut second = scratch.start(&["run"]);
+    scratch.eventually("the second engine", || scratch.landfall(&["--json", "status"]).json()["engine"].is_object());
+    std::fs::write(&go, "").expect("a file can be written");
+    assert_eq!(second.wait(Duration::from_secs(30)), Some(0));
+    assert_eq!(std::fs::read_to_string(&ran).expect("it ran"), "x\n", "it ran once");
+    assert_eq!(scratch.status("T1"), "done");
+    assert_eq!(scratch.left_behind(), []);
+}
