@@ -26,6 +26,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     talk(&format!("the demo's project is in {root}"));
     let outcome = live::watch(demo.run.as_mut(), &interrupts);
     context.answer(&outcome, live::summary)?;
+    let landed = outcome.tasks.iter().filter(|task| task.commit.is_some());
+    let why: String = landed.map(|task| format!("  {}\n", clean(&task.why))).collect();
+    talk(&format!("\nwhat landed, and why:\n{}", why.trim_end()));
     talk(&format!(
         "\nlook around:\n  cd '{root}' && export LANDFALL_STATE='{state}'\n  git log --oneline --graph\n  \
          landfall list\n  landfall show T1\n  landfall certificate T1\n\

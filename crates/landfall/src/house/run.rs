@@ -11,7 +11,7 @@ use landfall_api::socket::{self, Serving};
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
 use landfall_engine::model::{
-    EngineEvent, Event, Fact, RunEnd, RunId, State, Status, Task, TaskId, Usage, Wait, Warning,
+    EngineEvent, Event, Fact, RunEnd, RunId, State, Status, Task, TaskId, Usage, Verdict, Wait, Warning,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
@@ -148,8 +148,11 @@ impl Run {
         let mut tasks = ended.tasks.clone();
         tasks.sort_by_key(|task| task.id);
         outcome.tasks = tasks.iter().map(|task| self.outcome_line(task)).collect();
-        outcome.warnings = warnings(&tasks, ended.held.as_deref());
+        outcome.warnings = warnings(&tasks);
         outcome.needs_you = self.needs_you(&tasks);
+        let held =
+            ended.held.as_ref().map(|reason| format!("landed work is not in your branch yet: {reason}"));
+        outcome.needs_you.extend(held);
         outcome.ended = match ended.why {
             RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {
                 Some(reason) => api::RunEnded::Held(reason),
@@ -188,8 +191,54 @@ impl Run {
             spent_ms: task.counters.spent_ms,
             tokens: wire::tokens(task.counters.usage),
             commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
-            why: why_sentence(task, &Among { unmet, ..Among::default() }),
+            why: self
+                .landed_why(task)
+                .unwrap_or_else(|| why_sentence(task, &Among { unmet, ..Among::default() })),
         }
+    }
+
+    /// Why a task could land, and what had to be overcome, in one sentence.
+    fn landed_why(&self, task: &Task) -> Option<String> {
+        let (landed, gate) = (task.landed.as_ref()?, task.gate.as_ref()?);
+        let (id, commit) = (task.id, landed.commit.short());
+        if gate.is_empty() {
+            return Some(format!("{id} landed as {commit} unproved: no check is configured."));
+        }
+        let events = self.watch.reader.events(Seq::ZERO, Some(id), u32::MAX).unwrap_or_default();
+        let happened = |this: fn(&Event) -> bool| {
+            let count =
+                events.iter().filter(|(_, entry)| matches!(&entry.fact, Fact::Task(_, event) if this(event)));
+            count.count() as u64
+        };
+        let told = [
+            (
+                happened(|it| matches!(it, Event::Verified { report, .. } if !report.outcome().is_green())),
+                "failed verification",
+            ),
+            (happened(|it| matches!(it, Event::Conflicted { .. })), "conflict with the base"),
+            (
+                happened(|it| matches!(it, Event::Waited { wait: Wait::Question { .. }, .. })),
+                "question to you",
+            ),
+            (
+                happened(|it| matches!(it, Event::IterationEnded { verdict: Verdict::Continue, .. })),
+                "iteration without a signal",
+            ),
+            (happened(|it| matches!(it, Event::Reviewed { .. })), "review"),
+        ];
+        let mut after: Vec<String> = told
+            .into_iter()
+            .filter(|(many, _)| *many > 0)
+            .map(|(many, what)| moment::count(many, what))
+            .collect();
+        if happened(|it| matches!(it, Event::Collected { leftovers: true, .. })) > 0 {
+            after.push("the engine committed what the agent had left".to_owned());
+        }
+        let after = if after.is_empty() { String::new() } else { format!(", after {}", after.join(" and ")) };
+        Some(format!(
+            "{id} landed as {commit}: {} passed on exactly the tree that landed{after}.",
+            words::gate(gate)
+        ))
     }
 
     /// What only a person can do now: answer, review, mend; whether or not this run touched it.
@@ -287,11 +336,8 @@ fn hold(tasks: &[Arc<Task>]) -> Option<String> {
 }
 
 /// What a person should know of a run, each once.
-fn warnings(tasks: &[Arc<Task>], held: Option<&str>) -> Vec<String> {
+fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
     let mut sentences = Vec::new();
-    if let Some(reason) = held {
-        sentences.push(format!("landed work is not in your branch yet: {reason}"));
-    }
     let empty = tasks.iter().filter(|task| task.warnings.contains(&Warning::VerificationEmpty)).count();
     if empty > 0 {
         sentences.push(
