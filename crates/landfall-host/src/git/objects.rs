@@ -3,6 +3,7 @@
 //! A process costs 2 ms, a question to a running one 0.05 ms. Only object ids are ever asked for, so
 //! nothing in a question can be an option, a path or a rev expression.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -16,12 +17,17 @@ use super::run::{Git, GitError, GitErrorKind, QUICK, end, read_exact_until};
 /// The largest object that is read into memory.
 const OBJECT_MAX: u64 = 64 << 20;
 
+/// How many commits are remembered: enough for all tasks at work, a few hundred kilobytes.
+const COMMITS_MAX: usize = 1_000;
+
 /// The reader of one repository's objects.
 #[derive(Debug)]
 pub(crate) struct Objects {
     git: Git,
     git_dir: PathBuf,
     running: Mutex<Option<Running>>,
+    /// Commits that were read: what an id stands for never changes.
+    commits: Mutex<HashMap<Oid, Commit>>,
 }
 
 #[derive(Debug)]
@@ -77,7 +83,8 @@ pub(crate) struct Difference {
 
 impl Objects {
     pub fn new(git: &Git, git_dir: &Path) -> Objects {
-        Objects { git: git.clone(), git_dir: git_dir.to_owned(), running: Mutex::new(None) }
+        let (running, commits) = (Mutex::new(None), Mutex::default());
+        Objects { git: git.clone(), git_dir: git_dir.to_owned(), running, commits }
     }
 
     /// Kind and size of an object; `None` if it is not there.
@@ -96,8 +103,19 @@ impl Objects {
 
     /// A commit; an error if it is missing or something else.
     pub fn commit(&self, oid: &Oid) -> Result<Commit, GitError> {
+        let remembered = || self.commits.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(commit) = remembered().get(oid) {
+            return Ok(commit.clone());
+        }
         let bytes = self.expect(oid, "commit")?;
-        parse_commit(&bytes).ok_or_else(|| GitError::output(format!("read commit {oid}"), "not a commit"))
+        let commit = parse_commit(&bytes)
+            .ok_or_else(|| GitError::output(format!("read commit {oid}"), "not a commit"))?;
+        let mut remembered = remembered();
+        if remembered.len() >= COMMITS_MAX {
+            remembered.clear(); // rarely; what is needed is read again
+        }
+        remembered.insert(oid.clone(), commit.clone());
+        Ok(commit)
     }
 
     /// The entries of a tree; an error if it is missing or something else.

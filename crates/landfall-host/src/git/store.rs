@@ -36,6 +36,9 @@ pub(crate) const PATHS_MAX: usize = 1_000_000;
 /// How many commits of a straight line are counted by reading them; beyond, git counts.
 const STRAIGHT_MAX: u32 = 200;
 
+/// How far first parents are followed before git is asked who is whose ancestor.
+const LINE_MAX: u32 = 16;
+
 /// What came of a compare-and-swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cas {
@@ -387,21 +390,20 @@ impl Store {
         self.read_ref(BASE_REF)
     }
 
-    /// Moves the canonical base, if it stands where `expected_old` says (`None`: it does not exist yet).
+    /// Moves the canonical base, if it stands where `expected_old` says (`None`: it does not exist yet). What
+    /// `update-ref` does, under the same lock, durably. No process.
     pub fn set_base(&self, new: &Oid, expected_old: Option<&Oid>) -> Result<Cas, GitError> {
-        let doing = format!("move the base to {new}");
-        let zero = "0".repeat(self.oid_bytes() * 2);
-        let old = expected_old.map_or(zero.as_str(), Oid::as_str);
-        let said = self
-            .write_call(&doing)
-            .args(["update-ref", "--no-deref", "--end-of-options", BASE_REF, new.as_str(), old])
-            .run()?;
-        if said.code == 0 {
-            return Ok(Cas::Moved);
-        }
-        // Lost, or broken? Only the ref itself can tell.
+        let doing = || format!("move the base to {new}");
+        self.commit_of(new)?; // it must be here, and be a commit
+        let path = self.inner.dir.join(BASE_REF);
+        std::fs::create_dir_all(path.parent().expect("a ref name has folders")).doing(doing)?;
+        let lock = RefLock::take(&path).doing(doing)?;
         let actual = self.base()?;
-        if actual.as_ref() != expected_old { Ok(Cas::Lost { actual }) } else { Err(said.failed()) }
+        if actual.as_ref() != expected_old {
+            return Ok(Cas::Lost { actual });
+        }
+        lock.write(new).doing(doing)?;
+        Ok(Cas::Moved)
     }
 
     /// Keeps a commit and everything it reaches under a name, replacing what the name stood for. No process.
@@ -491,6 +493,9 @@ impl Store {
         if a == b {
             return Ok(true);
         }
+        if let Some(known) = self.on_one_line(a, b) {
+            return Ok(known);
+        }
         let said = self
             .call(format!("ask whether {a} leads to {b}"))
             .args(["merge-base", "--is-ancestor", "--end-of-options", a.as_str(), b.as_str()])
@@ -500,6 +505,25 @@ impl Store {
             1 => Ok(false),
             _ => Err(said.failed()),
         }
+    }
+
+    /// Whether `a` is reachable from `b`, if one of them is a few first parents away from the other: so it is while
+    /// landings and the person's branch follow each other. No process.
+    fn on_one_line(&self, a: &Oid, b: &Oid) -> Option<bool> {
+        // What cannot be read, such as the end of a shallow history, is left to git.
+        let parent = |of: &Oid| self.commit_of(of).ok()?.parents.into_iter().next();
+        let (mut behind_a, mut behind_b) = (Some(a.clone()), Some(b.clone()));
+        for _ in 0..LINE_MAX {
+            behind_b = behind_b.as_ref().and_then(parent);
+            if behind_b.as_ref() == Some(a) {
+                return Some(true);
+            }
+            behind_a = behind_a.as_ref().and_then(parent);
+            if behind_a.as_ref() == Some(b) {
+                return Some(false); // history has no circles
+            }
+        }
+        None
     }
 
     /// The best common ancestors of two commits; more than one after criss-cross merges, none if unrelated.
