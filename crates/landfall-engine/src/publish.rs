@@ -4,6 +4,7 @@
 //! merge is verified like any other, and that is what is offered to their branch.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature};
@@ -20,12 +21,14 @@ pub(crate) struct Publisher {
     site: Arc<Site>,
     wanted: bool,
     busy: bool,
+    /// When the last try began, by the clock that never goes back.
+    began_ms: Option<u64>,
     held: Arc<Mutex<Option<String>>>,
 }
 
 impl Publisher {
     pub fn new(site: Arc<Site>) -> Self {
-        Self { site, wanted: false, busy: false, held: Arc::default() }
+        Self { site, wanted: false, busy: false, began_ms: None, held: Arc::default() }
     }
 
     /// There is something to publish.
@@ -58,6 +61,16 @@ impl Publisher {
         self.held.lock().expect("no thread panics while it holds it").clone()
     }
 
+    /// How long a try that is wanted has to wait, so that landings which follow each other are published together.
+    pub fn pause(&self) -> Option<Duration> {
+        if self.busy || !self.wanted {
+            return None;
+        }
+        let since = |began_ms| self.site.clock.mono_ms().saturating_sub(began_ms);
+        let left = self.began_ms.map_or(0, |began_ms| PACE_MS.saturating_sub(since(began_ms)));
+        Some(Duration::from_millis(left))
+    }
+
     /// Begins a try if one is wanted and none is under way.
     pub fn go(&mut self) {
         if self.busy || !self.wanted {
@@ -65,6 +78,7 @@ impl Publisher {
         }
         self.wanted = false;
         self.busy = true;
+        self.began_ms = Some(self.site.clock.mono_ms());
         let (site, held) = (self.site.clone(), self.held.clone());
         let thread = std::thread::Builder::new().name("publish".to_owned()).spawn(move || {
             crash::point("effect.publish.before");
@@ -80,6 +94,7 @@ impl Publisher {
     }
 }
 
+const PACE_MS: u64 = 200; // a try costs ten processes; a person does not see sooner
 const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
 
 /// Publishes the base; gives the reason if a person is in the way.
