@@ -124,6 +124,8 @@ pub(crate) enum Mail {
     Ask(Ask, Sender<Answer>),
     /// Publishing is over for now.
     PublishOver,
+    /// A workspace was given up, or could not be: whoever waits for the end of that looks again.
+    Tidied,
     /// Finish what is under way, then stop.
     Drain,
     /// Stop now.
@@ -598,6 +600,7 @@ impl Engine {
                     }
                     Mail::Ask(ask, reply) => self.hear_ask(ask, reply),
                     Mail::PublishOver => publishing.over(),
+                    Mail::Tidied => {}
                     Mail::Drain => self.stop(false, &mut why),
                     Mail::StopNow => self.stop(true, &mut why),
                 }

@@ -10,6 +10,7 @@ use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefNa
 use landfall_host::sitter;
 use landfall_model::{Attempt, Effect, News, Stop, Task, TaskId};
 
+use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Site};
 use crate::{gate, land, launch, report};
@@ -40,6 +41,7 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
             go(site, "tidy", move |site| {
                 tidy(site, &task);
                 site.tidying.fetch_sub(1, Ordering::SeqCst);
+                drop(site.mail.send(Mail::Tidied)); // the engine has left
             });
         }
     }
