@@ -473,6 +473,10 @@ impl Engine {
     /// Remembers a tree that passed, so that it need not be verified again.
     fn note_pass(&self, event: &Event) {
         let Event::Verified { report, .. } = event else { return };
+        self.note_report(report);
+    }
+
+    fn note_report(&self, report: &landfall_model::gate::GateReport) {
         if report.outcome().is_green() && !report.is_empty() {
             self.site.passes.lock().expect("no thread panics while it holds the passes").note(report);
         }
@@ -488,7 +492,8 @@ impl Engine {
             EngineEvent::RunEnded { .. } => self.run = None,
             EngineEvent::BaseMoved { to, .. } => self.base = Some(to.clone()),
             EngineEvent::Published { commit, .. } => self.published = Some(commit.clone()),
-            EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } | EngineEvent::Measured { .. } => {}
+            EngineEvent::Measured { report } => self.note_report(report),
+            EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
         }
     }
 

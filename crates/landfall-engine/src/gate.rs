@@ -15,8 +15,9 @@ use landfall_host::git::{
 use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
 use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
-use landfall_model::{Attempt, Commit, Concern, Digest, News, Task, Tree};
+use landfall_model::{Attempt, Commit, Concern, Digest, EngineEvent, News, Task, Tree};
 
+use crate::engine::Mail;
 use crate::land;
 use crate::launch::{marker, with};
 use crate::perform::{collect_detail, task_ref};
@@ -82,10 +83,13 @@ fn try_check(site: &Site, task: &Task, attempt: Attempt, head: Option<Commit>) -
     let merged = site.store.commit(&tree, &[base.clone(), head.clone()], &message, &by, &by).map_err(git)?;
     site.store.pin(&task_ref("candidates", task.id, "merge"), &merged).map_err(git)?;
     crash::point("check.merged");
-    let report = verify(site, &format!("{}-{attempt}", task.id), &base, &head, &merged).map_err(git)?;
+    let name = format!("{}-{attempt}", task.id);
+    let report = verify(site, &name, &base, &head, &merged).map_err(git)?;
     crash::point("check.verified");
-    let concerns =
-        if report.outcome().is_green() { concerns(site, &base, &report).map_err(git)? } else { Vec::new() };
+    let concerns = match report.outcome().is_green() {
+        true => concerns(site, &name, &base, &report).map_err(git)?,
+        false => Vec::new(),
+    };
     Ok(News::Checked { attempt, head: site::commit(&head), leftovers, report, concerns })
 }
 
@@ -450,7 +454,7 @@ fn environment(site: &Site) -> Digest {
 const DIFF_MAX: usize = 8 << 20;
 
 /// What a person should look at before this lands.
-fn concerns(site: &Site, base: &Oid, report: &GateReport) -> Result<Vec<Concern>, GitError> {
+fn concerns(site: &Site, name: &str, base: &Oid, report: &GateReport) -> Result<Vec<Concern>, GitError> {
     let merged = site::oid(&report.commit);
     let names = site.store.diff_names(base, &merged)?;
     let options = DiffOptions { context: 0, renames: false, bytes_max: DIFF_MAX, paths: Vec::new() };
@@ -464,15 +468,26 @@ fn concerns(site: &Site, base: &Oid, report: &GateReport) -> Result<Vec<Concern>
             ChangedFile { deleted: name.status == Change::Deleted, path, added, removed }
         })
         .collect();
-    let base_tree = Tree::new(site.store.tree_of(base)?.as_str());
-    let key = (base_tree, report.config.clone(), report.environment.clone());
-    let before = site
-        .passes
-        .lock()
-        .expect("no thread panics while it holds the passes")
-        .get(&key)
-        .and_then(GateReport::tests);
+    let before = tests_on_base(site, name, base)?;
     Ok(gaming::concerns(&files, report.tests(), before))
+}
+
+/// How many tests run on the base itself, if they tell. A base that a landing made is known; one that a person made is
+/// measured once, or else their first task could take tests away unseen.
+fn tests_on_base(site: &Site, name: &str, base: &Oid) -> Result<Option<u64>, GitError> {
+    let report = verify(site, &format!("{name}-base"), base, base, base)?;
+    if site.interrupted.load(Ordering::SeqCst) {
+        return Ok(None); // it was cut short, and so is the verification it is for
+    }
+    let tests = report.tests();
+    if !report.reused && !report.is_empty() {
+        if report.outcome().is_green() {
+            site.passes.lock().expect("no thread panics while it holds the passes").note(&report);
+        }
+        let event = EngineEvent::Measured { report };
+        drop(site.mail.send(Mail::Fact(event))); // the engine has left: it is measured again
+    }
+    Ok(tests)
 }
 
 type Lines = (Vec<String>, Vec<String>);

@@ -57,10 +57,14 @@ pub fn concerns(files: &[ChangedFile], tests_now: Option<u64>, tests_on_base: Op
     } else if checks.went() > checks_came && !lost(&checks).is_empty() {
         note(ConcernCode::TestRemoved, format!("assertions in {}", lost(&checks)));
     }
-    if let (Some(now), Some(base)) = (tests_now, tests_on_base)
-        && now < base
-    {
-        note(ConcernCode::FewerTests, format!("{now} ran, {base} on the base"));
+    match (tests_now, tests_on_base) {
+        (Some(now), Some(base)) if now < base => {
+            note(ConcernCode::FewerTests, format!("{now} ran, {base} on the base"));
+        }
+        (None, Some(base)) if base > 0 => {
+            note(ConcernCode::FewerTests, format!("none were told of, {base} ran on the base"));
+        }
+        (_, _) => {}
     }
     found
 }

@@ -99,7 +99,12 @@ fn fewer_tests_than_on_the_base_want_an_eye() {
     assert_eq!(words(Some(3), Some(4)), ["runs fewer tests than the base: 3 ran, 4 on the base"]);
     assert!(words(Some(4), Some(4)).is_empty());
     assert!(words(Some(5), Some(4)).is_empty());
-    assert!(words(None, Some(4)).is_empty());
+    assert_eq!(
+        words(None, Some(4)),
+        ["runs fewer tests than the base: none were told of, 4 ran on the base"]
+    );
+    assert!(words(None, Some(0)).is_empty());
+    assert!(words(None, None).is_empty());
     assert!(words(Some(4), None).is_empty());
 }
 
