@@ -136,6 +136,13 @@ impl Store {
             touched.extend(differences.into_iter().map(|difference| difference.path));
         }
         let changed = self.differences(&self.tree_of(first)?, &landed.tree)?;
+        if parted_at.is_empty() {
+            // The work has a history of its own, so it touched all that it holds.
+            let other = self.differences(&candidate_tree, &landed.tree)?;
+            let other: HashSet<&[u8]> = other.iter().map(|difference| difference.path.as_slice()).collect();
+            let own = changed.iter().filter(|difference| !other.contains(difference.path.as_slice()));
+            touched.extend(own.map(|difference| difference.path.clone()));
+        }
         if changed.iter().any(|difference| !touched.contains(&difference.path)) {
             // A file that the candidate changed and the base has renamed since: the change is at the new name.
             for base in &parted_at {
