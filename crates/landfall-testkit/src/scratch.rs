@@ -247,12 +247,13 @@ impl Scratch {
     }
 
     /// Runs the program; what it said.
+    #[track_caller]
     pub fn landfall<S: AsRef<OsStr>>(&self, args: &[S]) -> Said {
-        let output = self.sealed(&self.program).args(args).output().expect("the program runs");
-        said(&output)
+        self.landfall_with(args, b"")
     }
 
     /// Runs the program with this on its stdin.
+    #[track_caller]
     pub fn landfall_with<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> Said {
         use std::io::Write as _;
         let mut command = self.sealed(&self.program);
@@ -261,7 +262,21 @@ impl Scratch {
         let mut stdin = child.stdin.take().expect("piped");
         drop(stdin.write_all(input)); // it may have ended without reading; what it says is checked
         drop(stdin);
-        said(&child.wait_with_output().expect("the program ends"))
+        // A command that hangs would say nothing about why: it is ended, and what it said so far is shown.
+        let pid = child.id().to_string();
+        let (done, over) = std::sync::mpsc::channel::<()>();
+        let waiting = std::thread::spawn(move || {
+            let output = child.wait_with_output();
+            drop(done); // which is the word that it is over
+            output
+        });
+        let hung = over.recv_timeout(COMMAND_MAX) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        if hung {
+            drop(Command::new("kill").args(["-9", &pid]).status()); // it has ended just now
+        }
+        let said = said(&waiting.join().expect("it only waits").expect("the program ends"));
+        assert!(!hung, "it did not end within {COMMAND_MAX:?}: {said:?}");
+        said
     }
 
     /// Starts the program and lets it go on. Its output goes to a file in the scratch folder.
@@ -402,6 +417,8 @@ fn said(output: &Output) -> Said {
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
+
+const COMMAND_MAX: Duration = Duration::from_secs(60); // no test waits for more than a few seconds of it
 
 /// A check that looks at every file called `*.want`: its text must stand in the file of the same name without it.
 const TEST_SH: &str = r#"passed=0

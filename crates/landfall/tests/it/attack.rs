@@ -1,0 +1,307 @@
+//! An agent in its workspace cannot move the person's branches, nor make the engine run its code: whatever it plants, the
+//! program it planted is never run while the work is brought in, verified, landed, looked at and cleaned up.
+
+use std::path::PathBuf;
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+
+/// Every attack of the scripted agent.
+const ATTACKS: [&str; 9] = [
+    "branches",
+    "hooks",
+    "filter",
+    "fsmonitor",
+    "gitfile",
+    "nested-bare",
+    "alternates",
+    "attributes",
+    "config-include",
+];
+
+struct Attacked {
+    scratch: Scratch,
+    canary: PathBuf,
+    branches: String,
+    begin: String,
+}
+
+impl Attacked {
+    /// A person's repository with branches and a tag that nobody but them may move.
+    fn new(settings: &str) -> Self {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.more_settings(settings);
+        for branch in ["mine", "master"] {
+            scratch.git(&["branch", branch]);
+        }
+        scratch.git(&["tag", "v1"]);
+        let begin = scratch.git(&["rev-parse", "main"]);
+        let canary = scratch.root().join("canary");
+        let mut it = Self { scratch, canary, branches: String::new(), begin };
+        it.branches = it.refs();
+        it
+    }
+
+    /// Every ref of the person, `main` and their HEAD's place apart.
+    fn refs(&self) -> String {
+        let all = self.scratch.git(&["for-each-ref", "--format=%(refname) %(objectname)"]);
+        let others: Vec<&str> = all.lines().filter(|line| !line.starts_with("refs/heads/main ")).collect();
+        format!("{}\n{}", others.join("\n"), self.scratch.git(&["symbolic-ref", "HEAD"]))
+    }
+
+    /// Nothing planted was run, and everything of the person stands where it should.
+    #[track_caller]
+    fn check(&self, story: &str) {
+        let fired = std::fs::read_to_string(&self.canary);
+        assert!(fired.is_err(), "{story}: the engine ran {}", fired.unwrap_or_default());
+        assert_eq!(self.refs(), self.branches, "{story}");
+        let main = self.scratch.git(&["rev-parse", "main"]);
+        let base = self.scratch.landfall(&["--json", "status"]).json()["base"]["commit"].clone();
+        assert_eq!(main, base, "{story}: the store's base is what was published");
+        let new =
+            self.scratch.git(&["rev-list", "--first-parent", "--count", &format!("{}..main", self.begin)]);
+        let landed = self.scratch.log().iter().filter(|it| it["kind"] == "landed").count();
+        assert_eq!(new, landed.to_string(), "{story}: only landings moved main");
+        assert_eq!(self.scratch.git(&["status", "--porcelain"]), "", "{story}: the checkout is whole");
+        self.scratch.git(&["fsck", "--connectivity-only"]);
+        assert_eq!(self.scratch.left_behind(), [], "{story}");
+    }
+
+    /// Every command that looks at the work or at the store.
+    fn look(&self, story: &str) {
+        let commands: [&[&str]; 8] = [
+            &["diff", "T1"],
+            &["show", "T1"],
+            &["log"],
+            &["report", "T1"],
+            &["status"],
+            &["doctor"],
+            &["reclaim", "--dry-run"],
+            &["export"],
+        ];
+        for args in commands {
+            let said = self.scratch.landfall(args);
+            assert!(said.code.is_some(), "{story}: {args:?}: {said:?}");
+        }
+    }
+}
+
+/// One run works and attacks; the next leaves something uncommitted, so that the engine has to add it, and is done.
+fn script(attack: &str, canary: &str, last: &str) -> String {
+    let canary = if attack == "branches" { String::new() } else { format!("canary = \"{canary}\"\n") };
+    format!(
+        "[[iteration]]\nmisbehave = \"move-main\"\nattack = \"{attack}\"\n{canary}\
+         [[iteration.write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n\
+         [[iteration]]\ncommit = false\nsignal = \"{last}\"\n\
+         [[iteration.write]]\npath = \"left.txt\"\ntext = \"left\\n\"\n\
+         [[iteration.write]]\npath = \"a.txt\"\ntext = \"one\\ntwo\\nfour\\n\"\n"
+    )
+}
+
+fn lands(attack: &str) {
+    let it = Attacked::new("");
+    let scratch = &it.scratch;
+    scratch.task("Attacks", &script(attack, &it.canary.display().to_string(), "complete"), &[]);
+    // It gets the workspace of the first, and its own git would set off whatever stayed there.
+    let plain = "signal = \"complete\"\n[[write]]\npath = \"c.txt\"\ntext = \"plain\\n\"\n";
+    scratch.task("Plain", plain, &["--needs", "T1"]);
+    let run = scratch.landfall(&["run"]);
+    it.check(&format!("{attack}, landing: {}", scratch.why("T1")));
+    assert_eq!(scratch.status("T1"), "done", "{attack}: {}\n{}", scratch.why("T1"), run.err);
+    assert_eq!(scratch.status("T2"), "done", "{attack}: {}\n{}", scratch.why("T2"), run.err);
+    for (file, text) in
+        [("b.txt", "work"), ("left.txt", "left"), ("c.txt", "plain"), ("a.txt", "one\ntwo\nfour")]
+    {
+        assert_eq!(scratch.git(&["show", &format!("main:{file}")]), text, "{attack}: {file}");
+    }
+    it.look(attack);
+    scratch.landfall(&["reclaim"]).ok();
+    it.check(&format!("{attack}, afterwards"));
+}
+
+fn is_kept(attack: &str) {
+    let it = Attacked::new("[keep]\nfailed = \"0s\"");
+    let scratch = &it.scratch;
+    scratch.task("Attacks", &script(attack, &it.canary.display().to_string(), "blocked:enough"), &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T1"), "blocked", "{attack}: {}", scratch.why("T1"));
+    it.look(attack);
+    // The old workspace is given up for a new one, and then that one too.
+    scratch.landfall(&["retry", "T1", "--fresh"]).ok();
+    scratch.landfall(&["run"]);
+    scratch.landfall(&["cancel", "T1"]).ok();
+    scratch.landfall(&["reclaim"]).ok();
+    assert!(
+        !it.canary.exists(),
+        "{attack}: the engine ran {}",
+        std::fs::read_to_string(&it.canary).unwrap_or_default()
+    );
+    assert_eq!(it.refs(), it.branches, "{attack}");
+    assert_eq!(scratch.git(&["rev-parse", "main"]), it.begin, "{attack}: nothing was proved, nothing moved");
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{attack}");
+    let kept = scratch.kept("T1", "left.txt", "left\n");
+    assert_ne!(kept, Vec::<String>::new(), "{attack}: what it left is kept");
+    assert_eq!(scratch.left_behind(), [], "{attack}");
+}
+
+#[test]
+fn the_table_names_every_attack() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/script.md"));
+    let page = page.expect("the page is there");
+    let table = page.split("| attack |").nth(1).expect("a table of attacks");
+    let named = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).count();
+    assert_eq!(named, ATTACKS.len() - 1, "`branches` stands above the table, the others in it");
+    for attack in &ATTACKS[1..] {
+        assert!(table.contains(&format!("| `{attack}` |")), "{attack}");
+    }
+}
+
+macro_rules! attacks {
+    ($($lands:ident $is_kept:ident $attack:literal;)*) => {
+        $(
+            #[test]
+            fn $lands() {
+                lands($attack);
+            }
+
+            #[test]
+            fn $is_kept() {
+                is_kept($attack);
+            }
+        )*
+    };
+}
+
+attacks! {
+    branches_cannot_be_moved_by_work_that_lands branches_cannot_be_moved_by_work_that_is_kept "branches";
+    hooks_do_not_fire_when_work_lands hooks_do_not_fire_when_work_is_kept "hooks";
+    filters_do_not_fire_when_work_lands filters_do_not_fire_when_work_is_kept "filter";
+    fsmonitor_does_not_fire_when_work_lands fsmonitor_does_not_fire_when_work_is_kept "fsmonitor";
+    a_swapped_gitfile_does_not_fire_when_work_lands a_swapped_gitfile_does_not_fire_when_work_is_kept "gitfile";
+    a_nested_bare_repository_does_not_fire_when_work_lands a_nested_bare_repository_does_not_fire_when_work_is_kept
+        "nested-bare";
+    alternates_do_not_fire_when_work_lands alternates_do_not_fire_when_work_is_kept "alternates";
+    attributes_do_not_fire_when_work_lands attributes_do_not_fire_when_work_is_kept "attributes";
+    an_included_configuration_does_not_fire_when_work_lands an_included_configuration_does_not_fire_when_work_is_kept
+        "config-include";
+}
+
+/// What an agent may do to its own workspace by a shell, and what must come of it.
+fn by_shell(command: &str) -> Attacked {
+    let it = Attacked::new("[run]\niterations_max = 2\nrestarts_max = 0");
+    let project = it.scratch.project().display().to_string();
+    let command = command.replace("PROJECT", &project);
+    let script = format!(
+        "run = [\"sh\", \"-c\", '''{command}''']\nsignal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n"
+    );
+    it.scratch.task("Attacks", &script, &[]);
+    it
+}
+
+/// Whatever became of the task, the person's files, branches and settings are as they were, but for landings.
+#[track_caller]
+fn harmless(command: &str) -> Scratch {
+    let it = by_shell(command);
+    let scratch = &it.scratch;
+    let config = std::fs::read_to_string(scratch.project().join(".git/config")).expect("readable");
+    scratch.landfall(&["run"]);
+    let story = format!("{command}: {}", scratch.why("T1"));
+    it.look(&story);
+    scratch.landfall(&["reclaim"]);
+    assert!(
+        ["done", "blocked", "failed", "timeout", "review"].contains(&scratch.status("T1").as_str()),
+        "{story}"
+    );
+    assert_eq!(it.refs(), it.branches, "{story}");
+    for (file, text) in [("a.txt", "one\ntwo\nthree\n")] {
+        let there =
+            std::fs::read_to_string(scratch.project().join(file)).expect("the person's file is there");
+        assert_eq!(there, text, "{story}");
+    }
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{story}");
+    let now = std::fs::read_to_string(scratch.project().join(".git/config")).expect("readable");
+    assert_eq!(now, config, "{story}");
+    scratch.git(&["fsck", "--connectivity-only"]);
+    assert_eq!(scratch.left_behind(), [], "{story}");
+    it.scratch
+}
+
+#[test]
+fn a_work_tree_that_points_at_the_person_changes_nothing_there() {
+    let scratch = harmless("git config core.worktree PROJECT");
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+}
+
+#[test]
+fn a_git_folder_that_is_a_link_to_the_persons_changes_nothing_there() {
+    harmless("mv .git ../old-git; ln -s PROJECT/.git .git");
+}
+
+#[test]
+fn a_git_file_that_leads_to_the_persons_repository_changes_nothing_there() {
+    harmless("rm -rf .git; echo 'gitdir: PROJECT/.git' > .git");
+}
+
+#[test]
+fn a_head_that_names_another_branch_is_taken_for_what_it_is() {
+    let scratch = harmless("git checkout -q -b other; git symbolic-ref HEAD refs/heads/other");
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work", "{}", scratch.why("T1"));
+}
+
+#[test]
+fn a_detached_head_loses_no_commit() {
+    let scratch = harmless(
+        "git checkout -q --detach; echo more > more.txt; git add more.txt; git -c user.name=a -c user.email=a@b commit -qm more",
+    );
+    assert_eq!(scratch.git(&["show", "main:more.txt"]), "more", "{}", scratch.why("T1"));
+}
+
+#[test]
+fn borrowed_objects_that_vanish_end_with_a_reason() {
+    harmless("echo /nowhere/objects > .git/objects/info/alternates");
+}
+
+#[test]
+fn a_workspace_that_became_a_link_to_the_project_does_not_take_the_project_along() {
+    harmless("cd .. && mv T1 gone && ln -s PROJECT T1");
+}
+
+#[test]
+fn links_that_lead_out_are_kept_as_links() {
+    let scratch = harmless("ln -s PROJECT/.git/config stolen; ln -s / root");
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    let kind = scratch.git(&["ls-tree", "main", "stolen"]);
+    assert!(kind.starts_with("120000"), "{kind}");
+}
+
+#[test]
+fn there_is_no_origin_to_push_to() {
+    let scratch = harmless("git push -q origin HEAD:refs/heads/main; echo pushed: $? >&2; git remote >&2");
+    let records = std::fs::read_dir(scratch.state().join("attempts")).expect("there are records");
+    let said: String = records
+        .flatten()
+        .filter(|it| it.file_name().to_string_lossy().contains("-i1"))
+        .map(|it| std::fs::read_to_string(it.path().join("err.log")).unwrap_or_default())
+        .collect();
+    assert!(said.contains("pushed: 128"), "{said}");
+    assert!(!said.lines().any(|line| line.trim() == "origin"), "{said}");
+}
+
+#[test]
+fn amended_commits_land_as_what_they_change() {
+    let scratch = harmless("git -c user.name=a -c user.email=a@b commit -q --amend -m amended");
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+}
+
+#[test]
+fn work_with_a_history_of_its_own_is_no_false_alarm_after_landing() {
+    let alone = "git -c user.name=a -c user.email=a@b commit-tree -m alone HEAD^{tree}";
+    let scratch = harmless(&format!("git reset -q --soft $({alone})"));
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+    assert_eq!(scratch.git(&["show", "main:a.txt"]), "one\ntwo\nthree");
+}
