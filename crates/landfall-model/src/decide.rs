@@ -573,7 +573,9 @@ impl Draft {
         step: &StepName,
         lands: bool,
     ) -> Result<(), Refusal> {
-        if !concerns.is_empty() && !self.is_approved(report, concerns) {
+        // What a person asked to be taken back was made by no agent: there is nothing to look out for.
+        let by_an_agent = self.task.counters.runs > 0;
+        if by_an_agent && !concerns.is_empty() && !self.is_approved(report, concerns) {
             // It stays in this step until a person has looked: a step left is a step passed.
             return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
         }

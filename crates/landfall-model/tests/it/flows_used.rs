@@ -77,6 +77,17 @@ pub fn takes_back() -> Arc<Flow> {
     ))
 }
 
+/// Work that has one chance: nothing leads back.
+pub fn tries_once() -> Arc<Flow> {
+    Arc::new(flow(
+        "once",
+        [
+            step("work", agent(), [on("done", "verify")]),
+            step("verify", StepKind::Verify, [on("pass", "end"), on("fail", "stop")]),
+        ],
+    ))
+}
+
 /// A person confirms a plan before the work begins, and nothing lands.
 pub fn asks() -> Arc<Flow> {
     Arc::new(flow(

@@ -529,3 +529,17 @@ fn a_fresh_retry_of_a_landed_task_still_gives_its_workspace_up() {
         "#]],
     );
 }
+
+#[test]
+fn a_rollback_takes_its_tests_back_without_a_review() {
+    let scene = Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
+    let task = check_in(
+        scene,
+        [granted(), passes_with_concern()],
+        expect![[r#"
+        granted → verify a1: checking [bound, entered] ! check a1 of revert
+        checked: pass, concern → ready for land [collected, verified, left pass]
+    "#]],
+    );
+    assert!(task.concerns.is_empty());
+}

@@ -1006,10 +1006,9 @@ fn words_that_are_neither_yes_nor_no_are_changes_wanted() {
 
 #[test]
 fn a_reviewer_who_says_no_where_nothing_leads_back_blocks_the_task() {
-    let scene = Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
     check_in(
-        scene,
-        [granted(), passes_with_concern(), answers("no, keep it")],
+        Scene::new(tries_once()),
+        [granted(), workspace(), says_complete(), granted(), passes_with_concern(), answers("no, keep it")],
         expect![[r#"
             granted → verify a1: checking [bound, entered] ! check a1 of revert
             checked: pass, concern → review, then verify [collected, verified, review-wanted]
