@@ -104,7 +104,8 @@ impl Exit {
             Self::Busy => "Another engine holds the project; the message names it.",
             Self::SomeDidNotLand => "The run ended, and tasks failed, ran out of time or are blocked.",
             Self::NeedsYou => {
-                "The run ended, and something waits for a person: a question, a review, a broken check."
+                "The run ended, and something waits for a person: a question, a review, a broken check, a checkout that landed \
+                 work cannot come into."
             }
             Self::Machine => {
                 "The disk is full, the state folder cannot be written, or it holds something that cannot be right."
