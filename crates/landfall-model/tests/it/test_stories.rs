@@ -4,7 +4,7 @@ use expect_test::expect;
 use landfall_model::gate::{GateReport, Outcome};
 use landfall_model::{Counters, Event, Exit, Said, Signal, Status, Usage};
 
-use crate::flows_used::{asks, loops, polishes, takes_back};
+use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::{
     Line, Scene, answers, base_advances, base_moved, cancel, cannot_start, changed_nothing, check, check_in,
     checked, checked_as, command, commit, conflicts, crashes, does_not_match, due, edit, fails, falls_silent,
@@ -1010,7 +1010,10 @@ fn a_reviewer_who_says_no_where_nothing_leads_back_blocks_the_task() {
         Scene::new(tries_once()),
         [granted(), workspace(), says_complete(), granted(), passes_with_concern(), answers("no, keep it")],
         expect![[r#"
-            granted → verify a1: checking [bound, entered] ! check a1 of revert
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
             checked: pass, concern → review, then verify [collected, verified, review-wanted]
             answer `no, keep it` → Blocked(rejected: keep it) [reviewed, ended]
         "#]],
