@@ -2,15 +2,15 @@
 //! one has ended. It decides nothing but silence, by the limit a person set.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::Parse;
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
-use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Said, Signal, Task, TaskId, Usage};
+use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Said, Signal, StepKind, Task, TaskId, Usage};
 
 use crate::launch::head_of;
 use crate::site::{Live, Site};
@@ -25,6 +25,8 @@ pub(crate) struct Followed {
     pub iteration: u32,
     /// The folder of the run.
     pub dir: PathBuf,
+    /// Who sits with it, if it was just started; else the folder is looked at.
+    pub sitting: Option<Sitting>,
     /// What understands it.
     pub parser: Box<dyn Parse + Send>,
 }
@@ -121,9 +123,12 @@ impl Desk {
     fn take(&mut self, followed: Followed) {
         let id = self.next;
         self.next += 1;
-        let sitting = match sitter::find(&followed.dir) {
-            Ok(Found::Running(sitting)) => Some(sitting),
-            _ => None,
+        let sitting = match &followed.sitting {
+            Some(sitting) => Some(sitting.clone()),
+            None => match sitter::find(&followed.dir) {
+                Ok(Found::Running(sitting)) => Some(sitting),
+                _ => None,
+            },
         };
         let out = Follow::new(&followed.dir, Stream::Out, 0);
         let err = Follow::new(&followed.dir, Stream::Err, 0);
@@ -174,18 +179,22 @@ impl Desk {
             .expect("no thread panics while it holds the view")
             .live
             .remove(&open.followed.task.id);
-        let (exit, took_ms) = match sitter::find(&open.followed.dir) {
+        let (exit, took_ms, began_ms) = match sitter::find(&open.followed.dir) {
             Ok(Found::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-                (exit_of(&ended, open.silenced), took)
+                (exit_of(&ended, open.silenced), took, ended.began_ms)
             }
             Ok(Found::Never | Found::Starting | Found::Running(_) | Found::Vanished) | Err(_) => {
                 drop(sitter::sweep(&crate::launch::marker(site, &open.followed.dir))); // the run is lost either way
-                (Exit::Lost, 0)
+                (Exit::Lost, 0, 0)
             }
         };
         let Followed { task, attempt, iteration, .. } = open.followed;
-        let evidence = Evidence { head_before: task.seen_head.clone(), head_after: head_of(site, &task) };
+        let evidence = Evidence {
+            head_before: task.seen_head.clone(),
+            head_after: head_of(site, &task),
+            missing: missing_outputs(site, &task, began_ms),
+        };
         let run = EndedRun { attempt, iteration, exit, seen: open.seen, evidence, took_ms };
         site.tell(task.id, News::AgentEnded(run));
     }
@@ -278,4 +287,19 @@ fn exit_of(ended: &sitter::Ended, silenced: bool) -> Exit {
         (Cause::Own, sitter::Exit::Code(code)) => Exit::Code(*code),
         (Cause::Own, sitter::Exit::Signal(signal)) => Exit::Signal(*signal),
     }
+}
+
+/// What the step must leave behind and has not: missing, empty, not a plain file, or older than the run.
+fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<String> {
+    let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
+    let Some(StepKind::Agent { output, .. }) = step.map(|step| &step.kind) else { return Vec::new() };
+    let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return output.clone() };
+    let there = |name: &str| {
+        let plain = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        let Ok(meta) = std::fs::symlink_metadata(workspace.path().join(name)) else { return false };
+        let written = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let new = written.is_some_and(|at| i64::try_from(at.as_millis()).is_ok_and(|ms| ms >= began_ms));
+        plain && meta.is_file() && meta.len() > 0 && new
+    };
+    output.iter().filter(|name| !there(name)).cloned().collect()
 }

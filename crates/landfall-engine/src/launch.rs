@@ -8,7 +8,7 @@ use std::time::Duration;
 use landfall_agents::{Brief, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
-use landfall_host::sitter::{self, Found, Spec, StartError};
+use landfall_host::sitter::{self, Found, Sitting, Spec, StartError};
 use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, StepKind, StepName, Task};
 
 use crate::follow::{Followed, Follower};
@@ -36,7 +36,11 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
     for _ in 0..FIND_TRIES {
         match sitter::find(&dir) {
             Ok(Found::Never) => match begin(site, task, run, &dir, &marker) {
-                Ok(()) => {}
+                Ok(Some(sitting)) => {
+                    crash::point("spawn.found");
+                    return follower.follow(followed(site, task, run, &dir, Some(sitting)));
+                }
+                Ok(None) => {}
                 Err(Unlaunched::Hopeless(detail)) => {
                     return ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
                 }
@@ -48,7 +52,7 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
             Ok(Found::Starting) => std::thread::sleep(Duration::from_millis(5)),
             Ok(Found::Running(_) | Found::Ended(_)) => {
                 crash::point("spawn.found");
-                return follower.follow(followed(site, task, run, &dir));
+                return follower.follow(followed(site, task, run, &dir, None));
             }
             Ok(Found::Vanished) => {
                 drop(sitter::sweep(&marker)); // what cannot be killed is not ours; the run is lost either way
@@ -67,7 +71,8 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
 const FIND_TRIES: u32 = 2_000; // ten seconds for a sitter to say who it is
 
 fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
-    let evidence = Evidence { head_before: task.seen_head.clone(), head_after: head_of(site, task) };
+    let head_after = head_of(site, task);
+    let evidence = Evidence { head_before: task.seen_head.clone(), head_after, missing: Vec::new() };
     let news = EndedRun {
         attempt: run.attempt,
         iteration: run.iteration,
@@ -85,7 +90,7 @@ pub(crate) fn head_of(site: &Site, task: &Task) -> Option<landfall_model::Commit
     site.store.workspace_head(&workspace).map(|oid| site::commit(&oid))
 }
 
-fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path) -> Followed {
+fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Option<Sitting>) -> Followed {
     let profile = profile_of(site, task);
     let kind = profile.as_ref().map_or("command", |profile| profile.kind.as_str());
     let agent = registry::find(kind)
@@ -97,6 +102,7 @@ fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path) -> Followed {
         attempt: run.attempt,
         iteration: run.iteration,
         dir: dir.to_owned(),
+        sitting,
         parser: agent.parser(),
     }
 }
@@ -130,7 +136,14 @@ pub(crate) fn profile_of(site: &Site, task: &Task) -> Option<Profile> {
     })
 }
 
-fn begin(site: &Site, task: &Task, run: &Run, dir: &Path, marker: &str) -> Result<(), Unlaunched> {
+/// Starts the sitter and says who it is; none if there is one in the folder already.
+fn begin(
+    site: &Site,
+    task: &Task,
+    run: &Run,
+    dir: &Path,
+    marker: &str,
+) -> Result<Option<Sitting>, Unlaunched> {
     let io = |what: &str, error: std::io::Error| Unlaunched::Machine(format!("{what}: {error}"));
     let profile = profile_of(site, task).ok_or_else(|| {
         let name = task.spec.agent.as_deref().unwrap_or("default");
@@ -187,17 +200,18 @@ fn begin(site: &Site, task: &Task, run: &Run, dir: &Path, marker: &str) -> Resul
         marker: marker.to_owned(),
     };
     crash::point("spawn.before");
-    match sitter::start(&site.program, dir, &spec) {
-        Ok(_) | Err(StartError::AlreadyStarted { .. }) => {}
+    let sitting = match sitter::start(&site.program, dir, &spec) {
+        Ok(sitting) => Some(sitting),
+        Err(StartError::AlreadyStarted { .. }) => None,
         Err(StartError::Spec { problem }) => return Err(Unlaunched::Hopeless(problem.to_owned())),
         Err(error) => {
             let cause =
                 std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
             return Err(Unlaunched::Machine(format!("{error}{cause}")));
         }
-    }
+    };
     crash::point("spawn.after");
-    Ok(())
+    Ok(sitting)
 }
 
 fn prompt(site: &Site, task: &Task, run: &Run, workspace: &Workspace) -> Result<String, String> {

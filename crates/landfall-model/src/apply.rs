@@ -329,7 +329,8 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::Quota
         | Parting::Transient
         | Parting::Asked
-        | Parting::GateBroken => {}
+        | Parting::GateBroken
+        | Parting::OutputMissing => {}
     }
 }
 

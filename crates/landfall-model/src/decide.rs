@@ -358,6 +358,9 @@ impl Draft {
             return self.stopped(stop, step);
         }
         match verdict {
+            Verdict::Complete if !run.evidence.missing.is_empty() => {
+                self.output_missing(&run.evidence.missing)
+            }
             Verdict::Complete => self.leave(StepResult::Done, None),
             Verdict::Blocked { reason } => {
                 // A flow that only stops here has nothing to add to the agent's own words.
@@ -373,7 +376,7 @@ impl Draft {
                 self.yielded(Parting::Asked, None)?;
                 self.event(Event::Waited { wait: Wait::Question { text: question }, then: step })
             }
-            Verdict::Continue => self.went_on(&step),
+            Verdict::Continue => self.went_on(&step, &run.evidence.missing),
             Verdict::Quota { until } => {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
                 let waits = self.task.counters.quota_waits;
@@ -429,12 +432,25 @@ impl Draft {
         }
     }
 
+    /// The output gate: a step is not done before what it must leave behind is there. The agent is told, and tries
+    /// again within its iterations.
+    fn output_missing(&mut self, missing: &[String]) -> Result<(), Refusal> {
+        let feedback = Feedback {
+            about: "What this step must leave behind is not there".to_owned(),
+            text: format!("Missing, empty or not written in this run: {}", missing.join(", ")),
+        };
+        self.yielded(Parting::OutputMissing, Some(feedback))
+    }
+
     /// The agent said nothing that ends the work.
-    fn went_on(&mut self, step: &StepName) -> Result<(), Refusal> {
+    fn went_on(&mut self, step: &StepName, missing: &[String]) -> Result<(), Refusal> {
         let iterates = match &self.flow_step(step).kind {
             StepKind::Agent { iterate, .. } => *iterate,
             _ => false,
         };
+        if !iterates && !missing.is_empty() {
+            return self.output_missing(missing);
+        }
         if !iterates {
             return self.leave(StepResult::Done, None);
         }

@@ -55,6 +55,8 @@ pub enum Parting {
     NothingChanged,
     /// Something on this machine failed.
     Machine,
+    /// It said it was done, but what the step must leave behind is not there.
+    OutputMissing,
 }
 
 /// What a task can hear.

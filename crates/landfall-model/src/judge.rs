@@ -11,6 +11,8 @@ pub struct Evidence {
     pub head_before: Option<Commit>,
     /// Where it stands now; none when it could not be read.
     pub head_after: Option<Commit>,
+    /// Files that the step must leave behind and that are missing, empty or older than the run.
+    pub missing: Vec<String>,
 }
 
 impl Evidence {

@@ -664,7 +664,8 @@ impl Sim {
             39 => (Exit::Code(0), [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()),
             _ => (Exit::Code(0), said(Said::Complete)),
         };
-        let evidence = Evidence { head_before: Some(workspace.head), head_after: Some(head) };
+        let evidence =
+            Evidence { head_before: Some(workspace.head), head_after: Some(head), missing: Vec::new() };
         let end = EndedRun { attempt: key.1, iteration: key.2, exit, seen, evidence, took_ms };
         self.host.agents.get_mut(&key).expect("it ran").end = Some(end.clone());
         end

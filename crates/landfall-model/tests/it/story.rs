@@ -215,9 +215,22 @@ pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
             evidence: Evidence {
                 head_before: scene.task.seen_head.clone(),
                 head_after: Some(commit(&format!("work{}", scene.commits))),
+                missing: Vec::new(),
             },
             took_ms: 1_000,
         })
+    })
+}
+
+/// The same run without the files the step must leave behind.
+pub fn without_output(run: Line) -> Line {
+    let Line::News(name, make) = run else { panic!("only news can lack output") };
+    line(format!("{name}, no output"), move |scene| match make(scene) {
+        News::AgentEnded(mut run) => {
+            run.evidence.missing.push("plan.md".to_owned());
+            News::AgentEnded(run)
+        }
+        other => panic!("not a run: {other:?}"),
     })
 }
 

@@ -508,7 +508,11 @@ fn verifying_leftovers_again(scene: Scene) -> Scene {
         iteration: 2,
         exit: landfall_model::Exit::Code(0),
         seen: Vec::new(),
-        evidence: landfall_model::Evidence { head_before: None, head_after: Some(commit("head")) },
+        evidence: landfall_model::Evidence {
+            head_before: None,
+            head_after: Some(commit("head")),
+            ..Default::default()
+        },
         took_ms: 1,
     };
     scene.hear(landfall_model::News::AgentEnded(run)).expect("it runs");

@@ -11,7 +11,7 @@ use crate::story::{
     fruitless, granted, has_a_passing_error, hits_quota, hits_the_deadline, interrupt, is_killed, landing,
     lands, late, machine_fails, passes, passes_with_concern, passes_with_leftovers, ran, report, reported,
     reporting, retry, retry_fresh, retry_with, says_blocked, says_complete, says_nothing, says_pending, stop,
-    taking, usage, vanishes, verifying, working, workspace, workspace_removed,
+    taking, usage, vanishes, verifying, without_output, working, workspace, workspace_removed,
 };
 
 // ── the road to landed ───────────────────────────────────────────────────────────────────────────────────
@@ -1567,4 +1567,29 @@ fn news_of_another_iteration_is_refused() {
     });
     expect!["T1 is active in `work` (running): that iteration does not run"]
         .assert_eq(&scene.hear(first).expect_err("refused"));
+}
+
+#[test]
+fn a_step_is_not_done_before_what_it_must_leave_behind_is_there() {
+    let told = check(
+        [granted(), workspace(), without_output(says_complete())],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            COMPLETE, no output → ready for work [iteration-ended complete, yielded outputmissing]
+        "#]],
+    );
+    assert_eq!(told.feedback[0].text, "Missing, empty or not written in this run: plan.md");
+    check_in(
+        Scene::new(asks()),
+        [granted(), workspace(), without_output(says_nothing()), granted(), workspace(), says_nothing()],
+        expect![[r#"
+            granted → plan a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → plan a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            no word, no output → ready for plan [iteration-ended continue, yielded outputmissing]
+            granted → plan a2: preparing [entered] ! prepare a2
+            workspace → plan a2: running 2 [workspace-made, iteration-began] ! spawn a2/2 for 1799s
+            no word → ready for confirm [iteration-ended continue, left done]
+        "#]],
+    );
 }

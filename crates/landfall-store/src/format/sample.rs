@@ -220,6 +220,7 @@ fn work_facts(facts: &mut Facts) {
         Parting::GateBroken,
         Parting::NothingChanged,
         Parting::Machine,
+        Parting::OutputMissing,
     ];
     for opening in openings {
         let attempt = enter(facts, opening);

@@ -310,6 +310,7 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::GateBroken => "a check cannot be trusted",
         Parting::NothingChanged => "the agent says it is done, but nothing changed",
         Parting::Machine => "something on this machine failed",
+        Parting::OutputMissing => "what the step must leave behind is not there",
     }
 }
 

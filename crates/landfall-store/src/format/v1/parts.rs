@@ -120,6 +120,7 @@ words!(Parting = model::Parting {
     GateBroken = "gate-broken",
     NothingChanged = "nothing-changed",
     Machine = "machine",
+    OutputMissing = "output-missing",
 });
 words!(RunEnd = model::RunEnd {
     NothingLeft = "nothing-left",
