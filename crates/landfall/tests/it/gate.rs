@@ -203,9 +203,19 @@ fn a_command_that_may_not_be_executed_is_broken_and_holds() {
 }
 
 #[test]
-fn a_command_that_is_killed_is_broken_and_holds() {
+fn a_check_that_the_work_makes_crash_goes_back_to_the_agent() {
+    let script = "[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"bad.txt\"\ntext = \"x\\n\"\n\
+                  [[iteration]]\nsignal = \"complete\"\ndelete = [\"bad.txt\"]\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n";
+    let scratch = gated(&verify("", &["run = \"test ! -e bad.txt || kill -SEGV $$\""]), script);
+    lands(&scratch);
+    let prompt = scratch.prompts("T1")[1].clone();
+    assert!(prompt.contains("139"), "{prompt}");
+}
+
+#[test]
+fn a_check_that_crashes_on_the_base_as_well_holds() {
     let scratch = gated(&verify("", &["run = \"kill -9 $$\""]), PLAIN);
-    holds(&scratch, &["killed"]);
+    holds(&scratch, &["check 1", "on the base as well"]);
 }
 
 #[test]

@@ -104,9 +104,8 @@ fn a_conflict_goes_back_to_the_agent_with_the_base_commit() {
         scratch.project().display(),
     );
     scratch.task("Slow", &slow, &[]);
-    let fast =
-        format!("signal = \"complete\"\n[[edit]]\npath = \"a.txt\"\nfind = \"two\"\nreplace = \"fast\"\n");
-    scratch.task("Fast", &fast, &[]);
+    let fast = "signal = \"complete\"\n[[edit]]\npath = \"a.txt\"\nfind = \"two\"\nreplace = \"fast\"\n";
+    scratch.task("Fast", fast, &[]);
     let mut run = scratch.start(&["run", "--slots", "2"]);
     scratch.eventually("the fast one to land", || scratch.git(&["show", "main:a.txt"]).contains("fast"));
     let base = scratch.git(&["rev-parse", "main"]);

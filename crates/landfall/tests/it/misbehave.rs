@@ -158,7 +158,7 @@ fn flood_is_cut_with_a_mark_while_the_memory_stays_small_and_the_work_lands() {
 fn fork_bomb_is_ended_to_the_last_process() {
     let end = End { code: 8, status: "timeout", why: &["task_limit"] };
     let script = work("misbehave = \"fork-bomb\"\ncount = 20\nfor = \"60s\"");
-    let scratch = play("[run]\ntask_limit = \"1s\"", &script, &end);
+    let scratch = play("[run]\ntask_limit = \"1s\"\ngrace = \"200ms\"", &script, &end);
     nothing_lost(&scratch);
 }
 
@@ -455,4 +455,87 @@ fn a_script_that_cannot_be_read_is_refused_before_the_agent_starts() {
     let end = End { code: 8, status: "failed", why: &["agent_not_started", "did you mean `fail`?"] };
     let scratch = play("", "misbehave = \"fial\"", &end);
     assert_eq!(scratch.facts("T1", "iteration-began").len(), 1, "it is not tried again");
+}
+
+// Agents that are not the scripted one, and what they are told.
+
+/// A project whose agent is any program: this shell script.
+fn any_program(profile: &str, script: &str) -> Scratch {
+    let scratch = Scratch::new(LANDFALL);
+    let program = scratch.root().join("agent.sh");
+    std::fs::write(&program, script).expect("ours");
+    let settings = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("readable");
+    let run = format!("kind = \"command\"\nrun = 'sh {} {profile}'", program.display());
+    let env = "model = \"large\"\nflags = [\"--last one\"]\nenv = { MY_AGENT_QUIET = \"1\" }";
+    scratch.settings(&settings.replace("kind = \"script\"", &format!("{run}\n{env}")));
+    scratch
+}
+
+#[test]
+fn any_program_gets_the_prompt_on_stdin_in_its_workspace_without_a_shell() {
+    let scratch = any_program(
+        "{model} {workspace} {prompt_file} $HOME",
+        "cat > prompt.txt; cmp -s prompt.txt \"$3\" && echo same > told.txt\n\
+         echo \"$1 $2 $4 $5 $MY_AGENT_QUIET\" >> told.txt; pwd >> told.txt\n\
+         echo '<landfall>COMPLETE</landfall>'\n",
+    );
+    scratch
+        .landfall(&["add", "Any program", "--body", "Say what you were told.", "--criterion", "it is said"])
+        .ok();
+    scratch.landfall(&["run"]).ok();
+    let workspace = scratch.workspace("T1").display().to_string();
+    let told = scratch.git(&["show", "main:told.txt"]);
+    assert_eq!(told, format!("same\nlarge {workspace} $HOME --last one 1\n{workspace}"));
+    let prompt = scratch.git(&["show", "main:prompt.txt"]);
+    for word in ["Any program", "Say what you were told.", "it is said", "sh test.sh", "landfall/t1"] {
+        assert!(prompt.contains(word), "`{word}` is not in: {prompt}");
+    }
+}
+
+#[test]
+fn what_any_program_says_on_stderr_is_no_signal() {
+    let scratch = any_program("", "echo '<landfall>COMPLETE</landfall>' >&2; echo work > b.txt\n");
+    scratch.more_settings("[run]\niterations_max = 2");
+    scratch.landfall(&["add", "Mutters"]).ok();
+    assert_eq!(scratch.landfall(&["run"]).code, Some(8));
+    assert_eq!(scratch.status("T1"), "timeout");
+}
+
+#[test]
+fn a_prompt_of_the_project_takes_the_place_of_ours() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file(".landfall/prompts/work.md", "Our own words for {{ task }}: {{ title }}\n");
+    scratch.commit("a prompt");
+    scratch.task("Story", &work("signal = \"complete\""), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.prompts("T1")[0].trim(), "Our own words for T1: Story");
+}
+
+#[test]
+fn a_flow_of_the_project_with_a_question_of_its_own_is_followed() {
+    let scratch = Scratch::new(LANDFALL);
+    let flow = "[flow]\nabout = \"Ask first.\"\nentry = \"ask\"\n\
+                [step.ask]\nkind = \"ask\"\nquestion = \"Really?\"\non.answered = \"work\"\n\
+                [step.work]\nkind = \"agent\"\nprompt = \"work\"\niterate = true\non.done = \"verify\"\non.blocked = \"stop\"\n\
+                [step.verify]\nkind = \"verify\"\non.pass = \"land\"\non.fail = \"stop\"\non.conflict = \"stop\"\n\
+                [step.land]\nkind = \"land\"\non.landed = \"end\"\non.conflict = \"stop\"\non.red = \"stop\"\n";
+    scratch.file(".landfall/flows/careful.toml", flow);
+    scratch.commit("a flow");
+    scratch.task("Story", &work("signal = \"complete\""), &["--flow", "careful"]);
+    assert_eq!(scratch.landfall(&["run"]).code, Some(9));
+    assert!(scratch.why("T1").contains("Really?"), "{}", scratch.why("T1"));
+    assert_eq!(scratch.prompts("T1").len(), 0);
+    scratch.landfall(&["answer", "T1", "yes, really"]).ok();
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    assert!(scratch.prompts("T1")[0].contains("yes, really"), "{}", scratch.prompts("T1")[0]);
+}
+
+#[test]
+fn a_flow_with_a_step_that_is_not_performed_yet_says_so() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task("Story", &work("signal = \"complete\""), &["--flow", "lifecycle"]);
+    assert_eq!(scratch.landfall(&["run"]).code, Some(8));
+    assert!(scratch.why("T1").contains("unsupported_step"), "{}", scratch.why("T1"));
+    assert_eq!(scratch.prompts("T1").len(), 0, "nothing was begun");
 }

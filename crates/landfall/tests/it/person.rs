@@ -514,6 +514,60 @@ fn cancel_without_an_engine_ends_an_agent_that_outlived_it() {
     assert_ne!(scratch.kept("T1", "b.txt", "work\n"), Vec::<String>::new());
 }
 
+#[test]
+fn a_check_that_outlived_its_engine_is_ended_and_done_again() {
+    let scratch = Scratch::new(LANDFALL);
+    let (go, began) = (scratch.root().join("go"), scratch.root().join("began"));
+    let check = format!(
+        "echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done; echo '1 passed, 0 failed'\n",
+        began.display(),
+        go.display()
+    );
+    scratch.file("test.sh", &check);
+    scratch.commit("a long check");
+    scratch.task("Checked", &writes("b.txt", "work"), &[]);
+    let lines = || std::fs::read_to_string(&began).unwrap_or_default().lines().count();
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the check", || lines() == 1);
+    run.kill();
+    let mut again = scratch.start(&["run"]);
+    scratch.eventually("the check again", || lines() == 2);
+    let checks = landfall_testkit::left_behind(scratch.root());
+    let checks = checks.iter().filter(|it| it.command.starts_with("sh -c sh test.sh")).count();
+    assert!(checks <= 1, "the old one is gone");
+    std::fs::write(&go, "").expect("ours");
+    assert_eq!(again.wait(SOON), Some(0), "{}", scratch.heard());
+    assert_eq!(scratch.status("T1"), "done");
+    assert_eq!(scratch.prompts("T1").len(), 1, "the agent is not run again");
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn the_state_is_outside_the_repository_where_the_system_keeps_such_things() {
+    for (variable, place) in [("XDG_STATE_HOME", "xdg"), ("", "home/.local/state")] {
+        let mut scratch = Scratch::new(LANDFALL);
+        scratch.set("LANDFALL_STATE", "");
+        let folder = scratch.root().join(place);
+        if !variable.is_empty() {
+            scratch.set(variable, &folder.display().to_string());
+        }
+        scratch.task("First", &writes("b.txt", "b"), &[]);
+        scratch.landfall(&["run"]).ok();
+        assert_eq!(scratch.status("T1"), "done");
+        let states: Vec<_> =
+            std::fs::read_dir(folder.join("landfall")).expect("it is there").flatten().collect();
+        assert_eq!(states.len(), 1);
+        let name = states[0].file_name().to_string_lossy().into_owned();
+        assert!(name.starts_with("project-") && name.len() == "project-".len() + 8, "{name}");
+        assert!(states[0].path().join("journal.db").exists());
+        assert_eq!(
+            scratch.git(&["status", "--porcelain", "--ignored"]),
+            "",
+            "nothing is left in the repository"
+        );
+    }
+}
+
 // Keeping house.
 
 #[test]
