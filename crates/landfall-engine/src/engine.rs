@@ -397,6 +397,7 @@ impl Engine {
             mail: mail_to,
             passes: Mutex::default(),
             baseline: Mutex::new(HashMap::new()),
+            sections: Mutex::default(),
             lanes: Mutex::new(lanes),
             view: Mutex::new(View::default()),
             checking: Mutex::default(),
@@ -585,10 +586,12 @@ impl Engine {
             if self.idle() && !publishing.busy() && !publishing.wanted() {
                 break;
             }
-            publishing.go();
-            let Some(first) = self.next_mail() else { continue };
-            for mail in std::iter::once(first).chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>())
-            {
+            let publish_in = publishing.pause().filter(|pause| !pause.is_zero() && !self.idle());
+            if publish_in.is_none() {
+                publishing.go();
+            }
+            let first = self.next_mail(publish_in); // none: it is time for whatever is due
+            for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
                     Mail::News(task, news) => self.hear(task, &news),
                     Mail::Fact(event) => {
@@ -657,7 +660,8 @@ impl Engine {
         !under_way && !waits && !perform::tidying(&self.site)
     }
 
-    fn next_mail(&self) -> Option<Mail> {
+    /// The next news; none when it is time for something else, at the latest after `most`.
+    fn next_mail(&self, most: Option<Duration>) -> Option<Mail> {
         let pause = match self.world.next_due() {
             Some((due, _)) if self.drive == Drive::Running => {
                 let ms = u64::try_from(due.0 - self.site.now().0).unwrap_or(0);
@@ -666,6 +670,7 @@ impl Engine {
             _ => Duration::from_secs(60),
         };
         let pause = if self.low_disk.is_some() { pause.min(DISK_PAUSE) } else { pause };
+        let pause = most.map_or(pause, |most| pause.min(most));
         self.mail.recv_timeout(pause).ok()
     }
 

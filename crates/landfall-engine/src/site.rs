@@ -13,7 +13,7 @@ use landfall_model::{Commit, Digest, News, TaskId, Timestamp, Tree, Usage};
 use crate::engine::Mail;
 use crate::folder::StateFolder;
 use crate::prompts::Prompts;
-use crate::settings::Settings;
+use crate::settings::{Settings, Verify};
 
 /// Everything that performing an effect may need. One per engine, behind an `Arc`.
 pub struct Site {
@@ -45,6 +45,8 @@ pub struct Site {
     pub(crate) passes: Mutex<Passes>,
     /// What single checks showed on the base, by tree, section and command.
     pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), Seen>>,
+    /// Verify sections by the base they were read from: a commit never changes.
+    pub(crate) sections: Mutex<HashMap<Oid, Result<Verify, String>>>,
     /// Lanes that are not in use.
     pub(crate) lanes: Mutex<Vec<usize>>,
     /// What a person sees of a run.
