@@ -12,13 +12,19 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use super::names::Oid;
-use super::run::{Git, GitError, GitErrorKind, QUICK, end, read_exact_until};
+use super::run::{Git, GitError, GitErrorKind, QUICK, end, read_some_until};
 
 /// The largest object that is read into memory.
 const OBJECT_MAX: u64 = 64 << 20;
 
 /// How many commits are remembered: enough for all tasks at work, a few hundred kilobytes.
 const COMMITS_MAX: usize = 1_000;
+
+/// The longest first line of an answer: an id, a kind and a size.
+const LINE_MAX: usize = 300;
+
+/// How much is read at once; most answers are smaller.
+const CHUNK: usize = 16 << 10;
 
 /// The reader of one repository's objects.
 #[derive(Debug)]
@@ -35,6 +41,8 @@ struct Running {
     child: Child,
     stdin: ChildStdin,
     stdout: ChildStdout,
+    /// What was read and not yet used: an answer comes in one or two reads, not byte by byte.
+    read: Vec<u8>,
 }
 
 impl Drop for Running {
@@ -242,7 +250,7 @@ impl Objects {
         drop(child.stderr.take()); // it is a bystander: a complaint shows as a missing answer
         let stdin = child.stdin.take().expect("it was started with a pipe");
         let stdout = child.stdout.take().expect("it was started with a pipe");
-        Ok(Running { child, stdin, stdout })
+        Ok(Running { child, stdin, stdout, read: Vec::new() })
     }
 }
 
@@ -250,29 +258,17 @@ fn converse(reader: &mut Running, verb: &str, oid: &Oid, max: u64) -> Result<Opt
     let nonsense = |line: &str| GitErrorKind::Output(format!("`{}`", line.escape_debug()));
     reader.stdin.write_all(format!("{verb} {oid}\0").as_bytes()).map_err(GitErrorKind::Io)?;
     let deadline = Instant::now() + QUICK;
-    let read = |reader: &mut Running, buffer: &mut [u8]| match read_exact_until(
-        reader.stdout.as_fd(),
-        buffer,
-        deadline,
-    ) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(GitErrorKind::Output("the object reader ended".to_owned())),
-        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
-            Err(GitErrorKind::Timeout { after_s: QUICK.as_secs() })
+    // The answer's first line, then as many bytes as it says.
+    let end = loop {
+        match reader.read.iter().position(|byte| *byte == b'\n') {
+            Some(end) => break end,
+            None if reader.read.len() > LINE_MAX => {
+                return Err(nonsense(&String::from_utf8_lossy(&reader.read)));
+            }
+            None => read_more(reader, deadline)?,
         }
-        Err(error) => Err(GitErrorKind::Io(error)),
     };
-    // The line starts with the id we asked for: read so much at once, then byte by byte to its end.
-    let mut line = vec![0; oid.as_str().len() + 1];
-    read(reader, &mut line)?;
-    while line.last() != Some(&b'\n') {
-        let mut byte = [0];
-        read(reader, &mut byte)?;
-        line.push(byte[0]);
-        if line.len() > 300 {
-            return Err(nonsense(&String::from_utf8_lossy(&line)));
-        }
-    }
+    let line: Vec<u8> = reader.read.drain(..=end).collect();
     let line = String::from_utf8_lossy(&line).trim_end().to_owned();
     let mut words = line.split(' ');
     if words.next() != Some(oid.as_str()) {
@@ -290,12 +286,32 @@ fn converse(reader: &mut Running, verb: &str, oid: &Oid, max: u64) -> Result<Opt
     if size > max {
         return Err(GitErrorKind::Output(format!("the object has {size} bytes")));
     }
-    let mut bytes = vec![0; size as usize + 1];
-    read(reader, &mut bytes)?;
+    let whole = size as usize + 1;
+    while reader.read.len() < whole {
+        read_more(reader, deadline)?;
+    }
+    let mut bytes: Vec<u8> = reader.read.drain(..whole).collect();
+    reader.read.shrink_to(CHUNK); // one large object must not be paid for ever after
     if bytes.pop() != Some(b'\n') {
         return Err(nonsense(&line));
     }
     Ok(Some(Object { kind, size, bytes }))
+}
+
+/// Reads what has come, at least something.
+fn read_more(reader: &mut Running, deadline: Instant) -> Result<(), GitErrorKind> {
+    let mut chunk = [0; CHUNK];
+    match read_some_until(reader.stdout.as_fd(), &mut chunk, deadline) {
+        Ok(0) => Err(GitErrorKind::Output("the object reader ended".to_owned())),
+        Ok(count) => {
+            reader.read.extend_from_slice(&chunk[..count]);
+            Ok(())
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+            Err(GitErrorKind::Timeout { after_s: QUICK.as_secs() })
+        }
+        Err(error) => Err(GitErrorKind::Io(error)),
+    }
 }
 
 fn parse_commit(bytes: &[u8]) -> Option<Commit> {

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -705,19 +705,31 @@ pub(crate) fn read_exact_until(
 ) -> std::io::Result<bool> {
     let mut filled = 0;
     while filled < buffer.len() {
-        let fd = fd.as_fd();
+        match read_some_until(fd, &mut buffer[filled..], deadline)? {
+            0 => return Ok(false),
+            count => filled += count,
+        }
+    }
+    Ok(true)
+}
+
+/// Reads what there is, waiting for it until the deadline; nothing only at the end.
+pub(crate) fn read_some_until(
+    fd: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    deadline: Instant,
+) -> std::io::Result<usize> {
+    loop {
         let mut polled = [PollFd::new(&fd, PollFlags::IN)];
         if !poll_until(&mut polled, deadline)? {
             return Err(std::io::ErrorKind::TimedOut.into());
         }
-        match rustix::io::read(fd, &mut buffer[filled..]) {
-            Ok(0) => return Ok(false),
-            Ok(count) => filled += count,
+        match rustix::io::read(fd, &mut *buffer) {
+            Ok(count) => return Ok(count),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(true)
 }
 
 #[cfg(test)]

@@ -310,9 +310,17 @@ impl Pool {
 
     fn take_warm(&self, room: &Room, path: &Path) -> std::io::Result<bool> {
         let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(entry) = std::fs::read_dir(self.engine("warm"))?.next() else { return Ok(false) };
-        // Only clean checkouts are moved into the pool, so whatever is here may be used.
-        std::fs::rename(entry?.path(), room.dir())?;
+        // Only clean checkouts are moved into the pool, so whatever is here may be used. The one that was used last is
+        // nearest to the base: the fewest files have to change.
+        let mut warm = Vec::new();
+        for entry in std::fs::read_dir(self.engine("warm"))? {
+            let path = entry?.path();
+            let index = std::fs::metadata(Room::at(path.clone()).index_path());
+            let used = index.and_then(|meta| meta.modified()).unwrap_or(std::time::UNIX_EPOCH);
+            warm.push((used, path));
+        }
+        let Some((_, newest)) = warm.into_iter().max() else { return Ok(false) };
+        std::fs::rename(newest, room.dir())?;
         std::fs::rename(room.dir().join("checkout"), path)?;
         Ok(true)
     }
