@@ -64,6 +64,11 @@ fn needs(program: &str, args: &[&str], what: &str) -> Result<()> {
 }
 
 fn runs(program: &str, args: &[&str]) -> bool {
-    let status = Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let status = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     status.is_ok_and(|status| status.success())
 }

@@ -69,7 +69,11 @@ fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
                 open.push(path);
             } else if path.extension().is_some_and(|it| it == "rs") {
                 let text = std::fs::read_to_string(&path).expect("Rust is UTF-8");
-                let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+                let code = text
+                    .lines()
+                    .filter(|line| !line.trim_start().starts_with("//"))
+                    .collect::<Vec<_>>()
+                    .join("\n");
                 found.push((path, code));
             }
         }
@@ -93,8 +97,19 @@ fn absent(folder: &str, words: &[&str], except: &[&str]) {
 #[test]
 fn the_model_has_no_io_clock_thread_or_await() {
     let words = [
-        "async ", ".await", "std::fs", "std::process", "std::net", "std::thread", "std::env", "Instant", "SystemTime",
-        "tokio", "tracing::", "println!", "serde",
+        "async ",
+        ".await",
+        "std::fs",
+        "std::process",
+        "std::net",
+        "std::thread",
+        "std::env",
+        "Instant",
+        "SystemTime",
+        "tokio",
+        "tracing::",
+        "println!",
+        "serde",
     ];
     absent("crates/landfall-model/src", &words, &[]);
 }
@@ -137,7 +152,8 @@ fn the_binary_names_the_engine_only_where_the_house_is_put_together() {
 #[test]
 fn every_document_has_one_title_and_no_dead_link_into_the_tree() {
     let root = root();
-    let mut documents = vec![root.join("README.md"), root.join("ARCHITECTURE.md"), root.join("CONTRIBUTING.md")];
+    let mut documents =
+        vec![root.join("README.md"), root.join("ARCHITECTURE.md"), root.join("CONTRIBUTING.md")];
     for folder in ["docs/guide", "docs/design", "docs/reference"] {
         for entry in std::fs::read_dir(root.join(folder)).expect("the docs are there") {
             let path = entry.expect("readable").path();
@@ -147,7 +163,8 @@ fn every_document_has_one_title_and_no_dead_link_into_the_tree() {
         }
     }
     for path in documents {
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut fenced = false;
         let titles = text
             .lines()
