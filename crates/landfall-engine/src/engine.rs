@@ -236,6 +236,8 @@ pub struct Engine {
     limits: Limits,
     /// A landing that did not check out: nothing more is landed or published until a person has looked.
     mismatch: Option<TaskId>,
+    /// The run was stopped because the disk was full.
+    full: bool,
     /// Why no agent is started: too little room on the disk.
     low_disk: Option<String>,
     turn: Turn,
@@ -418,6 +420,7 @@ impl Engine {
             drive: Drive::Running,
             limits,
             mismatch: None,
+            full: false,
             low_disk: None,
             turn: Turn::default(),
             _lock: lock,
@@ -590,6 +593,11 @@ impl Engine {
             if publish_in.is_none() {
                 publishing.go();
             }
+            if self.disk_is_full() && !self.site.interrupted.load(Ordering::SeqCst) {
+                self.full = true;
+                self.stop(true, &mut why);
+                continue;
+            }
             let first = self.next_mail(publish_in); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
@@ -620,6 +628,10 @@ impl Engine {
         self.commit_turn()?;
         let tasks = touched.iter().filter_map(|id| self.world.get(*id)).cloned().collect();
         let held = match self.mismatch {
+            None if self.full => Some(
+                "the disk has less room than `disk.stop` wants, so the agents were stopped; their work is kept"
+                    .to_owned(),
+            ),
             Some(task) => Some(format!(
                 "the landing of {task} did not check out afterwards, so nothing more is landed or published; \
                  `landfall why {task}` says what was seen"
@@ -670,6 +682,7 @@ impl Engine {
             _ => Duration::from_secs(60),
         };
         let pause = if self.low_disk.is_some() { pause.min(DISK_PAUSE) } else { pause };
+        let pause = if self.world.active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
         let pause = most.map_or(pause, |most| pause.min(most));
         self.mail.recv_timeout(pause).ok()
     }
@@ -709,6 +722,12 @@ impl Engine {
             Some(_) => Limits { slots: 0, ..self.limits.clone() },
             None => self.limits.clone(),
         }
+    }
+
+    /// Whether there is so little room that agents at work must end before they lose what they write.
+    fn disk_is_full(&self) -> bool {
+        let free = landfall_host::disk::free_bytes(self.site.folder.root()).unwrap_or(u64::MAX);
+        free < self.site.settings.disk.stop_bytes && self.world.active().next().is_some()
     }
 
     fn task_limits(&self) -> TaskLimits {
@@ -938,6 +957,7 @@ fn is_mismatch(task: &Task) -> bool {
 
 const TURN_MAX: usize = 256; // news of one turn: one fsync for all of it, and replies do not wait for ever
 const REFUSALS_MAX: u32 = 8;
+const DISK_LOOK: Duration = Duration::from_secs(5); // how long agents may write before the disk is looked at
 const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is noticed
 
 /// The settings of the project at `root`; none are as good as empty ones.

@@ -6,7 +6,7 @@ use landfall_api::{Ask, ReportOf};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::{print_foreign, print_json};
+use crate::say::{clean_block, print, print_json};
 
 /// Prints a report as Markdown: of a task (T7), of a run (R2), or of the newest run.
 #[derive(clap::Args)]
@@ -21,7 +21,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if context.json {
         print_json(&report)?;
     } else {
-        print_foreign(report.markdown.as_bytes())?;
+        print(&clean_block(&report.markdown))?;
     }
     Ok(Exit::Ok)
 }

@@ -504,7 +504,7 @@ impl Watch {
                 iterations_max: task.limits.iterations_max,
                 elapsed_ms: reads::elapsed_ms(task, now_ms),
                 tokens: wire::tokens(task.counters.usage).saturating_add(used),
-                last_words: live.map(|live| live.words.clone()).unwrap_or_default(),
+                last_words: live.map(last_words).unwrap_or_default(),
             })
         });
         let slots: Vec<SlotLine> = slots.collect();
@@ -554,5 +554,13 @@ impl Drop for Door {
         if ours {
             drop(std::fs::remove_file(&self.path)); // gone already is as good
         }
+    }
+}
+
+/// How far an agent says it is, and the last it said.
+fn last_words(live: &Live) -> String {
+    match live.progress {
+        Some(percent) => format!("{percent} % {}", live.words).trim_end().to_owned(),
+        None => live.words.clone(),
     }
 }

@@ -133,7 +133,9 @@ fn a_crash_at_any_point_loses_nothing_and_repeats_nothing_share_4() {
 
 #[test]
 fn a_crash_at_a_later_passing_loses_nothing() {
-    for point in ["journal.append.before:9", "journal.append.after:12", "effect.check.after:2", "spawn.after:2"] {
+    for point in
+        ["journal.append.before:9", "journal.append.after:12", "effect.check.after:2", "spawn.after:2"]
+    {
         crash_at(point);
     }
 }
@@ -215,7 +217,9 @@ text = "b\n"
     first.kill();
     assert_ne!(scratch.left_behind(), [], "the agent goes on without the engine");
     let mut second = scratch.start(&["run"]);
-    scratch.eventually("the second engine", || scratch.landfall(&["--json", "status"]).json()["engine"].is_object());
+    scratch.eventually("the second engine", || {
+        scratch.landfall(&["--json", "status"]).json()["engine"].is_object()
+    });
     std::fs::write(&go, "").expect("a file can be written");
     assert_eq!(second.wait(Duration::from_secs(30)), Some(0));
     assert_eq!(std::fs::read_to_string(&ran).expect("it ran"), "x\n", "it ran once");

@@ -616,3 +616,24 @@ fn too_little_room_on_the_disk_starts_no_agent() {
     assert_eq!(run.wait(SOON), Some(130), "{}", scratch.heard());
     assert_eq!(scratch.left_behind(), []);
 }
+
+#[test]
+fn a_full_disk_ends_the_agents_at_work_and_keeps_what_they_did() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task(
+        "Long",
+        "run = [\"sleep\", \"60\"]\nsignal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"",
+        &[],
+    );
+    let mut first = scratch.start(&["run"]);
+    let written = scratch.workspace("T1").join("b.txt");
+    scratch.eventually("the agent to write", || written.exists());
+    first.kill();
+    scratch.more_settings("[disk]\nwarn = \"90TiB\"\npause = \"90TiB\"\nstop = \"90TiB\"");
+    let mut second = scratch.start(&["run"]);
+    second.wait(SOON);
+    assert!(scratch.heard().contains("disk.stop"), "{}", scratch.heard());
+    assert_eq!(scratch.status("T1"), "ready", "{}", scratch.why("T1"));
+    assert!(written.exists(), "the work is kept");
+    assert_eq!(scratch.left_behind(), []);
+}
