@@ -238,7 +238,10 @@ impl Repo {
             .output()?;
         let call = |what| git.call(doing(what)).git_dir(&dot_git).work_tree(root);
         call("fill").args(["add", "--all"]).output()?;
-        call("commit to").signed(by, by).args(["commit", "--quiet", "--allow-empty", "-m", message]).output()?;
+        call("commit to")
+            .signed(by, by)
+            .args(["commit", "--quiet", "--allow-empty", "-m", message])
+            .output()?;
         Repo::discover(git, root)
     }
 

@@ -9,7 +9,9 @@ use super::sitting::Sitting;
 pub fn cpu_ticks(sitting: &Sitting) -> u64 {
     let mut children: HashMap<i32, Vec<(i32, u64)>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
         let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
         let Some((parent, ticks)) = parse(&stat) else { continue };
         children.entry(parent).or_default().push((pid, ticks));

@@ -444,10 +444,7 @@ fn stale_locks_in_the_store_are_healed_on_demand() {
         .commit(&tree, std::slice::from_ref(&scene.base), "next", &sig(), &sig())
         .expect("commits");
     let held = scene.store.set_base(&next, Some(&scene.base));
-    assert!(
-        matches!(held.map_err(|error| error.kind), Err(GitErrorKind::Io(_))),
-        "a lock is respected"
-    );
+    assert!(matches!(held.map_err(|error| error.kind), Err(GitErrorKind::Io(_))), "a lock is respected");
     assert_eq!(scene.store.heal_locks().expect("healed").len(), 2);
     assert_eq!(scene.store.set_base(&next, Some(&scene.base)).expect("git runs"), Cas::Moved);
 }
