@@ -229,8 +229,6 @@ pub struct Engine {
     flows: BTreeMap<String, Arc<Flow>>,
     run: Option<RunId>,
     last_run: u32,
-    base: Option<landfall_model::Commit>,
-    published: Option<landfall_model::Commit>,
     mail: Receiver<Mail>,
     drive: Drive,
     limits: Limits,
@@ -252,6 +250,7 @@ struct Turn {
     effects: Vec<Effect>,
     replies: Vec<(Sender<Answer>, Answer)>,
     landed: bool,
+    base_moved: bool,
 }
 
 /// Leave to ask a running engine.
@@ -400,6 +399,7 @@ impl Engine {
             passes: Mutex::default(),
             baseline: Mutex::new(HashMap::new()),
             sections: Mutex::default(),
+            bases: Mutex::default(),
             lanes: Mutex::new(lanes),
             view: Mutex::new(View::default()),
             checking: Mutex::default(),
@@ -414,8 +414,6 @@ impl Engine {
             flows,
             run: None,
             last_run: 0,
-            base: None,
-            published: None,
             mail,
             drive: Drive::Running,
             limits,
@@ -469,6 +467,9 @@ impl Engine {
             if is_mismatch(&task) {
                 self.mismatch = Some(task.id);
             }
+            if let Some(gate) = task.gate.as_ref().filter(|gate| gate.outcome().is_green()) {
+                self.site.trust(&gate.commit); // it may have landed just before the engine ended
+            }
             self.world.put(task);
         }
         Ok(())
@@ -494,10 +495,10 @@ impl Engine {
                 self.last_run = self.last_run.max(run.0);
             }
             EngineEvent::RunEnded { .. } => self.run = None,
-            EngineEvent::BaseMoved { to, .. } => self.base = Some(to.clone()),
-            EngineEvent::Published { commit, .. } => self.published = Some(commit.clone()),
+            EngineEvent::BaseMoved { to, .. } => self.site.trust(to),
             EngineEvent::Measured { report } => self.note_report(report),
-            EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
+            EngineEvent::Started { .. } | EngineEvent::Published { .. } | EngineEvent::PublishHeld { .. } => {
+            }
         }
     }
 
@@ -566,12 +567,22 @@ impl Engine {
         }
         let mut touched: BTreeSet<TaskId> = BTreeSet::new();
         for effect in recover::expected(&self.world) {
+            if self.mismatch.is_some() && matches!(effect, Effect::Land { .. }) {
+                continue; // nothing lands until a person has looked
+            }
             touched.insert(effect.task());
             perform::perform(&self.site, &follower, self.task(effect.task()), effect);
         }
 
         let mut why = RunEnd::NothingLeft;
         loop {
+            if self.mismatch.is_some() {
+                self.drive = Drive::Draining;
+                publishing.hold();
+            }
+            if std::mem::take(&mut self.turn.base_moved) {
+                self.base_advanced();
+            }
             self.grant(run);
             touched.extend(self.turn.touched.keys());
             let landed = self.turn.landed;
@@ -581,10 +592,6 @@ impl Engine {
             }
             if landed {
                 publishing.ask();
-            }
-            if self.mismatch.is_some() {
-                self.drive = Drive::Draining;
-                publishing.hold();
             }
             if self.idle() && !publishing.busy() && !publishing.wanted() {
                 break;
@@ -605,9 +612,7 @@ impl Engine {
                     Mail::Fact(event) => {
                         let moved = matches!(event, EngineEvent::BaseMoved { .. });
                         self.fact(event);
-                        if moved {
-                            self.base_advanced();
-                        }
+                        self.turn.base_moved |= moved;
                     }
                     Mail::Ask(Ask::StopRun { now }, reply) => {
                         let agents = self.world.holding(Standing::Slot);
@@ -693,7 +698,7 @@ impl Engine {
         let limits = self.limits_now();
         while self.drive == Drive::Running
             && refused < REFUSALS_MAX
-            && let Some(Grant { task: id, .. }) = plan(&self.world, &limits)
+            && let Some(Grant { task: id, .. }) = plan(&self.world, &self.paced(&limits))
         {
             let task = self.task(id);
             let Some(flow) = self.world.flow_of(&task) else { break };
@@ -703,6 +708,16 @@ impl Engine {
             if self.turn.entries.len() == before {
                 refused += 1; // a bug in the model; the line must not spin on it
             }
+        }
+    }
+
+    /// The limits, without slots while as much work waits to be verified or landed as agents may be at work. Agents
+    /// that run further ahead land nothing sooner: their workspaces pile up and their bases grow old.
+    fn paced(&self, limits: &Limits) -> Limits {
+        let queued = self.world.waiting_for(Standing::Lane) + self.world.waiting_for(Standing::Landing);
+        match u32::try_from(queued).unwrap_or(u32::MAX) >= limits.slots {
+            true => Limits { slots: 0, ..limits.clone() },
+            false => limits.clone(),
         }
     }
 
@@ -747,7 +762,11 @@ impl Engine {
 
     /// Lets the model decide about news of a task and gathers what follows. Refused news is late news: normal.
     fn hear(&mut self, id: TaskId, news: &News) {
-        drop(self.try_hear(id, news)); // late or repeated news changes nothing, and nobody waits for an answer
+        match self.try_hear(id, news) {
+            // Late or repeated news changes nothing, and nobody waits for an answer.
+            Ok(_) | Err(Refusal::Stale { .. } | Refusal::NotNow { .. }) => {}
+            Err(Refusal::Bug(illegal)) => panic!("the model decided what cannot follow: {illegal}"),
+        }
     }
 
     fn try_hear(&mut self, id: TaskId, news: &News) -> Result<Arc<Task>, Refusal> {
@@ -761,6 +780,7 @@ impl Engine {
             self.note_pass(&event);
             if let Event::Landed { commit, base_before, .. } = &event {
                 self.turn.landed = true;
+                self.turn.base_moved = true;
                 let moved = EngineEvent::BaseMoved {
                     from: Some(base_before.clone()),
                     to: commit.clone(),
@@ -777,9 +797,6 @@ impl Engine {
         self.world.put(after);
         let after = self.task(id);
         self.turn.touched.insert(id, after.clone());
-        if self.turn.landed {
-            self.base_advanced();
-        }
         Ok(after)
     }
 

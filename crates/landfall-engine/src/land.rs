@@ -11,19 +11,25 @@ use crate::perform::task_ref;
 use crate::site::{self, Site};
 
 /// The tip of the base, after taking in what a person did to their branch meanwhile. Their commits win: if they only
-/// went ahead, so does the base.
+/// went ahead, so does the base. A base that is where nobody we know put it is refused: agents know where the store is.
 pub(crate) fn base(site: &Site) -> Result<Oid, GitError> {
     let _one = site.syncing.lock().expect("no thread panics while it compares");
     let theirs = site.store.import(&site.repo, &site.branch)?;
     let Some(ours) = site.store.base()? else {
+        site.trust(&site::commit(&theirs));
         site.store.set_base(&theirs, None)?;
         tell_moved(site, None, &theirs, Mover::Person);
         return Ok(theirs);
     };
+    if !site.trusts(&site::commit(&ours)) {
+        let what = format!("it is at {ours}, where neither a landing nor you have put it");
+        return Err(GitError::output("look at the base of the store", what));
+    }
     if ours == theirs || !site.store.is_ancestor(&ours, &theirs)? {
         return Ok(ours);
     }
     crash::point("base.follow");
+    site.trust(&site::commit(&theirs));
     match site.store.set_base(&theirs, Some(&ours))? {
         Cas::Moved => {
             tell_moved(site, Some(&ours), &theirs, Mover::Person);
@@ -51,11 +57,22 @@ fn try_land(site: &Site, task: TaskId, attempt: Attempt, candidate: &Candidate) 
     let (new, old) = (site::oid(&candidate.commit), site::oid(&candidate.base));
     let now = base(site)?;
     let landed_before = now != old && site.store.contains(&new)? && site.store.is_ancestor(&new, &now)?;
+    if now != old && !landed_before {
+        return Ok(News::LandMoved { attempt, to: site::commit(&now) });
+    }
+    let claim = LandingClaim {
+        landed: new.clone(),
+        base_before: old.clone(),
+        candidate_head: site::oid(&candidate.head),
+        tree: site::tree_oid(&candidate.tree),
+    };
     if !landed_before {
-        if now != old {
-            return Ok(News::LandMoved { attempt, to: site::commit(&now) });
+        // Before anyone can see it, and again once it is done.
+        if let Err(mismatch) = prove(site, &claim)? {
+            return Ok(News::LandMismatch { attempt, detail: mismatch });
         }
         site.store.pin(&task_ref("landed", task, &attempt.to_string()), &new)?;
+        site.trust(&candidate.commit);
         crash::point("land.swap.before");
         match site.store.set_base(&new, Some(&old))? {
             Cas::Moved => crash::point("land.swap.after"),
@@ -65,13 +82,7 @@ fn try_land(site: &Site, task: TaskId, attempt: Attempt, candidate: &Candidate) 
             }
         }
     }
-    let claim = LandingClaim {
-        landed: new,
-        base_before: old,
-        candidate_head: site::oid(&candidate.head),
-        tree: site::tree_oid(&candidate.tree),
-    };
-    Ok(match site.store.check_landing(&claim) {
+    Ok(match prove(site, &claim)? {
         Ok(proof) => {
             crash::point("land.proved");
             News::Landed {
@@ -79,19 +90,27 @@ fn try_land(site: &Site, task: TaskId, attempt: Attempt, candidate: &Candidate) 
                 commit: candidate.commit.clone(),
                 base_before: candidate.base.clone(),
                 tree: candidate.tree.clone(),
-                proof: format!(
-                    "merging {} and {} again gives tree {}, which is the tested and the landed one; {} paths changed, \
-                     none that the work did not touch",
-                    candidate.base.short(),
-                    candidate.head.short(),
-                    proof.tree,
-                    proof.changed_paths_count
-                ),
+                proof,
             }
         }
-        Err(LandingMismatch::Git(error)) => return Err(error),
-        Err(mismatch) => News::LandMismatch { attempt, detail: mismatch.to_string() },
+        Err(mismatch) => News::LandMismatch { attempt, detail: mismatch },
     })
+}
+
+/// Recomputes a landing from the commits alone: the proof in words, or in what it differs.
+fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, String>, GitError> {
+    match site.store.check_landing(claim) {
+        Ok(proof) => Ok(Ok(format!(
+            "merging {} and {} again gives tree {}, which is the tested and the landed one; {} paths changed, none that \
+             the work did not touch",
+            claim.base_before.short(),
+            claim.candidate_head.short(),
+            proof.tree,
+            proof.changed_paths_count
+        ))),
+        Err(LandingMismatch::Git(error)) => Err(error),
+        Err(mismatch) => Ok(Err(mismatch.to_string())),
+    }
 }
 
 /// A commit that undoes a landed task, pinned for the task `new` that will land it.

@@ -170,6 +170,7 @@ fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
         )));
     }
     crash::point("rebuild.swap.before");
+    site.trust(&site::commit(&merged));
     match site.store.set_base(&merged, Some(ours))? {
         Cas::Moved => land::tell_moved(site, Some(ours), &merged, Mover::Rebuild),
         Cas::Lost { .. } => {} // a landing came first: look again

@@ -1,6 +1,6 @@
 //! The place of work: what performing needs, shared by the threads that perform.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
@@ -47,6 +47,8 @@ pub struct Site {
     pub(crate) baseline: Mutex<HashMap<(Tree, Digest, String), Seen>>,
     /// Verify sections by the base they were read from: a commit never changes.
     pub(crate) sections: Mutex<HashMap<Oid, Result<Verify, String>>>,
+    /// Every place the base was moved to, by us or by the person: anywhere else it was put by a stranger.
+    pub(crate) bases: Mutex<HashSet<Commit>>,
     /// Lanes that are not in use.
     pub(crate) lanes: Mutex<Vec<usize>>,
     /// What a person sees of a run.
@@ -122,6 +124,16 @@ impl Site {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         Timestamp(self.clock.now_ms())
+    }
+
+    /// The base may be here: a fact says so, or is about to.
+    pub(crate) fn trust(&self, base: &Commit) {
+        self.bases.lock().expect("no thread panics while it holds the bases").insert(base.clone());
+    }
+
+    /// Whether the base was moved here by a landing or by the person.
+    pub(crate) fn trusts(&self, base: &Commit) -> bool {
+        self.bases.lock().expect("no thread panics while it holds the bases").contains(base)
     }
 
     /// Sends news of a task to the engine.

@@ -870,7 +870,9 @@ impl Review {
     fn parse(text: &str) -> Self {
         let (word, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
         match word.trim_end_matches([':', ',', '.']).to_ascii_lowercase().as_str() {
-            "approve" | "approved" | "yes" | "ok" => Self::Approve(rest.trim().to_owned()),
+            "approve" | "approved" => Self::Approve(rest.trim().to_owned()),
+            // "ok, but …" is an objection.
+            "yes" | "ok" if rest.trim().is_empty() => Self::Approve(String::new()),
             "changes" | "reject" | "no" if !rest.trim().is_empty() => Self::Changes(rest.trim().to_owned()),
             _ => Self::Changes(text.trim().to_owned()),
         }

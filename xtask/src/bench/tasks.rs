@@ -86,11 +86,11 @@ fn measure(lab: &Lab, size: &Size) -> Result<Vec<Row>> {
 
 fn product(lab: &Lab, size: &Size) -> Result<Project> {
     let settings = format!(
-        "[verify]\ncommand = [\"true\"]\n[run]\nlanes = 2\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\n",
+        "[verify]\ncommand = [\"true\"]\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\n",
         lab.agent_line(&format!("edit {}", size.files))
     );
     let project = lab.project(size.files, &settings)?;
-    product_round(&project, SLOTS)?; // the floor's pool is warm too
+    product_round(&project, 2 * SLOTS)?; // the floor's pool is warm too
     Ok(project)
 }
 

@@ -80,7 +80,8 @@ pub enum GitErrorKind {
 }
 
 impl GitError {
-    pub(crate) fn output(doing: impl Into<String>, why: impl Into<String>) -> GitError {
+    /// What was read while `doing` something cannot be right, and why.
+    pub fn output(doing: impl Into<String>, why: impl Into<String>) -> GitError {
         GitError { doing: doing.into(), kind: GitErrorKind::Output(why.into()) }
     }
 

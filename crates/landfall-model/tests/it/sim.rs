@@ -14,7 +14,7 @@ use landfall_model::{
     plan, step,
 };
 
-use crate::flows_used::{asks, loops, polishes, takes_back};
+use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::command;
 
 const TASKS_MAX: u32 = 14; // enough for needs, families and a queue; few enough to read a trace
@@ -158,8 +158,9 @@ pub struct Sim {
 impl Sim {
     pub fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
-        let flows: BTreeMap<String, Arc<Flow>> =
-            [loops(), takes_back(), asks(), polishes()].map(|flow| (flow.name.clone(), flow)).into();
+        let flows: BTreeMap<String, Arc<Flow>> = [loops(), takes_back(), asks(), polishes(), tries_once()]
+            .map(|flow| (flow.name.clone(), flow))
+            .into();
         let mut sim = Self {
             seed,
             concerning: !rng.once_in(3),
@@ -394,7 +395,7 @@ impl Sim {
         if id.0 > 1 && self.rng.once_in(3) {
             spec.parent = Some(TaskId(1));
         }
-        let flow = ["loop", "loop", "loop", "rollback", "asking", "polishing"][self.rng.below(6)];
+        let flow = ["loop", "loop", "loop", "rollback", "asking", "polishing", "once"][self.rng.below(7)];
         spec.flow = Some(flow.to_owned());
         self.append(id, Event::Added { spec: spec.clone() });
         let mut task = apply(None, id, self.now, &Event::Added { spec }).expect("a new task");
@@ -739,7 +740,9 @@ impl Sim {
                 let proof = (candidate.tree.clone(), candidate.base.clone());
                 let proved = self.git.green.contains(&proof);
                 self.demand(proved, || format!("{id} lands {candidate:?}, which was never green"));
-                let seen = self.approved.contains(&(id, candidate.head.clone()));
+                // What a person takes back was made by no agent: nobody needs to look at it.
+                let by_an_agent = self.world.get(id).is_some_and(|task| task.counters.runs > 0);
+                let seen = self.approved.contains(&(id, candidate.head.clone())) || !by_an_agent;
                 self.demand(seen || !self.doubtful.contains(&candidate.commit), || {
                     format!("{id} lands what a person should have seen first")
                 });

@@ -547,3 +547,26 @@ fn a_rollback_takes_its_tests_back_without_a_review() {
     );
     assert!(task.concerns.is_empty());
 }
+
+#[test]
+fn an_objection_that_begins_with_ok_is_no_approval() {
+    let task = check(
+        [
+            granted(),
+            workspace(),
+            says_complete(),
+            granted(),
+            passes_with_concern(),
+            answers("ok, but put the test back"),
+        ],
+        expect![[r#"
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
+            checked: pass, concern → review, then verify [collected, verified, review-wanted]
+            answer `ok, but put the test back` → ready for work [reviewed, left changes with feedback]
+        "#]],
+    );
+    assert_eq!(task.feedback[0].text, "ok, but put the test back");
+}

@@ -607,3 +607,23 @@ fn a_push_that_the_remote_refuses_is_held_and_never_forced() {
     assert_eq!(scratch.git(&["-C", &remote, "show", "main:b.txt"]), "b");
     assert_eq!(scratch.git(&["-C", &remote, "show", "main:theirs.txt"]), "theirs");
 }
+
+#[test]
+fn a_base_that_a_stranger_moved_is_neither_built_upon_nor_published() {
+    let scratch = Scratch::new(LANDFALL);
+    let before = scratch.git(&["rev-parse", "main"]);
+    let script = r#"
+signal = "complete"
+run = ["sh", "-c", "git --git-dir=$(dirname $(head -n 1 .git/objects/info/alternates)) fetch -q . HEAD; git --git-dir=$(dirname $(head -n 1 .git/objects/info/alternates)) update-ref refs/landfall/base FETCH_HEAD"]
+[[write]]
+path = "evil.txt"
+text = "unproved\n"
+"#;
+    scratch.task("Moves the base itself", script, &[]);
+    let run = scratch.landfall(&["run"]);
+    assert_ne!(run.code, Some(0), "{}", run.out);
+    assert_eq!(scratch.git(&["rev-parse", "main"]), before, "the person's branch is where it was");
+    assert_eq!(scratch.status("T1"), "failed", "{}", scratch.why("T1"));
+    assert!(scratch.why("T1").contains("neither a landing nor you"), "{}", scratch.why("T1"));
+    assert_eq!(scratch.left_behind(), []);
+}
