@@ -54,7 +54,7 @@ impl Outcome {
 /// What one run of one command showed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// How it exited; none when a signal ended it or it never ran.
+    /// How it exited, 128 and the signal if one ended it; none when that was not seen.
     pub exit: Option<i32>,
     /// Whether it ran into its limit.
     pub timed_out: bool,
@@ -133,7 +133,7 @@ pub struct GateReport {
     pub tree: Tree,
     /// The verify section, as it stands on the base.
     pub config: Digest,
-    /// The machine and tools it ran with.
+    /// The machine it ran on: its system, its architecture, its `PATH`.
     pub environment: Digest,
     /// Each command.
     pub commands: Vec<CommandResult>,
