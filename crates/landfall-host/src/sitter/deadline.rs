@@ -11,19 +11,21 @@ const TICK_MS: u64 = 10_000;
 /// More than this between two looks was not lived.
 const GAP_MAX_MS: u64 = 3 * TICK_MS;
 
-pub(super) struct Deadline {
+/// A budget of lived time.
+#[derive(Debug)]
+pub struct Deadline {
     left_ms: Option<u64>,
     seen_ms: u64,
 }
 
 impl Deadline {
     /// `limit_ms` from now on; 0 is no limit.
-    pub(super) fn new(now_ms: u64, limit_ms: u64) -> Deadline {
+    pub fn new(now_ms: u64, limit_ms: u64) -> Deadline {
         Deadline { left_ms: (limit_ms > 0).then_some(limit_ms), seen_ms: now_ms }
     }
 
     /// Spends the time since the last look. True once all is spent.
-    pub(super) fn spend(&mut self, now_ms: u64) -> bool {
+    pub fn spend(&mut self, now_ms: u64) -> bool {
         let gap = now_ms.saturating_sub(self.seen_ms).min(GAP_MAX_MS);
         self.seen_ms = now_ms;
         match &mut self.left_ms {
@@ -36,7 +38,7 @@ impl Deadline {
     }
 
     /// How long to sleep before the next look; none is for ever.
-    pub(super) fn sleep(&self) -> Option<Duration> {
+    pub fn sleep(&self) -> Option<Duration> {
         self.left_ms.map(|left| Duration::from_millis(left.min(TICK_MS)))
     }
 }

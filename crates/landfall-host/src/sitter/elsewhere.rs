@@ -36,6 +36,11 @@ pub fn sweep(_marker: &str) -> Result<u32, SweepError> {
     Err(SweepError::List(unsupported()))
 }
 
+/// Refused.
+pub fn abandon(_dir: &Path, marker: &str) -> Result<u32, SweepError> {
+    sweep(marker)
+}
+
 /// Not known here.
 pub fn started_of(_pid: i32) -> Option<u64> {
     None

@@ -14,6 +14,7 @@
 //! So whatever dies at whatever moment, [`find`] can tell what happened from the folder and the lock alone. The sitter
 //! never syncs: a power cut takes the child too, and the engine then records the run as lost.
 
+mod deadline;
 mod effort;
 mod ended;
 #[cfg_attr(
@@ -26,11 +27,11 @@ mod sitting;
 mod spec;
 
 #[cfg(target_os = "linux")]
+mod abandon;
+#[cfg(target_os = "linux")]
 mod cgroup;
 #[cfg(target_os = "linux")]
 mod child;
-#[cfg(target_os = "linux")]
-mod deadline;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
 #[cfg(target_os = "linux")]
@@ -52,6 +53,7 @@ mod tree;
 #[cfg(target_os = "linux")]
 mod watch;
 
+pub use deadline::Deadline;
 pub use effort::cpu_ticks;
 pub use ended::{Cause, Containment, Ended, Exit, Spool};
 pub use follow::{Cut, Follow, Stream};
@@ -60,6 +62,7 @@ pub use spec::{Spec, StartError};
 
 #[cfg(target_os = "linux")]
 pub use self::{
+    abandon::abandon,
     find::find,
     identity::started_of,
     sit::sit,
@@ -70,4 +73,4 @@ pub use self::{
 };
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Waker, Watch, find, raise_file_limit, sit, start, started_of, stop, sweep};
+pub use elsewhere::{Waker, Watch, abandon, find, raise_file_limit, sit, start, started_of, stop, sweep};

@@ -6,7 +6,9 @@ use super::identity::{self, Stat};
 use super::sitting::Sitting;
 use super::spec::{Spec, StartError};
 use crate::crash;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
+};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -48,11 +50,25 @@ pub fn start(exe: &Path, dir: &Path, spec: &Spec) -> Result<Sitting, StartError>
     write_spec(dir, &files::write_order(&order)).map_err(folder(files::SPEC))?;
     crash::point("sitter.start.written");
     let failed = |source| StartError::Spawn { exe: exe.to_owned(), source };
+    let boot = identity::boot().map_err(failed)?.to_owned();
     let pid = spawn(exe, dir, &lock).map_err(failed)?;
     crash::point("sitter.start.spawned");
     // It is our child and we have not collected it, so the id is still its own even if it has already ended.
-    let started = Stat::of(pid).ok_or_else(|| failed(io::Error::other("read its start time")))?.started;
-    Ok(Sitting { pid, started, boot: identity::boot().map_err(failed)?.to_owned() })
+    match Stat::of(pid) {
+        Some(stat) => Ok(Sitting { pid, started: stat.started, boot }),
+        None => {
+            take_back(pid);
+            Err(failed(io::Error::other("read its start time")))
+        }
+    }
+}
+
+/// Ends a sitter that was just started and that we cannot name, and waits for it: a caller who is told of a failure may
+/// start another one elsewhere, for the same work. It hears the signal however early it comes, and ends its tree.
+fn take_back(pid: i32) {
+    let Some(pid) = Pid::from_raw(pid) else { return };
+    kill_process(pid, Signal::USR1).ok(); // ended already is as good
+    waitpid(Some(pid), WaitOptions::empty()).ok(); // collected by whoever looked into the folder just now
 }
 
 /// The limit on open files before we raised it: what children shall have.

@@ -4,7 +4,8 @@ use super::sitting::{Sitting, Stop, StopError, Stopped};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
-/// Asks exactly this sitter to end its run, and nobody who has its process id by now.
+/// Asks exactly this sitter to end its run, and nobody who has its process id by now. One that its own child has stopped
+/// is woken, so that it can hear it.
 pub fn stop(sitting: &Sitting, how: Stop) -> Result<Stopped, StopError> {
     let failed = |source| StopError { pid: sitting.pid, source };
     let Some(handle) = sitting.open().map_err(failed)? else { return Ok(Stopped::Gone) };
@@ -12,7 +13,7 @@ pub fn stop(sitting: &Sitting, how: Stop) -> Result<Stopped, StopError> {
         Stop::Gently => Signal::TERM,
         Stop::Now => Signal::USR1,
     };
-    match pidfd_send_signal(handle, signal) {
+    match pidfd_send_signal(&handle, signal).and_then(|()| pidfd_send_signal(&handle, Signal::CONT)) {
         Ok(()) => Ok(Stopped::Asked),
         Err(Errno::SRCH) => Ok(Stopped::Gone),
         Err(error) => Err(failed(error.into())),

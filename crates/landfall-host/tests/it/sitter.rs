@@ -760,3 +760,67 @@ fn damaged_files_count_as_vanished_and_never_as_an_end() {
     std::fs::remove_file(scene.dir.join("sitter.json")).expect("ours");
     assert_eq!(scene.found(), Found::Never);
 }
+
+#[test]
+fn a_sitter_that_its_child_has_stopped_hears_a_stop() {
+    for how in [Stop::Gently, Stop::Now] {
+        both_ways(|scene| {
+            let mut spec = scene.spec(&[]);
+            spec.argv = ["sh", "-c", "kill -STOP $PPID; echo held; sleep 60"].map(Into::into).to_vec();
+            spec.env = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
+            let sitting = scene.start(&spec);
+            within("the sitter is stopped", || state_of(sitting.pid) == Some('T'));
+            assert_eq!(sitter::stop(&sitting, how).expect("ours"), Stopped::Asked);
+            assert_eq!(scene.end_of(&sitting).cause, Cause::Asked);
+        });
+    }
+}
+
+fn state_of(pid: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
+}
+
+#[test]
+fn an_abandoned_run_is_over_to_the_last_process_whatever_its_sitter_is_at() {
+    both_ways(|scene| {
+        // A process without the mark, which only its descent gives away, below a sitter that is stopped again and again.
+        let script = "env -i sleep 61 & env -i sh -c \"while :; do kill -STOP $PPID; done\" & sleep 60";
+        let mut spec = scene.spec(&[]);
+        spec.argv = ["sh", "-c", script].map(Into::into).to_vec();
+        spec.env = vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())];
+        let sitting = scene.start(&spec);
+        within("the sitter is stopped", || state_of(sitting.pid) == Some('T'));
+        let session = child_of(sitting.pid);
+        let tree: Vec<i32> = processes().into_iter().filter(|pid| session_of(*pid) == session).collect();
+        assert!(tree.len() >= 3, "{tree:?}");
+        sitter::abandon(&scene.dir, &scene.marker).expect("all of it ends");
+        scene.assert_gone(&sitting);
+        assert_eq!(tree.into_iter().find(|pid| state_of(*pid).is_some_and(|it| it != 'Z')), None);
+        assert_eq!(scene.found(), Found::Vanished);
+    });
+}
+
+fn fields_of(pid: i32) -> Vec<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().unwrap_or_default().split(' ').map(str::to_owned).collect()
+}
+
+fn session_of(pid: i32) -> Option<i32> {
+    fields_of(pid).get(3)?.parse().ok()
+}
+
+fn child_of(parent: i32) -> Option<i32> {
+    processes().into_iter().find(|pid| fields_of(*pid).get(1) == Some(&parent.to_string()))
+}
+
+#[test]
+fn an_abandoned_folder_is_never_used() {
+    let scene = Scene::new(Way::AsItCan);
+    std::fs::create_dir(&scene.dir).expect("ours");
+    assert_eq!(sitter::abandon(&scene.dir, &scene.marker).expect("nothing to end"), 0);
+    match scene.try_start(&scene.spec(&["code", "0"])) {
+        Err(StartError::AlreadyStarted { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+}
