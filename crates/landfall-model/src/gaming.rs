@@ -110,8 +110,21 @@ impl<'a> Balance<'a> {
 pub fn is_protected(path: &str) -> bool {
     const FILES: [&str; 5] =
         ["landfall.toml", ".gitlab-ci.yml", "Jenkinsfile", ".travis.yml", "azure-pipelines.yml"];
-    const FOLDERS: [&str; 5] = [".landfall/", ".github/workflows/", ".circleci/", ".ci/", ".buildkite/"];
-    FILES.contains(&path) || FOLDERS.iter().any(|folder| path.starts_with(folder))
+    const FOLDERS: [&str; 5] = [".landfall", ".github/workflows", ".circleci", ".ci", ".buildkite"];
+    // A folder, or one above it, that is a path by itself is a link now: the rules are elsewhere.
+    let is_or_holds =
+        |folder: &str| folder.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_in = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    FILES.contains(&path) || FOLDERS.iter().any(|folder| is_or_holds(folder) || is_in(folder))
+}
+
+/// Whether the lines of such a file can say anything about tests. Data outside of test folders cannot.
+#[must_use]
+pub fn is_telling(path: &str) -> bool {
+    match Language::of(path) {
+        Language::Rust | Language::Python | Language::Go | Language::Script | Language::Jvm => true,
+        Language::Other | Language::Prose => is_test_path(path),
+    }
 }
 
 fn is_test_path(path: &str) -> bool {

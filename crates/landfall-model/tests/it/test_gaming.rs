@@ -1,7 +1,7 @@
 //! Signs that a change bends the rules it is judged by, and changes that only look like it.
 
 use expect_test::{Expect, expect};
-use landfall_model::gaming::{ChangedFile, concerns};
+use landfall_model::gaming::{ChangedFile, concerns, is_telling};
 
 fn file(path: &str, added: &[&str], removed: &[&str]) -> ChangedFile {
     let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
@@ -37,6 +37,21 @@ fn the_rules_themselves_want_an_eye() {
             changes a protected path: .ci/run"#]],
     );
     clean([file("docs/landfall.toml", &["x"], &[]), file("src/ci.rs", &["x"], &[])]);
+}
+
+#[test]
+fn rules_behind_a_link_want_an_eye() {
+    let link = |path| file(path, &["elsewhere"], &[]);
+    check(
+        [link(".landfall"), link(".github"), link(".github/workflows"), link(".circleci"), link(".ci")],
+        expect![[r#"
+            changes a protected path: .landfall
+            changes a protected path: .github
+            changes a protected path: .github/workflows
+            changes a protected path: .circleci
+            changes a protected path: .ci"#]],
+    );
+    clean([file(".git", &["x"], &[]), file(".github/CODEOWNERS", &["x"], &[]), file(".cirrus", &["x"], &[])]);
 }
 
 #[test]
@@ -171,4 +186,14 @@ fn what_was_removed_is_named_by_file() {
         ],
         expect!["removes tests: tests/a.rs (−2 +0), tests/c.rs (−1 +0)"],
     );
+}
+
+#[test]
+fn only_lines_that_can_tell_of_tests_are_asked_for() {
+    for path in ["src/lib.rs", "a.py", "a_test.go", "web/a.ts", "A.java", "tests/run.sh", "tests/data.json"] {
+        assert!(is_telling(path), "{path}");
+    }
+    for path in ["picture.png", "Cargo.lock", "docs/guide.md", "data/table.json"] {
+        assert!(!is_telling(path), "{path}");
+    }
 }
