@@ -377,7 +377,7 @@ impl Engine {
         let (journal, _) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
         let store = Store::open(&git, &folder.store(), &repo)?;
         store.heal_locks()?;
-        let pool = Pool::open(&git, &store, &folder.workspaces())?;
+        let pool = Pool::open(&store, &folder.workspaces())?;
 
         let (mail_to, mail) = mpsc::channel();
         let limits = Limits { slots: settings.run.slots, lanes: settings.run.lanes };

@@ -233,7 +233,7 @@ impl<'s> Borrowed<'s> {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         };
-        match Lane::open(&site.git, &site.store, &site.folder.lanes().join(number.to_string())) {
+        match Lane::open(&site.store, &site.folder.lanes().join(number.to_string())) {
             Ok(lane) => Ok(Self { site, number, lane }),
             Err(error) => {
                 site.lanes.lock().expect("no thread panics while it holds the lanes").push(number);
@@ -467,7 +467,7 @@ const DIFF_MAX: usize = 8 << 20;
 fn concerns(site: &Site, name: &str, base: &Oid, report: &GateReport) -> Result<Vec<Concern>, GitError> {
     let merged = site::oid(&report.commit);
     let names = site.store.diff_names(base, &merged)?;
-    let options = DiffOptions { context: 0, renames: false, bytes_max: DIFF_MAX, paths: Vec::new() };
+    let options = DiffOptions { context: 0, renames: false, text: false, bytes_max: DIFF_MAX, paths: Vec::new() };
     let diff = site.store.diff(base, &merged, &options)?;
     let lines = changed_lines(&String::from_utf8_lossy(&diff.bytes));
     let files: Vec<ChangedFile> = names

@@ -173,8 +173,8 @@ fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Comm
     let collected = site.store.collect(&workspace, &options)?;
     crash::point("tidy.collected");
     let head = site::commit(&collected.head);
-    site.pool.release(workspace, &collected)?;
+    let kept = site.pool.release(workspace, &collected, &task_ref("kept", task.id, "done"))?;
     crash::point("tidy.released");
     let landed = task.head.as_ref() == Some(&head);
-    Ok((!landed).then_some(head))
+    Ok(if landed { kept.first().map(|(_, oid)| site::commit(oid)) } else { Some(head) })
 }

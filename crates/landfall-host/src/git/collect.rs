@@ -136,6 +136,7 @@ impl Store {
     ) -> Result<Collected, CollectError> {
         let folder = match files::open_folder(workspace.path()) {
             Ok(folder) => folder,
+            Err(error) if is_ours(&error) => return Err(GitError::io("open a workspace", error).into()),
             Err(_) => return Err(CollectError::WorkspaceGone),
         };
         let room = workspace.room();
@@ -225,49 +226,48 @@ impl Store {
 
     /// The agent's HEAD, brought into the store.
     fn take_head(&self, workspace: &Workspace, folder: BorrowedFd<'_>) -> Result<Oid, CollectError> {
-        let head = read_head(folder, self.oid_bytes()).map_err(|why| CollectError::HeadUnreadable { why })?;
-        self.take_commit(workspace, folder, &head)?;
-        Ok(head)
+        let head = read_head(folder, self.oid_bytes())?;
+        match self.take(workspace, folder, &head)?.as_str() {
+            "commit" => Ok(head),
+            kind => Err(CollectError::HeadUnreadable { why: format!("{head} is a {kind}") }),
+        }
     }
 
-    /// Brings one commit of the agent into the store.
-    pub(crate) fn take_commit(
+    /// Brings an object of the agent, and what it needs, into the store; says of which kind it is.
+    pub(crate) fn take(
         &self,
         workspace: &Workspace,
         folder: BorrowedFd<'_>,
         oid: &Oid,
-    ) -> Result<(), CollectError> {
-        match self.objects().info(oid)? {
-            Some((kind, _)) if kind == "commit" => return Ok(()),
-            Some((kind, _)) => {
-                return Err(CollectError::HeadUnreadable { why: format!("{oid} is a {kind}") });
-            }
-            None => {}
+    ) -> Result<String, CollectError> {
+        if let Some((kind, _)) = self.objects().info(oid)? {
+            return Ok(kind);
         }
         let broken = |why: String| CollectError::Broken { why };
         let incoming = workspace.room().dir().join("incoming");
         let doing = || "copy the agent's objects".to_owned();
         files::remove(&incoming).doing(doing)?;
         std::fs::create_dir_all(incoming.join("pack")).doing(doing)?;
-        let git_dir = files::open_folder_beneath(folder, &[b".git", b"objects"])
-            .map_err(|error| broken(format!("its object folder: {error}")))?;
-        copy_objects(git_dir.as_fd(), &self.objects_dir(), &incoming)
-            .map_err(|error| broken(format!("its objects: {error}")))?;
+        copy_objects(folder, &self.objects_dir(), &incoming).map_err(|error| match error {
+            Uncopied::Theirs(error) => broken(format!("its objects: {error}")),
+            Uncopied::Ours(error) => GitError::io(doing(), error).into(),
+        })?;
         let have: Vec<Oid> = std::iter::once(workspace.base().clone()).chain(self.base()?).collect();
         let result = self.bring(&incoming, oid, &have, Check::Strict);
         files::remove(&incoming).doing(doing)?;
         match result {
             Ok(()) => {}
-            Err(GitError { kind: GitErrorKind::Failed { stderr, .. }, .. }) => {
+            Err(GitError { kind: GitErrorKind::Failed { code, stderr }, .. })
+                if !machine_failed(code, &stderr) =>
+            {
                 return Err(broken(stderr.trim().to_owned()));
             }
             Err(error) => return Err(error.into()),
         }
         // The receiver checked what came; this checks that it is what we wanted.
         match self.objects().info(oid)? {
-            Some((kind, _)) if kind == "commit" => Ok(()),
-            Some((kind, _)) => Err(CollectError::HeadUnreadable { why: format!("{oid} is a {kind}") }),
-            None => Err(broken(format!("commit {oid} is missing"))),
+            Some((kind, _)) => Ok(kind),
+            None => Err(broken(format!("{oid} is missing"))),
         }
     }
 
@@ -448,102 +448,192 @@ fn make_readable(parent: BorrowedFd<'_>, name: &[u8]) {
     }
 }
 
+/// Whether an error speaks of the machine (no room, no descriptors, a failing disk) and not of what it was met on.
+/// Work is never called broken for such an error: what is broken may be given up.
+fn is_ours(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let machine = [
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::FBIG,
+        Errno::ROFS,
+        Errno::IO,
+        Errno::NOMEM,
+        Errno::MFILE,
+        Errno::NFILE,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| machine.contains(&errno))
+}
+
+/// The same for a git that failed, by its words: it was run with the plain locale.
+fn machine_failed(code: i32, stderr: &str) -> bool {
+    const WORDS: [&str; 10] = [
+        "No space left on device",
+        "Disk quota exceeded",
+        "File too large",
+        "Read-only file system",
+        "Input/output error",
+        "Cannot allocate memory",
+        "Out of memory",
+        "out of memory",
+        "Too many open files",
+        "Resource temporarily unavailable",
+    ];
+    let by_signal = code > 128;
+    by_signal || WORDS.iter().any(|words| stderr.contains(words))
+}
+
 /// Reads HEAD of the `.git` folder below `folder`, through plain files only.
-fn read_head(folder: BorrowedFd<'_>, oid_bytes: usize) -> Result<Oid, String> {
-    let git_dir = files::open_folder_beneath(folder, &[b".git"]).map_err(|error| format!(".git: {error}"))?;
+fn read_head(folder: BorrowedFd<'_>, oid_bytes: usize) -> Result<Oid, CollectError> {
+    let unreadable = |why: String| CollectError::HeadUnreadable { why };
+    let failed = |what: &str, error: std::io::Error| match is_ours(&error) {
+        true => GitError::io(format!("read {what} of a workspace"), error).into(),
+        false => unreadable(format!("{what}: {error}")),
+    };
+    let git_dir = files::open_folder_beneath(folder, &[b".git"]).map_err(|error| failed(".git", error))?;
     let fits = |oid: &Oid| oid.as_str().len() == oid_bytes * 2 && !oid.is_zero();
     let mut name = b"HEAD".to_vec();
     for _ in 0..5 {
+        let shown = format!("`{}`", String::from_utf8_lossy(&name));
         let bytes = match files::read_beneath(git_dir.as_fd(), &name, 4096) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && name != b"HEAD" => {
-                return packed_ref(git_dir.as_fd(), &name, oid_bytes)
-                    .filter(fits)
-                    .ok_or_else(|| format!("`{}` does not exist", String::from_utf8_lossy(&name)));
+                let packed =
+                    packed_refs(git_dir.as_fd(), oid_bytes).map_err(|error| failed(&shown, error))?;
+                let found = packed.into_iter().find(|(packed, _)| *packed == name).map(|(_, oid)| oid);
+                return found.filter(fits).ok_or_else(|| unreadable(format!("{shown} does not exist")));
             }
-            Err(error) => return Err(format!("`{}`: {error}", String::from_utf8_lossy(&name))),
+            Err(error) => return Err(failed(&shown, error)),
         };
         let Some(target) = bytes.strip_prefix(b"ref:") else {
             return Oid::from_line(bytes.trim_ascii_end())
                 .filter(fits)
-                .ok_or_else(|| format!("`{}` holds no object id", String::from_utf8_lossy(&name)));
+                .ok_or_else(|| unreadable(format!("{shown} holds no object id")));
         };
         let target = target.trim_ascii();
         if !target.starts_with(b"refs/") || target.contains(&0) {
-            return Err("it points outside of refs/".to_owned());
+            return Err(unreadable("it points outside of refs/".to_owned()));
         }
         name = target.to_vec();
     }
-    Err("a ref points to a ref, and so on".to_owned())
+    Err(unreadable("a ref points to a ref, and so on".to_owned()))
 }
 
-fn packed_ref(git_dir: BorrowedFd<'_>, name: &[u8], oid_bytes: usize) -> Option<Oid> {
-    packed_refs(git_dir, oid_bytes).into_iter().find(|(packed, _)| packed == name).map(|(_, oid)| oid)
+fn packed_refs(git_dir: BorrowedFd<'_>, oid_bytes: usize) -> std::io::Result<Vec<(Vec<u8>, Oid)>> {
+    let bytes = match files::read_beneath(git_dir, b"packed-refs", 16 << 20) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let parse = |line: &[u8]| {
+        let (oid, name) = line.split_at_checked(oid_bytes * 2)?;
+        Some((name.strip_prefix(b" ")?.to_vec(), Oid::from_line(oid)?))
+    };
+    let lines = bytes.split(|byte| *byte == b'\n');
+    Ok(lines.filter(|line| !line.starts_with(b"#") && !line.starts_with(b"^")).filter_map(parse).collect())
 }
 
-fn packed_refs(git_dir: BorrowedFd<'_>, oid_bytes: usize) -> Vec<(Vec<u8>, Oid)> {
-    let Ok(bytes) = files::read_beneath(git_dir, b"packed-refs", 4 << 20) else { return Vec::new() };
-    bytes
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.starts_with(b"#") && !line.starts_with(b"^"))
-        .filter_map(|line| {
-            let (oid, name) = line.split_at_checked(oid_bytes * 2)?;
-            Some((name.strip_prefix(b" ")?.to_vec(), Oid::from_line(oid)?))
-        })
-        .collect()
-}
+/// How many refs of an agent are looked at; a repository with more is none that an agent made for a task.
+const REFS_MAX: usize = 100_000;
 
-/// All commits that the agent's branches, tags and stash point to, at most `max`; for keeping before a removal.
-pub(crate) fn agent_refs(folder: BorrowedFd<'_>, oid_bytes: usize, max: usize) -> BTreeSet<Oid> {
-    let mut found = BTreeSet::new();
-    let Ok(git_dir) = files::open_folder_beneath(folder, &[b".git"]) else { return found };
-    found.extend(packed_refs(git_dir.as_fd(), oid_bytes).into_iter().map(|(_, oid)| oid).take(max));
-    if let Ok(refs) = files::open_folder_beneath(git_dir.as_fd(), &[b"refs"]) {
-        loose_refs(refs.as_fd(), 0, max, &mut found);
+/// What the agent's branches, tags and stashes point to, by name: its own loose ones before those that were packed.
+/// An error if they cannot be listed, unless there is nothing that git itself would list.
+pub(crate) fn agent_refs(folder: BorrowedFd<'_>, oid_bytes: usize) -> std::io::Result<Vec<(Vec<u8>, Oid)>> {
+    let mut found = Vec::new();
+    let git_dir = match files::open_folder_beneath(folder, &[b".git"]) {
+        Err(error) if !is_ours(&error) => return Ok(found), // gone, or a link: not ours to follow
+        other => other?,
+    };
+    match files::open_folder_beneath(git_dir.as_fd(), &[b"refs"]) {
+        Err(error) if !is_ours(&error) => {}
+        other => loose_refs(other?.as_fd(), b"refs", 0, &mut found)?,
     }
-    found
+    found.sort();
+    // Only the newest stash is a ref; the others are in its log.
+    match files::read_beneath(git_dir.as_fd(), b"logs/refs/stash", 16 << 20) {
+        Err(error) if !is_ours(&error) => {}
+        other => found.extend(other?.split(|byte| *byte == b'\n').filter_map(|line| {
+            let new = line.split(|byte| *byte == b' ').nth(1)?;
+            Some((b"refs/stash".to_vec(), Oid::from_line(new)?))
+        })),
+    }
+    found.extend(packed_refs(git_dir.as_fd(), oid_bytes)?);
+    found.retain(|(_, oid)| !oid.is_zero() && oid.as_str().len() == oid_bytes * 2);
+    Ok(found)
 }
 
-fn loose_refs(folder: BorrowedFd<'_>, depth: u32, max: usize, found: &mut BTreeSet<Oid>) {
-    let Ok(entries) = files::entries(folder) else { return };
-    for (name, kind) in entries {
-        if found.len() >= max || depth > 10 {
-            return;
+fn loose_refs(
+    folder: BorrowedFd<'_>,
+    name: &[u8],
+    depth: u32,
+    found: &mut Vec<(Vec<u8>, Oid)>,
+) -> std::io::Result<()> {
+    for (entry, kind) in files::entries(folder)? {
+        if found.len() >= REFS_MAX || depth > 100 {
+            return Err(std::io::Error::other("its refs are too many or too deep"));
         }
-        if kind == FileType::Directory {
-            if let Ok(inner) = files::open_folder_beneath(folder, &[name.as_bytes()]) {
-                loose_refs(inner.as_fd(), depth + 1, max, found);
+        let name = [name, entry.as_bytes()].join(&b'/');
+        match kind {
+            FileType::Directory => {
+                let inner = files::open_to_change(folder, &entry)?;
+                loose_refs(inner.as_fd(), &name, depth + 1, found)?;
             }
-        } else if let Ok(bytes) = files::read_beneath(folder, name.as_bytes(), 4096) {
-            found.extend(Oid::from_line(bytes.trim_ascii_end()).filter(|oid| !oid.is_zero()));
+            FileType::RegularFile => {
+                let bytes = match files::read_beneath(folder, entry.as_bytes(), 4096) {
+                    Err(error) if !is_ours(&error) => continue, // no ref to git either
+                    other => other?,
+                };
+                found.extend(Oid::from_line(bytes.trim_ascii_end()).map(|oid| (name, oid)));
+            }
+            _ => {} // a link or worse; git makes none
         }
+    }
+    Ok(())
+}
+
+/// Why objects could not be copied.
+enum Uncopied {
+    /// The agent's files are missing, links, or too large.
+    Theirs(std::io::Error),
+    /// The machine failed; the agent's files may be fine.
+    Ours(std::io::Error),
+}
+
+impl Uncopied {
+    fn reading(error: std::io::Error) -> Uncopied {
+        if is_ours(&error) { Uncopied::Ours(error) } else { Uncopied::Theirs(error) }
     }
 }
 
 /// Copies loose objects and packs as plain files. Alternates, graphs, bitmaps and everything else stay behind:
 /// git would follow or believe them.
-fn copy_objects(from: BorrowedFd<'_>, store: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_objects(workspace: BorrowedFd<'_>, store: &Path, to: &Path) -> Result<(), Uncopied> {
+    use Uncopied::{Ours, Theirs};
+    let list = |folder: BorrowedFd<'_>| files::entries(folder).map_err(Uncopied::reading);
+    let open = |folder: BorrowedFd<'_>, parts: &[&[u8]]| {
+        files::open_folder_beneath(folder, parts).map_err(Uncopied::reading)
+    };
     let mut budget = OBJECTS_BYTES_MAX;
-    let mut copy = |folder: BorrowedFd<'_>, name: &std::ffi::CStr, to: &Path| -> std::io::Result<()> {
-        let mut source = files::open_file_beneath(folder, name.to_bytes())?;
-        let size = source.metadata()?.len();
-        budget =
-            budget.checked_sub(size).ok_or_else(|| std::io::Error::other("more than 8 GiB of objects"))?;
-        let mut target = std::fs::File::create_new(to)?;
-        std::io::copy(&mut std::io::Read::take(&mut source, size), &mut target)?;
+    let mut copy = |folder: BorrowedFd<'_>, name: &std::ffi::CStr, to: &Path| -> Result<(), Uncopied> {
+        let mut source = files::open_file_beneath(folder, name.to_bytes()).map_err(Uncopied::reading)?;
+        let size = source.metadata().map_err(Ours)?.len();
+        let too_much = || Theirs(std::io::Error::other("more than 8 GiB of objects"));
+        budget = budget.checked_sub(size).ok_or_else(too_much)?;
+        let mut target = std::fs::File::create_new(to).map_err(Ours)?;
+        std::io::copy(&mut std::io::Read::take(&mut source, size), &mut target).map_err(Ours)?;
         Ok(())
     };
+    let from = open(workspace, &[b".git", b"objects"])?;
     let is_hex = |bytes: &[u8]| bytes.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    for (name, kind) in files::entries(from)? {
+    for (name, kind) in list(from.as_fd())? {
         let bytes = name.to_bytes();
         if kind != FileType::Directory || bytes.len() != 2 || !is_hex(bytes) {
             continue;
         }
-        let folder = files::open_folder_beneath(from, &[bytes])?;
+        let folder = open(from.as_fd(), &[bytes])?;
         let inner = to.join(files::path_of(bytes));
         let known = store.join(files::path_of(bytes));
         let mut made = false;
-        for (object, kind) in files::entries(folder.as_fd())? {
+        for (object, kind) in list(folder.as_fd())? {
             let object_bytes = object.to_bytes();
             if kind != FileType::RegularFile
                 || !matches!(object_bytes.len(), 38 | 62)
@@ -555,14 +645,17 @@ fn copy_objects(from: BorrowedFd<'_>, store: &Path, to: &Path) -> std::io::Resul
                 continue; // collected before
             }
             if !made {
-                std::fs::create_dir(&inner)?;
+                std::fs::create_dir(&inner).map_err(Ours)?;
                 made = true;
             }
             copy(folder.as_fd(), &object, &inner.join(files::path_of(object_bytes)))?;
         }
     }
-    let Ok(packs) = files::open_folder_beneath(from, &[b"pack"]) else { return Ok(()) };
-    for (name, kind) in files::entries(packs.as_fd())? {
+    let packs = match open(from.as_fd(), &[b"pack"]) {
+        Err(Theirs(_)) => return Ok(()),
+        other => other?,
+    };
+    for (name, kind) in list(packs.as_fd())? {
         let bytes = name.to_bytes();
         let plain = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'));
         let wanted = bytes.starts_with(b"pack-") && (bytes.ends_with(b".pack") || bytes.ends_with(b".idx"));

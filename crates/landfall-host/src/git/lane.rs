@@ -10,7 +10,7 @@ use super::files;
 use super::index::Index;
 use super::names::Oid;
 use super::room::{DotGit, Room};
-use super::run::{Doing as _, Git, GitError};
+use super::run::{Doing as _, GitError};
 use super::store::Store;
 
 /// What happens to ignored files of earlier verifications, such as build caches.
@@ -41,7 +41,7 @@ pub struct Lane {
 
 impl Lane {
     /// Opens the lane in `dir`: the checkout in `dir/tree`, our own files beside it.
-    pub fn open(_git: &Git, store: &Store, dir: &Path) -> Result<Lane, GitError> {
+    pub fn open(store: &Store, dir: &Path) -> Result<Lane, GitError> {
         let doing = || format!("open the lane `{}`", dir.display());
         std::fs::create_dir_all(dir.join("room")).doing(doing)?;
         let dir = dir.canonicalize().doing(doing)?;
@@ -83,22 +83,6 @@ impl Lane {
             return Err(GitError::output(doing(), format!("the lane holds tree {stands_for}, not {tree}")));
         }
         Ok(LaneCheckout { path: self.path.clone(), tree })
-    }
-
-    /// Proves that the checkout is what it was made: nothing in it differs from its index.
-    pub fn is_untouched(&self) -> Result<bool, GitError> {
-        let index = self.room.index(&self.store)?;
-        for seen in self.look(Ignored::Keep)? {
-            match seen {
-                Seen::Extra(_) => {}
-                Seen::Differs(path) => {
-                    if !self.is_as_written(&index, &path)? {
-                        return Ok(false);
-                    }
-                }
-            }
-        }
-        Ok(true)
     }
 
     /// Removes what is extra and refuses what differs.

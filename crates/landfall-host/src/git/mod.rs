@@ -27,7 +27,7 @@ pub use publish::{HeldReason, How, PublishMode, Published};
 pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
-    BASE_REF, Cas, Change, ChangedPath, ConflictPath, DiffOptions, DiffText, Health, LineCount, LogEntry,
-    LogRange, Merge, Store,
+    BASE_REF, Cas, Change, ChangedPath, ConflictPath, DiffOptions, DiffText, Health, LogEntry, LogRange,
+    Merge, Store,
 };
 pub use workspace::{Kept, Pool, Workspace};

@@ -99,17 +99,6 @@ pub struct ChangedPath {
     pub path: Vec<u8>,
 }
 
-/// Lines added and removed in a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LineCount {
-    /// The path.
-    pub path: Vec<u8>,
-    /// Lines added; `None` for a binary file.
-    pub added: Option<u64>,
-    /// Lines removed; `None` for a binary file.
-    pub removed: Option<u64>,
-}
-
 /// How a diff is shown.
 #[derive(Debug, Clone)]
 pub struct DiffOptions {
@@ -117,6 +106,8 @@ pub struct DiffOptions {
     pub context: u32,
     /// Whether renames are looked for.
     pub renames: bool,
+    /// Whether files that look binary are shown line by line: one NUL hides a whole file otherwise.
+    pub text: bool,
     /// Where the text is cut.
     pub bytes_max: usize,
     /// Only these paths, taken literally; all if empty.
@@ -125,7 +116,7 @@ pub struct DiffOptions {
 
 impl Default for DiffOptions {
     fn default() -> DiffOptions {
-        DiffOptions { context: 3, renames: true, bytes_max: 4 << 20, paths: Vec::new() }
+        DiffOptions { context: 3, renames: true, text: false, bytes_max: 4 << 20, paths: Vec::new() }
     }
 }
 
@@ -655,6 +646,7 @@ impl Store {
             ])
             .arg(format!("--unified={}", options.context))
             .arg(if options.renames { "--find-renames" } else { "--no-renames" })
+            .args(options.text.then_some("--text"))
             .args(["--end-of-options", a.as_str(), b.as_str(), "--"])
             .timeout(SLOW)
             .cut_at(options.bytes_max);
@@ -674,30 +666,6 @@ impl Store {
 
     pub(crate) fn differences(&self, old_tree: &Oid, new_tree: &Oid) -> Result<Vec<Difference>, GitError> {
         self.objects().differences(old_tree, new_tree, PATHS_MAX)
-    }
-
-    /// Lines added and removed per path.
-    pub fn numstat(&self, a: &Oid, b: &Oid) -> Result<Vec<LineCount>, GitError> {
-        let doing = format!("count the lines between {a} and {b}");
-        let bytes = self
-            .call(&doing)
-            .args(["diff-tree", "-r", "--numstat", "-z", "--no-ext-diff", "--no-textconv", "--no-renames"])
-            .args(["--end-of-options", a.as_str(), b.as_str()])
-            .timeout(SLOW)
-            .output()?;
-        let parse = |record: &[u8]| {
-            let mut parts = record.splitn(3, |byte| *byte == b'\t');
-            let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
-            let (added, removed) = (number(parts.next()?), number(parts.next()?));
-            Some(LineCount { path: parts.next()?.to_vec(), added, removed })
-        };
-        bytes
-            .split(|byte| *byte == 0)
-            .filter(|record| !record.is_empty())
-            .map(|record| {
-                parse(record).ok_or_else(|| GitError::output(&doing, "a record has not its fields"))
-            })
-            .collect()
     }
 
     // ── Making commits ─────────────────────────────────────────────────────────────────────────────

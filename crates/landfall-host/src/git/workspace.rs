@@ -13,14 +13,15 @@ use super::collect::{CollectError, CollectOptions, Collected, Leftovers, LostHea
 use super::files;
 use super::names::{Oid, RefName};
 use super::room::{DotGit, Room};
-use super::run::{Doing as _, Git, GitError, Signature};
+use super::run::{Doing as _, GitError, Signature};
 use super::store::Store;
 
 /// How many clean checkouts wait for the next task; beyond, disk is worth more than time.
 const WARM_MAX: usize = 16;
 
-/// How many branches of an agent are kept besides its HEAD.
-const BRANCHES_MAX: usize = 50;
+/// How many branches, tags and stashes of an agent are kept besides its HEAD; each costs a copy of its objects. With
+/// more, the workspace stays: what to give up is for a person to say.
+const REFS_KEPT_MAX: usize = 50;
 
 /// A task's own checkout and branch.
 #[derive(Debug, Clone)]
@@ -87,17 +88,12 @@ struct Inner {
 
 impl Pool {
     /// Opens the workspaces in `dir`, creating the folder if it is missing.
-    pub fn open(git: &Git, store: &Store, dir: &Path) -> Result<Pool, GitError> {
-        Pool::open_with_exclude(git, store, dir, &[])
+    pub fn open(store: &Store, dir: &Path) -> Result<Pool, GitError> {
+        Pool::open_with_exclude(store, dir, &[])
     }
 
     /// Like [`Pool::open`], with patterns of files that are never taken as an agent's work.
-    pub fn open_with_exclude(
-        _git: &Git,
-        store: &Store,
-        dir: &Path,
-        exclude: &[&str],
-    ) -> Result<Pool, GitError> {
+    pub fn open_with_exclude(store: &Store, dir: &Path, exclude: &[&str]) -> Result<Pool, GitError> {
         let doing = || format!("open the workspaces in `{}`", dir.display());
         for folder in ["rooms", "warm", "attic"] {
             std::fs::create_dir_all(dir.join(".engine").join(folder)).doing(doing)?;
@@ -199,24 +195,32 @@ impl Pool {
     }
 
     /// Gives a checkout back to the pool. `collected` proves that its work is in the store: if the agent has
-    /// committed since, nothing happens but an error. No process.
-    pub fn release(&self, workspace: Workspace, collected: &Collected) -> Result<(), GitError> {
+    /// committed since, nothing happens but an error. Other branches of the agent and its stash are first kept under
+    /// `keep`, `keep-1` and so on. No process if there are none.
+    pub fn release(
+        &self,
+        workspace: Workspace,
+        collected: &Collected,
+        keep: &RefName,
+    ) -> Result<Vec<(RefName, Oid)>, CollectError> {
         let name = workspace.name.clone();
         let doing = || format!("release workspace {name}");
         let _busy = self.hold(&name);
         if !files::is_folder(&workspace.path) {
-            return files::remove(workspace.room.dir()).doing(doing);
+            files::remove(workspace.room.dir()).doing(doing)?;
+            return Ok(Vec::new());
         }
         match self.inner.store.workspace_head(&workspace) {
             Some(head) if head != collected.agent_head => {
-                return Err(GitError::output(
-                    doing(),
-                    format!("it moved on to {head} after it was collected"),
-                ));
+                let why = format!("it moved on to {head} after it was collected");
+                return Err(GitError::output(doing(), why).into());
             }
             // Unreadable: it was collected without a HEAD, and there is nothing newer that we could read.
             Some(_) | None => {}
         }
+        let safe = vec![collected.head.clone(), collected.agent_head.clone()];
+        let kept = self.keep_refs(&workspace, None, safe, keep)?;
+        crate::crash::point("git.release.kept");
         let room = &workspace.room;
         files::remove(&room.dir().join("meta")).doing(doing)?;
         crate::crash::point("git.release.begin");
@@ -229,10 +233,12 @@ impl Pool {
         let count = std::fs::read_dir(self.engine("warm")).doing(doing)?.count();
         if count >= WARM_MAX {
             drop(lock);
-            return files::remove(room.dir()).doing(doing);
+            files::remove(room.dir()).doing(doing)?;
+            return Ok(kept);
         }
         let target = free_name(&self.engine("warm"), &name);
-        std::fs::rename(room.dir(), target).doing(doing)
+        std::fs::rename(room.dir(), target).doing(doing)?;
+        Ok(kept)
     }
 
     /// Removes a workspace. Whatever is not on the base yet, committed or not, is first kept under `keep`;
@@ -253,33 +259,7 @@ impl Pool {
         };
         match store.collect(&workspace, &options) {
             Ok(collected) => {
-                let mut heads = vec![collected.head];
-                if let Ok(folder) = files::open_folder(&workspace.path) {
-                    for oid in agent_refs(folder.as_fd(), store.oid_bytes(), BRANCHES_MAX) {
-                        // What cannot be read here is broken or no commit: git itself could not keep it.
-                        if store.take_commit(&workspace, folder.as_fd(), &oid).is_ok() {
-                            heads.push(oid);
-                        }
-                    }
-                }
-                let mut safe: Vec<Oid> = store.base()?.into_iter().chain([workspace.base.clone()]).collect();
-                for head in heads {
-                    let mut known = false;
-                    for oid in &safe {
-                        known = known || store.is_ancestor(&head, oid)?;
-                    }
-                    if known {
-                        continue;
-                    }
-                    let pin = match kept.refs.len() {
-                        0 => keep.clone(),
-                        number => RefName::new(&format!("{keep}-{number}"))
-                            .map_err(|bad| GitError::output(doing(), bad.to_string()))?,
-                    };
-                    store.pin(&pin, &head)?;
-                    kept.refs.push((pin, head.clone()));
-                    safe.push(head);
-                }
+                kept.refs = self.keep_refs(&workspace, Some(collected.head), Vec::new(), keep)?;
                 kept.nested = collected.nested;
             }
             Err(CollectError::WorkspaceGone) => {}
@@ -288,6 +268,65 @@ impl Pool {
         crate::crash::point("git.remove.kept");
         files::remove(&workspace.path).doing(doing)?;
         files::remove(workspace.room.dir()).doing(doing)?;
+        Ok(kept)
+    }
+
+    /// Keeps `head` and what the agent's branches, tags and stashes point to under `keep`, `keep-1` and so on, except
+    /// what the base, the workspace's own base or one of `safe` reaches. Repeats safely: the order is always the same.
+    fn keep_refs(
+        &self,
+        workspace: &Workspace,
+        head: Option<Oid>,
+        mut safe: Vec<Oid>,
+        keep: &RefName,
+    ) -> Result<Vec<(RefName, Oid)>, CollectError> {
+        let store = &self.inner.store;
+        let doing = || format!("keep the branches of workspace {}", workspace.name);
+        let folder = files::open_folder(&workspace.path).doing(doing)?;
+        safe.extend(store.base()?);
+        safe.push(workspace.base.clone());
+        let mut wanted: Vec<Oid> = Vec::new();
+        for (name, oid) in agent_refs(folder.as_fd(), store.oid_bytes()).doing(doing)? {
+            if safe.contains(&oid) || wanted.contains(&oid) {
+                continue;
+            }
+            // A fetch brings tags and branches of others, often by the hundred; those that are here are not the agent's.
+            let own = name.starts_with(b"refs/heads/") || name == b"refs/stash";
+            if !own && store.contains(&oid)? {
+                continue;
+            }
+            if wanted.len() == REFS_KEPT_MAX {
+                let why = format!("it has more than {REFS_KEPT_MAX} branches, tags and stashes of its own");
+                return Err(GitError::output(doing(), why).into());
+            }
+            wanted.push(oid);
+        }
+        let mut kept = Vec::new();
+        for oid in head.into_iter().chain(wanted) {
+            let kind = match store.take(workspace, folder.as_fd(), &oid) {
+                Ok(kind) => kind,
+                // git itself could not keep it.
+                Err(CollectError::Broken { .. } | CollectError::HeadUnreadable { .. }) => continue,
+                Err(error @ (CollectError::WorkspaceGone | CollectError::Git(_))) => return Err(error),
+            };
+            let mut known = false;
+            for reached in safe.iter().filter(|_| kind == "commit") {
+                known = known || store.is_ancestor(&oid, reached)?;
+            }
+            if known {
+                continue;
+            }
+            let pin = match kept.len() {
+                0 => keep.clone(),
+                number => RefName::new(&format!("{keep}-{number}"))
+                    .map_err(|bad| GitError::output(doing(), bad.to_string()))?,
+            };
+            store.pin(&pin, &oid)?;
+            kept.push((pin, oid.clone()));
+            if kind == "commit" {
+                safe.push(oid);
+            }
+        }
         Ok(kept)
     }
 

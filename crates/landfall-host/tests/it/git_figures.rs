@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_host::git::{Ignored, LandingClaim, Merge, PublishMode};
+use landfall_host::git::{Ignored, LandingClaim, Merge, PublishMode, RefName};
 
 use crate::git_scene::{Scene, git, main_branch, options, sig, write};
 
@@ -104,7 +104,8 @@ fn measure(files: usize) {
                 .publish(&scene.repo, &main_branch(), &landed, &published, &mode, &sig())
                 .expect("git runs")
         });
-        figures.time(&scene, "release", || scene.pool.release(ws, &collected).expect("released"));
+        let keep = RefName::new("refs/landfall/kept/t1").expect("fine");
+        figures.time(&scene, "release", || scene.pool.release(ws, &collected, &keep).expect("released"));
         published = landed.clone();
         base = landed;
     }

@@ -44,8 +44,7 @@ impl Scene {
             Store::open(&runner, &temp.path().join("state/store.git"), &repo).expect("the store opens");
         let base = store.import(&repo, &main_branch()).expect("the import works");
         assert_eq!(store.set_base(&base, None).expect("git runs"), landfall_host::git::Cas::Moved);
-        let pool =
-            Pool::open(&runner, &store, &temp.path().join("state/workspaces")).expect("the pool opens");
+        let pool = Pool::open(&store, &temp.path().join("state/workspaces")).expect("the pool opens");
         Scene { temp, git: runner, repo, store, pool, base }
     }
 
@@ -59,8 +58,7 @@ impl Scene {
     }
 
     pub fn lane(&self, name: &str) -> Lane {
-        Lane::open(&self.git, &self.store, &self.temp.path().join("state/lanes").join(name))
-            .expect("the lane opens")
+        Lane::open(&self.store, &self.temp.path().join("state/lanes").join(name)).expect("the lane opens")
     }
 
     pub fn collect(&self, workspace: &Workspace) -> Collected {

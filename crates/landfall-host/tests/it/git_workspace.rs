@@ -1,6 +1,9 @@
 //! Workspaces, the warm pool and lanes.
 
+use std::io::Read as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
 
 use landfall_host::git::{CollectError, Ignored, LostHead, NestedFate, RefName};
 
@@ -145,7 +148,7 @@ fn folders_files_and_links_may_trade_places() {
     lane.checkout(&landed, Ignored::Remove).expect("checked out");
     lane.checkout(&scene.base, Ignored::Remove).expect("and back");
     assert_eq!(read(&outside, "b.txt"), "outside\n");
-    scene.pool.release(ws, &collected).expect("released");
+    scene.pool.release(ws, &collected, &keep()).expect("released");
     let next = scene.prepare("T2");
     assert_eq!(snapshot(next.path()), snapshot(&scene.root()));
     assert_eq!(snapshot(&outside).len(), 2, "nothing outside was touched");
@@ -185,7 +188,7 @@ fn a_nested_repository_is_reported_and_its_files_are_kept() {
         "{:?}",
         linked.nested
     );
-    scene.pool.release(ws, &linked).expect("released");
+    scene.pool.release(ws, &linked, &keep()).expect("released");
     assert_eq!(snapshot(scene.prepare("T2").path()), snapshot(&scene.root()));
 }
 
@@ -242,7 +245,7 @@ fn a_reused_checkout_is_as_good_as_new() {
     let collected = scene.collect(&ws);
     assert_eq!(read_blob(&scene, &collected.head, "a.txt"), "hidden edit\n", "hidden edits are seen");
     assert_eq!(read_blob(&scene, &collected.head, "dir/b.txt"), "hidden edit\n");
-    scene.pool.release(ws, &collected).expect("released");
+    scene.pool.release(ws, &collected, &keep()).expect("released");
     assert_eq!(scene.pool.warm_count(), 1);
     assert!(scene.pool.existing("T1").is_none());
 
@@ -271,7 +274,7 @@ fn release_refuses_work_that_was_not_collected() {
     write(ws.path(), "late", "late");
     git(ws.path(), ["add", "-A"]);
     git(ws.path(), ["commit", "-q", "-m", "late"]);
-    assert!(scene.pool.release(ws.clone(), &collected).is_err());
+    assert!(scene.pool.release(ws.clone(), &collected, &keep()).is_err());
     assert_eq!(read(ws.path(), "late"), "late");
 }
 
@@ -304,6 +307,153 @@ fn removal_keeps_unmerged_commits_dirty_work_and_other_branches() {
         .remove(clean, &RefName::new("refs/landfall/keep/t2").expect("fine"), &sig())
         .expect("removed");
     assert!(kept.refs.is_empty(), "nothing to keep, no ref");
+}
+
+/// A branch beside HEAD, two stashes and a tag that nothing else reaches, by an agent that fetched many tags.
+fn side_work(scene: &Scene, path: &Path) {
+    git(path, ["checkout", "-q", "-b", "side"]);
+    commit(path, "side.txt");
+    git(path, ["checkout", "-q", "--detach", scene.base.as_str()]);
+    commit(path, "tagged.txt");
+    git(path, ["tag", "-a", "-m", "mine", "mine"]);
+    git(path, ["checkout", "-q", "landfall/t1"]);
+    for name in ["older", "newer"] {
+        write(path, "a.txt", name);
+        git(path, ["stash", "-q"]);
+    }
+    for number in 0..60 {
+        git(path, ["tag", &format!("v{number}"), scene.base.as_str()]);
+    }
+    git(path, ["pack-refs", "--all"]);
+    git(path, ["checkout", "-q", "-b", "loose", scene.base.as_str()]);
+    commit(path, "loose.txt");
+    git(path, ["checkout", "-q", "landfall/t1"]);
+}
+
+fn commit(path: &Path, file: &str) {
+    write(path, file, file);
+    git(path, ["add", "-A"]);
+    git(path, ["commit", "-q", "-m", file]);
+}
+
+fn kept_everything(scene: &Scene, refs: &[(RefName, landfall_host::git::Oid)]) {
+    let store = scene.store.dir();
+    let holds = |spec: &str| {
+        let shown = |name: &RefName| try_git(store, ["show", &format!("{name}^{{commit}}:{spec}")]);
+        refs.iter()
+            .map(|(name, _)| shown(name))
+            .filter(|(ok, _)| *ok)
+            .map(|(_, text)| text)
+            .collect::<Vec<_>>()
+    };
+    for file in ["side.txt", "tagged.txt", "loose.txt"] {
+        assert_eq!(holds(file), [file], "{refs:?}");
+    }
+    let stashed = holds("a.txt");
+    assert!(stashed.contains(&"older".to_owned()) && stashed.contains(&"newer".to_owned()), "{stashed:?}");
+    assert!(scene.store.fsck().expect("git runs").problems.is_empty());
+}
+
+#[test]
+fn a_release_keeps_other_branches_tags_and_every_stash() {
+    let scene = Scene::new();
+    let ws = scene.prepare("T1");
+    side_work(&scene, ws.path());
+    let collected = scene.collect(&ws);
+    let kept = scene.pool.release(ws, &collected, &keep()).expect("released");
+    kept_everything(&scene, &kept);
+
+    let ws = scene.prepare("T2");
+    commit(ws.path(), "plain.txt");
+    let collected = scene.collect(&ws);
+    let before = scene.git.spawned();
+    assert_eq!(scene.pool.release(ws, &collected, &keep()).expect("released"), []);
+    assert_eq!(scene.git.spawned(), before, "no process if there is nothing to keep");
+}
+
+#[test]
+fn a_removal_keeps_loose_branches_beside_many_packed_tags() {
+    let scene = Scene::new();
+    let ws = scene.prepare("T1");
+    side_work(&scene, ws.path());
+    let kept = scene.pool.remove(ws, &keep(), &sig()).expect("removed");
+    kept_everything(&scene, &kept.refs);
+}
+
+#[test]
+fn more_branches_than_are_kept_leave_the_workspace_where_it_is() {
+    let scene = Scene::new();
+    let ws = scene.prepare("T1");
+    for number in 0..51 {
+        let made = git(ws.path(), ["commit-tree", "-m", &number.to_string(), "HEAD^{tree}"]);
+        git(ws.path(), ["update-ref", &format!("refs/heads/b{number}"), &made]);
+    }
+    let collected = scene.collect(&ws);
+    assert!(scene.pool.release(ws.clone(), &collected, &keep()).is_err());
+    assert!(scene.pool.remove(ws.clone(), &keep(), &sig()).is_err());
+    assert_eq!(git(ws.path(), ["branch", "--list", "b*"]).lines().count(), 51);
+}
+
+/// Runs the test `name` again with its temp folder on a small file system of its own, where the machine allows it.
+/// True inside.
+fn on_a_small_disk(name: &str) -> bool {
+    if std::env::var_os("SMALL_DISK").is_some() {
+        return true;
+    }
+    let temp = tempfile::tempdir().expect("a temp folder");
+    let script = "mount -t tmpfs -o size=8m tmpfs \"$TMPDIR\" || exit 97; exec \"$@\"";
+    let said = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", script, "sh"])
+        .arg(std::env::current_exe().expect("known"))
+        .args(["--exact", name, "--nocapture"])
+        .env("TMPDIR", temp.path())
+        .env("SMALL_DISK", "1")
+        .output()
+        .expect("unshare runs");
+    let err = String::from_utf8_lossy(&said.stderr);
+    if said.status.code() == Some(97) || err.starts_with("unshare") {
+        eprintln!("not shown here: this machine lets nobody mount a file system ({})", err.trim());
+    } else {
+        assert!(said.status.success(), "{}\n{err}", String::from_utf8_lossy(&said.stdout));
+    }
+    false
+}
+
+#[test]
+fn a_full_disk_is_not_the_agents_fault_and_nothing_is_removed() {
+    if !on_a_small_disk("git_workspace::a_full_disk_is_not_the_agents_fault_and_nothing_is_removed") {
+        return;
+    }
+    let scene = Scene::new();
+    let ws = scene.prepare("T1");
+    git(ws.path(), ["checkout", "-q", "-b", "other"]);
+    let mut noise = 1_u64;
+    let bytes = (0..200 << 10).map(|_| {
+        noise ^= noise << 13;
+        noise ^= noise >> 7;
+        noise ^= noise << 17;
+        noise as u8
+    });
+    write(ws.path(), "big.bin", bytes.collect::<Vec<u8>>());
+    commit(ws.path(), "work.txt");
+    git(ws.path(), ["checkout", "-q", "landfall/t1"]);
+    let filler = scene.temp.path().join("filler");
+    // Too little for our copy of its objects; enough for the copy, and too little for git to store them.
+    for room in [100 << 10, 300 << 10] {
+        let full = std::io::copy(
+            &mut std::io::repeat(7).take(8 << 20),
+            &mut std::fs::File::create(&filler).expect("made"),
+        );
+        assert_eq!(full.expect_err("it is full").kind(), std::io::ErrorKind::StorageFull);
+        let file = std::fs::File::options().write(true).open(&filler).expect("there");
+        file.set_len(file.metadata().expect("read").len() - room).expect("cut");
+        let kept = scene.pool.remove(ws.clone(), &keep(), &sig());
+        assert!(matches!(kept, Err(CollectError::Git(_))), "{room}: {kept:?}");
+        assert_eq!(git(ws.path(), ["show", "other:work.txt"]), "work.txt", "{room}");
+    }
+    std::fs::remove_file(&filler).expect("removed");
+    let kept = scene.pool.remove(ws, &keep(), &sig()).expect("removed, now that there is room");
+    assert_eq!(read_blob(&scene, &kept.refs[0].1, "work.txt"), "work.txt");
 }
 
 #[test]
@@ -400,7 +550,7 @@ fn sixteen_workspaces_are_prepared_at_once() {
                     let pin = format!("refs/landfall/heads/{}", name.to_lowercase());
                     let collected = scene.store.collect(&ws, &options(&pin)).expect("collected");
                     assert_eq!(collected.changed_paths_count, 1);
-                    scene.pool.release(ws, &collected).expect("released");
+                    scene.pool.release(ws, &collected, &keep()).expect("released");
                 });
             }
         });
@@ -421,7 +571,6 @@ fn a_lane_equals_its_commit_whatever_was_left_in_it() {
     let first = lane.checkout(&head, Ignored::Keep).expect("checked out");
     assert_eq!(first.tree, scene.store.tree_of(&head).expect("read"));
     assert_eq!(git(&first.path, ["rev-parse", "HEAD"]), head.as_str(), "tools that ask git get an answer");
-    assert!(lane.is_untouched().expect("git runs"));
 
     // A verification that leaves caches, junk, edits, a poisoned .git and a nested repository.
     write(&first.path, "target/cache", "warm");
@@ -429,14 +578,12 @@ fn a_lane_equals_its_commit_whatever_was_left_in_it() {
     write(&first.path, "a.txt", "tampered");
     git(&first.path, ["init", "-q", "nested"]);
     write(&first.path, ".git/config", "[core]\n\tfsmonitor = false\n\tworktree = /\n");
-    assert!(!lane.is_untouched().expect("git runs"));
     let before = scene.git.spawned();
     let kept = lane.checkout(&head, Ignored::Keep).expect("checked out");
     assert!(scene.git.spawned() - before <= 2, "two processes");
     assert_eq!(read(&kept.path, "target/cache"), "warm");
     assert_eq!(read(&kept.path, "a.txt"), "changed\n");
     assert!(!kept.path.join("junk.txt").exists() && !kept.path.join("nested").exists());
-    assert!(lane.is_untouched().expect("git runs"));
 
     let base = lane.checkout(&scene.base, Ignored::Remove).expect("checked out");
     assert_eq!(snapshot(&base.path), snapshot(&scene.root()));
