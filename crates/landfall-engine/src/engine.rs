@@ -401,6 +401,8 @@ impl Engine {
             sections: Mutex::default(),
             bases: Mutex::default(),
             lanes: Mutex::new(lanes),
+            lane_free: std::sync::Condvar::new(),
+            stops: Mutex::default(),
             view: Mutex::new(View::default()),
             checking: Mutex::default(),
             interrupted: std::sync::atomic::AtomicBool::new(false),

@@ -12,7 +12,9 @@ use landfall_agents::Parse;
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
 use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Said, Signal, StepKind, Task, TaskId, Usage};
 
-use crate::launch::head_of;
+use crate::launch::{head_of, marker};
+use crate::patience::{Patience, Press, abandon};
+use crate::perform::{Fuse, go};
 use crate::site::{Live, Site};
 
 /// An agent to follow.
@@ -27,6 +29,8 @@ pub(crate) struct Followed {
     pub dir: PathBuf,
     /// Who sits with it, if it was just started; else the folder is looked at.
     pub sitting: Option<Sitting>,
+    /// The hard limit its sitter keeps.
+    pub deadline_ms: u64,
     /// What understands it.
     pub parser: Box<dyn Parse + Send>,
 }
@@ -52,7 +56,10 @@ impl Follower {
         let waker = watch.waker();
         let thread = std::thread::Builder::new()
             .name("follow".to_owned())
-            .spawn(move || Desk { site, watch, inbox, next: 0, open: HashMap::new() }.run())
+            .spawn(move || {
+                let _fuse = Fuse;
+                Desk { site, watch, inbox, next: 0, open: HashMap::new() }.run();
+            })
             .expect("one more thread can be had");
         Self { orders, waker, thread: Arc::new(Mutex::new(Some(thread))) }
     }
@@ -83,7 +90,20 @@ struct Open {
     live: Live,
     heard_ms: u64,
     ticks: u64,
-    silenced: bool,
+    /// How long its sitter is trusted to keep the limits.
+    patience: Patience,
+    asked: Option<Asked>,
+}
+
+/// Why the follower asked a run to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// A person wants it to end.
+    Stopped,
+    /// Nothing was heard of it for too long.
+    Silent,
+    /// Its sitter did not end it in time.
+    Overdue,
 }
 
 struct Desk {
@@ -134,6 +154,8 @@ impl Desk {
         let err = Follow::new(&followed.dir, Stream::Err, 0);
         let heard_ms = self.site.clock.mono_ms();
         let live = Live::default();
+        let grace_ms = self.site.settings.run.grace_ms;
+        let patience = Patience::with_limit(heard_ms, followed.deadline_ms, grace_ms);
         let open = Open {
             followed,
             out,
@@ -143,7 +165,8 @@ impl Desk {
             live,
             heard_ms,
             ticks: 0,
-            silenced: false,
+            patience,
+            asked: None,
         };
         self.open.insert(id, open);
         let watched = sitting.is_some_and(|sitting| self.watch.add(id, &sitting).is_ok());
@@ -154,15 +177,22 @@ impl Desk {
 
     fn tick(&mut self) {
         let now = self.site.clock.mono_ms();
-        let silence = self.site.settings.run.silence_ms;
+        let settings = &self.site.settings.run;
         for open in self.open.values_mut() {
             if open.read(READ_MAX) > 0 {
                 open.heard_ms = now;
             }
             self.site.show(open.followed.task.id, &open.live);
-            if now.saturating_sub(open.heard_ms) >= silence && !open.silenced {
-                open.silent(now, silence);
+            if open.asked.is_none() {
+                if self.site.is_stopped(open.followed.task.id, open.followed.attempt) {
+                    open.ask(Asked::Stopped, now, settings.grace_ms);
+                } else if now.saturating_sub(open.heard_ms) >= settings.silence_ms
+                    && !open.is_at_work(now, settings.silence_ms)
+                {
+                    open.ask(Asked::Silent, now, settings.grace_ms);
+                }
             }
+            open.press(&self.site, now);
         }
     }
 
@@ -182,11 +212,16 @@ impl Desk {
         let (exit, took_ms, began_ms) = match sitter::find(&open.followed.dir) {
             Ok(Found::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-                (exit_of(&ended, open.silenced), took, ended.began_ms)
+                (exit_of(&ended, open.asked), took, ended.began_ms)
             }
             Ok(Found::Never | Found::Starting | Found::Running(_) | Found::Vanished) | Err(_) => {
-                drop(sitter::sweep(&crate::launch::marker(site, &open.followed.dir))); // the run is lost either way
-                (Exit::Lost, 0, 0)
+                let dir = &open.followed.dir;
+                abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
+                match open.asked {
+                    Some(Asked::Overdue) => (Exit::Deadline, open.followed.deadline_ms, 0),
+                    Some(Asked::Silent) => (Exit::Silent, 0, 0),
+                    Some(Asked::Stopped) | None => (Exit::Lost, 0, 0),
+                }
             }
         };
         let Followed { task, attempt, iteration, .. } = open.followed;
@@ -221,19 +256,38 @@ impl Open {
         read
     }
 
-    /// Nothing was heard for as long as a person allows: ends the run, unless it is hard at work all the same. A silent
-    /// build is not a stall.
-    fn silent(&mut self, now: u64, silence: u64) {
-        let Some(sitting) = &self.sitting else { return };
+    /// Whether it is hard at work all the same: a silent build is not a stall. One without a sitter is at its end.
+    fn is_at_work(&mut self, now: u64, silence: u64) -> bool {
+        let Some(sitting) = &self.sitting else { return true };
         let ticks = sitter::cpu_ticks(sitting);
         let at_work = ticks.saturating_sub(self.ticks) > silence / BUSY_MS_PER_TICK;
         self.ticks = ticks;
         if at_work {
             self.heard_ms = now;
-            return;
         }
-        self.silenced = true;
+        at_work
+    }
+
+    /// Asks the run to end.
+    fn ask(&mut self, asked: Asked, now: u64, grace_ms: u64) {
+        let Some(sitting) = &self.sitting else { return };
         drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; its end is news either way
+        self.asked = Some(asked);
+        self.patience = Patience::asked(now, grace_ms);
+    }
+
+    /// Presses a sitter that does not end its run in time, at last by force: in a thread, as that may take seconds.
+    fn press(&mut self, site: &Arc<Site>, now: u64) {
+        let Some(sitting) = &self.sitting else { return };
+        match self.patience.press(now, sitting) {
+            Press::Wait => return,
+            Press::Told => {}
+            Press::Abandon => {
+                let (dir, marker) = (self.followed.dir.clone(), marker(site, &self.followed.dir));
+                go(site, "abandon", move |_| abandon(&dir, &marker));
+            }
+        }
+        self.asked.get_or_insert(Asked::Overdue);
     }
 
     /// Keeps what the verdict may need; words are only shown.
@@ -276,14 +330,17 @@ impl Site {
     }
 }
 
-fn exit_of(ended: &sitter::Ended, silenced: bool) -> Exit {
+fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> Exit {
     match (ended.cause, &ended.exit) {
         (_, sitter::Exit::NotStarted { message, denied, .. }) => {
             Exit::NotStarted { detail: message.clone(), hopeless: *denied }
         }
         (Cause::Deadline, _) => Exit::Deadline,
-        (Cause::Asked, _) if silenced => Exit::Silent,
-        (Cause::Asked, _) => Exit::Asked,
+        (Cause::Asked, _) => match asked {
+            Some(Asked::Silent) => Exit::Silent,
+            Some(Asked::Overdue) => Exit::Deadline,
+            Some(Asked::Stopped) | None => Exit::Asked,
+        },
         (Cause::Own, sitter::Exit::Code(code)) => Exit::Code(*code),
         (Cause::Own, sitter::Exit::Signal(signal)) => Exit::Signal(*signal),
     }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use landfall_agents::{Brief, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
-use landfall_host::sitter::{self, Found, Sitting, Spec, StartError};
+use landfall_host::sitter::{self, FindError, Found, Sitting, Spec, StartError};
 use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, StepKind, StepName, Task};
 
 use crate::follow::{Followed, Follower};
 use crate::gate;
+use crate::patience::abandon;
 use crate::perform::lower;
 use crate::prompts::PromptContext;
 use crate::site::{self, Site};
@@ -33,42 +34,56 @@ pub(crate) struct Run {
 pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, run: &Run) {
     let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
     let marker = marker(site, &dir);
-    for _ in 0..FIND_TRIES {
-        match sitter::find(&dir) {
-            Ok(Found::Never) => match begin(site, task, run, &dir, &marker) {
-                Ok(Some(sitting)) => {
-                    crash::point("spawn.found");
-                    return follower.follow(followed(site, task, run, &dir, Some(sitting)));
-                }
-                Ok(None) => {}
-                Err(Unlaunched::Hopeless(detail)) => {
-                    return ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
-                }
-                Err(Unlaunched::Machine(detail)) => {
-                    let news = News::MachineFailed { attempt: run.attempt, detail, hopeless: false };
-                    return site.tell(task.id, news);
-                }
-            },
-            Ok(Found::Starting) => std::thread::sleep(Duration::from_millis(5)),
-            Ok(Found::Running(_) | Found::Ended(_)) => {
+    let mut found = settled(&dir);
+    if matches!(found, Ok(Found::Never)) {
+        if site.is_stopped(task.id, run.attempt) {
+            return ended(site, task, run, Exit::Asked);
+        }
+        match begin(site, task, run, &dir, &marker) {
+            Ok(Some(sitting)) => {
                 crash::point("spawn.found");
-                return follower.follow(followed(site, task, run, &dir, None));
+                return follower.follow(followed(site, task, run, &dir, Some(sitting)));
             }
-            Ok(Found::Vanished) => {
-                drop(sitter::sweep(&marker)); // what cannot be killed is not ours; the run is lost either way
-                return ended(site, task, run, Exit::Lost);
+            Ok(None) => found = settled(&dir),
+            Err(Unlaunched::Hopeless(detail)) => {
+                return ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
             }
-            Err(error) => {
-                let detail = format!("{error}");
-                return site
-                    .tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
-            }
+            Err(Unlaunched::Machine(detail)) => return failed(site, task, run, detail),
         }
     }
-    ended(site, task, run, Exit::Lost);
+    match found {
+        Ok(Found::Running(_) | Found::Ended(_)) => {
+            crash::point("spawn.found");
+            follower.follow(followed(site, task, run, &dir, None));
+        }
+        Ok(Found::Never | Found::Starting | Found::Vanished) => {
+            abandon(&dir, &marker);
+            ended(site, task, run, Exit::Lost);
+        }
+        Err(error) => {
+            // The next attempt works in the same workspace, so whoever is in this folder must not go on.
+            abandon(&dir, &marker);
+            failed(site, task, run, error.to_string());
+        }
+    }
 }
 
-const FIND_TRIES: u32 = 2_000; // ten seconds for a sitter to say who it is
+/// What became of the sitter of `dir`, once it has had the time to say who it is.
+pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
+    const TRIES: u32 = 400; // ten seconds: each look takes twenty milliseconds of its own
+    const PAUSE: Duration = Duration::from_millis(5);
+    for _ in 0..TRIES {
+        match sitter::find(dir)? {
+            Found::Starting => std::thread::sleep(PAUSE),
+            found => return Ok(found),
+        }
+    }
+    Ok(Found::Starting)
+}
+
+fn failed(site: &Site, task: &Task, run: &Run, detail: String) {
+    site.tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
+}
 
 fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
     let head_after = head_of(site, task);
@@ -103,6 +118,7 @@ fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Optio
         iteration: run.iteration,
         dir: dir.to_owned(),
         sitting,
+        deadline_ms: run.deadline_ms,
         parser: agent.parser(),
     }
 }

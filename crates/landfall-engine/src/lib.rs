@@ -11,6 +11,7 @@ mod follow;
 mod gate;
 mod land;
 mod launch;
+mod patience;
 mod perform;
 pub mod prompts;
 mod publish;

@@ -52,17 +52,20 @@ pub(crate) fn tidying(site: &Site) -> bool {
     site.tidying.load(Ordering::SeqCst) > 0
 }
 
-/// Runs `work` in a thread. A panic there is a bug that would leave a task waiting for ever, so it ends the
+/// Held by every thread that performs. A panic there is a bug that would leave a task waiting for ever, so it ends the
 /// process: the journal is whole and the next start goes on from it.
-fn go(site: &Arc<Site>, what: &'static str, work: impl FnOnce(&Arc<Site>) + Send + 'static) {
-    struct Fuse;
-    impl Drop for Fuse {
-        fn drop(&mut self) {
-            if std::thread::panicking() {
-                std::process::abort();
-            }
+pub(crate) struct Fuse;
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
         }
     }
+}
+
+/// Runs `work` in a thread.
+pub(crate) fn go(site: &Arc<Site>, what: &'static str, work: impl FnOnce(&Arc<Site>) + Send + 'static) {
     let site = site.clone();
     let spawned = std::thread::Builder::new().name(what.to_owned()).spawn(move || {
         let _fuse = Fuse;
@@ -130,9 +133,11 @@ pub(crate) fn collect_detail(error: &CollectError) -> String {
     }
 }
 
-/// Ends the agent of an attempt, if it runs. Asking twice is asking once.
+/// Ends the agent of an attempt. One that is only about to begin finds the stop on record: the launch looks before it
+/// starts a sitter, the follower once there is one. Asking twice is asking once.
 pub(crate) fn kill(site: &Arc<Site>, task: TaskId, attempt: Attempt, stop: &Stop) {
     crash::point("effect.kill.before");
+    site.stops.lock().expect("no thread panics while it holds the stops").insert((task, attempt));
     let prefix = format!("{task}-{attempt}-i");
     let how = match stop {
         Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt => sitter::Stop::Gently,

@@ -81,6 +81,7 @@ impl Publisher {
         self.began_ms = Some(self.site.clock.mono_ms());
         let (site, held) = (self.site.clone(), self.held.clone());
         let thread = std::thread::Builder::new().name("publish".to_owned()).spawn(move || {
+            let _fuse = crate::perform::Fuse;
             crash::point("effect.publish.before");
             let reason = match publish(&site) {
                 Ok(reason) => reason,
@@ -113,6 +114,7 @@ fn publish(site: &Site) -> Result<Option<String>, GitError> {
         if !site.store.is_ancestor(&theirs, &ours)? {
             match rebuild(site, &ours, &theirs)? {
                 Rebuilt::Moved => continue,
+                Rebuilt::Interrupted => return Ok(None), // nothing is known of it; the next run looks again
                 Rebuilt::Held(reason) => return Ok(Some(held(site, &ours, reason))),
             }
         }
@@ -142,6 +144,7 @@ fn publish(site: &Site) -> Result<Option<String>, GitError> {
 enum Rebuilt {
     Moved,
     Held(String),
+    Interrupted,
 }
 
 /// The person committed while landed work waited: both are merged on top of theirs, verified, and become the base.
@@ -162,7 +165,9 @@ fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
     let by = Signature::landfall(site.clock.now_ms());
     let message = format!("Bring landed work and `{}` together\n", site.branch.as_str());
     let merged = site.store.commit(&tree, &[theirs.clone(), ours.clone()], &message, &by, &by)?;
-    let report = gate::verify(site, "rebuild", theirs, ours, &merged)?;
+    let Some(report) = gate::verify(site, "rebuild", theirs, ours, &merged)? else {
+        return Ok(Rebuilt::Interrupted);
+    };
     if !report.outcome().is_green() {
         let what = report.offenders().map(|it| format!("`{}`", it.name)).collect::<Vec<_>>().join(", ");
         return Ok(Rebuilt::Held(format!(

@@ -1,14 +1,14 @@
 //! The place of work: what performing needs, shared by the threads that perform.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Git, Oid, Pool, Repo, Store};
 use landfall_model::gate::{GateReport, Seen};
-use landfall_model::{Commit, Digest, News, TaskId, Timestamp, Tree, Usage};
+use landfall_model::{Attempt, Commit, Digest, News, TaskId, Timestamp, Tree, Usage};
 
 use crate::engine::Mail;
 use crate::folder::StateFolder;
@@ -51,10 +51,15 @@ pub struct Site {
     pub(crate) bases: Mutex<HashSet<Commit>>,
     /// Lanes that are not in use.
     pub(crate) lanes: Mutex<Vec<usize>>,
+    /// Told when a lane is given back.
+    pub(crate) lane_free: Condvar,
+    /// Attempts whose agent a person wants to end: one that is not there yet must not begin. An
+    /// attempt that was stopped never goes on, so none is taken out: there are as many as a person asked for in a run.
+    pub(crate) stops: Mutex<BTreeSet<(TaskId, Attempt)>>,
     /// What a person sees of a run.
     pub view: Mutex<View>,
     /// The folders of checks that run now.
-    pub(crate) checking: Mutex<std::collections::BTreeSet<PathBuf>>,
+    pub(crate) checking: Mutex<BTreeSet<PathBuf>>,
     /// The engine is stopping now: what a check came to no longer counts.
     pub(crate) interrupted: std::sync::atomic::AtomicBool,
     /// Workspaces that are being given up.
@@ -134,6 +139,11 @@ impl Site {
     /// Whether the base was moved here by a landing or by the person.
     pub(crate) fn trusts(&self, base: &Commit) -> bool {
         self.bases.lock().expect("no thread panics while it holds the bases").contains(base)
+    }
+
+    /// Whether a person wants the agent of this attempt to end.
+    pub(crate) fn is_stopped(&self, task: TaskId, attempt: Attempt) -> bool {
+        self.stops.lock().expect("no thread panics while it holds the stops").contains(&(task, attempt))
     }
 
     /// Sends news of a task to the engine.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use landfall_api::socket::{Client, ConnectError};
 use landfall_api::{Problem, ProblemCode, Request, Response, Service};
 use landfall_engine::host::lock::LockError;
+use landfall_engine::host::sitter::raise_file_limit;
 use landfall_engine::{Ask, Engine, Handle, OpenError, Options, Reply, Site};
 
 use super::engine_at::EngineAt;
@@ -217,6 +218,7 @@ fn program() -> std::path::PathBuf {
 
 /// Opens the engine to drive, waiting a moment for a command that writes, but not for another run.
 pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
+    drop(raise_file_limit()); // with the limit as it is, fewer agents can be followed, and each failure is told
     let deadline = Instant::now() + PATIENCE;
     loop {
         match open(place, "landfall run") {

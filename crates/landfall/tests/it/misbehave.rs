@@ -155,6 +155,27 @@ fn flood_is_cut_with_a_mark_while_the_memory_stays_small_and_the_work_lands() {
 }
 
 #[test]
+fn an_agent_that_keeps_its_sitter_stopped_is_ended_all_the_same() {
+    let end = End { code: 8, status: "timeout", why: &["task_limit"] };
+    let stop = "run = [\"sh\", \"-c\", \"while :; do kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); done\"]";
+    let scratch = play("[run]\ntask_limit = \"500ms\"\ngrace = \"200ms\"", &work(stop), &end);
+    nothing_lost(&scratch);
+}
+
+#[test]
+fn a_check_that_kills_its_sitter_leaves_nothing_behind() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(
+        "[agent.default]\nkind = \"script\"\n[[verify.command]]\nname = \"tests\"\nrun = \"kill -9 $PPID; sleep 60\"\n",
+    );
+    scratch.task("Story", &work("signal = \"complete\""), &[]);
+    let before = scratch.git(&["rev-parse", "main"]);
+    assert_ne!(scratch.landfall(&["run"]).code, Some(0));
+    assert_eq!(scratch.left_behind(), []);
+    assert_eq!(scratch.git(&["rev-parse", "main"]), before, "main is untouched");
+}
+
+#[test]
 fn fork_bomb_is_ended_to_the_last_process() {
     let end = End { code: 8, status: "timeout", why: &["task_limit"] };
     let script = work("misbehave = \"fork-bomb\"\ncount = 20\nfor = \"60s\"");

@@ -202,10 +202,29 @@ fn stop_now_ends_checks_too_and_the_next_run_does_them_again() {
     scratch.landfall(&["stop", "--now"]).ok();
     run.wait(SOON);
     assert_eq!(scratch.left_behind(), []);
+    let starts = std::fs::read_to_string(&began).expect("it began").lines().count();
+    assert_eq!(starts, 1, "an ended check is no failure to look into");
     std::fs::write(&go, "").expect("ours");
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     assert_eq!(scratch.prompts("T1").len(), 1, "the agent is not run again");
+}
+
+#[test]
+fn stop_now_ends_a_check_that_has_stopped_its_sitter() {
+    let scratch = Scratch::new(LANDFALL);
+    let began = scratch.root().join("began");
+    scratch.file("test.sh", "");
+    scratch.settings(&format!(
+        "[agent.default]\nkind = \"script\"\n[[verify.command]]\nname = \"tests\"\nrun = \"kill -STOP $PPID; echo x >> {}; sleep 60\"\n",
+        began.display()
+    ));
+    scratch.task("Checked", &writes("b.txt", "work"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the check", || began.exists());
+    scratch.landfall(&["stop", "--now"]).ok();
+    run.wait(SOON);
+    assert_eq!(scratch.left_behind(), []);
 }
 
 #[test]
@@ -275,6 +294,38 @@ fn cancel_ends_a_running_task_and_keeps_its_work() {
     assert_ne!(scratch.kept("T1", "b.txt", "work\n"), Vec::<String>::new());
     assert_eq!(scratch.landfall(&["retry", "T1"]).code, Some(6), "it is over for good");
     assert_eq!(scratch.landfall(&["cancel", "T1"]).code, Some(6));
+}
+
+#[test]
+fn cancel_reaches_an_agent_that_a_crash_kept_from_beginning() {
+    let mut held = Held::new();
+    held.scratch.set("LANDFALL_CRASH", "spawn.before");
+    assert_eq!(held.scratch.landfall(&["run"]).code, None, "it crashed");
+    held.scratch.unset("LANDFALL_CRASH");
+    let scratch = &held.scratch;
+    scratch.landfall(&["cancel", "T1"]).ok();
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(scratch.status("T1"), "cancelled", "{}", scratch.why("T1"));
+    assert_eq!(held.runs(), 0, "it never began");
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn cancel_reaches_an_agent_that_has_stopped_its_sitter() {
+    let scratch = Scratch::new(LANDFALL);
+    let began = scratch.root().join("began");
+    let script = format!(
+        "run = [\"sh\", \"-c\", \"kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); echo x >> {}; sleep 60\"]",
+        began.display()
+    );
+    scratch.task("Deaf", &script, &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the agent to work", || began.exists());
+    scratch.landfall(&["cancel", "T1"]).ok();
+    assert_eq!(run.wait(SOON), Some(0), "{}", scratch.heard());
+    assert_eq!(scratch.status("T1"), "cancelled", "{}", scratch.why("T1"));
+    assert_eq!(scratch.left_behind(), []);
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! How long a sitter is trusted to end its run, and what is done to it after that.
+//!
+//! A sitter keeps the limits itself. But its own child may stop it (SIGSTOP), again and again; so whoever waits for one
+//! presses harder and harder, and never waits without an end.
+
+use std::path::Path;
+
+use landfall_host::sitter::{self, Deadline, Sitting};
+
+/// What is left to try with a sitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Wake it and tell it to kill its tree.
+    Tell,
+    /// Do that for it.
+    Abandon,
+    /// Nothing: it is being abandoned.
+    Nothing,
+}
+
+/// The patience with one sitter.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    left: Deadline,
+    next: Next,
+}
+
+/// What has to be done now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Press {
+    /// Nothing.
+    Wait,
+    /// It was told to end at once.
+    Told,
+    /// It does not listen: [`sitter::abandon`] is due.
+    Abandon,
+}
+
+const MARGIN_MS: u64 = 10_000; // a fork bomb is hunted down in five seconds on a slow machine
+
+impl Patience {
+    /// With a sitter that ends its run after `limit_ms` (0: never by itself) and the grace.
+    pub fn with_limit(now_ms: u64, limit_ms: u64, grace_ms: u64) -> Self {
+        let span =
+            if limit_ms == 0 { 0 } else { limit_ms.saturating_add(grace_ms).saturating_add(MARGIN_MS) };
+        Self { left: Deadline::new(now_ms, span), next: Next::Tell }
+    }
+
+    /// With a sitter that was asked to end its run and gives it the grace.
+    pub fn asked(now_ms: u64, grace_ms: u64) -> Self {
+        Self::with_limit(now_ms, grace_ms.max(1), 0)
+    }
+
+    /// With a sitter that was told to end at once.
+    pub fn told(now_ms: u64) -> Self {
+        Self { left: Deadline::new(now_ms, MARGIN_MS), next: Next::Abandon }
+    }
+
+    /// Presses on if patience is at an end.
+    pub fn press(&mut self, now_ms: u64, sitting: &Sitting) -> Press {
+        if !self.left.spend(now_ms) {
+            return Press::Wait;
+        }
+        match self.next {
+            Next::Tell => {
+                drop(sitter::stop(sitting, sitter::Stop::Now)); // gone already is as good; else we press on
+                *self = Self::told(now_ms);
+                Press::Told
+            }
+            Next::Abandon => {
+                *self = Self { left: Deadline::new(now_ms, 0), next: Next::Nothing };
+                Press::Abandon
+            }
+            Next::Nothing => Press::Wait,
+        }
+    }
+}
+
+/// Ends whatever runs in `dir`, by force. Tried for a while: the machine may be short of what looking for processes takes,
+/// and what is told next may start other work in the same place.
+pub(crate) fn abandon(dir: &Path, marker: &str) {
+    const TRIES: u32 = 5;
+    const PAUSE: std::time::Duration = std::time::Duration::from_secs(1);
+    for _ in 0..TRIES {
+        match sitter::abandon(dir, marker) {
+            Ok(_) | Err(sitter::SweepError::Left { .. }) => return, // what cannot be killed is stuck in the kernel
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
