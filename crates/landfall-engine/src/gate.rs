@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use landfall_host::crash;
 use landfall_host::git::{
-    Change, CollectError, CollectOptions, DiffOptions, GitError, Ignored, Lane, Leftovers, LostHead, Merge,
-    Oid, Signature,
+    Change, ChangedPath, CollectError, CollectOptions, DiffOptions, GitError, Ignored, Lane, Leftovers,
+    LostHead, Merge, Oid, Signature,
 };
 use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
 use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
-use landfall_model::{Attempt, Commit, Concern, Digest, EngineEvent, News, Task, Tree};
+use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
 
 use crate::engine::Mail;
 use crate::land;
@@ -318,7 +318,10 @@ struct Shown {
 
 impl Gate<'_> {
     fn command(&self, place: usize, command: &VerifyCommand) -> Result<Option<CommandResult>, GitError> {
-        let Some(first) = self.run(self.merged, command, &format!("{}-v{place}", self.name))? else {
+        // What earlier work left in ignored folders could turn this green. What the commands of this verification leave
+        // there stays: one installs, the next one tests.
+        let ignored = if place == 0 && !self.section.keep_ignored { Ignored::Remove } else { Ignored::Keep };
+        let Some(first) = self.run(self.merged, ignored, command, &format!("{}-v{place}", self.name))? else {
             return Ok(None);
         };
         let failed = !matches!(weigh(&first.seen, None, None), Outcome::Pass | Outcome::Broken);
@@ -333,7 +336,7 @@ impl Gate<'_> {
                     break;
                 }
                 let name = format!("{}-v{place}-again{try_}", self.name);
-                let Some(shown) = self.run(self.merged, command, &name)? else {
+                let Some(shown) = self.run(self.merged, Ignored::Keep, command, &name)? else {
                     return Ok(None);
                 };
                 let passed = weigh(&shown.seen, None, None) == Outcome::Pass;
@@ -367,7 +370,7 @@ impl Gate<'_> {
             return Ok(Some(seen));
         }
         let name = format!("{}-v{place}-base", self.name);
-        let Some(shown) = self.run(self.base, command, &name)? else { return Ok(None) };
+        let Some(shown) = self.run(self.base, Ignored::Keep, command, &name)? else { return Ok(None) };
         let mut baseline = self.site.baseline.lock().expect("no thread panics while it holds it");
         if baseline.len() >= BASELINE_MAX {
             baseline.clear();
@@ -377,8 +380,13 @@ impl Gate<'_> {
     }
 
     /// Runs a command on a clean checkout of `commit`, through a sitter. None: the engine was told to stop.
-    fn run(&self, commit: &Oid, command: &VerifyCommand, name: &str) -> Result<Option<Shown>, GitError> {
-        let ignored = if self.section.keep_ignored { Ignored::Keep } else { Ignored::Remove };
+    fn run(
+        &self,
+        commit: &Oid,
+        ignored: Ignored,
+        command: &VerifyCommand,
+        name: &str,
+    ) -> Result<Option<Shown>, GitError> {
         let checkout = self.lane.checkout(commit, ignored)?;
         crash::point("verify.checked-out");
         let dir = free_folder(self.site, name);
@@ -528,14 +536,25 @@ fn environment(site: &Site) -> Digest {
 }
 
 const DIFF_MAX: usize = 8 << 20;
+const PATHS_BYTES_MAX: usize = 256 << 10; // of paths on a command line; systems take a few times that
 
 /// What a person should look at before this lands.
 fn concerns(site: &Site, name: &str, base: &Oid, report: &GateReport) -> Result<Vec<Concern>, GitError> {
     let merged = site::oid(&report.commit);
     let names = site.store.diff_names(base, &merged)?;
-    let options = DiffOptions { context: 0, renames: false, text: false, bytes_max: DIFF_MAX, paths: Vec::new() };
-    let diff = site.store.diff(base, &merged, &options)?;
-    let lines = changed_lines(&String::from_utf8_lossy(&diff.bytes));
+    // Pictures and data cannot hide what matters by their size: they are not asked for.
+    let telling = |name: &&ChangedPath| gaming::is_telling(&String::from_utf8_lossy(&name.path));
+    let mut paths: Vec<Vec<u8>> = names.iter().filter(telling).map(|name| name.path.clone()).collect();
+    let nothing = paths.is_empty();
+    if paths.iter().map(Vec::len).sum::<usize>() > PATHS_BYTES_MAX {
+        paths.clear(); // all of them
+    }
+    let options = DiffOptions { context: 0, renames: false, text: true, bytes_max: DIFF_MAX, paths };
+    let (diff, cut) = match nothing {
+        true => (Vec::new(), false),
+        false => site.store.diff(base, &merged, &options).map(|diff| (diff.bytes, diff.cut))?,
+    };
+    let lines = changed_lines(&String::from_utf8_lossy(&diff));
     let files: Vec<ChangedFile> = names
         .iter()
         .map(|name| {
@@ -545,7 +564,12 @@ fn concerns(site: &Site, name: &str, base: &Oid, report: &GateReport) -> Result<
         })
         .collect();
     let before = tests_on_base(site, name, base)?;
-    Ok(gaming::concerns(&files, report.tests(), before))
+    let mut found = gaming::concerns(&files, report.tests(), before);
+    if cut {
+        let detail = "perhaps: the change is too large to look through".to_owned();
+        found.push(Concern { code: ConcernCode::TestRemoved, detail });
+    }
+    Ok(found)
 }
 
 /// How many tests run on the base itself, if they tell. A base that a landing made is known; one that a person made is

@@ -59,8 +59,10 @@ pub struct RawVerify {
     pub required: bool,
     /// How often a failed command is run again. A pass after a failure is recorded as flaky.
     pub retries: Whole<0, 5>,
-    /// Whether files that git ignores stay in the verification checkout between runs. Builds are much faster with
-    /// them; agents cannot write there.
+    /// Whether files that git ignores (`target/`, `node_modules/`) stay in the verification checkout from one
+    /// verification to the next. Builds are much faster with them, but the code under test runs there: what one task's
+    /// tests leave behind can turn the next verification green or red. Without this each verification starts from
+    /// nothing but the commit; its own commands always share what they build.
     pub keep_ignored: bool,
     /// How long a command may take that sets no `timeout` of its own.
     pub timeout: Millis<100, DAY>,
@@ -73,7 +75,7 @@ impl Default for RawVerify {
         Self {
             required: false,
             retries: Whole(1),
-            keep_ignored: true,
+            keep_ignored: false,
             timeout: Millis(5 * MINUTE),
             command: Vec::new(),
         }

@@ -33,7 +33,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
             verify: Verify {
                 required: false,
                 retries: 1,
-                keep_ignored: true,
+                keep_ignored: false,
                 commands: [],
             },
             run: Run {
@@ -551,7 +551,7 @@ fn commands_are_tables_or_plain_lines_and_always_have_a_name() {
     expect![[r#"
         required=false
         retries=1
-        keep_ignored=true
+        keep_ignored=false
         command="cargo test" run="cargo test" timeout_ms=60000 required=true
         command="cargo test (2)" run="cargo test" timeout_ms=60000 required=true
         command="x" run="x\ny" timeout_ms=2000 required=false
@@ -584,7 +584,7 @@ fn the_canonical_text_changes_with_the_meaning_and_only_with_it() {
         "[verify]\ntimeout = \"301s\"\ncommand = [\"a\"]\n",
         "[verify]\nretries = 0\ncommand = [\"a\"]\n",
         "[verify]\nrequired = true\ncommand = [\"a\"]\n",
-        "[verify]\nkeep_ignored = false\ncommand = [\"a\"]\n",
+        "[verify]\nkeep_ignored = true\ncommand = [\"a\"]\n",
         "[verify]\ncommand = [{ run = \"a\", required = false }]\n",
     ] {
         assert_ne!(plain, text(other), "{other}");

@@ -302,3 +302,18 @@ fn work_with_a_history_of_its_own_is_no_false_alarm_after_landing() {
     assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
     assert_eq!(scratch.git(&["show", "main:a.txt"]), "one\ntwo\nthree");
 }
+
+#[test]
+fn a_branch_and_a_stash_beside_the_landed_work_are_kept() {
+    let scratch = harmless(
+        "git checkout -q -b side; echo side > side.txt; git add side.txt; git commit -qm side; git checkout -q -; echo stashed > a.txt; git stash -q",
+    );
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    let kept =
+        scratch.store(&["for-each-ref", "--format=%(refname)", "refs/landfall/kept"]).expect("git runs");
+    let shows = |path: &str, text: &str| {
+        let at = |name: &str| scratch.store(&["show", &format!("{name}:{path}")]);
+        kept.lines().any(|name| at(name).as_deref() == Some(text))
+    };
+    assert!(shows("side.txt", "side") && shows("a.txt", "stashed"), "{kept}");
+}

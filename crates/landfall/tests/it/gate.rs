@@ -140,6 +140,34 @@ fn work_that_touches_ci_waits_for_a_person() {
 }
 
 #[test]
+fn work_that_puts_the_rules_behind_a_link_waits_for_a_person() {
+    for path in [".github", ".ci", ".landfall"] {
+        let script =
+            format!("run = [\"sh\", \"-c\", \"mkdir own; echo x > own/x; ln -s own {path}\"]\n{PLAIN}");
+        let scratch = gated(&verify("", &["run = \"true\""]), &script);
+        in_review(&scratch, &["changes a protected path", path]);
+    }
+}
+
+#[test]
+fn a_test_that_goes_is_seen_behind_much_data_and_beside_a_nul() {
+    let hidden = |command: &str, words: &[&str]| {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.settings(&verify("", &["run = \"true\""]));
+        scratch.file("tests/test_z.py", "def test_one():\n    pass\ndef test_two():\n    pass\n");
+        scratch.commit("two tests");
+        scratch.task("Story", &format!("run = [\"sh\", \"-c\", '''{command}''']\n{PLAIN}"), &[]);
+        in_review(&scratch, words);
+    };
+    let weaken = "sed -i 3,4d tests/test_z.py";
+    let seen = ["removes tests", "tests/test_z.py"];
+    hidden(weaken, &seen);
+    hidden(&format!("{weaken}; printf \"\\000\" >> tests/test_z.py"), &seen);
+    hidden(&format!("{weaken}; yes data | head -c 9000000 > aaa.dat"), &seen);
+    hidden(&format!("{weaken}; yes a=1 | head -c 9000000 > aaa.py"), &["too large to look through"]);
+}
+
+#[test]
 fn work_that_runs_fewer_tests_than_the_base_waits_for_a_person() {
     let scratch = Scratch::new(LANDFALL);
     for name in ["one", "two", "three"] {
@@ -381,6 +409,19 @@ fn a_check_sees_a_clean_checkout_of_the_merge_and_nothing_an_agent_or_a_check_le
             [".gitignore a.txt b.txt landfall.toml test.sh", ".gitignore a.txt landfall.toml test.sh"];
         assert!(clean.contains(&line.trim()), "{seen}");
     }
+}
+
+#[test]
+fn a_verification_finds_what_its_own_commands_left_in_ignored_folders_and_nothing_of_an_earlier_one() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file(".gitignore", "cache/\n");
+    let install = "run = \"test ! -e cache/stub && mkdir -p cache && touch cache/stub\"";
+    scratch.settings(&verify("retries = 0", &[install, "run = \"test -e cache/stub\""]));
+    scratch.task("Story", PLAIN, &[]);
+    lands(&scratch);
+    scratch.task("Next", &PLAIN.replace("b.txt", "c.txt"), &[]);
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T2"), "done", "{}\n{}", scratch.why("T2"), run.err);
 }
 
 #[test]
