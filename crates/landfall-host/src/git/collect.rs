@@ -136,8 +136,8 @@ impl Store {
     ) -> Result<Collected, CollectError> {
         let folder = match files::open_folder(workspace.path()) {
             Ok(folder) => folder,
-            Err(error) if is_ours(&error) => return Err(GitError::io("open a workspace", error).into()),
-            Err(_) => return Err(CollectError::WorkspaceGone),
+            Err(error) if is_gone(&error) => return Err(CollectError::WorkspaceGone),
+            Err(error) => return Err(GitError::io("open a workspace", error).into()),
         };
         let room = workspace.room();
         let agent_head = match self.take_head(workspace, folder.as_fd()) {
@@ -463,6 +463,12 @@ fn is_ours(error: &std::io::Error) -> bool {
         Errno::NFILE,
     ];
     Errno::from_io_error(error).is_some_and(|errno| machine.contains(&errno))
+}
+
+/// Whether a folder is not there, or something else is in its place. One that is closed to us is there.
+fn is_gone(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
 /// The same for a git that failed, by its words: it was run with the plain locale.
