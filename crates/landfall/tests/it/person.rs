@@ -202,12 +202,31 @@ fn stop_now_ends_checks_too_and_the_next_run_does_them_again() {
     scratch.landfall(&["stop", "--now"]).ok();
     run.wait(SOON);
     assert_eq!(scratch.left_behind(), []);
-    let starts = std::fs::read_to_string(&began).expect("it began").lines().count();
-    assert_eq!(starts, 1, "an ended check is no failure to look into");
     std::fs::write(&go, "").expect("ours");
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     assert_eq!(scratch.prompts("T1").len(), 1, "the agent is not run again");
+}
+
+#[test]
+fn stop_now_begins_no_other_check_while_an_agent_is_still_ending() {
+    let scratch = Scratch::new(LANDFALL);
+    let began = scratch.root().join("began");
+    scratch.file("test.sh", &format!("echo x >> {}; sleep 60\n", began.display()));
+    scratch.more_settings("[run]\ngrace = \"1s\"");
+    scratch.task("Checked", &writes("b.txt", "work"), &[]);
+    scratch.task(
+        "Deaf",
+        "misbehave = \"ignore-term\"\n[[write]]\npath = \"c.txt\"\ntext = \"work\\n\"\n",
+        &[],
+    );
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("both", || began.exists() && !scratch.kept("T2", "c.txt", "work\n").is_empty());
+    scratch.landfall(&["stop", "--now"]).ok();
+    run.wait(SOON);
+    let starts = std::fs::read_to_string(&began).expect("it began").lines().count();
+    assert_eq!(starts, 1, "a check that was ended is no failure to look into");
+    assert_eq!(scratch.left_behind(), []);
 }
 
 #[test]
