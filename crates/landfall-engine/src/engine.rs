@@ -407,6 +407,7 @@ impl Engine {
             checking: Mutex::default(),
             interrupted: std::sync::atomic::AtomicBool::new(false),
             tidying: std::sync::atomic::AtomicUsize::new(0),
+            landing: Mutex::new(()),
             syncing: Mutex::new(()),
         });
         let mut engine = Self {

@@ -81,6 +81,7 @@ fn try_check(
         None => collect(site, task, attempt).map_err(|error| collect_detail(&error))?,
     };
     crash::point("check.collected");
+    drop(site.landing.lock().expect("no thread panics while it lands"));
     let base = land::base(site).map_err(git)?;
     let tree = match site.store.merge(&base, &head).map_err(git)? {
         Merge::Clean { tree } => tree,

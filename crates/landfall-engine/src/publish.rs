@@ -95,7 +95,7 @@ impl Publisher {
     }
 }
 
-const PACE_MS: u64 = 200; // a try costs ten processes; a person does not see sooner
+const PACE_MS: u64 = 1_000; // a try costs six processes, and a person who watches sees no difference
 const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
 
 /// Publishes the base; gives the reason if a person is in the way.

@@ -64,6 +64,9 @@ pub struct Site {
     pub(crate) interrupted: std::sync::atomic::AtomicBool,
     /// Workspaces that are being given up.
     pub(crate) tidying: std::sync::atomic::AtomicUsize,
+    /// Held by a landing. A check waits for it before it looks where the base is: what it merged with the base from
+    /// before the landing would have to be merged and verified again.
+    pub(crate) landing: Mutex<()>,
     /// Held while the base is compared with the person's branch.
     pub(crate) syncing: Mutex<()>,
 }
