@@ -18,7 +18,7 @@ pub struct Args {
     tasks: Vec<TaskId>,
 
     /// How many agents work at once; what `landfall.toml` says when left out.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: Option<u32>,
 }
 
