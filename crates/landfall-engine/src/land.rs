@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landfall_host::crash;
-use landfall_host::git::{Cas, GitError, LandingClaim, LandingMismatch, Oid, Signature};
+use landfall_host::git::{Cas, GitError, LandingClaim, LandingMismatch, Merge, Oid, Signature};
 use landfall_model::{Attempt, Candidate, Commit, EngineEvent, Landed, Mover, News, Task, TaskId, Tree};
 
 use crate::engine::Mail;
@@ -21,7 +21,7 @@ pub(crate) fn base(site: &Site) -> Result<Oid, GitError> {
         tell_moved(site, None, &theirs, Mover::Person);
         return Ok(theirs);
     };
-    if !site.trusts(&site::commit(&ours)) {
+    if !site.trusts(&site::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
         let what = format!("it is at {ours}, where neither a landing nor you have put it");
         return Err(GitError::output("look at the base of the store", what));
     }
@@ -39,6 +39,20 @@ pub(crate) fn base(site: &Site) -> Result<Oid, GitError> {
     }
 }
 
+/// Whether a base that no fact names holds nothing but what is known: the engine may have ended between moving it and
+/// writing so. It is part of the person's branch, or it is their branch and landed work merged, and nothing besides.
+fn is_innocent(site: &Site, ours: &Oid, theirs: &Oid) -> Result<bool, GitError> {
+    if site.store.is_ancestor(ours, theirs)? {
+        return Ok(true);
+    }
+    let parents = site.store.parents_of(ours)?;
+    let [person, landed] = parents.as_slice() else { return Ok(false) };
+    if !site.trusts(&site::commit(landed)) || !site.store.is_ancestor(person, theirs)? {
+        return Ok(false);
+    }
+    Ok(site.store.merge(person, landed)? == Merge::Clean { tree: site.store.tree_of(ours)? })
+}
+
 pub(crate) fn tell_moved(site: &Site, from: Option<&Oid>, to: &Oid, by: Mover) {
     let event = EngineEvent::BaseMoved { from: from.map(site::commit), to: site::commit(to), by };
     drop(site.mail.send(Mail::Fact(event))); // the engine has left: the store itself knows where the base is
@@ -54,6 +68,7 @@ pub(crate) fn land(site: &Arc<Site>, task: &Task, attempt: Attempt, candidate: &
 }
 
 fn try_land(site: &Site, task: TaskId, attempt: Attempt, candidate: &Candidate) -> Result<News, GitError> {
+    let _landing = site.landing.lock().expect("no thread panics while it lands");
     let (new, old) = (site::oid(&candidate.commit), site::oid(&candidate.base));
     let now = base(site)?;
     let landed_before = now != old && site.store.contains(&new)? && site.store.is_ancestor(&new, &now)?;
