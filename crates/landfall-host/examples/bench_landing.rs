@@ -51,17 +51,23 @@ fn land(
     }
     let by = Signature::landfall(0);
     let merged = store.commit(&tree, &[base.clone(), head.clone()], "Land it\n", &by, &by)?;
-    store.pin(&RefName::new(&format!("refs/landfall/candidates/t{number}/merge"))?, &merged)?;
-    // The landing: the person's branch is looked at again, the base moves, the tree is computed again.
+    // The landing: the person's branch is looked at again, the tree is computed again, the base moves, and it is
+    // computed once more.
     store.import(repo, branch)?;
     if store.base()?.as_ref() != Some(&base) {
         return Err("somebody else moved the base".into());
     }
+    let claim = LandingClaim {
+        landed: merged.clone(),
+        base_before: base.clone(),
+        candidate_head: head.clone(),
+        tree,
+    };
+    store.check_landing(&claim)?;
     store.pin(&RefName::new(&format!("refs/landfall/landed/t{number}/1"))?, &merged)?;
     if store.set_base(&merged, Some(&base))? != Cas::Moved {
         return Err("somebody else moved the base".into());
     }
-    let claim = LandingClaim { landed: merged, base_before: base, candidate_head: head.clone(), tree };
     store.check_landing(&claim)?;
     Ok(())
 }

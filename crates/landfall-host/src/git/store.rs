@@ -5,11 +5,12 @@
 //! way in. In both, an object is written after everything it links to, so whatever is in the store is
 //! whole, even after a crash. Nothing is ever pruned.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::files;
@@ -38,6 +39,9 @@ const STRAIGHT_MAX: u32 = 200;
 
 /// How far first parents are followed before git is asked who is whose ancestor.
 const LINE_MAX: u32 = 16;
+
+/// How many pairs are remembered: a landing asks twice about its own.
+const PARTED_MAX: usize = 64;
 
 /// What came of a compare-and-swap.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,6 +180,8 @@ struct Inner {
     dir: PathBuf,
     format: ObjectFormat,
     objects: Objects,
+    /// Where two commits part, as far as it was asked.
+    parted: Mutex<HashMap<(Oid, Oid), Vec<Oid>>>,
 }
 
 impl Store {
@@ -199,7 +205,8 @@ impl Store {
             files::write_whole(&dir.join("config"), wanted.as_bytes()).doing(doing)?;
         }
         let objects = Objects::new(git, &dir);
-        Ok(Store { inner: Arc::new(Inner { git: git.clone(), dir, format, objects }) })
+        let parted = Mutex::default();
+        Ok(Store { inner: Arc::new(Inner { git: git.clone(), dir, format, objects, parted }) })
     }
 
     /// Where the store is.
@@ -518,7 +525,23 @@ impl Store {
     }
 
     /// The best common ancestors of two commits; more than one after criss-cross merges, none if unrelated.
+    /// Asked once for each pair: commits never change.
     pub fn merge_bases(&self, a: &Oid, b: &Oid) -> Result<Vec<Oid>, GitError> {
+        let parted = || self.inner.parted.lock().unwrap_or_else(PoisonError::into_inner);
+        let pair = (a.clone(), b.clone());
+        if let Some(known) = parted().get(&pair) {
+            return Ok(known.clone());
+        }
+        let found = self.find_merge_bases(a, b)?;
+        let mut parted = parted();
+        if parted.len() >= PARTED_MAX {
+            parted.clear();
+        }
+        parted.insert(pair, found.clone());
+        Ok(found)
+    }
+
+    fn find_merge_bases(&self, a: &Oid, b: &Oid) -> Result<Vec<Oid>, GitError> {
         let said = self
             .call(format!("find where {a} and {b} part"))
             .args(["merge-base", "--all", "--end-of-options", a.as_str(), b.as_str()])
