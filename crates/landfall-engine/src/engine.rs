@@ -387,7 +387,6 @@ impl Engine {
             folder,
             repo,
             branch,
-            git,
             store,
             pool,
             settings,

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex};
 
 use landfall_host::clock::Clock;
-use landfall_host::git::{BranchName, Git, Oid, Pool, Repo, Store};
+use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::{Attempt, Commit, Digest, News, TaskId, Timestamp, Tree, Usage};
 
@@ -23,8 +23,6 @@ pub struct Site {
     pub repo: Repo,
     /// The branch work lands on.
     pub branch: BranchName,
-    /// The runner of git.
-    pub git: Git,
     /// The engine's own repository.
     pub store: Store,
     /// The workspaces.
