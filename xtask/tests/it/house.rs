@@ -110,7 +110,7 @@ fn the_model_has_no_io_clock_thread_or_await() {
         "std::env",
         "Instant",
         "SystemTime",
-        "tokio",
+        "use tokio",
         "tracing::",
         "println!",
         "serde",
