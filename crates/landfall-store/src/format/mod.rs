@@ -20,7 +20,7 @@ pub(crate) struct Written {
     pub at_ms: i64,
     pub task: Option<u32>,
     pub kind: &'static str,
-    /// Without the flow, if it names one; see [`Written::body`].
+    /// Without the flow, if it names one; see [`Written::long`].
     pub short: String,
     /// The flow it names, if it names one.
     pub flow: Option<FlowText>,
