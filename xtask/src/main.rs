@@ -10,7 +10,7 @@ usage: cargo xtask <command>
 
   test               format, lints, every test, the documentation: what CI runs
   test --fast        the tests alone
-  bench [--json] [B1 B4 …]
+  bench [--json] [--quick] [B1 B4 …]
                      the benchmarks, floor and product in the same run, as ratios
 ";
 
