@@ -443,18 +443,18 @@ impl Engine {
 
     /// Folds the journal.
     fn replay(&mut self) -> Result<(), OpenError> {
-        // Boxed, so that each makes room for its successor of the same size: a large backlog is held once, not twice.
-        let mut tasks: BTreeMap<TaskId, Box<Task>> = BTreeMap::new();
+        // Held as the world holds them, so that each makes room for one of the same size: a large backlog is there once.
+        let mut tasks: BTreeMap<TaskId, Arc<Task>> = BTreeMap::new();
         let mut facts = Vec::new();
         let journal = self.journal.clone();
         journal.replay(landfall_store::Seq::FIRST, &mut |_, entry| {
             match entry.fact {
                 Fact::Task(id, event) => {
-                    let before = tasks.remove(&id).map(|task| *task);
+                    let before = tasks.remove(&id).map(Arc::unwrap_or_clone);
                     match landfall_model::apply(before, id, entry.at, &event) {
                         Ok(task) => {
                             self.note_pass(&event);
-                            tasks.insert(id, Box::new(task));
+                            tasks.insert(id, Arc::new(task));
                         }
                         Err(illegal) => return Err(illegal.into()),
                     }
@@ -473,7 +473,7 @@ impl Engine {
             if let Some(gate) = task.gate.as_ref().filter(|gate| gate.outcome().is_green()) {
                 self.site.trust(&gate.commit); // it may have landed just before the engine ended
             }
-            self.world.put(*task);
+            self.world.put(Arc::unwrap_or_clone(task));
         }
         Ok(())
     }
