@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use landfall_model::Signal;
+use landfall_model::{Signal, Usage};
 use thiserror::Error;
 
 use crate::script::ScriptError;
@@ -19,7 +19,56 @@ pub trait Agent: Send {
     fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError>;
 
     /// A fresh ear for one run of the agent.
-    fn parser(&self) -> Box<dyn Parse + Send>;
+    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send>;
+
+    /// What this agent needs on the machine.
+    fn needs(&self, profile: &Profile) -> Needs;
+
+    /// Whether its protocol has a closing word. Without one from such an agent, a run did not end well, whatever its
+    /// exit code.
+    fn closes(&self) -> bool;
+
+    /// A file the agent keeps of a session, beside what it writes out; it is read when the run is over and fed to the
+    /// parser as [`Stream::Aside`].
+    fn aside(&self, profile: &Profile, session: &str) -> Option<Aside> {
+        let _ = (profile, session);
+        None
+    }
+}
+
+/// What an agent needs on the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// The program to look for in `PATH`; none when it is part of Landfall.
+    pub program: Option<String>,
+    /// Arguments that make it print its version.
+    pub version_args: &'static [&'static str],
+    /// How a person installs it, in a sentence or a command.
+    pub install: &'static str,
+    /// How a person logs in, in a sentence or a command.
+    pub login: &'static str,
+    /// Files and folders the agent keeps its own state in and must be able to write. `~` is the home folder.
+    pub state: Vec<String>,
+}
+
+/// What a parser has to know about the run beforehand.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ear {
+    /// The key of this run: a tag of a model must carry it, so that text the model only quotes says nothing.
+    pub nonce: String,
+    /// Whether a session is resumed.
+    pub resumed: bool,
+    /// What that session had used before: some agents report totals over the whole session.
+    pub before: Usage,
+}
+
+/// Where to find a file of the agent: the newest below `root` whose name ends with `suffix`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aside {
+    /// The folder; `~` is the home folder.
+    pub root: String,
+    /// How the name ends.
+    pub suffix: String,
 }
 
 /// Makes signals of what one run of an agent writes. Nothing an agent can write is an error: what is not
@@ -38,13 +87,15 @@ pub trait Parse {
     fn lines_cut(&self) -> u64;
 }
 
-/// One of the two outputs of a process.
+/// Where bytes of a run come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
     Out,
     /// Standard error.
     Err,
+    /// A file the agent keeps of the session, read after the end: see [`Agent::aside`].
+    Aside,
 }
 
 /// An agent with its model, flags and environment, as settings name it.
@@ -60,6 +111,10 @@ pub struct Profile {
     pub script: Option<String>,
     /// The model to ask for.
     pub model: Option<String>,
+    /// How hard the model is to think, in the agent's own word.
+    pub effort: Option<String>,
+    /// How many turns the model may take in one run, where the agent can be told.
+    pub turns_max: Option<u32>,
     /// More arguments, as they are.
     pub flags: Vec<String>,
     /// More environment.
@@ -89,9 +144,16 @@ pub struct Brief {
     pub prompt_file: PathBuf,
     /// The folder of this attempt, outside the workspace.
     pub attempt_dir: PathBuf,
-    /// A secret of this attempt. It is for channels other than text (a socket, an MCP tool), where it shows that a
-    /// word comes from this very run. No adapter passes it on yet.
+    /// The key of this run: what shows that a word comes from this very run, on every channel.
     pub nonce: String,
+    /// The socket that takes words from `landfall signal` and the MCP tools.
+    pub signal_socket: PathBuf,
+    /// The session to go on with.
+    pub resume: Option<String>,
+    /// A name for a new session (a UUID), for agents that let one be chosen.
+    pub session: String,
+    /// A folder for short-lived files of this run, outside the workspace and not shared with anyone.
+    pub tmp: PathBuf,
     /// The profile to launch.
     pub profile: Profile,
     /// The text of the file that the profile's `script` names.
@@ -230,9 +292,15 @@ impl Brief {
             ("LANDFALL_STEP", self.step.clone()),
             ("LANDFALL_ATTEMPT", self.attempt.to_string()),
             ("LANDFALL_ITERATION", self.iteration.to_string()),
+            ("LANDFALL_KEY", self.nonce.clone()),
         ];
-        // What the agent is told, as a file: for tools of the agent that do not see its stdin.
-        let prompt = (OsString::from("LANDFALL_PROMPT"), self.prompt_file.clone().into_os_string());
-        profile.chain(ours.map(|(key, value)| (key.into(), value.into()))).chain([prompt]).collect()
+        let paths = [
+            // What the agent is told, as a file: for tools of the agent that do not see its stdin.
+            ("LANDFALL_PROMPT", &self.prompt_file),
+            ("LANDFALL_SIGNAL", &self.signal_socket),
+            ("TMPDIR", &self.tmp),
+        ];
+        let paths = paths.map(|(key, path)| (key.into(), path.clone().into_os_string()));
+        profile.chain(ours.map(|(key, value)| (key.into(), value.into()))).chain(paths).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use landfall_model::Signal;
 
-use crate::agent::{Agent, Brief, Launch, LaunchError, Parse, Profile, Stream};
+use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};
 use crate::lines::Lines;
 use crate::nearest::nearest;
 use crate::tags::Tags;
@@ -40,8 +40,22 @@ impl Agent for Command {
         })
     }
 
-    fn parser(&self) -> Box<dyn Parse + Send> {
+    fn parser(&self, _ear: &Ear) -> Box<dyn Parse + Send> {
         Box::new(CommandParser::default())
+    }
+
+    fn needs(&self, profile: &Profile) -> Needs {
+        Needs {
+            program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
+            version_args: &[],
+            install: "install the program that `run` names, or write its full path",
+            login: "log in as that program wants it",
+            state: Vec::new(),
+        }
+    }
+
+    fn closes(&self) -> bool {
+        false // a program of a person's own says what it likes
     }
 }
 
@@ -58,7 +72,7 @@ impl Parse for CommandParser {
                 let lines = self.lines.feed(bytes);
                 lines.into_iter().filter_map(|line| self.tags.signals(line)).collect()
             }
-            Stream::Err => Vec::new(),
+            Stream::Err | Stream::Aside => Vec::new(),
         }
     }
 

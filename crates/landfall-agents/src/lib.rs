@@ -14,7 +14,7 @@ pub mod script;
 mod tags;
 mod words;
 
-pub use agent::{Agent, Brief, Launch, LaunchError, Parse, Profile, Stream};
+pub use agent::{Agent, Aside, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};
 pub use fence::{Fences, Place};
 pub use lines::{LINE_MAX, Line, Lines};
 pub use nearest::nearest;

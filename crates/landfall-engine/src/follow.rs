@@ -229,6 +229,7 @@ impl Desk {
             head_before: task.seen_head.clone(),
             head_after: head_of(site, &task),
             missing: missing_outputs(site, &task, began_ms),
+            closes: false,
         };
         let run = EndedRun { attempt, iteration, exit, seen: open.seen, evidence, took_ms };
         site.tell(task.id, News::AgentEnded(run));
@@ -306,7 +307,13 @@ impl Open {
                 }
                 Signal::Usage(usage) => self.live.usage = Usage::plus(self.live.usage, *usage),
                 Signal::Said(Said::Progress(percent)) => self.live.progress = Some(*percent),
-                Signal::Started { .. }
+                Signal::ToolDone | Signal::Context { .. } => continue,
+                Signal::Cost(_)
+                | Signal::Compacted
+                | Signal::Allowance { .. }
+                | Signal::Unauthorized { .. }
+                | Signal::SessionGone
+                | Signal::Started { .. }
                 | Signal::Quota { .. }
                 | Signal::Transient { .. }
                 | Signal::PermissionAsked { .. }

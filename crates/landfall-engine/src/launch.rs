@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall_agents::{Brief, Launch, LaunchError, Profile, registry};
+use landfall_agents::{Brief, Ear, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, Sitting, Spec, StartError};
@@ -87,7 +87,7 @@ fn failed(site: &Site, task: &Task, run: &Run, detail: String) {
 
 fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
     let head_after = head_of(site, task);
-    let evidence = Evidence { head_before: task.seen_head.clone(), head_after, missing: Vec::new() };
+    let evidence = Evidence { head_before: task.seen_head.clone(), head_after, ..Evidence::default() };
     let news = EndedRun {
         attempt: run.attempt,
         iteration: run.iteration,
@@ -119,7 +119,7 @@ fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Optio
         dir: dir.to_owned(),
         sitting,
         deadline_ms: run.deadline_ms,
-        parser: agent.parser(),
+        parser: agent.parser(&Ear::default()),
     }
 }
 
@@ -147,6 +147,8 @@ pub(crate) fn profile_of(site: &Site, task: &Task) -> Option<Profile> {
         run: profile.run.clone(),
         script: profile.script.as_ref().map(|path| path.to_string_lossy().into_owned()),
         model: profile.model.clone(),
+        effort: None,
+        turns_max: None,
         flags: profile.flags.clone(),
         env: profile.env.clone(),
     })
@@ -196,6 +198,10 @@ fn begin(
         prompt_file,
         attempt_dir: dir.to_owned(),
         nonce: marker.to_owned(),
+        signal_socket: dir.join("signal.sock"),
+        resume: None,
+        session: String::new(),
+        tmp: std::env::temp_dir(),
         profile,
         script_text,
         program: site.program.clone(),

@@ -355,7 +355,13 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
         }
         Verdict::Transient { .. } => counters.transients += 1,
         Verdict::OutOfTime => counters.iterations += 1,
-        Verdict::Quota { .. } | Verdict::Stopped => {}
+        Verdict::Quota { .. }
+        | Verdict::Unauthorized { .. }
+        | Verdict::SessionGone
+        | Verdict::Looping
+        | Verdict::OverBudget { .. }
+        | Verdict::ContextUsedUp
+        | Verdict::Stopped => {}
     }
 }
 

@@ -415,6 +415,12 @@ impl Draft {
                 }
                 self.restart(Parting::NotStarted, EndCode::AgentNotStarted, detail, step)
             }
+            Verdict::Unauthorized { detail } | Verdict::OverBudget { what: detail } => {
+                self.end(EndKind::Blocked, EndCode::Machine, detail)
+            }
+            Verdict::SessionGone | Verdict::Looping | Verdict::ContextUsedUp => {
+                self.restart(Parting::Crashed, EndCode::AgentCrashed, "to be decided".to_owned(), step)
+            }
             Verdict::OutOfTime => {
                 let limit = self.task.limits.task_ms;
                 self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limit))

@@ -228,6 +228,15 @@ pub enum Exit {
     Deadline,
     /// Killed because it was silent for too long.
     Silent,
+    /// Killed because it said the same thing over and over.
+    Looping,
+    /// Killed because a budget was used up.
+    OverBudget {
+        /// Which, with its figures.
+        what: String,
+    },
+    /// Killed because it had to drop its context again and again.
+    ContextUsedUp,
     /// Killed because we were asked to.
     Asked,
     /// It never ran.

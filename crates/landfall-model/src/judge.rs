@@ -1,7 +1,7 @@
 //! What we make of what we saw. An exit code alone is neither success nor failure.
 
 use crate::event::Exit;
-use crate::signal::{Said, Signal, Usage};
+use crate::signal::{Finish, Said, Signal, Usage};
 use crate::{Commit, Timestamp};
 
 /// Facts about one run of the agent that do not depend on its word.
@@ -13,6 +13,8 @@ pub struct Evidence {
     pub head_after: Option<Commit>,
     /// Files that the step must leave behind and that are missing, empty or older than the run.
     pub missing: Vec<String>,
+    /// Whether the agent's protocol has a closing word, so that a run without one was cut short.
+    pub closes: bool,
 }
 
 impl Evidence {
@@ -50,6 +52,22 @@ pub enum Verdict {
         /// In its words.
         detail: String,
     },
+    /// The account is not logged in, or not allowed.
+    Unauthorized {
+        /// In its words.
+        detail: String,
+    },
+    /// The session it was to go on with is not there any more.
+    SessionGone,
+    /// It said the same thing over and over and was stopped.
+    Looping,
+    /// It was stopped because this was used up.
+    OverBudget {
+        /// Which budget, with its figures.
+        what: String,
+    },
+    /// It had to drop its context again and again within one run.
+    ContextUsedUp,
     /// It died without a word that ends the work.
     Crashed {
         /// How.
@@ -80,6 +98,11 @@ impl Verdict {
             Self::Complete | Self::Blocked { .. } | Self::Pending { .. } | Self::Continue => true,
             Self::Quota { .. }
             | Self::Transient { .. }
+            | Self::Unauthorized { .. }
+            | Self::SessionGone
+            | Self::Looping
+            | Self::OverBudget { .. }
+            | Self::ContextUsedUp
             | Self::Crashed { .. }
             | Self::OutOfTime
             | Self::Stalled
@@ -94,14 +117,14 @@ impl Verdict {
 ///
 /// The last control word wins, except that BLOCKED and PENDING outweigh COMPLETE: an agent that says both is
 /// not done. A control word outweighs the exit code in both directions; the work itself is judged later, by
-/// verification. What the provider said last outweighs a crash or a silence, because it explains them; what the
-/// agent got over does not.
+/// verification. Where the agent's protocol has a closing word, COMPLETE counts only with one that flags no error. What
+/// the provider said last outweighs a crash or a silence, because it explains them; what the agent got over does not.
 #[must_use]
-pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
+pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
     let mut complete = false;
     let mut stop: Option<Verdict> = None;
     let mut provider: Option<Verdict> = None;
-    let mut error_flag = false;
+    let mut finish: Option<Finish> = None;
     for signal in seen {
         match signal {
             Signal::Said(Said::Complete | Said::Resolved) => complete = true,
@@ -111,9 +134,13 @@ pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
             }
             Signal::Quota { until } => provider = Some(Verdict::Quota { until: *until }),
             Signal::Transient { detail } => provider = Some(Verdict::Transient { detail: detail.clone() }),
-            Signal::Finished { error, .. } => {
-                error_flag = *error;
-                if !error && matches!(provider, Some(Verdict::Transient { .. })) {
+            Signal::Unauthorized { detail } => {
+                provider = Some(Verdict::Unauthorized { detail: detail.clone() });
+            }
+            Signal::SessionGone => provider = Some(Verdict::SessionGone),
+            Signal::Finished { how, .. } => {
+                finish = Some(*how);
+                if *how == Finish::Success && matches!(provider, Some(Verdict::Transient { .. })) {
                     provider = None; // it passed
                 }
             }
@@ -121,7 +148,12 @@ pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
             Signal::Said(Said::Progress(_) | Said::DiscoveryLocal(_) | Said::DiscoveryGlobal(_))
             | Signal::Started { .. }
             | Signal::Text(_)
+            | Signal::ToolDone
             | Signal::Usage(_)
+            | Signal::Cost(_)
+            | Signal::Context { .. }
+            | Signal::Compacted
+            | Signal::Allowance { .. }
             | Signal::PermissionAsked { .. }
             | Signal::Malformed { .. } => {}
         }
@@ -132,7 +164,12 @@ pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
     if let Some(verdict) = stop {
         return verdict;
     }
-    if complete {
+    let closed_well = match finish {
+        Some(Finish::Success | Finish::Limit) => true,
+        Some(Finish::Error | Finish::Interrupted) => false,
+        None => !evidence.closes,
+    };
+    if complete && closed_well {
         return Verdict::Complete;
     }
     match exit {
@@ -142,12 +179,23 @@ pub fn judge(seen: &[Signal], exit: &Exit, _evidence: &Evidence) -> Verdict {
         Exit::Lost => Verdict::Lost,
         Exit::Deadline => Verdict::OutOfTime,
         Exit::Silent => provider.unwrap_or(Verdict::Stalled), // waiting for an account is not a stall
+        Exit::Looping => Verdict::Looping,
+        Exit::OverBudget { what } => Verdict::OverBudget { what: what.clone() },
+        Exit::ContextUsedUp => Verdict::ContextUsedUp,
         Exit::Asked => Verdict::Stopped,
-        Exit::Code(code) => match provider {
-            Some(verdict) => verdict,
-            None if *code == 0 && !error_flag => Verdict::Continue,
-            None if *code == 0 => Verdict::Crashed { detail: "it reported an error of its own".to_owned() },
-            None => Verdict::Crashed { detail: format!("exit code {code}") },
+        Exit::Code(code) => match (provider, finish) {
+            (Some(verdict), _) => verdict,
+            // Its own word about the end is worth more than its exit code.
+            (None, Some(Finish::Success | Finish::Limit)) if evidence.closes => Verdict::Continue,
+            (None, Some(Finish::Error)) => {
+                Verdict::Crashed { detail: format!("it reported an error of its own, exit code {code}") }
+            }
+            (None, Some(Finish::Interrupted)) => Verdict::Crashed { detail: "it was interrupted".to_owned() },
+            (None, None) if evidence.closes => {
+                Verdict::Crashed { detail: format!("it ended without its closing word, exit code {code}") }
+            }
+            (None, _) if *code == 0 => Verdict::Continue,
+            (None, _) => Verdict::Crashed { detail: format!("exit code {code}") },
         },
         Exit::Signal(signal) => match provider {
             Some(verdict) => verdict,

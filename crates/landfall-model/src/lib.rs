@@ -32,7 +32,7 @@ pub use input::{Drive, EndedRun, Input, News, Parting};
 pub use judge::{Evidence, Verdict, judge};
 pub use recover::expects;
 pub use schedule::{Grant, Limits, Standing, World, plan, score};
-pub use signal::{Said, Signal, Usage};
+pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use status::{Status, Wait, why};
 pub use task::{

@@ -5,30 +5,59 @@ use crate::Timestamp;
 /// One thing heard from an agent, in the order it was said.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Signal {
-    /// The agent is up; its session can be resumed by this name.
+    /// The agent is up.
     Started {
-        /// The agent's own session id.
+        /// The agent's own session id: it can be resumed by this name.
         session: Option<String>,
+        /// The model it uses, if it said.
+        model: Option<String>,
     },
-    /// Words for a person.
+    /// Words for a person: one message of the agent, or a part of one.
     Text(String),
-    /// It used a tool.
+    /// It began to use a tool.
     ToolUse {
         /// The tool's name.
         name: String,
     },
-    /// Tokens and money since the last such signal.
+    /// A tool it used has ended.
+    ToolDone,
+    /// Tokens and turns since the last such signal. What they cost is said by [`Signal::Cost`] or by the table of prices.
     Usage(Usage),
+    /// What this run has cost so far in all, in millionths of a dollar, as the agent itself reports it.
+    Cost(u64),
+    /// How full its context window is.
+    Context {
+        /// Tokens in it.
+        used: u64,
+        /// Tokens it can hold.
+        size: u64,
+    },
+    /// It has summed up and dropped its earlier context.
+    Compacted,
+    /// How much of the account's allowance is used, while there is some left.
+    Allowance {
+        /// In per cent.
+        used_percent: u8,
+        /// When it resets, if the agent said.
+        until: Option<Timestamp>,
+    },
     /// The account is used up until then.
     Quota {
         /// When it resets, if the agent said.
         until: Option<Timestamp>,
     },
-    /// A passing trouble of the provider.
+    /// A passing trouble of the provider: overload, a server error, a broken connection.
     Transient {
         /// In its words.
         detail: String,
     },
+    /// The account is not logged in, or not allowed: only a person can mend that.
+    Unauthorized {
+        /// In its words.
+        detail: String,
+    },
+    /// The session that was to be resumed is not there any more.
+    SessionGone,
     /// It wanted leave to do something and did not get it.
     PermissionAsked {
         /// For what.
@@ -47,11 +76,24 @@ pub enum Signal {
     },
     /// The agent's own closing word, if its protocol has one.
     Finished {
-        /// Whether it flagged an error.
-        error: bool,
+        /// How the run ended, in its view.
+        how: Finish,
         /// Its last words.
         text: String,
     },
+}
+
+/// How a run ended, in the agent's own view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Finish {
+    /// Well.
+    Success,
+    /// With an error, which an earlier signal may have explained.
+    Error,
+    /// At a limit of its own: turns or length. The work so far stands.
+    Limit,
+    /// It was interrupted.
+    Interrupted,
 }
 
 /// The control words of the glossary.
@@ -73,15 +115,21 @@ pub enum Said {
     DiscoveryGlobal(String),
 }
 
-/// Tokens and money. Adding is saturating: a nonsense figure must not wrap.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// Tokens, turns and money. Adding is saturating: a nonsense figure must not wrap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens read, those from a cache included.
     pub tokens_in: u64,
+    /// Of these, read from a cache.
+    pub tokens_cached: u64,
     /// Tokens written.
     pub tokens_out: u64,
+    /// Answers of the model.
+    pub turns: u64,
     /// Money in millionths of a dollar.
     pub micro_usd: u64,
+    /// Of this, what the table of prices says, because the agent did not.
+    pub micro_usd_priced: u64,
 }
 
 impl Usage {
@@ -90,8 +138,30 @@ impl Usage {
     pub fn plus(self, other: Self) -> Self {
         Self {
             tokens_in: self.tokens_in.saturating_add(other.tokens_in),
+            tokens_cached: self.tokens_cached.saturating_add(other.tokens_cached),
             tokens_out: self.tokens_out.saturating_add(other.tokens_out),
+            turns: self.turns.saturating_add(other.turns),
             micro_usd: self.micro_usd.saturating_add(other.micro_usd),
+            micro_usd_priced: self.micro_usd_priced.saturating_add(other.micro_usd_priced),
         }
+    }
+
+    /// What is left after `before` is taken off: totals that an agent counts over a whole session.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            tokens_in: self.tokens_in.saturating_sub(before.tokens_in),
+            tokens_cached: self.tokens_cached.saturating_sub(before.tokens_cached),
+            tokens_out: self.tokens_out.saturating_sub(before.tokens_out),
+            turns: self.turns.saturating_sub(before.turns),
+            micro_usd: self.micro_usd.saturating_sub(before.micro_usd),
+            micro_usd_priced: self.micro_usd_priced.saturating_sub(before.micro_usd_priced),
+        }
+    }
+
+    /// Tokens in all.
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        self.tokens_in.saturating_add(self.tokens_out)
     }
 }

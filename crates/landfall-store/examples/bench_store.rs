@@ -154,7 +154,7 @@ fn raw_open(path: &Path) -> Connection {
 
 fn raw_body(nth: usize) -> String {
     format!(
-        r#"{{"attempt":1,"iteration":{nth},"exit":{{"code":0}},"verdict":"continue","took_ms":1234,"usage":{{"tokens_in":12,"tokens_out":34,"micro_usd":56}},"head":"{nth:040x}"}}"#
+        r#"{{"attempt":1,"iteration":{nth},"exit":{{"code":0}},"verdict":"continue","took_ms":1234,"usage":{{"tokens_in":12,"tokens_cached":3,"tokens_out":34,"turns":4,"micro_usd":56,"micro_usd_priced":0}},"head":"{nth:040x}"}}"#
     )
 }
 
@@ -399,7 +399,7 @@ fn ended(iteration: u32) -> Event {
         exit: Exit::Code(0),
         verdict: Verdict::Continue,
         took_ms: 61_234,
-        usage: Usage { tokens_in: 51_200, tokens_out: 3_400, micro_usd: 412_000 },
+        usage: Usage { tokens_in: 51_200, tokens_out: 3_400, micro_usd: 412_000, ..Usage::default() },
         head: Some(commit(iteration)),
     }
 }

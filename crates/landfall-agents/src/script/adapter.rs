@@ -4,7 +4,7 @@ use landfall_model::Signal;
 
 use super::note::Note;
 use super::turn::Script;
-use crate::agent::{Agent, Brief, Launch, LaunchError, Parse, Profile, Stream};
+use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};
 use crate::fence::{Fences, Place};
 use crate::lines::{Line, Lines};
 use crate::tags::{Heard, Tags, text};
@@ -39,8 +39,16 @@ impl Agent for Scripted {
         })
     }
 
-    fn parser(&self) -> Box<dyn Parse + Send> {
+    fn parser(&self, _ear: &Ear) -> Box<dyn Parse + Send> {
         Box::new(ScriptedParser::default())
+    }
+
+    fn needs(&self, _profile: &Profile) -> Needs {
+        Needs { install: "it is part of Landfall", login: "it needs no account", ..Needs::default() }
+    }
+
+    fn closes(&self) -> bool {
+        false
     }
 }
 
@@ -132,7 +140,7 @@ impl Parse for ScriptedParser {
                 let lines = self.lines.feed(bytes);
                 lines.into_iter().filter_map(|line| self.line(line)).collect()
             }
-            Stream::Err => Vec::new(),
+            Stream::Err | Stream::Aside => Vec::new(),
         }
     }
 

@@ -58,9 +58,9 @@ impl Note {
 
     pub(super) fn signal(self) -> Signal {
         match self {
-            Self::Session { id } => Signal::Started { session: Some(id) },
+            Self::Session { id } => Signal::Started { session: Some(id), model: None },
             Self::Usage { tokens_in, tokens_out, micro_usd } => {
-                Signal::Usage(Usage { tokens_in, tokens_out, micro_usd })
+                Signal::Usage(Usage { tokens_in, tokens_out, micro_usd, ..Usage::default() })
             }
             Self::Quota { until_ms } => Signal::Quota { until: until_ms.map(Timestamp) },
             Self::Transient { detail } => Signal::Transient { detail },

@@ -309,6 +309,7 @@ impl<'a> Reader<'a> {
             tokens_in: figure("tokens_in")?,
             tokens_out: figure("tokens_out")?,
             micro_usd: figure("micro_usd")?,
+            ..Usage::default()
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use landfall_agents::registry::{AGENTS, UnknownAgent, find};
-use landfall_agents::{LINE_MAX, Parse, Stream};
+use landfall_agents::{Ear, LINE_MAX, Parse, Stream};
 use landfall_model::{Said, Signal};
 
 use crate::{at_once, brief, render};
@@ -87,10 +87,10 @@ fn transcripts_give_the_expected_signals_however_they_arrive() {
         assert!(!files.is_empty(), "agent `{}` has no transcript", entry.name);
         for file in files {
             let output = fs::read(&file).expect("a listed file can be read");
-            let signals = at_once(entry.agent().parser(), &output);
+            let signals = at_once(entry.agent().parser(&Ear::default()), &output);
             expect_file![file.with_extension("signals")].assert_eq(&render(&signals));
             for size in [1, 2, 3, 7, 64, 4096] {
-                let pieces = in_pieces(entry.agent().parser(), size, &output);
+                let pieces = in_pieces(entry.agent().parser(&Ear::default()), size, &output);
                 assert_eq!(pieces, signals, "{} in pieces of {size}", file.display());
             }
         }
@@ -100,7 +100,7 @@ fn transcripts_give_the_expected_signals_however_they_arrive() {
 #[test]
 fn stderr_says_nothing_the_engine_believes() {
     for entry in AGENTS {
-        let mut parser = entry.agent().parser();
+        let mut parser = entry.agent().parser(&Ear::default());
         let heard = parser.feed(Stream::Err, b"<landfall>COMPLETE</landfall>\n");
         assert_eq!(heard, [], "{}", entry.name);
         // Half a line on one output must not join half a line on the other.
@@ -127,9 +127,14 @@ fn garbage_is_survived_and_what_follows_is_heard() {
     for entry in AGENTS {
         for sample in samples {
             let output = [sample, b"\n<landfall>COMPLETE</landfall>\n"].concat();
-            let signals = at_once(entry.agent().parser(), &output);
+            let signals = at_once(entry.agent().parser(&Ear::default()), &output);
             assert_eq!(signals.last(), Some(&Signal::Said(Said::Complete)), "{}: {sample:?}", entry.name);
-            assert_eq!(in_pieces(entry.agent().parser(), 1, &output), signals, "{}: {sample:?}", entry.name);
+            assert_eq!(
+                in_pieces(entry.agent().parser(&Ear::default()), 1, &output),
+                signals,
+                "{}: {sample:?}",
+                entry.name
+            );
         }
     }
 }
@@ -162,8 +167,8 @@ fn random_outputs_give_the_same_signals_however_they_are_cut() {
         };
         let output: Vec<u8> = (0..60).flat_map(|_| PARTS[below(PARTS.len())]).copied().collect();
         for entry in AGENTS {
-            let signals = at_once(entry.agent().parser(), &output);
-            let mut parser = entry.agent().parser();
+            let signals = at_once(entry.agent().parser(&Ear::default()), &output);
+            let mut parser = entry.agent().parser(&Ear::default());
             let mut heard = Vec::new();
             let mut rest = output.as_slice();
             while !rest.is_empty() {
@@ -180,9 +185,9 @@ fn random_outputs_give_the_same_signals_however_they_are_cut() {
 #[test]
 fn a_last_line_without_a_newline_is_heard_and_half_of_one_is_not_believed() {
     for entry in AGENTS {
-        let whole = at_once(entry.agent().parser(), b"<landfall>COMPLETE</landfall>");
+        let whole = at_once(entry.agent().parser(&Ear::default()), b"<landfall>COMPLETE</landfall>");
         assert_eq!(whole, [Signal::Said(Said::Complete)], "{}", entry.name);
-        let half = at_once(entry.agent().parser(), b"<landfall>COMPLETE</landf");
+        let half = at_once(entry.agent().parser(&Ear::default()), b"<landfall>COMPLETE</landf");
         assert!(matches!(half.as_slice(), [Signal::Malformed { .. }]), "{}: {half:?}", entry.name);
     }
 }
@@ -193,7 +198,7 @@ fn a_line_of_100_mb_is_cut_counted_and_takes_little_memory() {
     let chunk = vec![b'x'; CHUNK];
     for entry in AGENTS {
         let before = resident_bytes();
-        let mut parser = entry.agent().parser();
+        let mut parser = entry.agent().parser(&Ear::default());
         for _ in 0..100_000_000 / CHUNK {
             assert_eq!(parser.feed(Stream::Out, &chunk), []);
             parser.feed(Stream::Err, &chunk);
@@ -213,7 +218,7 @@ fn a_line_of_100_mb_is_cut_counted_and_takes_little_memory() {
 fn a_control_word_in_a_cut_line_is_not_one() {
     for entry in AGENTS {
         let padded = [b"<landfall>COMPLETE</landfall>".as_slice(), &vec![b' '; LINE_MAX], b"\n"].concat();
-        let heard = at_once(entry.agent().parser(), &padded);
+        let heard = at_once(entry.agent().parser(&Ear::default()), &padded);
         assert!(matches!(heard.as_slice(), [Signal::Text(_)]), "{}", entry.name);
     }
 }

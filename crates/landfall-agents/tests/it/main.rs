@@ -32,6 +32,10 @@ fn brief(kind: &str) -> Brief {
             run: Some("my-agent --unattended".to_owned()),
             ..Profile::default()
         },
+        signal_socket: PathBuf::from("/state/attempts/9/signal.sock"),
+        resume: None,
+        session: "5f0c2a9e-0000-4000-8000-000000000007".to_owned(),
+        tmp: PathBuf::from("/state/attempts/9/tmp"),
         script_text: None,
         program: PathBuf::from("/usr/bin/landfall"),
     }

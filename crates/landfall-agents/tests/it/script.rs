@@ -100,7 +100,7 @@ fn a_full_iteration_is_read() {
     assert_eq!(turn.run, ["make", "check"]);
     assert_eq!(turn.says.iter().map(|say| say.stream).collect::<Vec<_>>(), [Stream::Out, Stream::Err]);
     assert_eq!(turn.says[1].pause_ms, 1000);
-    assert_eq!(turn.usage, Some(Usage { tokens_in: 1000, tokens_out: 16, micro_usd: 3 }));
+    assert_eq!(turn.usage, Some(Usage { tokens_in: 1000, tokens_out: 16, micro_usd: 3, ..Usage::default() }));
     assert_eq!(
         turn.signals,
         [
@@ -419,7 +419,10 @@ fn notes_survive_the_way_through_the_output() {
         let line = note.line();
         assert_eq!(line.lines().count(), 1);
         assert_eq!(Note::read(&line).as_ref(), Some(&note));
-        let signals = at_once(find("script").expect("it is registered").agent().parser(), line.as_bytes());
+        let signals = at_once(
+            find("script").expect("it is registered").agent().parser(&landfall_agents::Ear::default()),
+            line.as_bytes(),
+        );
         assert!(!matches!(signals.as_slice(), [Signal::Text(_)]), "{line}");
     }
 }
@@ -431,10 +434,10 @@ fn notes_in_code_blocks_and_broken_notes_are_text() {
     for text in
         [format!("```\n{quota}\n```"), format!("  {quota}"), format!("{quota} ok"), format!("> {quota}")]
     {
-        let signals = at_once(agent.parser(), text.as_bytes());
+        let signals = at_once(agent.parser(&landfall_agents::Ear::default()), text.as_bytes());
         assert!(signals.iter().all(|signal| matches!(signal, Signal::Text(_))), "{text}: {signals:?}");
     }
-    let mut parser = agent.parser();
+    let mut parser = agent.parser(&landfall_agents::Ear::default());
     parser.feed(
         Stream::Out,
         b"{\"landfall\":\"quota\",\"until_ms\":\"soon\"}\n{\"landfall\":\"x\"}\n{\"other\":1}\n",

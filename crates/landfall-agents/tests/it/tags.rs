@@ -8,7 +8,10 @@ use landfall_model::{Said, Signal};
 use crate::{at_once, render};
 
 fn heard(text: &str) -> Vec<Signal> {
-    at_once(find("command").expect("it is registered").agent().parser(), text.as_bytes())
+    at_once(
+        find("command").expect("it is registered").agent().parser(&landfall_agents::Ear::default()),
+        text.as_bytes(),
+    )
 }
 
 /// The control words in a text, well-formed or not.

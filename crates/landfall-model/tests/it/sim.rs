@@ -666,7 +666,7 @@ impl Sim {
             _ => (Exit::Code(0), said(Said::Complete)),
         };
         let evidence =
-            Evidence { head_before: Some(workspace.head), head_after: Some(head), missing: Vec::new() };
+            Evidence { head_before: Some(workspace.head), head_after: Some(head), ..Evidence::default() };
         let end = EndedRun { attempt: key.1, iteration: key.2, exit, seen, evidence, took_ms };
         self.host.agents.get_mut(&key).expect("it ran").end = Some(end.clone());
         end

@@ -215,7 +215,7 @@ pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
             evidence: Evidence {
                 head_before: scene.task.seen_head.clone(),
                 head_after: Some(commit(&format!("work{}", scene.commits))),
-                missing: Vec::new(),
+                ..Evidence::default()
             },
             took_ms: 1_000,
         })
@@ -508,7 +508,7 @@ pub fn commit(name: &str) -> Commit {
 }
 
 pub fn usage(tokens: u64) -> Signal {
-    Signal::Usage(Usage { tokens_in: tokens, tokens_out: tokens, micro_usd: tokens })
+    Signal::Usage(Usage { tokens_in: tokens, tokens_out: tokens, micro_usd: tokens, ..Usage::default() })
 }
 
 /// The run of the agent that is under way.

@@ -1,6 +1,6 @@
 //! What we make of one run of the agent: signals, exit and nothing else.
 
-use landfall_model::{Evidence, Exit, Said, Signal, Timestamp, Verdict, judge};
+use landfall_model::{Evidence, Exit, Finish, Said, Signal, Timestamp, Verdict, judge};
 
 fn check<const N: usize>(seen: [Signal; N], exit: Exit, expect: Verdict) {
     let verdict = judge(&seen, &exit, &Evidence::default());
@@ -26,7 +26,7 @@ fn tool() -> Signal {
     Signal::ToolUse { name: "edit".to_owned() }
 }
 fn finished(error: bool) -> Signal {
-    Signal::Finished { error, text: String::new() }
+    Signal::Finished { how: if error { Finish::Error } else { Finish::Success }, text: String::new() }
 }
 fn crashed(detail: &str) -> Verdict {
     Verdict::Crashed { detail: detail.to_owned() }

@@ -198,7 +198,7 @@ fn usage_adds_up_over_iterations() {
             uses 4 → waits for backoff +530ms (the agent crashed (exit code 1)), then work [iteration-ended crashed, yielded crashed, waited]
         "#]],
     );
-    assert_eq!(task.counters.usage, Usage { tokens_in: 7, tokens_out: 7, micro_usd: 7 });
+    assert_eq!(task.counters.usage, Usage { tokens_in: 7, tokens_out: 7, micro_usd: 7, ..Usage::default() });
     assert_eq!(task.counters.spent_ms, 2_000);
 }
 
@@ -1310,7 +1310,7 @@ fn a_retry_keeps_the_workspace_and_what_was_used_and_forgets_the_other_counters(
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1800s
         "#]],
     );
-    let kept = Usage { tokens_in: 5, tokens_out: 5, micro_usd: 5 };
+    let kept = Usage { tokens_in: 5, tokens_out: 5, micro_usd: 5, ..Usage::default() };
     assert_eq!(task.counters, Counters { retries: 1, runs: 3, usage: kept, ..Counters::default() });
     assert_eq!(task.feedback[0].text, "the key is in the vault");
 }

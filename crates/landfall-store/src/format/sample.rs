@@ -231,7 +231,14 @@ fn work_facts(facts: &mut Facts) {
     facts.task(1, Event::WorkspaceMade { attempt, base: commit('a') });
     for (iteration, (exit, verdict)) in (1..).zip(ends_of_iterations()) {
         facts.task(1, Event::IterationBegan { attempt, iteration });
-        let usage = Usage { tokens_in: 12, tokens_out: 34, micro_usd: 56 };
+        let usage = Usage {
+            tokens_in: 12,
+            tokens_cached: 3,
+            tokens_out: 34,
+            turns: 4,
+            micro_usd: 56,
+            micro_usd_priced: 7,
+        };
         let head = (iteration % 2 == 0).then(|| commit('e'));
         let event = Event::IterationEnded { attempt, iteration, exit, verdict, took_ms: 1234, usage, head };
         facts.task(1, event);

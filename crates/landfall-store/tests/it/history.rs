@@ -140,6 +140,7 @@ impl History {
                     tokens_in: self.rng.below(9_999),
                     tokens_out: 7,
                     micro_usd: self.rng.below(99),
+                    ..Usage::default()
                 },
                 head: self.rng.chance(50).then(|| self.commit()),
             },

@@ -171,6 +171,8 @@ impl Visit {
                 run: profile.run.clone(),
                 script: profile.script.as_ref().map(|path| path.to_string_lossy().into_owned()),
                 model: profile.model.clone(),
+                effort: None,
+                turns_max: None,
                 flags: profile.flags.clone(),
                 env: profile.env.clone(),
             };

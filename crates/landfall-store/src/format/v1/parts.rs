@@ -610,21 +610,24 @@ impl From<Command<'_>> for model::gate::CommandResult {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Usage {
     tokens_in: u64,
+    tokens_cached: u64,
     tokens_out: u64,
+    turns: u64,
     micro_usd: u64,
+    micro_usd_priced: u64,
 }
 
 impl From<model::Usage> for Usage {
     fn from(usage: model::Usage) -> Self {
-        let model::Usage { tokens_in, tokens_out, micro_usd } = usage;
-        Self { tokens_in, tokens_out, micro_usd }
+        let model::Usage { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced } = usage;
+        Self { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced }
     }
 }
 
 impl From<Usage> for model::Usage {
     fn from(usage: Usage) -> Self {
-        let Usage { tokens_in, tokens_out, micro_usd } = usage;
-        Self { tokens_in, tokens_out, micro_usd }
+        let Usage { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced } = usage;
+        Self { tokens_in, tokens_cached, tokens_out, turns, micro_usd, micro_usd_priced }
     }
 }
 
@@ -676,6 +679,12 @@ pub(super) enum Exit<'a> {
     Signal(i32),
     Deadline,
     Silent,
+    Looping,
+    OverBudget {
+        #[serde(borrow)]
+        what: Text<'a>,
+    },
+    ContextUsedUp,
     Asked,
     NotStarted {
         #[serde(borrow)]
@@ -692,6 +701,9 @@ impl<'a> From<&'a model::Exit> for Exit<'a> {
             model::Exit::Signal(signal) => Self::Signal(*signal),
             model::Exit::Deadline => Self::Deadline,
             model::Exit::Silent => Self::Silent,
+            model::Exit::Looping => Self::Looping,
+            model::Exit::OverBudget { what } => Self::OverBudget { what: what.into() },
+            model::Exit::ContextUsedUp => Self::ContextUsedUp,
             model::Exit::Asked => Self::Asked,
             model::Exit::NotStarted { detail, hopeless } => {
                 Self::NotStarted { detail: detail.into(), hopeless: *hopeless }
@@ -708,6 +720,9 @@ impl From<Exit<'_>> for model::Exit {
             Exit::Signal(signal) => Self::Signal(signal),
             Exit::Deadline => Self::Deadline,
             Exit::Silent => Self::Silent,
+            Exit::Looping => Self::Looping,
+            Exit::OverBudget { what } => Self::OverBudget { what: what.into_string() },
+            Exit::ContextUsedUp => Self::ContextUsedUp,
             Exit::Asked => Self::Asked,
             Exit::NotStarted { detail, hopeless } => {
                 Self::NotStarted { detail: detail.into_string(), hopeless }
@@ -738,6 +753,17 @@ pub(super) enum Verdict<'a> {
         #[serde(borrow)]
         detail: Text<'a>,
     },
+    Unauthorized {
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
+    SessionGone,
+    Looping,
+    OverBudget {
+        #[serde(borrow)]
+        what: Text<'a>,
+    },
+    ContextUsedUp,
     Crashed {
         #[serde(borrow)]
         detail: Text<'a>,
@@ -762,6 +788,11 @@ impl<'a> From<&'a model::Verdict> for Verdict<'a> {
             model::Verdict::Continue => Self::Continue,
             model::Verdict::Quota { until } => Self::Quota { until: until.map(|at| at.0) },
             model::Verdict::Transient { detail } => Self::Transient { detail: detail.into() },
+            model::Verdict::Unauthorized { detail } => Self::Unauthorized { detail: detail.into() },
+            model::Verdict::SessionGone => Self::SessionGone,
+            model::Verdict::Looping => Self::Looping,
+            model::Verdict::OverBudget { what } => Self::OverBudget { what: what.into() },
+            model::Verdict::ContextUsedUp => Self::ContextUsedUp,
             model::Verdict::Crashed { detail } => Self::Crashed { detail: detail.into() },
             model::Verdict::OutOfTime => Self::OutOfTime,
             model::Verdict::Stalled => Self::Stalled,
@@ -783,6 +814,11 @@ impl From<Verdict<'_>> for model::Verdict {
             Verdict::Continue => Self::Continue,
             Verdict::Quota { until } => Self::Quota { until: until.map(Timestamp) },
             Verdict::Transient { detail } => Self::Transient { detail: detail.into_string() },
+            Verdict::Unauthorized { detail } => Self::Unauthorized { detail: detail.into_string() },
+            Verdict::SessionGone => Self::SessionGone,
+            Verdict::Looping => Self::Looping,
+            Verdict::OverBudget { what } => Self::OverBudget { what: what.into_string() },
+            Verdict::ContextUsedUp => Self::ContextUsedUp,
             Verdict::Crashed { detail } => Self::Crashed { detail: detail.into_string() },
             Verdict::OutOfTime => Self::OutOfTime,
             Verdict::Stalled => Self::Stalled,
