@@ -301,7 +301,7 @@ impl Open {
                     }
                     continue;
                 }
-                Signal::ToolUse { name } => {
+                Signal::ToolUse { name, .. } => {
                     self.live.words = format!("[{name}]");
                     continue;
                 }

@@ -18,6 +18,8 @@ pub enum Signal {
     ToolUse {
         /// The tool's name.
         name: String,
+        /// What it is used on, short: a command, a file. Told apart by it, equal steps show a loop.
+        detail: String,
     },
     /// A tool it used has ended.
     ToolDone,

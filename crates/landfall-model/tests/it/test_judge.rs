@@ -23,7 +23,7 @@ fn transient() -> Signal {
     Signal::Transient { detail: "overloaded".to_owned() }
 }
 fn tool() -> Signal {
-    Signal::ToolUse { name: "edit".to_owned() }
+    Signal::ToolUse { name: "edit".to_owned(), detail: String::new() }
 }
 fn finished(error: bool) -> Signal {
     Signal::Finished { how: if error { Finish::Error } else { Finish::Success }, text: String::new() }

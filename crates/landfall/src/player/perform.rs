@@ -143,7 +143,7 @@ fn perform(voice: &mut Voice, iteration: u32, turn: &Turn) -> Result<u8, Trouble
         wait(say.pause_ms);
         match say.stream {
             Stream::Out => voice.say(&say.text),
-            Stream::Err => voice.mutter(&say.text),
+            Stream::Err | Stream::Aside => voice.mutter(&say.text),
         }
     }
     if let Some(usage) = turn.usage {
