@@ -6,11 +6,14 @@
 
 use thiserror::Error;
 
+use crate::budget::Spending;
+use crate::driving::{Past, Session, Talk, Traces};
 use crate::event::{Event, Opening};
 use crate::flow::Target;
 use crate::input::Parting;
 use crate::judge::Verdict;
 use crate::recover::candidate;
+use crate::signal::Usage;
 use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Landed, State, Task};
 use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
 
@@ -27,6 +30,7 @@ pub struct Illegal {
 }
 
 const WARNINGS_MAX: usize = 50; // the journal keeps them all; a task shows the latest
+const PAST_MAX: usize = 10; // what a newcomer reads; the log has them all
 const FEEDBACK_MAX: usize = 8; // older words have been through a prompt already
 
 /// What the task is after `event`. Only [`Event::Added`] may come without a task.
@@ -74,9 +78,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.spec = spec.clone();
         }
         Event::Offered { head } => task.head = Some(head.clone()),
-        Event::Bound { flow, limits } => {
+        Event::Bound { flow, limits, driving } => {
             task.flow = Some(flow.clone());
             task.limits = limits.clone();
+            task.driving = Some(driving.clone());
         }
         Event::Entered { attempt, step, run, opening } => {
             let State::Ready { .. } = task.state else { return false };
@@ -94,6 +99,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.landing = candidate(task);
             }
             task.attempt = *attempt;
+            task.counters.attempt = Spending::default();
             task.run = Some(*run);
             task.state = State::Active { step: step.clone(), doing };
         }
@@ -106,7 +112,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             task.workspace = Some(base.clone());
         }
-        Event::IterationBegan { attempt, iteration } => {
+        Event::IterationBegan { attempt, iteration, talk } => {
             let step = match &task.state {
                 State::Active { step, doing: Doing::Preparing { .. } } => step.clone(),
                 State::Ready { next: Some(step), .. } if *attempt == task.attempt => step.clone(),
@@ -117,10 +123,13 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.gate = None; // what this run leaves has not been verified
             }
             task.counters.runs += 1;
-            let doing = Doing::Running { iteration: *iteration, since: at, stop: None };
+            if let (Talk::Resumed { compact: true, .. }, Some(session)) = (talk, &mut task.session) {
+                session.compacted = true;
+            }
+            let doing = Doing::Running { iteration: *iteration, since: at, stop: None, talk: talk.clone() };
             task.state = State::Active { step, doing };
         }
-        Event::IterationEnded { iteration, verdict, took_ms, usage, head, .. } => {
+        Event::IterationEnded { iteration, verdict, took_ms, usage, head, traces, .. } => {
             let State::Active { step, doing: Doing::Running { iteration: running, .. } } = &task.state else {
                 return false;
             };
@@ -132,9 +141,18 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if head.is_some() {
                 task.seen_head.clone_from(head);
             }
+            count_words(task, verdict, traces, committed);
             count_iteration(task, verdict, committed);
+            let spent = Spending { usage: *usage, time_ms: *took_ms };
             task.counters.spent_ms += took_ms;
+            task.counters.agent_ms += took_ms;
             task.counters.usage = task.counters.usage.plus(*usage);
+            task.counters.attempt = task.counters.attempt.plus(spent);
+            keep_session(task, verdict, traces, *usage);
+            if task.past.len() == PAST_MAX {
+                task.past.remove(0);
+            }
+            task.past.push(Past { iteration: *iteration, verdict: verdict.clone(), committed });
             if verdict.is_own_word() {
                 task.feedback.clear(); // it has been in the prompt of a run that heard it out
             }
@@ -216,8 +234,17 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if matches!(task.state, State::Ended(_) | State::Draft) {
                 return false;
             }
-            if matches!(wait, Wait::Quota { .. }) {
-                task.counters.quota_waits += 1;
+            match wait {
+                Wait::Quota { .. } => task.counters.quota_waits += 1,
+                Wait::Login { .. } => task.counters.logins += 1,
+                Wait::Dependency(_)
+                | Wait::Slot
+                | Wait::Question { .. }
+                | Wait::Backoff { .. }
+                | Wait::Disk { .. }
+                | Wait::Budget { .. }
+                | Wait::Pause
+                | Wait::GateBroken { .. } => {}
             }
             task.state = State::Waiting { wait: wait.clone(), then: then.clone(), since: at };
         }
@@ -290,6 +317,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters = Counters { retries: retries + 1, runs, usage, ..Counters::default() };
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
+            if *fresh {
+                task.session = None;
+            }
             if task.landing.is_none() {
                 task.gate = None;
             }
@@ -330,8 +360,43 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::Transient
         | Parting::Asked
         | Parting::GateBroken
+        | Parting::Budget
+        | Parting::Login
+        | Parting::Looping
+        | Parting::SessionGone
         | Parting::OutputMissing => {}
     }
+}
+
+/// Runs that end in the same words and leave nothing are a loop, too.
+fn count_words(task: &mut Task, verdict: &Verdict, traces: &Traces, committed: bool) {
+    let same = traces.words.is_some() && task.last_words == traces.words;
+    match verdict {
+        Verdict::Continue if same && !committed => task.counters.same_words += 1,
+        _ => task.counters.same_words = 1,
+    }
+    task.last_words.clone_from(&traces.words);
+}
+
+/// The session that the next run may go on with.
+fn keep_session(task: &mut Task, verdict: &Verdict, traces: &Traces, usage: Usage) {
+    if matches!(verdict, Verdict::SessionGone) {
+        task.session = None;
+        return;
+    }
+    let (Some(driving), Some(id)) = (&task.driving, &traces.session) else { return };
+    let before = task.session.take().filter(|it| it.id == *id && it.profile == driving.profile);
+    let (used, context, compacted) = match before {
+        Some(session) => (session.usage, session.context, session.compacted),
+        None => (Usage::default(), None, false),
+    };
+    task.session = Some(Session {
+        profile: driving.profile.clone(),
+        id: id.clone(),
+        usage: used.plus(usage),
+        context: traces.context.or(context),
+        compacted,
+    });
 }
 
 /// One cause, one counter: only a run that ended by its own word is an iteration.
@@ -346,6 +411,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
             counters.fruitless = if committed { 0 } else { counters.fruitless + 1 };
             if committed {
                 counters.stalls_step = 0;
+                counters.loops = 0;
             }
         }
         Verdict::Crashed { .. } | Verdict::Lost | Verdict::NotStarted { .. } => counters.restarts += 1,
@@ -355,10 +421,10 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
         }
         Verdict::Transient { .. } => counters.transients += 1,
         Verdict::OutOfTime => counters.iterations += 1,
+        Verdict::Looping => counters.loops += 1,
+        Verdict::SessionGone => counters.sessions_lost += 1,
         Verdict::Quota { .. }
         | Verdict::Unauthorized { .. }
-        | Verdict::SessionGone
-        | Verdict::Looping
         | Verdict::OverBudget { .. }
         | Verdict::ContextUsedUp
         | Verdict::Stopped => {}

@@ -6,12 +6,15 @@
 use thiserror::Error;
 
 use crate::apply::{Illegal, absorb};
+use crate::budget::{Scope, Spending, Spent};
+use crate::driving::Talk;
 use crate::effect::Effect;
 use crate::event::{Event, Opening, StepResult, Warning};
 use crate::flow::{Step, StepKind, Target};
 use crate::gate::{GateReport, Outcome};
 use crate::input::{Drive, EndedRun, Input, News, Parting};
-use crate::judge::{Verdict, judge, usage};
+use crate::judge::{Verdict, judge};
+use crate::liveness::ECHOES_MAX;
 use crate::recover::{candidate, check, may_land};
 use crate::signal::Signal;
 use crate::task::{Concern, Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
@@ -73,7 +76,13 @@ pub fn decide(task: &Task, input: &Input) -> Result<Decision, Refusal> {
 
 fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
     let at = input.at;
-    let mut draft = Draft { task: task.clone(), at, drive: input.drive, decision: Decision::default() };
+    let mut draft = Draft {
+        task: task.clone(),
+        at,
+        drive: input.drive,
+        spent: input.spent.clone(),
+        decision: Decision::default(),
+    };
     match &input.news {
         News::Edit { spec } => match &task.state {
             State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
@@ -81,7 +90,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             _ => draft.event(Event::Edited { spec: spec.clone() })?,
         },
-        News::Granted { run, flow, limits } => {
+        News::Granted { run, flow, limits, driving } => {
             let State::Ready { .. } = &task.state else {
                 return Err(not_now(task, "it cannot be started"));
             };
@@ -96,8 +105,10 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
                 // It is not bound to such a flow: a person may choose another and retry.
                 draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
             } else {
-                if task.flow.is_none() || task.limits != *limits {
-                    draft.event(Event::Bound { flow: flow.clone(), limits: limits.clone() })?;
+                let bound = task.flow.is_some() && task.limits == *limits;
+                if !bound || task.driving.as_ref() != Some(driving) {
+                    let (flow, limits, driving) = (flow.clone(), limits.clone(), driving.clone());
+                    draft.event(Event::Bound { flow, limits, driving })?;
                 }
                 let next = draft.task.next_step(&flow).clone();
                 draft.enter(&next, *run)?;
@@ -222,6 +233,7 @@ struct Draft {
     task: Task,
     at: Timestamp,
     drive: Drive,
+    spent: Option<Spent>,
     decision: Decision,
 }
 
@@ -322,26 +334,64 @@ impl Draft {
         if self.task.time_left_ms() == 0 {
             return self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limits.task_ms));
         }
+        let spent = Spending { usage: self.task.counters.usage, time_ms: self.task.counters.agent_ms };
+        if let Some(what) = limits.task_budget.used_up(spent) {
+            return self.end(EndKind::Timeout, EndCode::Budget, budget_is_used(Scope::Task, &what));
+        }
+        if let Some(what) = limits.attempt_budget.used_up(self.task.counters.attempt) {
+            return self.over_budget(Scope::Attempt, &what);
+        }
         if self.drive == Drive::Draining {
             return self.yielded(Parting::Drained, None);
         }
+        if self.spent.is_some() {
+            return self.yielded(Parting::Budget, None); // it goes on when there is more to spend
+        }
+        let talk = self.task.talk();
         let (id, attempt, step) = (self.task.id, self.task.attempt, self.current());
         let iteration = self.task.counters.iterations + 1;
-        self.event(Event::IterationBegan { attempt, iteration })?;
+        self.event(Event::IterationBegan { attempt, iteration, talk: talk.clone() })?;
         let deadline_ms = self.task.time_left_ms();
-        self.effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms });
+        self.effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms, talk });
         Ok(())
+    }
+
+    /// A budget is used up. That of an attempt ends the attempt, that of a task the task; those of the run and the day
+    /// only keep agents from working on, and are nobody's fault.
+    fn over_budget(&mut self, scope: Scope, what: &str) -> Result<(), Refusal> {
+        let detail = budget_is_used(scope, what);
+        match scope {
+            Scope::Attempt => {
+                let step = self.current();
+                self.restart(Parting::Budget, EndCode::Budget, detail, step)
+            }
+            Scope::Task => self.end(EndKind::Timeout, EndCode::Budget, detail),
+            Scope::Run | Scope::Day => self.yielded(Parting::Budget, None),
+        }
+    }
+
+    /// The agent goes round in a circle: it is told so, a few times.
+    fn looping(&mut self) -> Result<(), Refusal> {
+        let (count, max) = (self.task.counters.loops, self.task.limits.loops_max);
+        if count >= max {
+            let detail = format!(
+                "the agent said and did the same over and over, and {count} words about it did not help"
+            );
+            return self.end(EndKind::Failed, EndCode::ReasoningLoop, detail);
+        }
+        self.yielded(Parting::Looping, Some(loop_break()))
     }
 
     fn agent_ended(&mut self, run: &EndedRun) -> Result<(), Refusal> {
         fence(&self.task, run.attempt)?;
-        let State::Active { step, doing: Doing::Running { iteration, stop, .. } } = &self.task.state else {
+        let State::Active { step, doing: Doing::Running { iteration, stop, talk, .. } } = &self.task.state
+        else {
             return Err(not_now(&self.task, "no agent runs"));
         };
         if *iteration != run.iteration {
             return Err(not_now(&self.task, "that iteration does not run"));
         }
-        let (step, stop) = (step.clone(), stop.clone());
+        let (step, stop, resumed) = (step.clone(), stop.clone(), *talk != Talk::New);
         let verdict = judge(&run.seen, &run.exit, &run.evidence);
         self.event(Event::IterationEnded {
             attempt: run.attempt,
@@ -349,8 +399,9 @@ impl Draft {
             exit: run.exit.clone(),
             verdict: verdict.clone(),
             took_ms: run.took_ms,
-            usage: usage(&run.seen),
+            usage: run.usage,
             head: run.evidence.head_after.clone(),
+            traces: run.traces.clone(),
         })?;
         self.warn_of_signals(&run.seen)?;
         self.warn_of_iterations(&verdict)?;
@@ -376,6 +427,7 @@ impl Draft {
                 self.yielded(Parting::Asked, None)?;
                 self.event(Event::Waited { wait: Wait::Question { text: question }, then: step })
             }
+            Verdict::Continue if self.task.counters.same_words >= ECHOES_MAX => self.looping(),
             Verdict::Continue => self.went_on(&step, &run.evidence.missing),
             Verdict::Quota { until } => {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
@@ -383,6 +435,9 @@ impl Draft {
                 // A reset that is past already says no more than none: believing it would start the agent in a loop.
                 let until = until
                     .filter(|until| *until > self.at)
+                    .map(|until| {
+                        until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)).plus_ms(jittered(self.task.id, 5_000))
+                    })
                     .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, 300_000, 3_600_000)));
                 self.yielded(Parting::Quota, None)?;
                 self.event(Event::Waited { wait: Wait::Quota { until }, then: step })
@@ -415,11 +470,23 @@ impl Draft {
                 }
                 self.restart(Parting::NotStarted, EndCode::AgentNotStarted, detail, step)
             }
-            Verdict::Unauthorized { detail } | Verdict::OverBudget { what: detail } => {
-                self.end(EndKind::Blocked, EndCode::Machine, detail)
+            Verdict::Unauthorized { detail } => {
+                let account = self.task.driving.as_ref().map(|it| it.account.clone()).unwrap_or_default();
+                self.yielded(Parting::Login, None)?;
+                self.event(Event::Waited { wait: Wait::Login { account, detail }, then: step })
             }
-            Verdict::SessionGone | Verdict::Looping | Verdict::ContextUsedUp => {
-                self.restart(Parting::Crashed, EndCode::AgentCrashed, "to be decided".to_owned(), step)
+            Verdict::SessionGone if resumed => self.yielded(Parting::SessionGone, Some(session_gone())),
+            Verdict::SessionGone => {
+                let cause = "the agent misses a session that nobody asked for".to_owned();
+                self.restart(Parting::SessionGone, EndCode::AgentCrashed, cause, step)
+            }
+            Verdict::Looping => self.looping(),
+            Verdict::OverBudget { scope, what } => self.over_budget(scope, &what),
+            Verdict::ContextUsedUp => {
+                let detail = "context budget insufficient: the agent dropped its context again and again within one run; \
+                              split the task, or give it an agent with more room"
+                    .to_owned();
+                self.end(EndKind::Failed, EndCode::ContextBudget, detail)
             }
             Verdict::OutOfTime => {
                 let limit = self.task.limits.task_ms;
@@ -701,6 +768,8 @@ impl Draft {
                 }
                 self.event(Event::Resumed { feedback: Some(feedback) })
             }
+            // Whatever they say to that, it means that the login is done.
+            State::Waiting { wait: Wait::Login { .. }, .. } => self.event(Event::Resumed { feedback: None }),
             State::Review { then } => match Review::parse(text) {
                 Review::Approve(note) => {
                     self.event(Event::Reviewed { approved: true, note })?;
@@ -747,7 +816,7 @@ impl Draft {
             } => self.event(Event::StopAsked { stop: Stop::Pause }),
             State::Ready { next: Some(then), .. } => self.event(Event::Waited { wait: Wait::Pause, then }),
             State::Waiting {
-                wait: Wait::Backoff { .. } | Wait::Quota { .. } | Wait::GateBroken { .. },
+                wait: Wait::Backoff { .. } | Wait::Quota { .. } | Wait::Login { .. } | Wait::GateBroken { .. },
                 then,
                 ..
             } => self.event(Event::Waited { wait: Wait::Pause, then }),
@@ -817,6 +886,7 @@ impl Draft {
                     Wait::Pause
                     | Wait::Backoff { .. }
                     | Wait::Quota { .. }
+                    | Wait::Login { .. }
                     | Wait::GateBroken { .. }
                     | Wait::Disk { .. },
                 ..
@@ -864,6 +934,7 @@ impl Draft {
     }
 }
 
+const QUOTA_WAIT_MAX_MS: u64 = 8 * 24 * 60 * 60 * 1000; // no plan resets later than in a week; a wrong clock might
 const MACHINE_TRIES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
 
 /// What a person says to a review.
@@ -882,6 +953,29 @@ impl Review {
             "changes" | "reject" | "no" if !rest.trim().is_empty() => Self::Changes(rest.trim().to_owned()),
             _ => Self::Changes(text.trim().to_owned()),
         }
+    }
+}
+
+fn budget_is_used(scope: Scope, what: &str) -> String {
+    format!("the budget of the {} is used up: {what}", scope.word())
+}
+
+fn loop_break() -> Feedback {
+    Feedback {
+        about: "You are going round in a circle".to_owned(),
+        text: "You said and did the same thing several times and nothing came of it. Stop repeating it. Say in one \
+               sentence what you were trying to reach and why it does not work, then take another way. If there is none, \
+               signal BLOCKED with the reason."
+            .to_owned(),
+    }
+}
+
+fn session_gone() -> Feedback {
+    Feedback {
+        about: "Your earlier session is gone".to_owned(),
+        text: "You start without its memory. What earlier runs came to is told here, what they did is in the commits of \
+               your branch: read them before you go on."
+            .to_owned(),
     }
 }
 

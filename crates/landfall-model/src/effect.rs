@@ -1,5 +1,6 @@
 //! Orders: what is to be done about a decision. They are data; the engine performs them after the facts are written.
 
+use crate::driving::Talk;
 use crate::task::{Candidate, Stop};
 use crate::{Attempt, Commit, StepName, TaskId};
 
@@ -27,6 +28,8 @@ pub enum Effect {
         step: StepName,
         /// The hard limit.
         deadline_ms: u64,
+        /// What it begins with.
+        talk: Talk,
     },
     /// End the agent's process tree.
     Kill {

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::account::AccountState;
+use crate::budget::Scope;
+use crate::driving::{Driving, Talk, Traces};
 use crate::flow::{Flow, Target};
 use crate::gate::GateReport;
 use crate::input::Parting;
@@ -34,6 +37,8 @@ pub enum Event {
         flow: Arc<Flow>,
         /// What it may use.
         limits: TaskLimits,
+        /// Who works on it, and how.
+        driving: Driving,
     },
     /// A try of a step began.
     Entered {
@@ -59,6 +64,8 @@ pub enum Event {
         attempt: Attempt,
         /// The count over the task's life, from 1.
         iteration: u32,
+        /// What it begins with.
+        talk: Talk,
     },
     /// A run of the agent ended.
     IterationEnded {
@@ -76,6 +83,8 @@ pub enum Event {
         usage: Usage,
         /// Where its branch stood afterwards.
         head: Option<Commit>,
+        /// What else it left.
+        traces: Traces,
     },
     /// Something a person should know, which changes nothing.
     Warned(Warning),
@@ -232,7 +241,9 @@ pub enum Exit {
     Looping,
     /// Killed because a budget was used up.
     OverBudget {
-        /// Which, with its figures.
+        /// Whose.
+        scope: Scope,
+        /// How much of how much.
         what: String,
     },
     /// Killed because it had to drop its context again and again.
@@ -457,6 +468,13 @@ pub enum EngineEvent {
         /// Because.
         reason: String,
     },
+    /// An account can be worked on, or cannot.
+    Account {
+        /// This one.
+        account: String,
+        /// How it stands now.
+        state: AccountState,
+    },
     /// The checks were run on the base itself.
     Measured {
         /// What was seen.
@@ -473,6 +491,8 @@ pub enum RunEnd {
     Drained,
     /// A person stopped it at once.
     Interrupted,
+    /// The budget of the run, or of the day, was used up.
+    Spent,
     /// The engine was gone; found out afterwards.
     Lost,
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::budget::Spent;
+use crate::driving::{Driving, Traces};
 use crate::flow::Flow;
 use crate::gate::GateReport;
-use crate::signal::Signal;
+use crate::signal::{Signal, Usage};
 use crate::task::{Concern, TaskLimits};
 use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, TaskSpec, Timestamp, Tree};
 
@@ -15,6 +17,8 @@ pub struct Input {
     pub at: Timestamp,
     /// What the engine is doing as a whole.
     pub drive: Drive,
+    /// A budget of the run or the day that is used up: no agent begins.
+    pub spent: Option<Spent>,
     /// The news.
     pub news: News,
 }
@@ -55,6 +59,14 @@ pub enum Parting {
     NothingChanged,
     /// Something on this machine failed.
     Machine,
+    /// A budget was used up.
+    Budget,
+    /// The account wants a login.
+    Login,
+    /// It said the same thing over and over.
+    Looping,
+    /// The session to go on with was gone.
+    SessionGone,
     /// It said it was done, but what the step must leave behind is not there.
     OutputMissing,
 }
@@ -75,6 +87,8 @@ pub enum News {
         flow: Arc<Flow>,
         /// Within these limits.
         limits: TaskLimits,
+        /// By this profile, in this style.
+        driving: Driving,
     },
     /// Its workspace stands.
     WorkspaceReady {
@@ -206,4 +220,8 @@ pub struct EndedRun {
     pub evidence: Evidence,
     /// How long it took.
     pub took_ms: u64,
+    /// What it used.
+    pub usage: Usage,
+    /// What else it left.
+    pub traces: Traces,
 }

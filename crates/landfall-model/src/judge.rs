@@ -1,7 +1,8 @@
 //! What we make of what we saw. An exit code alone is neither success nor failure.
 
+use crate::budget::Scope;
 use crate::event::Exit;
-use crate::signal::{Finish, Said, Signal, Usage};
+use crate::signal::{Finish, Said, Signal};
 use crate::{Commit, Timestamp};
 
 /// Facts about one run of the agent that do not depend on its word.
@@ -61,9 +62,11 @@ pub enum Verdict {
     SessionGone,
     /// It said the same thing over and over and was stopped.
     Looping,
-    /// It was stopped because this was used up.
+    /// It was stopped because a budget was used up.
     OverBudget {
-        /// Which budget, with its figures.
+        /// Whose.
+        scope: Scope,
+        /// How much of how much.
         what: String,
     },
     /// It had to drop its context again and again within one run.
@@ -145,7 +148,9 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
                 }
             }
             Signal::ToolUse { .. } => provider = None, // the agent went on: whatever it was has passed
-            Signal::Said(Said::Progress(_) | Said::DiscoveryLocal(_) | Said::DiscoveryGlobal(_))
+            Signal::Said(
+                Said::Progress(_) | Said::DiscoveryLocal(_) | Said::DiscoveryGlobal(_) | Said::FollowUp(_),
+            )
             | Signal::Started { .. }
             | Signal::Text(_)
             | Signal::ToolDone
@@ -180,7 +185,7 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
         Exit::Deadline => Verdict::OutOfTime,
         Exit::Silent => provider.unwrap_or(Verdict::Stalled), // waiting for an account is not a stall
         Exit::Looping => Verdict::Looping,
-        Exit::OverBudget { what } => Verdict::OverBudget { what: what.clone() },
+        Exit::OverBudget { scope, what } => Verdict::OverBudget { scope: *scope, what: what.clone() },
         Exit::ContextUsedUp => Verdict::ContextUsedUp,
         Exit::Asked => Verdict::Stopped,
         Exit::Code(code) => match (provider, finish) {
@@ -202,13 +207,4 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             None => Verdict::Crashed { detail: format!("killed by signal {signal}") },
         },
     }
-}
-
-/// All tokens and money of one run together.
-#[must_use]
-pub fn usage(seen: &[Signal]) -> Usage {
-    seen.iter().fold(Usage::default(), |sum, signal| match signal {
-        Signal::Usage(usage) => sum.plus(*usage),
-        _ => sum,
-    })
 }

@@ -4,8 +4,11 @@
 //! [`decide`] holds policy and may change between releases. [`apply`] is bookkeeping and replays every journal
 //! ever written. The engine calls [`step`], which is both.
 
+mod account;
 mod apply;
+mod budget;
 mod decide;
+mod driving;
 mod effect;
 mod event;
 pub mod flow;
@@ -15,6 +18,7 @@ pub mod graph;
 mod ids;
 mod input;
 mod judge;
+pub mod liveness;
 mod recover;
 mod schedule;
 mod signal;
@@ -22,8 +26,11 @@ mod spec;
 mod status;
 mod task;
 
+pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
+pub use budget::{Budget, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
 pub use decide::{Decision, Refusal, decide, step};
+pub use driving::{Context, Driving, Past, Session, Style, Talk, Traces};
 pub use effect::Effect;
 pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
 pub use flow::{Flow, Step, StepKind, Target};
@@ -31,7 +38,7 @@ pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timesta
 pub use input::{Drive, EndedRun, Input, News, Parting};
 pub use judge::{Evidence, Verdict, judge};
 pub use recover::expects;
-pub use schedule::{Grant, Limits, Standing, World, plan, score};
+pub use schedule::{Grant, Limits, Route, Standing, World, plan, score};
 pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use status::{Status, Wait, why};

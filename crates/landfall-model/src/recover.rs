@@ -11,13 +11,14 @@ pub fn expects(task: &Task) -> Vec<Effect> {
     match &task.state {
         State::Active { step, doing } => match doing {
             Doing::Preparing { fresh, .. } => vec![Effect::Prepare { task: id, attempt, fresh: *fresh }],
-            Doing::Running { iteration, stop, .. } => {
+            Doing::Running { iteration, stop, talk, .. } => {
                 let mut effects = vec![Effect::Spawn {
                     task: id,
                     attempt,
                     iteration: *iteration,
                     step: step.clone(),
                     deadline_ms: task.time_left_ms(),
+                    talk: talk.clone(),
                 }];
                 if let Some(stop) = stop {
                     effects.push(Effect::Kill { task: id, attempt, stop: stop.clone() });

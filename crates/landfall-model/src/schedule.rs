@@ -7,7 +7,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::account::{AccountState, Accounts, Leave};
+use crate::budget::Spent;
 use crate::flow::{Flow, StepKind};
+use crate::status::Wait;
 use crate::task::{Doing, State, Task};
 use crate::{TaskId, Timestamp};
 
@@ -36,6 +39,10 @@ pub struct Limits {
     pub slots: u32,
     /// Verifications at once.
     pub lanes: u32,
+    /// The moment it is asked for: accounts open by the clock.
+    pub now: Timestamp,
+    /// A budget that is used up: no agent starts.
+    pub spent: Option<Spent>,
 }
 
 impl Limits {
@@ -50,12 +57,23 @@ impl Limits {
 }
 
 /// Leave for one task to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// This task.
     pub task: TaskId,
     /// With this.
     pub standing: Standing,
+    /// By this profile: its own, or the one that takes over.
+    pub profile: String,
+}
+
+/// Where a profile leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The account it works on.
+    pub account: String,
+    /// The profile that takes over while that account is shut.
+    pub failover: Option<String>,
 }
 
 /// A place in line. Less is sooner: 1. the higher score, 2. the older task.
@@ -71,7 +89,12 @@ pub struct World {
     only: Option<BTreeSet<TaskId>>,
     dependents: BTreeMap<TaskId, BTreeSet<TaskId>>,
     families: BTreeMap<TaskId, Family>,
+    /// Where profiles lead; one that is not here has an account of its own name.
+    routes: BTreeMap<String, Route>,
+    accounts: Accounts,
     lines: [BTreeSet<Rank>; 4],
+    /// The line for slots, by profile.
+    by_profile: BTreeMap<String, BTreeSet<Rank>>,
     holding: [BTreeSet<TaskId>; 4],
     due: BTreeSet<(Timestamp, TaskId)>,
     gate_waits: BTreeSet<TaskId>,
@@ -83,6 +106,8 @@ struct Seat {
     task: Option<Arc<Task>>,
     /// Its place in line.
     place: Option<(Standing, Rank)>,
+    /// The profile it stands in line with, if it is for a slot.
+    profile: Option<String>,
     /// What it holds.
     held: Option<Standing>,
 }
@@ -179,11 +204,82 @@ impl World {
         self.lines[standing as usize].len()
     }
 
-    /// Whether the task stands in line for a slot that others hold.
+    /// Says where profiles lead.
+    pub fn set_routes(&mut self, routes: BTreeMap<String, Route>) {
+        self.routes = routes;
+    }
+
+    /// The accounts.
     #[must_use]
-    pub fn starved(&self, id: TaskId, limits: &Limits) -> bool {
-        let place = self.seats.get(id.0 as usize).and_then(|seat| seat.place);
-        place.is_some_and(|(standing, _)| self.is_full(standing, limits))
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// Notes how an account stands.
+    pub fn set_account(&mut self, account: &str, state: AccountState) {
+        self.accounts.set(account, state);
+    }
+
+    /// The profile a task asks for.
+    #[must_use]
+    pub fn profile_of(task: &Task) -> &str {
+        task.spec.agent.as_deref().unwrap_or("default")
+    }
+
+    /// The account a profile works on.
+    #[must_use]
+    pub fn account_of<'a>(&'a self, profile: &'a str) -> &'a str {
+        self.routes.get(profile).map_or(profile, |route| route.account.as_str())
+    }
+
+    /// The profile that may start now for `profile`: itself, or whichever takes over; or else what is in the way.
+    fn open_route<'a>(&'a self, profile: &'a str, now: Timestamp) -> Result<&'a str, Wait> {
+        let mut at = profile;
+        let mut first = None;
+        for _ in 0..FAILOVERS_MAX {
+            let account = self.account_of(at);
+            let state = self.accounts.get(account);
+            let in_the_way = match state.leave(now) {
+                Leave::Free => return Ok(at),
+                Leave::One if self.at_work_on(account) == 0 => return Ok(at),
+                Leave::One => Wait::Quota { until: now },
+                Leave::Never { until: Some(until) } => Wait::Quota { until },
+                Leave::Never { until: None } => {
+                    let detail = match state {
+                        AccountState::LoggedOut { task } => format!("{task} asks for it"),
+                        AccountState::Open | AccountState::UsedUp { .. } => String::new(),
+                    };
+                    Wait::Login { account: account.to_owned(), detail }
+                }
+            };
+            first.get_or_insert(in_the_way);
+            match self.routes.get(at).and_then(|route| route.failover.as_deref()) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        Err(first.expect("the loop runs at least once"))
+    }
+
+    fn at_work_on(&self, account: &str) -> usize {
+        let slots = self.holding[Standing::Slot as usize].iter().filter_map(|id| self.get(*id));
+        slots.filter(|task| task.driving.as_ref().is_some_and(|it| it.account == account)).count()
+    }
+
+    /// What keeps a task that stands in line from going on, if anything does.
+    #[must_use]
+    pub fn held(&self, id: TaskId, limits: &Limits) -> Option<Wait> {
+        let seat = self.seats.get(id.0 as usize)?;
+        let (standing, _) = seat.place?;
+        if let (Standing::Slot, Some(profile)) = (standing, &seat.profile) {
+            if let Some(Spent { what, until, .. }) = &limits.spent {
+                return Some(Wait::Budget { what: what.clone(), until: *until });
+            }
+            if let Err(wait) = self.open_route(profile, limits.now) {
+                return Some(wait);
+            }
+        }
+        self.is_full(standing, limits).then_some(Wait::Slot)
     }
 
     fn is_full(&self, standing: Standing, limits: &Limits) -> bool {
@@ -194,6 +290,16 @@ impl World {
     #[must_use]
     pub fn next_due(&self) -> Option<(Timestamp, TaskId)> {
         self.due.first().copied()
+    }
+
+    /// The next moment an account opens that tasks stand in line for.
+    #[must_use]
+    pub fn next_opening(&self, now: Timestamp) -> Option<Timestamp> {
+        let shut = self.by_profile.keys().filter_map(|profile| match self.open_route(profile, now) {
+            Err(Wait::Quota { until }) if until > now => Some(until),
+            _ => None,
+        });
+        shut.min()
     }
 
     /// Tasks that wait for a gate to be mended.
@@ -324,15 +430,33 @@ impl World {
     fn place(&mut self, id: TaskId) {
         let Some(task) = self.get(id) else { return };
         let place = self.wants(task).map(|standing| (standing, (Reverse(score(self, task)), id)));
-        let seat = &mut self.seats[id.0 as usize];
-        if seat.place == place {
+        let for_slot = matches!(place, Some((Standing::Slot, _)));
+        let same_profile = |seat: &Seat| match for_slot {
+            true => seat.profile.as_deref() == Some(Self::profile_of(task)),
+            false => seat.profile.is_none(),
+        };
+        if self.seats[id.0 as usize].place == place && same_profile(&self.seats[id.0 as usize]) {
             return;
         }
+        let profile = for_slot.then(|| Self::profile_of(task).to_owned());
+        let seat = &mut self.seats[id.0 as usize];
+        let profile_before = std::mem::replace(&mut seat.profile, profile.clone());
         if let Some((standing, rank)) = std::mem::replace(&mut seat.place, place) {
             self.lines[standing as usize].remove(&rank);
+            if let Some(profile) = profile_before
+                && let Some(line) = self.by_profile.get_mut(&profile)
+            {
+                line.remove(&rank);
+                if line.is_empty() {
+                    self.by_profile.remove(&profile);
+                }
+            }
         }
         if let Some((standing, rank)) = place {
             self.lines[standing as usize].insert(rank);
+            if let Some(profile) = profile {
+                self.by_profile.entry(profile).or_default().insert(rank);
+            }
         }
     }
 
@@ -395,7 +519,26 @@ pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
         if world.is_full(standing, limits) {
             return None;
         }
+        if standing == Standing::Slot {
+            return slot(world, limits);
+        }
         let (_, task) = world.lines[standing as usize].first()?;
-        Some(Grant { task: *task, standing })
+        let profile = World::profile_of(world.get(*task)?).to_owned();
+        Some(Grant { task: *task, standing, profile })
     })
 }
+
+/// Who may run an agent next: the first in line whose account, or one that takes over, is open.
+fn slot(world: &World, limits: &Limits) -> Option<Grant> {
+    if limits.spent.is_some() {
+        return None;
+    }
+    let fronts = world.by_profile.iter().filter_map(|(profile, line)| {
+        let route = world.open_route(profile, limits.now).ok()?;
+        Some((line.first()?, route))
+    });
+    let ((_, task), profile) = fronts.min_by_key(|(rank, _)| **rank)?;
+    Some(Grant { task: *task, standing: Standing::Slot, profile: profile.to_owned() })
+}
+
+const FAILOVERS_MAX: usize = 8; // profiles that lead round in a circle must not hang the engine

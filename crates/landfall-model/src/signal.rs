@@ -115,6 +115,8 @@ pub enum Said {
     DiscoveryLocal(String),
     /// Something worth knowing for every task.
     DiscoveryGlobal(String),
+    /// Another task it wants to be thought of: a title, then a text.
+    FollowUp(String),
 }
 
 /// Tokens, turns and money. Adding is saturating: a nonsense figure must not wrap.

@@ -126,6 +126,20 @@ pub enum Wait {
         /// Until then.
         until: Timestamp,
     },
+    /// A person's login.
+    Login {
+        /// For this account.
+        account: String,
+        /// What the agent said.
+        detail: String,
+    },
+    /// Money, tokens, turns or time to spend.
+    Budget {
+        /// What is used up.
+        what: String,
+        /// When there is more, if time brings it.
+        until: Option<Timestamp>,
+    },
     /// A person's answer.
     Question {
         /// To this.
@@ -162,6 +176,8 @@ impl Wait {
             Self::Dependency(_) => "dependency",
             Self::Slot => "slot",
             Self::Quota { .. } => "quota",
+            Self::Login { .. } => "login",
+            Self::Budget { .. } => "budget",
             Self::Question { .. } => "question",
             Self::Backoff { .. } => "backoff",
             Self::Disk { .. } => "disk",
@@ -175,15 +191,22 @@ impl Wait {
     pub fn owner(&self) -> &'static str {
         match self {
             Self::Dependency(_) => "the tasks it needs",
-            Self::Slot | Self::Quota { .. } | Self::Backoff { .. } => "the engine",
-            Self::Question { .. } | Self::Disk { .. } | Self::Pause | Self::GateBroken { .. } => "you",
+            Self::Slot | Self::Quota { .. } | Self::Backoff { .. } | Self::Budget { until: Some(_), .. } => {
+                "the engine"
+            }
+            Self::Login { .. }
+            | Self::Budget { until: None, .. }
+            | Self::Question { .. }
+            | Self::Disk { .. }
+            | Self::Pause
+            | Self::GateBroken { .. } => "you",
         }
     }
 }
 
-/// Why a task is where it is, in one sentence. `when` writes a moment for people.
+/// Why a task is where it is, in one sentence. `held` is what keeps it from starting; `when` writes a moment for people.
 #[must_use]
-pub fn why(task: &Task, unmet: &[TaskId], starved: bool, when: &dyn Fn(Timestamp) -> String) -> String {
+pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Timestamp) -> String) -> String {
     let id = task.id;
     match &task.state {
         State::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
@@ -194,14 +217,16 @@ pub fn why(task: &Task, unmet: &[TaskId], starved: bool, when: &dyn Fn(Timestamp
         State::Ready { .. } if wants_landing(task) => {
             format!("{id} is verified and waits for its turn to land.")
         }
-        State::Ready { .. } if starved && wants(task, |kind| matches!(kind, StepKind::Verify)) => {
+        State::Ready { .. } if held.is_some() && wants(task, |kind| matches!(kind, StepKind::Verify)) => {
             format!("{id} waits to be verified; other tasks hold every lane.")
         }
-        State::Ready { .. } if starved => format!("{id} waits for a slot; other tasks hold them all."),
-        State::Ready { next: Some(step), .. } => {
-            format!("{id} is ready to go on with step `{step}`; `landfall run` drives it.")
-        }
-        State::Ready { next: None, .. } => format!("{id} is ready; `landfall run` starts it."),
+        State::Ready { next, .. } => match (held, next) {
+            (Some(wait), _) => format!("{id} {}", waiting(id, wait, when)),
+            (None, Some(step)) => {
+                format!("{id} is ready to go on with step `{step}`; `landfall run` drives it.")
+            }
+            (None, None) => format!("{id} is ready; `landfall run` starts it."),
+        },
         State::Active { step, doing } => format!("{id} {}", active(task, step.as_str(), doing, when)),
         State::Waiting { wait, .. } => format!("{id} {}", waiting(id, wait, when)),
         State::Review { .. } => {
@@ -261,7 +286,7 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
         Doing::Preparing { stop: Some(_), .. } => {
             format!("is in step `{step}`: its workspace is being made, and then it stops.")
         }
-        Doing::Running { iteration, since, stop: None } => format!(
+        Doing::Running { iteration, since, stop: None, .. } => format!(
             "is in step `{step}`: the agent works on iteration {iteration} of {} since {}.",
             task.limits.iterations_max,
             when(*since)
@@ -293,6 +318,21 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             format!(
                 "waits for the agent's account, which is used up until {}; no try is spent.",
                 when(*until)
+            )
+        }
+        Wait::Login { account, detail } => format!(
+            "waits because the account `{account}` wants a login: {}; log in, then `landfall answer {id} done` goes on.",
+            phrase(detail)
+        ),
+        Wait::Budget { what, until: Some(until) } => {
+            format!(
+                "waits because the day's budget is used up ({what}); agents start again {}.",
+                when(*until)
+            )
+        }
+        Wait::Budget { what, until: None } => {
+            format!(
+                "waits because the budget of this run is used up ({what}); another `landfall run` goes on."
             )
         }
         Wait::Question { text } => {

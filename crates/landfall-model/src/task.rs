@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::budget::{Budget, Spending};
+use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
 use crate::signal::Usage;
@@ -26,6 +28,14 @@ pub struct Task {
     pub flow: Option<Arc<Flow>>,
     /// What it may use.
     pub limits: TaskLimits,
+    /// Who works on it, and how; settled with each grant.
+    pub driving: Option<Driving>,
+    /// The agent's session that can be gone on with.
+    pub session: Option<Session>,
+    /// The latest runs of the agent, for whoever goes on without its memory.
+    pub past: Vec<Past>,
+    /// What the last run of the agent said at its end.
+    pub last_words: Option<Digest>,
     /// Where it is.
     pub state: State,
     /// The latest attempt: the fence.
@@ -74,6 +84,10 @@ impl Task {
             changed: at,
             flow: None,
             limits: TaskLimits::default(),
+            driving: None,
+            session: None,
+            past: Vec::new(),
+            last_words: None,
             state,
             attempt: Attempt::default(),
             run: None,
@@ -151,6 +165,21 @@ impl Task {
         self.flow.as_ref()?.step(step).map(|step| step.phase.as_str())
     }
 
+    /// What the next run of the agent begins with.
+    #[must_use]
+    pub fn talk(&self) -> Talk {
+        match (&self.driving, &self.session) {
+            (Some(Driving { profile, style: Style::Session, .. }), Some(session))
+                if session.profile == *profile =>
+            {
+                let percent = session.context.map_or(0, Context::percent);
+                let compact = !session.compacted && percent >= self.limits.compact_percent;
+                Talk::Resumed { session: session.id.clone(), compact }
+            }
+            _ => Talk::New,
+        }
+    }
+
     /// How much of its time is left.
     #[must_use]
     pub fn time_left_ms(&self) -> u64 {
@@ -213,6 +242,8 @@ pub enum Doing {
         since: Timestamp,
         /// Whether it was told to end, and what follows.
         stop: Option<Stop>,
+        /// What it began with.
+        talk: Talk,
     },
     /// The work is brought in, merged and checked.
     Checking {
@@ -350,6 +381,14 @@ pub struct TaskLimits {
     pub transients_max: u32,
     /// Conflicts with the base before a person is asked.
     pub conflicts_max: u32,
+    /// Times the agent may be told that it goes round in a circle.
+    pub loops_max: u32,
+    /// How full a context may be, in per cent, before its session is asked to sum itself up.
+    pub compact_percent: u32,
+    /// What one attempt may spend.
+    pub attempt_budget: Budget,
+    /// What the task may spend.
+    pub task_budget: Budget,
 }
 
 impl Default for TaskLimits {
@@ -363,6 +402,10 @@ impl Default for TaskLimits {
             stalls_total_max: 10,
             transients_max: 8,
             conflicts_max: 3,
+            loops_max: 3,
+            compact_percent: 82,
+            attempt_budget: Budget::default(),
+            task_budget: Budget::default(),
         }
     }
 }
@@ -394,6 +437,14 @@ pub struct Counters {
     pub quota_waits: u32,
     /// Leave that was asked for and not given.
     pub permission_denials: u32,
+    /// Times the agent was told that it goes round in a circle; a commit resets it.
+    pub loops: u32,
+    /// Runs in a row that ended in the same words and left no commit.
+    pub same_words: u32,
+    /// Sessions that were gone when they were wanted.
+    pub sessions_lost: u32,
+    /// Logins that were asked for.
+    pub logins: u32,
     /// COMPLETE without a change, in a row.
     pub empty_claims: u32,
     /// Troubles of this machine in a row.
@@ -404,6 +455,10 @@ pub struct Counters {
     pub spent_ms: u64,
     /// Tokens and money.
     pub usage: Usage,
+    /// Working time of agents alone.
+    pub agent_ms: u64,
+    /// What this attempt has spent.
+    pub attempt: Spending,
 }
 
 /// How a task is over.
@@ -460,6 +515,12 @@ pub enum EndCode {
     StallLimit,
     /// The provider's troubles did not pass.
     TransientLimit,
+    /// The agent went round in a circle and could not be brought out of it.
+    ReasoningLoop,
+    /// A budget was used.
+    Budget,
+    /// The agent ran out of context again and again.
+    ContextBudget,
     /// COMPLETE, twice, without a change.
     NothingChanged,
     /// An edge of the flow was taken as often as it may.
@@ -482,7 +543,7 @@ pub enum EndCode {
 
 impl EndCode {
     /// Every code there is.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::Landed,
         Self::Accepted,
         Self::MaxIterations,
@@ -493,6 +554,9 @@ impl EndCode {
         Self::AgentNotStarted,
         Self::StallLimit,
         Self::TransientLimit,
+        Self::ReasoningLoop,
+        Self::Budget,
+        Self::ContextBudget,
         Self::NothingChanged,
         Self::EdgeLimit,
         Self::FlowStop,
@@ -518,6 +582,9 @@ impl EndCode {
             Self::AgentNotStarted => "agent_not_started",
             Self::StallLimit => "stall_limit",
             Self::TransientLimit => "transient_limit",
+            Self::ReasoningLoop => "reasoning_loop",
+            Self::Budget => "budget",
+            Self::ContextBudget => "context_budget",
             Self::NothingChanged => "nothing_changed",
             Self::EdgeLimit => "edge_limit",
             Self::FlowStop => "flow_stop",

@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
-    Attempt, Commit, Digest, EndCode, EndKind, Ending, Entry, Event, Exit, Fact, Flow, Opening, RunId, Step,
-    StepKind, StepName, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Verdict, apply,
+    Attempt, Commit, Digest, Driving, EndCode, EndKind, Ending, Entry, Event, Exit, Fact, Flow, Opening,
+    RunId, Step, StepKind, StepName, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree,
+    Usage, Verdict, apply,
 };
 use landfall_store::{Batch, Filter, Journal, Memory, Options, Reader, Seq, Sqlite};
 use rusqlite::{Connection, params};
@@ -377,7 +378,7 @@ fn chain(id: TaskId, events: Vec<Event>) -> Batch {
 fn beginning() -> Vec<Event> {
     vec![
         Event::Added { spec: spec() },
-        Event::Bound { flow: flow(), limits: TaskLimits::default() },
+        Event::Bound { flow: flow(), limits: TaskLimits::default(), driving: Driving::default() },
         Event::Entered {
             attempt: Attempt(1),
             step: StepName::new("work"),
@@ -389,7 +390,7 @@ fn beginning() -> Vec<Event> {
 }
 
 fn began(iteration: u32) -> Event {
-    Event::IterationBegan { attempt: Attempt(1), iteration }
+    Event::IterationBegan { attempt: Attempt(1), iteration, talk: Talk::New }
 }
 
 fn ended(iteration: u32) -> Event {
@@ -401,6 +402,7 @@ fn ended(iteration: u32) -> Event {
         took_ms: 61_234,
         usage: Usage { tokens_in: 51_200, tokens_out: 3_400, micro_usd: 412_000, ..Usage::default() },
         head: Some(commit(iteration)),
+        traces: Traces::default(),
     }
 }
 

@@ -86,9 +86,13 @@ impl TaskRow {
             State::Waiting { wait, .. } => {
                 let asks = match wait {
                     Wait::Question { text } => Some(text.clone()),
+                    Wait::Login { account, detail } => {
+                        Some(format!("the account `{account}` wants a login: {detail}"))
+                    }
                     Wait::Dependency(_)
                     | Wait::Slot
                     | Wait::Quota { .. }
+                    | Wait::Budget { .. }
                     | Wait::Backoff { .. }
                     | Wait::Disk { .. }
                     | Wait::Pause
@@ -215,6 +219,8 @@ fn wait_detail(wait: &Wait) -> String {
     match wait {
         Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         Wait::Slot | Wait::Quota { .. } | Wait::Pause => String::new(),
+        Wait::Login { account, detail } => format!("{account}: {detail}"),
+        Wait::Budget { what, .. } => what.clone(),
         Wait::Question { text } => text.clone(),
         Wait::Backoff { cause, .. } => cause.clone(),
         Wait::Disk { detail } => detail.clone(),
@@ -356,7 +362,7 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
         Fact::Task(task, Event::Verified { report, .. }) => pass(report, Some(*task)),
         Fact::Task(..) => None,
         Fact::Engine(event) => match event {
-            EngineEvent::Started { .. } => None,
+            EngineEvent::Started { .. } | EngineEvent::Account { .. } => None,
             EngineEvent::RunStarted { run, slots, only: _ } => {
                 Some(Change::RunStarted { run: *run, at: entry.at, slots: *slots })
             }
@@ -486,13 +492,14 @@ pub(crate) fn run_end_word(why: RunEnd) -> &'static str {
         RunEnd::NothingLeft => "nothing-left",
         RunEnd::Drained => "drained",
         RunEnd::Interrupted => "interrupted",
+        RunEnd::Spent => "spent",
         RunEnd::Lost => "lost",
     }
 }
 
 /// The run's end a word of the tables means.
 pub(crate) fn run_end_from(word: &str) -> Option<RunEnd> {
-    [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Lost]
+    [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Spent, RunEnd::Lost]
         .into_iter()
         .find(|why| run_end_word(*why) == word)
 }

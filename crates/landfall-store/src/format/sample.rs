@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
-    Attempt, Commit, Concern, ConcernCode, Digest, EndCode, EndKind, Ending, EngineEvent, Entry, Event, Exit,
-    Fact, Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId, Size, Step, StepKind, StepName, StepResult,
-    Stop, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Verdict, Wait, Warning, apply,
-    flow::Edge,
+    AccountState, Attempt, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode, EndKind,
+    Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId,
+    Scope, Size, Step, StepKind, StepName, StepResult, Stop, Style, Talk, Target, Task, TaskId, TaskLimits,
+    TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, Warning, apply, flow::Edge,
 };
 
 use super::{Flows, FormatErrorKind, Raw, Written, decode, encode};
@@ -48,7 +48,7 @@ fn an_unknown_field_is_ignored_and_an_unknown_kind_is_named() {
     let body = r#"{"attempt":1,"iteration":2,"mood":{"of":["the",3]}}"#;
     let raw = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind: "iteration-began", body };
     let entry = decode(raw, &mut Flows::default()).expect("new fields do not stop an old reader");
-    let event = Event::IterationBegan { attempt: Attempt(1), iteration: 2 };
+    let event = Event::IterationBegan { attempt: Attempt(1), iteration: 2, talk: Talk::New };
     assert_eq!(entry, Entry { at: Timestamp(5), fact: Fact::Task(TaskId(1), event) });
 
     let error = decode(Raw { kind: "dreamt", ..raw }, &mut Flows::default()).expect_err("nobody knows it");
@@ -156,8 +156,16 @@ fn engine_facts(facts: &mut Facts) {
     facts.engine(EngineEvent::Published { commit: commit('c'), how: "fast-forward".to_owned() });
     facts
         .engine(EngineEvent::PublishHeld { commit: commit('c'), reason: "`a file` is \"dirty\"".to_owned() });
+    let states = [
+        AccountState::UsedUp { until: Timestamp(1_700_000_900_000) },
+        AccountState::LoggedOut { task: TaskId(1) },
+        AccountState::Open,
+    ];
+    for state in states {
+        facts.engine(EngineEvent::Account { account: "claude".to_owned(), state });
+    }
     facts.engine(EngineEvent::Measured { report: report(Outcome::ALL.to_vec()) });
-    let ends = [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Lost];
+    let ends = [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Spent, RunEnd::Lost];
     for (run, why) in (1..).map(RunId).zip(ends) {
         let only = if run.0 == 1 { Vec::new() } else { vec![TaskId(1), TaskId(2)] };
         facts.engine(EngineEvent::RunStarted { run, slots: 3, only });
@@ -195,10 +203,18 @@ fn work_facts(facts: &mut Facts) {
         stalls_total_max: 6,
         transients_max: 7,
         conflicts_max: 8,
+        loops_max: 9,
+        compact_percent: 10,
+        attempt_budget: Budget { micro_usd: Some(11), tokens: None, turns: Some(12), time_ms: None },
+        task_budget: Budget { micro_usd: None, tokens: Some(13), turns: None, time_ms: Some(14) },
     };
+    let driving = |style| Driving { profile: "default".to_owned(), account: "claude".to_owned(), style };
     facts.task(1, Event::Offered { head: commit('d') });
-    facts.task(1, Event::Bound { flow: Arc::new(flow()), limits: limits.clone() });
-    facts.task(1, Event::Bound { flow: Arc::new(flow()), limits });
+    facts.task(
+        1,
+        Event::Bound { flow: Arc::new(flow()), limits: limits.clone(), driving: driving(Style::Fresh) },
+    );
+    facts.task(1, Event::Bound { flow: Arc::new(flow()), limits, driving: driving(Style::Session) });
     let openings =
         [Opening::Workspace, Opening::FreshWorkspace, Opening::Check, Opening::Land, Opening::Report];
     let mut attempt = Attempt(0);
@@ -220,6 +236,10 @@ fn work_facts(facts: &mut Facts) {
         Parting::GateBroken,
         Parting::NothingChanged,
         Parting::Machine,
+        Parting::Budget,
+        Parting::Login,
+        Parting::Looping,
+        Parting::SessionGone,
         Parting::OutputMissing,
     ];
     for opening in openings {
@@ -230,7 +250,11 @@ fn work_facts(facts: &mut Facts) {
     let attempt = enter(facts, Opening::Workspace);
     facts.task(1, Event::WorkspaceMade { attempt, base: commit('a') });
     for (iteration, (exit, verdict)) in (1..).zip(ends_of_iterations()) {
-        facts.task(1, Event::IterationBegan { attempt, iteration });
+        let talk = match iteration % 3 {
+            0 => Talk::New,
+            rest => Talk::Resumed { session: "5f0c".to_owned(), compact: rest == 1 },
+        };
+        facts.task(1, Event::IterationBegan { attempt, iteration, talk });
         let usage = Usage {
             tokens_in: 12,
             tokens_cached: 3,
@@ -240,8 +264,21 @@ fn work_facts(facts: &mut Facts) {
             micro_usd_priced: 7,
         };
         let head = (iteration % 2 == 0).then(|| commit('e'));
-        let event = Event::IterationEnded { attempt, iteration, exit, verdict, took_ms: 1234, usage, head };
-        facts.task(1, event);
+        let traces = match iteration % 2 {
+            0 => Traces::default(),
+            _ => Traces {
+                session: Some("5f0c".to_owned()),
+                model: Some("opus".to_owned()),
+                context: Some(Context { used: 10, size: 20 }),
+                words: Some(Digest::new("77")),
+                sandbox: Some("write".to_owned()),
+            },
+        };
+        let took_ms = 1234;
+        facts.task(
+            1,
+            Event::IterationEnded { attempt, iteration, exit, verdict, took_ms, usage, head, traces },
+        );
     }
     for stop in [Stop::Pause, Stop::Interrupt, Stop::Cancel { reason: "enough".to_owned() }] {
         let attempt = enter(facts, Opening::Check);
@@ -333,6 +370,7 @@ fn end_facts(facts: &mut Facts) {
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {
     let text = |text: &str| text.to_owned();
     let not_started = Exit::NotStarted { detail: text("no such file"), hopeless: true };
+    let over_budget = Exit::OverBudget { scope: Scope::Day, what: text("$2.00 of $1.00") };
     let refused = Verdict::NotStarted { detail: text("no such file"), hopeless: true };
     vec![
         (Exit::Code(0), Verdict::Complete),
@@ -348,6 +386,11 @@ fn ends_of_iterations() -> Vec<(Exit, Verdict)> {
         (Exit::Code(1), Verdict::Quota { until: Some(Timestamp(1_700_000_900_000)) }),
         (Exit::Code(1), Verdict::Transient { detail: text("overloaded") }),
         (Exit::Code(1), Verdict::Crashed { detail: text("exit code 1") }),
+        (Exit::Code(1), Verdict::Unauthorized { detail: text("401") }),
+        (Exit::Code(1), Verdict::SessionGone),
+        (Exit::Looping, Verdict::Looping),
+        (over_budget, Verdict::OverBudget { scope: Scope::Task, what: text("$2.00 of $1.00") }),
+        (Exit::ContextUsedUp, Verdict::ContextUsedUp),
     ]
 }
 
@@ -370,6 +413,9 @@ fn waits() -> Vec<Wait> {
         Wait::Dependency(vec![TaskId(2), TaskId(3)]),
         Wait::Slot,
         Wait::Quota { until: Timestamp(1_700_000_900_000) },
+        Wait::Login { account: text("claude"), detail: text("401") },
+        Wait::Budget { what: text("$2.00 of $1.00"), until: None },
+        Wait::Budget { what: text("$2.00 of $1.00"), until: Some(Timestamp(1_700_000_900_000)) },
         Wait::Question { text: text("which one?") },
         Wait::Backoff { until: Timestamp(1_700_000_900_000), cause: text("a crash") },
         Wait::Disk { detail: text("3 GiB left") },

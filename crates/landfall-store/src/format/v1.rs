@@ -33,6 +33,8 @@ struct Bound<'a> {
     #[serde(borrow)]
     flow: Text<'a>,
     limits: parts::Limits,
+    #[serde(borrow, default)]
+    driving: parts::Driving<'a>,
     /// The flow itself, in the first event that names it. Must stay the last field.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     inline: Option<parts::Flow<'a>>,
@@ -55,9 +57,11 @@ struct WorkspaceMade<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct IterationBegan {
+struct IterationBegan<'a> {
     attempt: u32,
     iteration: u32,
+    #[serde(borrow, default, skip_serializing_if = "parts::Talk::is_new")]
+    talk: parts::Talk<'a>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -72,6 +76,8 @@ struct IterationEnded<'a> {
     usage: parts::Usage,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     head: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    traces: parts::Traces<'a>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -255,6 +261,13 @@ struct PublishHeld<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Account<'a> {
+    #[serde(borrow)]
+    account: Text<'a>,
+    state: parts::AccountState,
+}
+
+#[derive(Serialize, Deserialize)]
 struct Measured<'a> {
     #[serde(borrow)]
     report: parts::Report<'a>,
@@ -284,9 +297,10 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Added { spec } => ("added", json(&Spec { spec: spec.into() })),
         Event::Edited { spec } => ("edited", json(&Spec { spec: spec.into() })),
         Event::Offered { head } => ("offered", json(&Offered { head: head.as_str().into() })),
-        Event::Bound { flow: _, limits } => {
-            let digest = &flow.expect("written before its body").digest;
-            ("bound", json(&Bound { flow: digest.into(), limits: limits.into(), inline: None }))
+        Event::Bound { flow: _, limits, driving } => {
+            let flow = (&flow.expect("written before its body").digest).into();
+            let body = Bound { flow, limits: limits.into(), driving: driving.into(), inline: None };
+            ("bound", json(&body))
         }
         Event::Entered { attempt, step, run, opening } => {
             let step = step.as_str().into();
@@ -295,10 +309,11 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::WorkspaceMade { attempt, base } => {
             ("workspace-made", json(&WorkspaceMade { attempt: attempt.0, base: base.as_str().into() }))
         }
-        Event::IterationBegan { attempt, iteration } => {
-            ("iteration-began", json(&IterationBegan { attempt: attempt.0, iteration: *iteration }))
+        Event::IterationBegan { attempt, iteration, talk } => {
+            let body = IterationBegan { attempt: attempt.0, iteration: *iteration, talk: talk.into() };
+            ("iteration-began", json(&body))
         }
-        Event::IterationEnded { attempt, iteration, exit, verdict, took_ms, usage, head } => (
+        Event::IterationEnded { attempt, iteration, exit, verdict, took_ms, usage, head, traces } => (
             "iteration-ended",
             json(&IterationEnded {
                 attempt: attempt.0,
@@ -308,6 +323,7 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
                 took_ms: *took_ms,
                 usage: (*usage).into(),
                 head: head.as_ref().map(|head| head.as_str().into()),
+                traces: traces.into(),
             }),
         ),
         Event::Warned(warning) => ("warned", json(&Warned { warning: warning.into() })),
@@ -420,6 +436,9 @@ fn encode_engine(event: &EngineEvent) -> (&'static str, String) {
         EngineEvent::PublishHeld { commit, reason } => {
             ("publish-held", json(&PublishHeld { commit: commit.as_str().into(), reason: reason.into() }))
         }
+        EngineEvent::Account { account, state } => {
+            ("account", json(&Account { account: account.into(), state: state.into() }))
+        }
         EngineEvent::Measured { report } => ("measured", json(&Measured { report: report.into() })),
     }
 }
@@ -452,7 +471,7 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
         }
         "offered" => Event::Offered { head: commit(body::<Offered<'_>>(raw)?.head) },
         "bound" => {
-            let Bound { flow: digest, limits, inline } = body(raw)?;
+            let Bound { flow: digest, limits, driving, inline } = body(raw)?;
             if let Some(inline) = inline
                 && !flows.contains_key(digest.as_str())
             {
@@ -460,7 +479,7 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             }
             let flow = flows.get(digest.as_str()).cloned();
             let flow = flow.ok_or_else(|| FormatErrorKind::UnknownFlow(digest.into_string()))?;
-            Event::Bound { flow, limits: limits.into() }
+            Event::Bound { flow, limits: limits.into(), driving: driving.into() }
         }
         "entered" => {
             let Entered { attempt, step, run, opening } = body(raw)?;
@@ -476,11 +495,12 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             Event::WorkspaceMade { attempt: Attempt(attempt), base: commit(base) }
         }
         "iteration-began" => {
-            let IterationBegan { attempt, iteration } = body(raw)?;
-            Event::IterationBegan { attempt: Attempt(attempt), iteration }
+            let IterationBegan { attempt, iteration, talk } = body(raw)?;
+            Event::IterationBegan { attempt: Attempt(attempt), iteration, talk: talk.into() }
         }
         "iteration-ended" => {
-            let IterationEnded { attempt, iteration, exit, verdict, took_ms, usage, head } = body(raw)?;
+            let IterationEnded { attempt, iteration, exit, verdict, took_ms, usage, head, traces } =
+                body(raw)?;
             Event::IterationEnded {
                 attempt: Attempt(attempt),
                 iteration,
@@ -489,6 +509,7 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
                 took_ms,
                 usage: usage.into(),
                 head: head.map(commit),
+                traces: traces.into(),
             }
         }
         "warned" => Event::Warned(body::<Warned<'_>>(raw)?.warning.into()),
@@ -594,6 +615,10 @@ fn decode_engine(raw: Raw<'_>) -> Result<EngineEvent, FormatErrorKind> {
         "publish-held" => {
             let PublishHeld { commit: held, reason } = body(raw)?;
             EngineEvent::PublishHeld { commit: commit(held), reason: reason.into_string() }
+        }
+        "account" => {
+            let Account { account, state } = body(raw)?;
+            EngineEvent::Account { account: account.into_string(), state: state.into() }
         }
         "measured" => EngineEvent::Measured { report: body::<Measured<'_>>(raw)?.report.into() },
         _ => return Err(FormatErrorKind::UnknownKind),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
-    Commit, Concern, ConcernCode, Digest, EndCode, EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact,
-    Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId, Step, StepKind, StepName, StepResult, Stop,
-    Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Verdict, Wait, Warning, apply,
-    flow::Edge,
+    Commit, Concern, ConcernCode, Digest, Driving, EndCode, EndKind, Ending, EngineEvent, Entry, Event, Exit,
+    Fact, Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId, Step, StepKind, StepName, StepResult, Stop,
+    Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, Warning,
+    apply, flow::Edge,
 };
 use landfall_store::Batch;
 
@@ -111,7 +111,11 @@ impl History {
         match self.rng.below(27) {
             0 => Event::Edited { spec: self.spec(task.id) },
             1 => Event::Offered { head: self.commit() },
-            2 => Event::Bound { flow: self.rng.one(&self.flows.clone()), limits: TaskLimits::default() },
+            2 => Event::Bound {
+                flow: self.rng.one(&self.flows.clone()),
+                limits: TaskLimits::default(),
+                driving: Driving::default(),
+            },
             3..=5 => {
                 let opening = self.rng.one(&[
                     Opening::Workspace,
@@ -124,7 +128,7 @@ impl History {
                 Event::Entered { attempt: attempt.next(), step, run: RunId(1), opening }
             }
             6 => Event::WorkspaceMade { attempt, base: self.commit() },
-            7 | 8 => Event::IterationBegan { attempt, iteration },
+            7 | 8 => Event::IterationBegan { attempt, iteration, talk: Talk::New },
             9 | 10 => Event::IterationEnded {
                 attempt,
                 iteration,
@@ -143,6 +147,7 @@ impl History {
                     ..Usage::default()
                 },
                 head: self.rng.chance(50).then(|| self.commit()),
+                traces: Traces::default(),
             },
             11 => Event::Warned(Warning::Stuck { iterations: 3 }),
             12 => Event::Collected { attempt, head: self.commit(), leftovers: false },

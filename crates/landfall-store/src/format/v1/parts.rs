@@ -97,6 +97,9 @@ words!(EndCode = model::EndCode {
     AgentNotStarted = "agent_not_started",
     StallLimit = "stall_limit",
     TransientLimit = "transient_limit",
+    ReasoningLoop = "reasoning_loop",
+    Budget = "budget",
+    ContextBudget = "context_budget",
     NothingChanged = "nothing_changed",
     EdgeLimit = "edge_limit",
     FlowStop = "flow_stop",
@@ -120,14 +123,21 @@ words!(Parting = model::Parting {
     GateBroken = "gate-broken",
     NothingChanged = "nothing-changed",
     Machine = "machine",
+    Budget = "budget",
+    Login = "login",
+    Looping = "looping",
+    SessionGone = "session-gone",
     OutputMissing = "output-missing",
 });
 words!(RunEnd = model::RunEnd {
     NothingLeft = "nothing-left",
     Drained = "drained",
     Interrupted = "interrupted",
+    Spent = "spent",
     Lost = "lost",
 });
+words!(Scope = model::Scope { Attempt = "attempt", Task = "task", Run = "run", Day = "day" });
+words!(Style = model::Style { Fresh = "fresh", Session = "session" });
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Spec<'a> {
@@ -219,6 +229,191 @@ pub(super) struct Limits {
     stalls_total_max: u32,
     transients_max: u32,
     conflicts_max: u32,
+    #[serde(default = "loops_max")]
+    loops_max: u32,
+    #[serde(default = "compact_percent")]
+    compact_percent: u32,
+    #[serde(default)]
+    attempt_budget: Budget,
+    #[serde(default)]
+    task_budget: Budget,
+}
+
+fn loops_max() -> u32 {
+    model::TaskLimits::default().loops_max
+}
+
+fn compact_percent() -> u32 {
+    model::TaskLimits::default().compact_percent
+}
+
+#[derive(Serialize, Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Budget {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    micro_usd: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_ms: Option<u64>,
+}
+
+impl From<model::Budget> for Budget {
+    fn from(budget: model::Budget) -> Self {
+        let model::Budget { micro_usd, tokens, turns, time_ms } = budget;
+        Self { micro_usd, tokens, turns, time_ms }
+    }
+}
+
+impl From<Budget> for model::Budget {
+    fn from(budget: Budget) -> Self {
+        let Budget { micro_usd, tokens, turns, time_ms } = budget;
+        Self { micro_usd, tokens, turns, time_ms }
+    }
+}
+
+#[derive(Serialize, Deserialize, Default)]
+pub(super) struct Driving<'a> {
+    #[serde(borrow)]
+    profile: Text<'a>,
+    #[serde(borrow)]
+    account: Text<'a>,
+    style: Style,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        model::Style::default().into()
+    }
+}
+
+impl<'a> From<&'a model::Driving> for Driving<'a> {
+    fn from(driving: &'a model::Driving) -> Self {
+        let model::Driving { profile, account, style } = driving;
+        Self { profile: profile.into(), account: account.into(), style: (*style).into() }
+    }
+}
+
+impl From<Driving<'_>> for model::Driving {
+    fn from(driving: Driving<'_>) -> Self {
+        let Driving { profile, account, style } = driving;
+        Self { profile: profile.into_string(), account: account.into_string(), style: style.into() }
+    }
+}
+
+#[derive(Serialize, Deserialize, Default)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Talk<'a> {
+    #[default]
+    New,
+    Resumed {
+        #[serde(borrow)]
+        session: Text<'a>,
+        compact: bool,
+    },
+}
+
+impl Talk<'_> {
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self, Self::New)
+    }
+}
+
+impl<'a> From<&'a model::Talk> for Talk<'a> {
+    fn from(talk: &'a model::Talk) -> Self {
+        match talk {
+            model::Talk::New => Self::New,
+            model::Talk::Resumed { session, compact } => {
+                Self::Resumed { session: session.into(), compact: *compact }
+            }
+        }
+    }
+}
+
+impl From<Talk<'_>> for model::Talk {
+    fn from(talk: Talk<'_>) -> Self {
+        match talk {
+            Talk::New => Self::New,
+            Talk::Resumed { session, compact } => Self::Resumed { session: session.into_string(), compact },
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize, Default)]
+#[serde(default)]
+pub(super) struct Traces<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    session: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    model: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<Context>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    words: Option<Text<'a>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    sandbox: Option<Text<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Context {
+    used: u64,
+    size: u64,
+}
+
+impl<'a> From<&'a model::Traces> for Traces<'a> {
+    fn from(traces: &'a model::Traces) -> Self {
+        let model::Traces { session, model, context, words, sandbox } = traces;
+        Self {
+            session: session.as_ref().map(Into::into),
+            model: model.as_ref().map(Into::into),
+            context: context.map(|it| Context { used: it.used, size: it.size }),
+            words: words.as_ref().map(|words| words.as_str().into()),
+            sandbox: sandbox.as_ref().map(Into::into),
+        }
+    }
+}
+
+impl From<Traces<'_>> for model::Traces {
+    fn from(traces: Traces<'_>) -> Self {
+        let Traces { session, model, context, words, sandbox } = traces;
+        Self {
+            session: session.map(Text::into_string),
+            model: model.map(Text::into_string),
+            context: context.map(|it| model::Context { used: it.used, size: it.size }),
+            words: words.map(|words| model::Digest::new(words.as_str())),
+            sandbox: sandbox.map(Text::into_string),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AccountState {
+    Open,
+    UsedUp { until: i64 },
+    LoggedOut { task: u32 },
+}
+
+impl From<&model::AccountState> for AccountState {
+    fn from(state: &model::AccountState) -> Self {
+        match state {
+            model::AccountState::Open => Self::Open,
+            model::AccountState::UsedUp { until } => Self::UsedUp { until: until.0 },
+            model::AccountState::LoggedOut { task } => Self::LoggedOut { task: task.0 },
+        }
+    }
+}
+
+impl From<AccountState> for model::AccountState {
+    fn from(state: AccountState) -> Self {
+        match state {
+            AccountState::Open => Self::Open,
+            AccountState::UsedUp { until } => Self::UsedUp { until: Timestamp(until) },
+            AccountState::LoggedOut { task } => Self::LoggedOut { task: TaskId(task) },
+        }
+    }
 }
 
 impl From<&model::TaskLimits> for Limits {
@@ -232,6 +427,10 @@ impl From<&model::TaskLimits> for Limits {
             stalls_total_max,
             transients_max,
             conflicts_max,
+            loops_max,
+            compact_percent,
+            attempt_budget,
+            task_budget,
         } = limits.clone();
         Self {
             iterations_max,
@@ -242,6 +441,10 @@ impl From<&model::TaskLimits> for Limits {
             stalls_total_max,
             transients_max,
             conflicts_max,
+            loops_max,
+            compact_percent,
+            attempt_budget: attempt_budget.into(),
+            task_budget: task_budget.into(),
         }
     }
 }
@@ -257,6 +460,10 @@ impl From<Limits> for model::TaskLimits {
             stalls_total_max,
             transients_max,
             conflicts_max,
+            loops_max,
+            compact_percent,
+            attempt_budget,
+            task_budget,
         } = limits;
         Self {
             iterations_max,
@@ -267,6 +474,10 @@ impl From<Limits> for model::TaskLimits {
             stalls_total_max,
             transients_max,
             conflicts_max,
+            loops_max,
+            compact_percent,
+            attempt_budget: attempt_budget.into(),
+            task_budget: task_budget.into(),
         }
     }
 }
@@ -681,6 +892,7 @@ pub(super) enum Exit<'a> {
     Silent,
     Looping,
     OverBudget {
+        scope: Scope,
         #[serde(borrow)]
         what: Text<'a>,
     },
@@ -702,7 +914,9 @@ impl<'a> From<&'a model::Exit> for Exit<'a> {
             model::Exit::Deadline => Self::Deadline,
             model::Exit::Silent => Self::Silent,
             model::Exit::Looping => Self::Looping,
-            model::Exit::OverBudget { what } => Self::OverBudget { what: what.into() },
+            model::Exit::OverBudget { scope, what } => {
+                Self::OverBudget { scope: (*scope).into(), what: what.into() }
+            }
             model::Exit::ContextUsedUp => Self::ContextUsedUp,
             model::Exit::Asked => Self::Asked,
             model::Exit::NotStarted { detail, hopeless } => {
@@ -721,7 +935,9 @@ impl From<Exit<'_>> for model::Exit {
             Exit::Deadline => Self::Deadline,
             Exit::Silent => Self::Silent,
             Exit::Looping => Self::Looping,
-            Exit::OverBudget { what } => Self::OverBudget { what: what.into_string() },
+            Exit::OverBudget { scope, what } => {
+                Self::OverBudget { scope: scope.into(), what: what.into_string() }
+            }
             Exit::ContextUsedUp => Self::ContextUsedUp,
             Exit::Asked => Self::Asked,
             Exit::NotStarted { detail, hopeless } => {
@@ -760,6 +976,7 @@ pub(super) enum Verdict<'a> {
     SessionGone,
     Looping,
     OverBudget {
+        scope: Scope,
         #[serde(borrow)]
         what: Text<'a>,
     },
@@ -791,7 +1008,9 @@ impl<'a> From<&'a model::Verdict> for Verdict<'a> {
             model::Verdict::Unauthorized { detail } => Self::Unauthorized { detail: detail.into() },
             model::Verdict::SessionGone => Self::SessionGone,
             model::Verdict::Looping => Self::Looping,
-            model::Verdict::OverBudget { what } => Self::OverBudget { what: what.into() },
+            model::Verdict::OverBudget { scope, what } => {
+                Self::OverBudget { scope: (*scope).into(), what: what.into() }
+            }
             model::Verdict::ContextUsedUp => Self::ContextUsedUp,
             model::Verdict::Crashed { detail } => Self::Crashed { detail: detail.into() },
             model::Verdict::OutOfTime => Self::OutOfTime,
@@ -817,7 +1036,9 @@ impl From<Verdict<'_>> for model::Verdict {
             Verdict::Unauthorized { detail } => Self::Unauthorized { detail: detail.into_string() },
             Verdict::SessionGone => Self::SessionGone,
             Verdict::Looping => Self::Looping,
-            Verdict::OverBudget { what } => Self::OverBudget { what: what.into_string() },
+            Verdict::OverBudget { scope, what } => {
+                Self::OverBudget { scope: scope.into(), what: what.into_string() }
+            }
             Verdict::ContextUsedUp => Self::ContextUsedUp,
             Verdict::Crashed { detail } => Self::Crashed { detail: detail.into_string() },
             Verdict::OutOfTime => Self::OutOfTime,
@@ -838,6 +1059,18 @@ pub(super) enum Wait<'a> {
     Slot,
     Quota {
         until: i64,
+    },
+    Login {
+        #[serde(borrow)]
+        account: Text<'a>,
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
+    Budget {
+        #[serde(borrow)]
+        what: Text<'a>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<i64>,
     },
     Question {
         #[serde(borrow)]
@@ -867,6 +1100,12 @@ impl<'a> From<&'a model::Wait> for Wait<'a> {
             model::Wait::Dependency(needs) => Self::Dependency(needs.iter().map(|need| need.0).collect()),
             model::Wait::Slot => Self::Slot,
             model::Wait::Quota { until } => Self::Quota { until: until.0 },
+            model::Wait::Login { account, detail } => {
+                Self::Login { account: account.into(), detail: detail.into() }
+            }
+            model::Wait::Budget { what, until } => {
+                Self::Budget { what: what.into(), until: until.map(|at| at.0) }
+            }
             model::Wait::Question { text } => Self::Question { text: text.into() },
             model::Wait::Backoff { until, cause } => Self::Backoff { until: until.0, cause: cause.into() },
             model::Wait::Disk { detail } => Self::Disk { detail: detail.into() },
@@ -884,6 +1123,12 @@ impl From<Wait<'_>> for model::Wait {
             Wait::Dependency(needs) => Self::Dependency(needs.into_iter().map(TaskId).collect()),
             Wait::Slot => Self::Slot,
             Wait::Quota { until } => Self::Quota { until: Timestamp(until) },
+            Wait::Login { account, detail } => {
+                Self::Login { account: account.into_string(), detail: detail.into_string() }
+            }
+            Wait::Budget { what, until } => {
+                Self::Budget { what: what.into_string(), until: until.map(Timestamp) }
+            }
             Wait::Question { text } => Self::Question { text: text.into_string() },
             Wait::Backoff { until, cause } => {
                 Self::Backoff { until: Timestamp(until), cause: cause.into_string() }

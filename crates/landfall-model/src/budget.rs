@@ -1,0 +1,321 @@
+//! What may be spent, what has been, and when that is enough.
+
+use std::collections::BTreeMap;
+
+use crate::driving::{Context, Traces};
+use crate::signal::{Signal, Usage};
+use crate::{Digest, Timestamp};
+
+/// A bound on each thing that can be spent; none is no bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Budget {
+    /// Money, in millionths of a dollar.
+    pub micro_usd: Option<u64>,
+    /// Tokens, read and written.
+    pub tokens: Option<u64>,
+    /// Answers of the model.
+    pub turns: Option<u64>,
+    /// Working time of agents.
+    pub time_ms: Option<u64>,
+}
+
+/// What is bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// One try of a step.
+    Attempt,
+    /// One task.
+    Task,
+    /// One drive of the engine.
+    Run,
+    /// One day, from midnight to midnight.
+    Day,
+}
+
+impl Scope {
+    /// Every scope, from the smallest.
+    pub const ALL: [Self; 4] = [Self::Attempt, Self::Task, Self::Run, Self::Day];
+
+    /// The word people and settings use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Attempt => "attempt",
+            Self::Task => "task",
+            Self::Run => "run",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// What has been spent, with the time it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spending {
+    /// Tokens, turns, money.
+    pub usage: Usage,
+    /// Working time of agents.
+    pub time_ms: u64,
+}
+
+impl Spending {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { usage: self.usage.plus(other.usage), time_ms: self.time_ms.saturating_add(other.time_ms) }
+    }
+}
+
+impl Budget {
+    /// What of it is used up, in words: `$40.12 of $40.00`.
+    #[must_use]
+    pub fn used_up(&self, spent: Spending) -> Option<String> {
+        let Spending { usage, time_ms } = spent;
+        let over = |limit: Option<u64>, spent: u64| limit.filter(|limit| spent >= *limit);
+        if let Some(limit) = over(self.micro_usd, usage.micro_usd) {
+            return Some(format!("{} of {}", usd(usage.micro_usd), usd(limit)));
+        }
+        if let Some(limit) = over(self.tokens, usage.tokens()) {
+            return Some(format!("{} of {limit} tokens", usage.tokens()));
+        }
+        if let Some(limit) = over(self.turns, usage.turns) {
+            return Some(format!("{} of {limit} turns", usage.turns));
+        }
+        let limit = over(self.time_ms, time_ms)?;
+        let spell = crate::decide::spell_ms;
+        Some(format!("{} of {} of working time", spell(time_ms), spell(limit)))
+    }
+}
+
+/// Money for people.
+#[must_use]
+pub fn usd(micro: u64) -> String {
+    let cents = micro.saturating_add(5_000) / 10_000;
+    match (micro, cents) {
+        (0, _) => "$0.00".to_owned(),
+        (micro, 0) => format!("${}.{:06}", micro / 1_000_000, micro % 1_000_000),
+        (_, cents) => format!("${}.{:02}", cents / 100, cents % 100),
+    }
+}
+
+/// A budget that is used up: no agent starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spent {
+    /// Whose.
+    pub scope: Scope,
+    /// How much of how much.
+    pub what: String,
+    /// When there is more, if time brings it.
+    pub until: Option<Timestamp>,
+}
+
+/// What has been spent in all, by the time it was: a fold of the ends of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ledger {
+    /// By quarters of an hour: every midnight on Earth is at the beginning of one.
+    quarters: BTreeMap<i64, Spending>,
+    run: Spending,
+}
+
+const QUARTER_MS: i64 = 15 * 60 * 1000;
+const QUARTERS_MAX: usize = 4 * 24 * 8; // a week and a day: nobody asks about more
+
+impl Ledger {
+    /// Takes in what a run of an agent has spent.
+    pub fn note(&mut self, at: Timestamp, spent: Spending) {
+        let quarter = self.quarters.entry(at.0.div_euclid(QUARTER_MS)).or_default();
+        *quarter = quarter.plus(spent);
+        self.run = self.run.plus(spent);
+        while self.quarters.len() > QUARTERS_MAX {
+            self.quarters.pop_first();
+        }
+    }
+
+    /// Another run of the engine begins.
+    pub fn run_started(&mut self) {
+        self.run = Spending::default();
+    }
+
+    /// Spent since then.
+    #[must_use]
+    pub fn since(&self, from: Timestamp) -> Spending {
+        let quarters = self.quarters.range(from.0.div_euclid(QUARTER_MS)..);
+        quarters.fold(Spending::default(), |sum, (_, spent)| sum.plus(*spent))
+    }
+
+    /// Spent in this run of the engine.
+    #[must_use]
+    pub fn run(&self) -> Spending {
+        self.run
+    }
+}
+
+/// The day, as the person's clock has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Day {
+    /// The last midnight.
+    pub from: Timestamp,
+    /// The next.
+    pub to: Timestamp,
+}
+
+/// Bounds of a run and a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Purse {
+    /// Of one drive of the engine.
+    pub run: Budget,
+    /// Of one day.
+    pub day: Budget,
+}
+
+impl Purse {
+    /// Whether there is nothing left to start agents with. `live` is what agents at work have spent so far.
+    #[must_use]
+    pub fn spent(&self, ledger: &Ledger, live: Spending, day: Day) -> Option<Spent> {
+        if let Some(what) = self.day.used_up(ledger.since(day.from).plus(live)) {
+            return Some(Spent { scope: Scope::Day, what, until: Some(day.to) });
+        }
+        let what = self.run.used_up(ledger.run().plus(live))?;
+        Some(Spent { scope: Scope::Run, what, until: None })
+    }
+}
+
+/// What a million tokens cost, in millionths of a dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    /// Read.
+    pub input: u64,
+    /// Read from a cache.
+    pub cached: u64,
+    /// Written.
+    pub output: u64,
+}
+
+/// Prices by the beginning of a model's name; the longest that fits counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prices(pub BTreeMap<String, Price>);
+
+impl Prices {
+    /// The price of a model.
+    #[must_use]
+    pub fn of(&self, model: &str) -> Option<Price> {
+        // A name that begins with a shorter one stands after it in order.
+        let fits = |(name, _): &(&String, &Price)| model.starts_with(name.as_str());
+        self.0.range(..=model.to_owned()).rev().find(fits).map(|(_, price)| *price)
+    }
+}
+
+impl Price {
+    fn of(self, usage: Usage) -> u64 {
+        let fresh = usage.tokens_in.saturating_sub(usage.tokens_cached);
+        let parts =
+            [(fresh, self.input), (usage.tokens_cached, self.cached), (usage.tokens_out, self.output)];
+        let sum =
+            parts.iter().fold(0u128, |sum, (tokens, price)| sum + u128::from(*tokens) * u128::from(*price));
+        u64::try_from(sum / 1_000_000).unwrap_or(u64::MAX)
+    }
+}
+
+/// Counts what one run of an agent says, as it says it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tally {
+    counted: Usage,
+    reported: Option<u64>,
+    model: Option<String>,
+    session: Option<String>,
+    context: Option<Context>,
+    compactions: u32,
+    tools_open: u32,
+    words: String,
+}
+
+const WORDS_MAX: usize = 4_000; // enough to tell two endings apart
+
+impl Tally {
+    /// Takes one signal in.
+    pub fn hear(&mut self, signal: &Signal) {
+        match signal {
+            Signal::Started { session, model } => {
+                self.session = session.clone().or(self.session.take());
+                self.model = model.clone().or(self.model.take());
+            }
+            Signal::Usage(usage) => self.counted = self.counted.plus(*usage),
+            Signal::Cost(micro_usd) => self.reported = Some(*micro_usd),
+            Signal::Context { used, size } => self.context = Some(Context { used: *used, size: *size }),
+            Signal::Compacted => self.compactions += 1,
+            Signal::ToolUse { .. } => self.tools_open += 1,
+            Signal::ToolDone => self.tools_open = self.tools_open.saturating_sub(1),
+            Signal::Text(text) | Signal::Finished { text, .. } if !text.trim().is_empty() => {
+                self.words = text.chars().take(WORDS_MAX).collect();
+            }
+            Signal::Text(_)
+            | Signal::Finished { .. }
+            | Signal::Said(_)
+            | Signal::Allowance { .. }
+            | Signal::Quota { .. }
+            | Signal::Transient { .. }
+            | Signal::Unauthorized { .. }
+            | Signal::SessionGone
+            | Signal::PermissionAsked { .. }
+            | Signal::Question(_)
+            | Signal::Malformed { .. } => {}
+        }
+    }
+
+    /// What it has used. The agent's own word about money is believed; without one, the table says.
+    #[must_use]
+    pub fn usage(&self, prices: &Prices) -> Usage {
+        let mut usage = self.counted;
+        match (self.reported, self.model.as_deref().and_then(|model| prices.of(model))) {
+            (Some(micro_usd), _) => usage.micro_usd = micro_usd,
+            (None, Some(price)) if usage.micro_usd == 0 => {
+                usage.micro_usd = price.of(usage);
+                usage.micro_usd_priced = usage.micro_usd;
+            }
+            (None, _) => {}
+        }
+        usage
+    }
+
+    /// Tools it has begun to use and not ended.
+    #[must_use]
+    pub fn tools_open(&self) -> u32 {
+        self.tools_open
+    }
+
+    /// How often it dropped its context.
+    #[must_use]
+    pub fn compactions(&self) -> u32 {
+        self.compactions
+    }
+
+    /// How full its context is.
+    #[must_use]
+    pub fn context(&self) -> Option<Context> {
+        self.context
+    }
+
+    /// The model it uses.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Its last words.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// What is kept of it. `digest` makes a name of its last words.
+    #[must_use]
+    pub fn traces(&self, digest: &dyn Fn(&str) -> Digest) -> Traces {
+        let words = self.words.trim();
+        Traces {
+            session: self.session.clone(),
+            model: self.model.clone(),
+            context: self.context,
+            words: (!words.is_empty()).then(|| digest(words)),
+            sandbox: None,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Whether an agent is alive, from evidence. A silent build is not a stall; an open connection is no sign of life.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+
+use crate::decide::spell_ms;
+use crate::signal::Signal;
+
+/// What is known of a running agent; every figure is an age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pulse {
+    /// Since it began.
+    pub running_ms: u64,
+    /// Since it last wrote anything; none when it never did.
+    pub silent_ms: Option<u64>,
+    /// Since its processes last used the processor or moved data.
+    pub idle_ms: u64,
+    /// Since its workspace last changed.
+    pub still_ms: u64,
+    /// Tools it began to use and has not ended, by its own word.
+    pub tools_open: u32,
+    /// Processes it started that still run.
+    pub children: u32,
+    /// It asks a person and waits for the answer.
+    pub asking: bool,
+    /// How often in a row it said and did the same.
+    pub echoes: u32,
+}
+
+/// How long what is borne with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watch {
+    /// How often the evidence is looked at.
+    pub beat_ms: u64,
+    /// How many looks without a sign of life make it suspect.
+    pub beats: u32,
+    /// Without any sign of life for so long it is dead.
+    pub silence_ms: u64,
+    /// Without a first word for so long it is dead.
+    pub first_output_ms: u64,
+    /// A tool that shows no sign of life may take so long.
+    pub tool_ms: u64,
+}
+
+/// What an agent is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// It writes, computes or changes files.
+    Working,
+    /// A tool of it runs.
+    InTool,
+    /// It waits for the model's answer.
+    WaitingForModel,
+    /// It waits for a person.
+    WaitingForPerson,
+    /// It says and does the same over and over.
+    Looping,
+    /// There is no sign of life.
+    Dead,
+}
+
+impl Class {
+    /// Every class there is.
+    pub const ALL: [Self; 6] = [
+        Self::Working,
+        Self::InTool,
+        Self::WaitingForModel,
+        Self::WaitingForPerson,
+        Self::Looping,
+        Self::Dead,
+    ];
+
+    /// The words people see.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Working => "working",
+            Self::InTool => "in a tool",
+            Self::WaitingForModel => "waiting for the model",
+            Self::WaitingForPerson => "waiting for a person",
+            Self::Looping => "looping",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// Equal steps in a row that make a loop.
+pub const ECHOES_MAX: u32 = 3;
+
+/// What an agent is at, by what is known.
+#[must_use]
+pub fn class(pulse: &Pulse, watch: &Watch) -> Class {
+    let suspect_ms = watch.beat_ms.saturating_mul(u64::from(watch.beats));
+    let unheard_ms = pulse.silent_ms.unwrap_or(pulse.running_ms);
+    let lifeless_ms = unheard_ms.min(pulse.idle_ms).min(pulse.still_ms);
+    let in_tool = pulse.tools_open > 0 && pulse.children > 0;
+    if pulse.echoes >= ECHOES_MAX {
+        return Class::Looping;
+    }
+    let patience_ms = match (pulse.silent_ms, in_tool) {
+        (_, true) => watch.tool_ms,
+        (None, false) => watch.first_output_ms.min(watch.silence_ms),
+        (Some(_), false) => watch.silence_ms,
+    };
+    if pulse.asking && lifeless_ms < watch.silence_ms {
+        return Class::WaitingForPerson;
+    }
+    if lifeless_ms >= patience_ms {
+        return Class::Dead;
+    }
+    if in_tool {
+        return Class::InTool;
+    }
+    if lifeless_ms >= suspect_ms { Class::WaitingForModel } else { Class::Working }
+}
+
+/// Whether an agent of this class is to be ended.
+#[must_use]
+pub fn is_to_end(class: Class) -> bool {
+    match class {
+        Class::Dead | Class::Looping => true,
+        Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson => false,
+    }
+}
+
+/// The evidence in a few words, beside the class.
+#[must_use]
+pub fn evidence(pulse: &Pulse) -> String {
+    let mut parts = Vec::new();
+    match pulse.silent_ms {
+        Some(ms) => parts.push(format!("last word {} ago", spell_ms(ms))),
+        None => parts.push(format!("no word since it began {} ago", spell_ms(pulse.running_ms))),
+    }
+    parts.push(format!("processor or disk {} ago", spell_ms(pulse.idle_ms)));
+    if pulse.children > 0 {
+        parts.push(format!("{} processes of its own", pulse.children));
+    }
+    if pulse.echoes > 1 {
+        parts.push(format!("the same step {} times", pulse.echoes));
+    }
+    parts.join(", ")
+}
+
+/// Notices when an agent says and does the same again and again.
+#[derive(Debug, Clone, Default)]
+pub struct Echo {
+    step: DefaultHasher,
+    /// Whether anything was said or done in this step.
+    begun: bool,
+    last: Option<u64>,
+    count: u32,
+}
+
+impl Echo {
+    /// Takes one signal in. A step is what it says and the tools it uses, up to the answer of a tool or of the model.
+    pub fn hear(&mut self, signal: &Signal) {
+        match signal {
+            Signal::Text(text) => {
+                text.trim().hash(&mut self.step);
+                self.begun |= !text.trim().is_empty();
+            }
+            Signal::ToolUse { name, detail } => {
+                (name, detail).hash(&mut self.step);
+                self.begun = true;
+            }
+            Signal::ToolDone | Signal::Finished { .. } => self.close(),
+            Signal::Usage(usage) if usage.turns > 0 => self.close(),
+            Signal::Usage(_)
+            | Signal::Started { .. }
+            | Signal::Cost(_)
+            | Signal::Context { .. }
+            | Signal::Compacted
+            | Signal::Allowance { .. }
+            | Signal::Quota { .. }
+            | Signal::Transient { .. }
+            | Signal::Unauthorized { .. }
+            | Signal::SessionGone
+            | Signal::PermissionAsked { .. }
+            | Signal::Question(_)
+            | Signal::Said(_)
+            | Signal::Malformed { .. } => {}
+        }
+    }
+
+    /// How often in a row it said and did the same.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    fn close(&mut self) {
+        if !std::mem::take(&mut self.begun) {
+            return;
+        }
+        let step = std::mem::take(&mut self.step).finish();
+        self.count = if self.last == Some(step) { self.count + 1 } else { 1 };
+        self.last = Some(step);
+    }
+}
