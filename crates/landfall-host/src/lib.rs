@@ -8,4 +8,5 @@ pub mod crash;
 pub mod disk;
 pub mod git;
 pub mod lock;
+pub mod sandbox;
 pub mod sitter;

@@ -1,5 +1,7 @@
 //! How a run ended, as the sitter saw it.
 
+use crate::sandbox::Level;
+
 /// The end of a run. There is one only once no process of it is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -22,6 +24,8 @@ pub struct Ended {
     pub left: u32,
     /// What held the tree together.
     pub contained: Containment,
+    /// The sandbox it ran in, or would have if it did not start; none if none was asked for.
+    pub sandbox: Option<Level>,
 }
 
 /// What became of the main child.
@@ -37,7 +41,7 @@ pub enum Exit {
         message: String,
         /// The program is not there.
         missing: bool,
-        /// The program may not be run.
+        /// The program may not be run, or not without the sandbox that was asked for and cannot be had.
         denied: bool,
         /// The system's error number, 0 if there was none: `EAGAIN` and `ENOMEM` are nobody's fault and may pass.
         errno: i32,

@@ -1,7 +1,9 @@
 //! The files in a sitter's folder, as written: their names, their versions, and the way to and from our own types.
 
 use super::ended::{Cause, Containment, Ended, Exit, Spool};
-use super::spec::Spec;
+use super::sitting::Sitting;
+use super::spec::{SignalSpec, Spec};
+use crate::sandbox::{Level, Limits, Sandbox};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,9 +19,12 @@ pub(super) const EXIT: &str = "exit.json";
 pub(super) const EXIT_TMP: &str = "exit.tmp";
 pub(super) const OUT: &str = "out.log";
 pub(super) const ERR: &str = "err.log";
+pub(super) const SIGNALS: &str = "signals.jsonl";
 pub(super) const COMPLAINT: &str = "sitter.err";
 
 const FORMAT: u32 = 1;
+/// Of `spec.json`. The second has a sandbox: a sitter that knows only the first must refuse it, not overlook it.
+const SPEC_FORMAT: u32 = 2;
 
 /// Text of the system, which need not be UTF-8: a string where it is, else its bytes.
 #[derive(Serialize, Deserialize)]
@@ -60,6 +65,78 @@ struct SpecFile {
     marker: String,
     cgroup: Option<Text>,
     nofile: Option<u64>,
+    #[serde(default)]
+    sandbox: Option<SandboxWords>,
+    #[serde(default)]
+    signal: Option<SignalWords>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SandboxWords {
+    level: LevelWord,
+    write: Vec<Text>,
+    hide: Vec<Text>,
+    read: Vec<Text>,
+    processes: u64,
+    files: u64,
+    file_bytes: u64,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LevelWord {
+    Write,
+    Strict,
+}
+
+impl From<Level> for LevelWord {
+    fn from(level: Level) -> LevelWord {
+        match level {
+            Level::Write => LevelWord::Write,
+            Level::Strict => LevelWord::Strict,
+        }
+    }
+}
+
+impl From<LevelWord> for Level {
+    fn from(word: LevelWord) -> Level {
+        match word {
+            LevelWord::Write => Level::Write,
+            LevelWord::Strict => Level::Strict,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct SignalWords {
+    socket: Text,
+    key: String,
+}
+
+fn sandbox_out(sandbox: &Sandbox) -> SandboxWords {
+    let Sandbox { level, write, hide, read, limits: Limits { processes, files, file_bytes } } = sandbox;
+    let texts = |paths: &[PathBuf]| paths.iter().map(|path| path.as_os_str().into()).collect();
+    SandboxWords {
+        level: (*level).into(),
+        write: texts(write),
+        hide: texts(hide),
+        read: texts(read),
+        processes: *processes,
+        files: *files,
+        file_bytes: *file_bytes,
+    }
+}
+
+fn sandbox_in(words: SandboxWords) -> Sandbox {
+    let SandboxWords { level, write, hide, read, processes, files, file_bytes } = words;
+    let paths = |texts: Vec<Text>| texts.into_iter().map(|text| OsString::from(text).into()).collect();
+    Sandbox {
+        level: level.into(),
+        write: paths(write),
+        hide: paths(hide),
+        read: paths(read),
+        limits: Limits { processes, files, file_bytes },
+    }
 }
 
 /// A spec with what only the engine knows about where it starts.
@@ -74,7 +151,7 @@ pub(super) struct Order {
 pub(super) fn write_order(order: &Order) -> Vec<u8> {
     let Order { spec, cgroup, nofile } = order;
     let file = SpecFile {
-        v: FORMAT,
+        v: SPEC_FORMAT,
         argv: spec.argv.iter().map(|arg| arg.as_os_str().into()).collect(),
         cwd: spec.cwd.as_os_str().into(),
         env: spec.env.iter().map(|(key, value)| (key.as_os_str().into(), value.as_os_str().into())).collect(),
@@ -85,13 +162,20 @@ pub(super) fn write_order(order: &Order) -> Vec<u8> {
         marker: spec.marker.clone(),
         cgroup: cgroup.as_ref().map(|path| path.as_os_str().into()),
         nofile: *nofile,
+        sandbox: spec.sandbox.as_ref().map(sandbox_out),
+        signal: spec
+            .signal
+            .as_ref()
+            .map(|signal| SignalWords { socket: signal.socket.as_os_str().into(), key: signal.key.clone() }),
     };
     serde_json::to_vec(&file).expect("strings and numbers only")
 }
 
 pub(super) fn read_order(text: &[u8]) -> Result<Order, String> {
     let file: SpecFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-    known_version(file.v)?;
+    if file.v != SPEC_FORMAT {
+        return Err(format!("format version {}, this program knows {SPEC_FORMAT}", file.v));
+    }
     let spec = Spec {
         argv: file.argv.into_iter().map(OsString::from).collect(),
         cwd: OsString::from(file.cwd).into(),
@@ -101,6 +185,10 @@ pub(super) fn read_order(text: &[u8]) -> Result<Order, String> {
         grace_ms: file.grace_ms,
         out_cap: file.out_cap,
         marker: file.marker,
+        sandbox: file.sandbox.map(sandbox_in),
+        signal: file
+            .signal
+            .map(|signal| SignalSpec { socket: OsString::from(signal.socket).into(), key: signal.key }),
     };
     Ok(Order { spec, cgroup: file.cgroup.map(|path| OsString::from(path).into()), nofile: file.nofile })
 }
@@ -111,18 +199,22 @@ struct SitterFile {
     pid: i32,
     started: u64,
     boot: String,
+    #[serde(default)]
+    sandbox: Option<LevelWord>,
 }
 
-pub(super) fn write_identity(pid: i32, started: u64, boot: &str) -> Vec<u8> {
-    serde_json::to_vec(&SitterFile { v: FORMAT, pid, started, boot: boot.to_owned() })
+pub(super) fn write_identity(sitting: &Sitting) -> Vec<u8> {
+    let Sitting { pid, started, boot, sandbox } = sitting.clone();
+    serde_json::to_vec(&SitterFile { v: FORMAT, pid, started, boot, sandbox: sandbox.map(Into::into) })
         .expect("strings and numbers only")
 }
 
-/// The (pid, start time, boot id) in `sitter.json`.
-pub(super) fn read_identity(text: &[u8]) -> Result<(i32, u64, String), String> {
+/// The sitter named in `sitter.json`.
+pub(super) fn read_identity(text: &[u8]) -> Result<Sitting, String> {
     let file: SitterFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     known_version(file.v)?;
-    Ok((file.pid, file.started, file.boot))
+    let SitterFile { v: _, pid, started, boot, sandbox } = file;
+    Ok(Sitting { pid, started, boot, sandbox: sandbox.map(Into::into) })
 }
 
 #[derive(Serialize, Deserialize)]
@@ -137,6 +229,8 @@ struct ExitFile {
     swept: u32,
     left: u32,
     contained: ContainedWord,
+    #[serde(default)]
+    sandbox: Option<LevelWord>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -198,6 +292,7 @@ pub(super) fn write_ended(ended: &Ended) -> Vec<u8> {
             Containment::Cgroup => ContainedWord::Cgroup,
             Containment::Subreaper => ContainedWord::Subreaper,
         },
+        sandbox: ended.sandbox.map(Into::into),
     };
     serde_json::to_vec(&file).expect("strings and numbers only")
 }
@@ -228,6 +323,7 @@ pub(super) fn read_ended(text: &[u8]) -> Result<Ended, String> {
             ContainedWord::Cgroup => Containment::Cgroup,
             ContainedWord::Subreaper => Containment::Subreaper,
         },
+        sandbox: file.sandbox.map(Into::into),
     })
 }
 
@@ -272,6 +368,14 @@ mod tests {
                 grace_ms: 1,
                 out_cap: 2,
                 marker: "m".into(),
+                sandbox: Some(Sandbox {
+                    level: Level::Strict,
+                    write: vec!["/w".into()],
+                    hide: vec!["/h".into()],
+                    read: vec!["/r".into()],
+                    limits: Limits { processes: 1, files: 2, file_bytes: 3 },
+                }),
+                signal: Some(SignalSpec { socket: "/s".into(), key: "k".into() }),
             },
             cgroup: None,
             nofile: Some(1024),

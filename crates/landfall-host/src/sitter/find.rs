@@ -100,7 +100,7 @@ pub(super) fn identity(dir: &Path) -> Result<Identity, FindError> {
     Ok(match read(dir.join(files::SITTER))? {
         None => Identity::None,
         Some(text) => match files::read_identity(&text) {
-            Ok((pid, started, boot)) => Identity::Known(Sitting { pid, started, boot }),
+            Ok(sitting) => Identity::Known(sitting),
             Err(_) => Identity::Damaged,
         },
     })

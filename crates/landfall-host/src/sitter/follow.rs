@@ -6,13 +6,15 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// One of the two outputs.
+/// One of the things a run says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
     Out,
     /// Standard error.
     Err,
+    /// What the program said through its socket: a line of JSON for each message that was taken, see [`super::SignalSpec`].
+    Signals,
 }
 
 /// A reader of one spool that never waits: what is not there yet is read next time.
@@ -73,6 +75,7 @@ impl Follow {
         let spool = match self.stream {
             Stream::Out => ended.out,
             Stream::Err => ended.err,
+            Stream::Signals => return Ok(None), // lines are taken whole or refused
         };
         Ok(spool.cut_at.map(|at| Cut {
             at,
@@ -86,6 +89,7 @@ impl Follow {
             let name = match self.stream {
                 Stream::Out => files::OUT,
                 Stream::Err => files::ERR,
+                Stream::Signals => files::SIGNALS,
             };
             match File::open(self.dir.join(name)) {
                 Ok(file) => self.file = Some(file),

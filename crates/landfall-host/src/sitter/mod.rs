@@ -58,7 +58,7 @@ pub use effort::cpu_ticks;
 pub use ended::{Cause, Containment, Ended, Exit, Spool};
 pub use follow::{Cut, Follow, Stream};
 pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError};
-pub use spec::{Spec, StartError};
+pub use spec::{SignalSpec, Spec, StartError};
 
 #[cfg(target_os = "linux")]
 pub use self::{

@@ -10,11 +10,13 @@ use super::deadline::Deadline;
 use super::ended::{Cause, Containment, Ended, Exit};
 use super::files::{self, Order};
 use super::identity::{self, Stat};
+use super::sitting::Sitting;
 use super::spec::Spec;
 use super::spool::{Drain, Pulled};
 use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
 use crate::crash;
+use crate::sandbox::Level;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, WaitOptions, WaitStatus};
@@ -95,7 +97,7 @@ impl Sitter {
         let pid = i32::try_from(std::process::id()).expect("process ids are small");
         // Room for our last words is taken now, so that a full disk cannot silence us later.
         let exit_file = reserve_exit(&dir)?;
-        if !say_who(&dir, pid)? {
+        if !say_who(&dir, pid, order.spec.sandbox.as_ref().map(|sandbox| sandbox.level))? {
             return Ok(None);
         }
         crash::point("sitter.named");
@@ -120,7 +122,7 @@ impl Sitter {
                 crash::point("sitter.spawned");
                 Watching::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref()).run(began_ms)
             }
-            Err(exit) => not_started(exit, began_ms, cgroup.is_some()),
+            Err(exit) => not_started(&spec, exit, began_ms, cgroup.is_some()),
         };
         if let Some(cgroup) = cgroup {
             cgroup.remove();
@@ -191,7 +193,7 @@ fn close_inherited() {
 }
 
 /// Writes `sitter.json`, which must not exist: the second fence after the lock. False: it does.
-fn say_who(dir: &Path, pid: i32) -> io::Result<bool> {
+fn say_who(dir: &Path, pid: i32, sandbox: Option<Level>) -> io::Result<bool> {
     let started = Stat::of(pid).ok_or_else(|| io::Error::other("read our own start time"))?.started;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(dir.join(files::SITTER));
     let mut file = match file {
@@ -199,7 +201,12 @@ fn say_who(dir: &Path, pid: i32) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error),
     };
-    let written = file.write_all(&files::write_identity(pid, started, identity::boot()?));
+    let written = file.write_all(&files::write_identity(&Sitting {
+        pid,
+        started,
+        boot: identity::boot()?.to_owned(),
+        sandbox,
+    }));
     if let Err(error) = written {
         // Nothing was run, so nothing shall say that something was.
         drop(fs::remove_file(dir.join(files::SITTER))); // if that fails too we count as vanished: the safe reading
@@ -295,7 +302,7 @@ fn short(mut message: String) -> String {
     message
 }
 
-fn not_started(exit: Exit, began_ms: i64, in_cgroup: bool) -> Ended {
+fn not_started(spec: &Spec, exit: Exit, began_ms: i64, in_cgroup: bool) -> Ended {
     Ended {
         exit,
         cause: Cause::Own,
@@ -306,6 +313,7 @@ fn not_started(exit: Exit, began_ms: i64, in_cgroup: bool) -> Ended {
         swept: 0,
         left: 0,
         contained: if in_cgroup { Containment::Cgroup } else { Containment::Subreaper },
+        sandbox: spec.sandbox.as_ref().map(|sandbox| sandbox.level),
     }
 }
 
@@ -539,6 +547,7 @@ impl<'a> Watching<'a> {
             swept: self.swept,
             left,
             contained: if self.cgroup.is_some() { Containment::Cgroup } else { Containment::Subreaper },
+            sandbox: self.spec.sandbox.as_ref().map(|sandbox| sandbox.level),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The words about a sitter: which one is meant, what became of it, what may be asked of it.
 
 use super::ended::Ended;
+use crate::sandbox::Level;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -14,6 +15,8 @@ pub struct Sitting {
     pub started: u64,
     /// The boot it belongs to.
     pub boot: String,
+    /// The sandbox that its child runs in, or does not run at all; none if none was asked for.
+    pub sandbox: Option<Level>,
 }
 
 /// What there is in a sitter's folder.

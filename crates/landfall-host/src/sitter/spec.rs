@@ -1,5 +1,6 @@
 //! What a sitter is asked to run.
 
+use crate::sandbox::Sandbox;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -25,6 +26,20 @@ pub struct Spec {
     pub out_cap: u64,
     /// The value of `LANDFALL_MARK` in the child's environment: how its processes are known should the sitter die.
     pub marker: String,
+    /// What its tree may do to the machine; none is everything that its user may do.
+    pub sandbox: Option<Sandbox>,
+    /// A socket on which the program can speak to us; none if it has nothing to say.
+    pub signal: Option<SignalSpec>,
+}
+
+/// Where a program can say something to us, and how it proves that it is meant to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalSpec {
+    /// Where the socket shall be. It is made before the program starts and removed after its end. The path may be longer
+    /// than a socket's address.
+    pub socket: PathBuf,
+    /// What every message must carry. Not empty.
+    pub key: String,
 }
 
 /// Why no sitter was started.

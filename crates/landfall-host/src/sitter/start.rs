@@ -55,7 +55,10 @@ pub fn start(exe: &Path, dir: &Path, spec: &Spec) -> Result<Sitting, StartError>
     crash::point("sitter.start.spawned");
     // It is our child and we have not collected it, so the id is still its own even if it has already ended.
     match Stat::of(pid) {
-        Some(stat) => Ok(Sitting { pid, started: stat.started, boot }),
+        Some(stat) => {
+            let sandbox = spec.sandbox.as_ref().map(|sandbox| sandbox.level);
+            Ok(Sitting { pid, started: stat.started, boot, sandbox })
+        }
         None => {
             take_back(pid);
             Err(failed(io::Error::other("read its start time")))
@@ -94,8 +97,8 @@ fn checked(spec: &Spec) -> Result<Spec, StartError> {
     if spec.argv.first().is_none_or(|program| program.is_empty()) {
         return refuse("there is no program to run");
     }
-    if spec.argv.iter().any(|arg| has_nul(arg)) || has_nul(spec.cwd.as_os_str()) {
-        return refuse("an argument or the folder holds a NUL byte");
+    if spec.argv.iter().any(|arg| has_nul(arg)) {
+        return refuse("an argument holds a NUL byte");
     }
     let bad_key = |key: &OsStr| key.is_empty() || has_nul(key) || key.as_bytes().contains(&b'=');
     if spec.env.iter().any(|(key, value)| bad_key(key) || has_nul(value)) {
@@ -104,8 +107,17 @@ fn checked(spec: &Spec) -> Result<Spec, StartError> {
     if spec.marker.is_empty() || spec.marker.contains('\0') {
         return refuse("a marker is needed, without a NUL byte");
     }
+    if spec.signal.as_ref().is_some_and(|signal| signal.key.is_empty()) {
+        return refuse("a signal socket needs a key");
+    }
     let mut spec = spec.clone();
-    for path in [Some(&mut spec.cwd), spec.stdin.as_mut()].into_iter().flatten() {
+    let lists = spec.sandbox.iter_mut().flat_map(|it| [&mut it.write, &mut it.hide, &mut it.read]);
+    let listed: Vec<&mut PathBuf> = lists.flatten().collect();
+    let paths = [Some(&mut spec.cwd), spec.stdin.as_mut(), spec.signal.as_mut().map(|it| &mut it.socket)];
+    for path in paths.into_iter().flatten().chain(listed) {
+        if has_nul(path.as_os_str()) {
+            return refuse("a path holds a NUL byte");
+        }
         // The sitter runs in another folder, so a relative path would mean something else there.
         *path = std::path::absolute(&*path)
             .map_err(|source| StartError::Folder { path: path.clone(), source })?;

@@ -683,12 +683,12 @@ fn a_process_with_another_start_time_is_never_signalled() {
     let boot = landfall_host::disk::boot_id().expect("known");
     let mut watch = Watch::new().expect("a watch");
     for (id, double) in [
-        Sitting { pid, started: started - 1, boot: boot.clone() },
-        Sitting { pid, started: started + 1, boot: boot.clone() },
-        Sitting { pid, started, boot: "an earlier boot".into() },
-        Sitting { pid: i32::MAX, started, boot: boot.clone() },
-        Sitting { pid: 0, started, boot: boot.clone() },
-        Sitting { pid: -1, started, boot },
+        Sitting { pid, started: started - 1, boot: boot.clone(), sandbox: None },
+        Sitting { pid, started: started + 1, boot: boot.clone(), sandbox: None },
+        Sitting { pid, started, boot: "an earlier boot".into(), sandbox: None },
+        Sitting { pid: i32::MAX, started, boot: boot.clone(), sandbox: None },
+        Sitting { pid: 0, started, boot: boot.clone(), sandbox: None },
+        Sitting { pid: -1, started, boot, sandbox: None },
     ]
     .into_iter()
     .enumerate()

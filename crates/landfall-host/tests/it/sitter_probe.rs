@@ -58,6 +58,8 @@ fn engine(dir: &Path, command: &[&str]) {
         grace_ms: 200,
         out_cap: 1 << 20,
         marker: dir.to_str().expect("plain text").to_owned(),
+        sandbox: None,
+        signal: None,
     };
     sitter::raise_file_limit().expect("up to the hard limit one always may");
     let exe = std::env::current_exe().expect("we run");

@@ -64,6 +64,8 @@ impl Scene {
             grace_ms: 10_000,
             out_cap: 1 << 20,
             marker: self.marker.clone(),
+            sandbox: None,
+            signal: None,
         }
     }
 

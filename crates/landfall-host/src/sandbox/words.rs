@@ -1,0 +1,92 @@
+//! The words of the sandbox: what is asked for, what there is, what is wanting.
+
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What a process tree may do, and to what. Made by whoever knows the folders; put up by the sitter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sandbox {
+    /// How much is closed.
+    pub level: Level,
+    /// Folders and single files it may change, and read too. One that does not exist is skipped, so what the program
+    /// shall be able to make must lie in a folder named here. The sitter's own folder must not be among them.
+    pub write: Vec<PathBuf>,
+    /// Folders and files whose content it must not see, whether they exist or not.
+    pub hide: Vec<PathBuf>,
+    /// Folders and files that it may read although they lie below a hidden one. One that does not exist is skipped.
+    pub read: Vec<PathBuf>,
+    /// Bounds on what it uses up.
+    pub limits: Limits,
+}
+
+/// How much is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Changes only where allowed, no look at what is hidden, no signal to and no tracing of anyone outside. The network
+    /// is open, and so are the sockets of local services.
+    Write,
+    /// As `Write`, and no network, no local services, and names and attributes outside cannot be changed either. Needs
+    /// namespaces.
+    Strict,
+}
+
+impl Level {
+    /// The level's name in settings and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Write => "write",
+            Level::Strict => "strict",
+        }
+    }
+}
+
+/// Bounds for each process of the tree, 0 for none. They only ever lower what the system allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads of the same person, the person's own included: the kernel counts them together.
+    pub processes: u64,
+    /// Open files of one process.
+    pub files: u64,
+    /// Bytes of one file.
+    pub file_bytes: u64,
+}
+
+impl Default for Limits {
+    /// Far above honest work, far below what brings a machine down.
+    fn default() -> Limits {
+        Limits { processes: 32_768, files: 1 << 20, file_bytes: 64 << 30 }
+    }
+}
+
+/// What this machine has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Available {
+    /// The version of Landlock in the kernel.
+    pub landlock: u32,
+    /// What is wanting for [`Level::Strict`]; none if it can be had too.
+    pub strict: Option<Missing>,
+}
+
+/// What a level needs and the machine has not.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the sandbox `{}` cannot be had here: {feature}", level.name())]
+pub struct Missing {
+    /// The level that needs it.
+    pub level: Level,
+    /// What is wanting, with what the system said.
+    pub feature: String,
+}
+
+impl Missing {
+    /// What a person can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self.level {
+            Level::Write => {
+                "agents run without a sandbox only if you say so: `sandbox = \"off\"` under [run], or in the agent's profile"
+            }
+            Level::Strict => {
+                "`sandbox = \"write\"` leaves the network open, `sandbox = \"off\"` leaves everything open: under [run], or in the agent's profile"
+            }
+        }
+    }
+}
