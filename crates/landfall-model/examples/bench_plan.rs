@@ -82,7 +82,7 @@ fn backlog(tasks: u32) -> World {
 
 /// The cost of each grant in turn, in ns.
 fn grants(mut world: World, tasks: u32) -> Vec<u64> {
-    let limits = Limits { slots: SLOTS, lanes: 2 };
+    let limits = Limits { slots: SLOTS, lanes: 2, now: Timestamp(0), spent: None };
     let mut running: VecDeque<Task> = VecDeque::new();
     let mut costs = Vec::new();
     for _ in 0..GRANTS.min(tasks as usize / 2) {

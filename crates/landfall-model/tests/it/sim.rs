@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use landfall_model::gate::{GateReport, Outcome};
 use landfall_model::{
-    Attempt, Commit, Concern, ConcernCode, Counters, Digest, Doing, Drive, Effect, EndKind, EndedRun, Ending,
-    Entry, Event, Evidence, Exit, Fact, Flow, Input, Limits, News, Refusal, RunId, Said, Signal, Standing,
-    State, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Verdict, Wait, World, apply, expects, graph,
-    plan, step,
+    Attempt, Commit, Concern, ConcernCode, Counters, Digest, Doing, Drive, Driving, Effect, EndKind,
+    EndedRun, Ending, Entry, Event, Evidence, Exit, Fact, Flow, Input, Limits, News, Refusal, RunId, Said,
+    Signal, Standing, State, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict,
+    Wait, World, apply, expects, graph, plan, step,
 };
 
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
@@ -174,6 +174,8 @@ impl Sim {
             limits: Limits {
                 slots: 1 + u32::try_from(rng.below(3)).expect("small"),
                 lanes: 1 + u32::try_from(rng.below(2)).expect("small"),
+                now: Timestamp(1_000),
+                spent: None,
             },
             task_limits: TaskLimits {
                 iterations_max: 8,
@@ -184,6 +186,7 @@ impl Sim {
                 stalls_total_max: 4,
                 transients_max: 3,
                 conflicts_max: 3,
+                ..TaskLimits::default()
             },
             drive: Drive::Running,
             git: Git { base: Commit::new("root"), history: Vec::new(), green: BTreeSet::new(), commits: 0 },
@@ -246,6 +249,8 @@ impl Sim {
             seen: Vec::new(),
             evidence: Evidence::default(),
             took_ms: 10,
+            usage: Usage::default(),
+            traces: Traces::default(),
         }
     }
 
@@ -308,7 +313,8 @@ impl Sim {
             self.demand(matches!(task.state, State::Ready { .. }), || format!("{} was not ready", task.id));
             let flow = self.world.flow_of(&task).expect("a task in line has a flow");
             let limits = self.task_limits.clone();
-            let taken = self.hear(grant.task, News::Granted { run: RunId(1), flow, limits });
+            let taken = self
+                .hear(grant.task, News::Granted { run: RunId(1), flow, limits, driving: Driving::default() });
             self.demand(taken, || format!("{} refused a grant", grant.task));
             self.check_limits();
             grants += 1;
@@ -491,7 +497,7 @@ impl Sim {
     fn hear(&mut self, id: TaskId, news: News) -> bool {
         self.heard += 1;
         let task = self.world.get(id).expect("news is of tasks").clone();
-        let input = Input { at: self.now, drive: self.drive, news };
+        let input = Input { at: self.now, drive: self.drive, spent: None, news };
         let (after, decision) = match step(&task, &input) {
             Ok(taken) => taken,
             Err(Refusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
@@ -667,7 +673,16 @@ impl Sim {
         };
         let evidence =
             Evidence { head_before: Some(workspace.head), head_after: Some(head), ..Evidence::default() };
-        let end = EndedRun { attempt: key.1, iteration: key.2, exit, seen, evidence, took_ms };
+        let end = EndedRun {
+            attempt: key.1,
+            iteration: key.2,
+            exit,
+            seen,
+            evidence,
+            took_ms,
+            usage: Usage::default(),
+            traces: Traces::default(),
+        };
         self.host.agents.get_mut(&key).expect("it ran").end = Some(end.clone());
         end
     }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use expect_test::Expect;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
-    Attempt, Commit, Concern, ConcernCode, Digest, Doing, Drive, Effect, EndedRun, Event, Evidence, Exit,
-    Flow, Input, News, RunId, Said, Signal, State, Stop, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree,
-    Usage, Wait, apply, decide, step as take,
+    Attempt, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event, Evidence,
+    Exit, Flow, Input, News, Prices, RunId, Said, Signal, Spent, State, Stop, Style, Talk, Tally, Task,
+    TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply, decide, step as take,
 };
 
 use crate::flows_used::loops;
@@ -28,6 +28,10 @@ pub enum Line {
     Wait(u64),
     /// The engine was killed and read its journal again.
     Restart,
+    /// From here on tasks are granted so.
+    Driven(Driving),
+    /// From here on this budget is used up, or there is something to spend again.
+    Spent(Option<Spent>),
 }
 
 /// Where a story happens.
@@ -35,8 +39,10 @@ pub struct Scene {
     pub task: Task,
     pub flow: Arc<Flow>,
     pub limits: TaskLimits,
+    pub driving: Driving,
     pub at: Timestamp,
     pub drive: Drive,
+    pub spent: Option<Spent>,
     pub journal: Vec<(Timestamp, Event)>,
     /// Grows with every commit anyone makes, so that each has its own name.
     pub commits: u32,
@@ -50,8 +56,14 @@ impl Scene {
             task: Task::added(TaskId(1), spec, Timestamp(0)),
             flow,
             limits: TaskLimits::default(),
+            driving: Driving {
+                profile: "default".to_owned(),
+                account: "default".to_owned(),
+                style: Style::Fresh,
+            },
             at: Timestamp(1_000),
             drive: Drive::Running,
+            spent: None,
             journal,
             commits: 0,
         }
@@ -73,7 +85,7 @@ impl Scene {
     /// Tells the task one piece of news.
     pub fn hear(&mut self, news: News) -> Result<(Vec<Event>, Vec<Effect>), String> {
         self.commits += 1;
-        let input = Input { at: self.at, drive: self.drive, news };
+        let input = Input { at: self.at, drive: self.drive, spent: self.spent.clone(), news };
         let (task, decision) = take(&self.task, &input).map_err(|refusal| refusal.to_string())?;
         assert_eq!(decide(&self.task, &input), Ok(decision.clone()), "decide and step agree");
         let folded = decision.events.iter().fold(self.task.clone(), |task, event| {
@@ -90,6 +102,8 @@ impl Scene {
         match line {
             Line::Drain => self.drive = Drive::Draining,
             Line::Drive => self.drive = Drive::Running,
+            Line::Driven(driving) => self.driving = driving.clone(),
+            Line::Spent(spent) => self.spent.clone_from(spent),
             Line::Wait(ms) => self.at = self.at.plus_ms(*ms),
             Line::Restart => {
                 let mut folded = None;
@@ -125,8 +139,17 @@ impl Scene {
             folded = Some(apply(folded, TaskId(1), *at, event).expect("a cut journal replays"));
         }
         let task = folded.expect("at least one fact");
-        let (flow, limits) = (self.flow.clone(), self.limits.clone());
-        Self { task, flow, limits, at: self.at, drive: self.drive, journal, commits: self.commits }
+        Self {
+            task,
+            flow: self.flow.clone(),
+            limits: self.limits.clone(),
+            driving: self.driving.clone(),
+            at: self.at,
+            drive: self.drive,
+            spent: self.spent.clone(),
+            journal,
+            commits: self.commits,
+        }
     }
 
     pub fn play_all<const N: usize>(mut self, lines: [Line; N]) -> Self {
@@ -186,6 +209,7 @@ pub fn granted() -> Line {
         run: RunId(1),
         flow: scene.flow.clone(),
         limits: scene.limits.clone(),
+        driving: scene.driving.clone(),
     })
 }
 
@@ -206,6 +230,8 @@ pub fn machine_fails(hopeless: bool) -> Line {
 /// A run of the agent that took a second, left a commit, and ended so.
 pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
     let seen = seen.to_vec();
+    let mut tally = Tally::default();
+    seen.iter().for_each(|signal| tally.hear(signal));
     line(name, move |scene| {
         News::AgentEnded(EndedRun {
             attempt: scene.task.attempt,
@@ -218,6 +244,8 @@ pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
                 ..Evidence::default()
             },
             took_ms: 1_000,
+            usage: tally.usage(&Prices::default()),
+            traces: tally.traces(&|words| Digest::new(words)),
         })
     })
 }
@@ -543,7 +571,10 @@ fn wait_word(task: &Task, wait: &Wait) -> String {
         Wait::Backoff { until, cause } => format!("backoff +{}ms ({cause})", until.0 - task.changed.0),
         Wait::Question { text } => format!("an answer to `{text}`"),
         Wait::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),
-        Wait::Dependency(_) | Wait::Slot | Wait::Disk { .. } | Wait::Pause => wait.word().to_owned(),
+        Wait::Login { account, detail } => format!("a login to {account} ({detail})"),
+        Wait::Dependency(_) | Wait::Slot | Wait::Budget { .. } | Wait::Disk { .. } | Wait::Pause => {
+            wait.word().to_owned()
+        }
     }
 }
 
@@ -590,12 +621,20 @@ fn orders(effects: &[Effect]) -> String {
     effects.iter().map(|effect| format!(" ! {}", order(effect))).collect()
 }
 
+fn talk_word(talk: &Talk) -> String {
+    match talk {
+        Talk::New => String::new(),
+        Talk::Resumed { session, compact: false } => format!(" resuming {session}"),
+        Talk::Resumed { session, compact: true } => format!(" resuming {session}, to be summed up"),
+    }
+}
+
 fn order(effect: &Effect) -> String {
     match effect {
         Effect::Prepare { attempt, fresh: true, .. } => format!("prepare {attempt} afresh"),
         Effect::Prepare { attempt, fresh: false, .. } => format!("prepare {attempt}"),
-        Effect::Spawn { attempt, iteration, deadline_ms, .. } => {
-            format!("spawn {attempt}/{iteration} for {}s", deadline_ms / 1000)
+        Effect::Spawn { attempt, iteration, deadline_ms, talk, .. } => {
+            format!("spawn {attempt}/{iteration} for {}s{}", deadline_ms / 1000, talk_word(talk))
         }
         Effect::Kill { attempt, .. } => format!("kill {attempt}"),
         Effect::Check { attempt, head: Some(head), .. } => format!("check {attempt} of {head}"),

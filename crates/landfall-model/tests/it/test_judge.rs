@@ -82,7 +82,7 @@ fn resolved_is_complete_and_other_words_end_nothing() {
 fn an_exit_without_a_word_is_named_for_what_it_was() {
     check([], Exit::Code(3), crashed("exit code 3"));
     check([], Exit::Signal(9), crashed("killed by signal 9"));
-    check([finished(true)], Exit::Code(0), crashed("it reported an error of its own"));
+    check([finished(true)], Exit::Code(0), crashed("it reported an error of its own, exit code 0"));
     check([], Exit::Deadline, Verdict::OutOfTime);
     check([], Exit::Silent, Verdict::Stalled);
     check([], Exit::Lost, Verdict::Lost);

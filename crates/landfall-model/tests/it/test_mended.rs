@@ -514,6 +514,8 @@ fn verifying_leftovers_again(scene: Scene) -> Scene {
             ..Default::default()
         },
         took_ms: 1,
+        usage: landfall_model::Usage::default(),
+        traces: landfall_model::Traces::default(),
     };
     scene.hear(landfall_model::News::AgentEnded(run)).expect("it runs");
     scene

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::{
-    Attempt, EndCode, EndKind, Ending, Grant, Limits, Standing, State, StepName, Task, TaskId, TaskSpec,
-    Timestamp, Wait, World, plan,
+    Attempt, EndCode, EndKind, Ending, Grant, Limits, Standing, State, StepName, Talk, Task, TaskId,
+    TaskSpec, Timestamp, Wait, World, plan,
 };
 
 use crate::flows_used::{asks, loops, takes_back};
 
-const LIMITS: Limits = Limits { slots: 2, lanes: 1 };
+const LIMITS: Limits = Limits { slots: 2, lanes: 1, now: Timestamp(0), spent: None };
 
 fn world() -> World {
     let flows = [loops(), takes_back(), asks()];
@@ -48,7 +48,7 @@ fn waiting(task: Task, wait: Wait) -> Task {
 /// The order in which tasks are granted when nothing ever ends and there is room for all.
 fn order(world: &World) -> Vec<u32> {
     let (mut world, mut granted) = (world.clone(), Vec::new());
-    let room = Limits { slots: u32::MAX, lanes: u32::MAX };
+    let room = Limits { slots: u32::MAX, lanes: u32::MAX, ..LIMITS };
     while let Some(Grant { task, .. }) = plan(&world, &room) {
         granted.push(task.0);
         let it = (**world.get(task).expect("granted")).clone();
@@ -74,6 +74,10 @@ fn check_rebuilt(kept: &World) {
         anew.put((**task).clone());
     }
     assert!(*kept == anew, "the kept world is not the one made anew");
+}
+
+fn grant(task: TaskId, standing: Standing) -> Option<Grant> {
+    Some(Grant { task, standing, profile: "default".to_owned() })
 }
 
 fn tag(word: &str) -> impl Fn(&mut TaskSpec) {
@@ -183,25 +187,26 @@ fn a_new_sibling_tips_the_scale_back() {
 #[test]
 fn slots_lanes_and_the_landing_are_each_held_apart() {
     use landfall_model::Doing::{Checking, Landing, Preparing, Reporting, Running};
-    let running = || Running { iteration: 1, since: Timestamp(0), stop: None };
+    let running = || Running { iteration: 1, since: Timestamp(0), stop: None, talk: Talk::New };
     let mut world = world();
     world.put(active(task(1, |_| ()), "work", running()));
     assert_eq!(plan(&world, &LIMITS), None);
     world.put(task(2, |_| ()));
-    assert_eq!(plan(&world, &LIMITS), Some(Grant { task: TaskId(2), standing: Standing::Slot }));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(2), Standing::Slot));
     world.put(active(task(2, |_| ()), "work", Preparing { fresh: true, stop: None }));
     world.put(task(3, |_| ()));
     assert_eq!(plan(&world, &LIMITS), None, "both slots are held");
-    assert!(world.starved(TaskId(3), &LIMITS) && !world.starved(TaskId(1), &LIMITS));
+    assert_eq!(world.held(TaskId(3), &LIMITS), Some(Wait::Slot));
+    assert_eq!(world.held(TaskId(1), &LIMITS), None, "it stands in no line");
 
     world.put(ready_for(task(4, |_| ()), "verify"));
-    assert_eq!(plan(&world, &LIMITS), Some(Grant { task: TaskId(4), standing: Standing::Lane }));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(4), Standing::Lane));
     world.put(active(task(4, |_| ()), "verify", Checking { stop: None }));
     world.put(ready_for(task(5, |_| ()), "verify"));
     assert_eq!(plan(&world, &LIMITS), None, "the lane is held");
 
     world.put(ready_for(task(6, |_| ()), "land"));
-    assert_eq!(plan(&world, &LIMITS), Some(Grant { task: TaskId(6), standing: Standing::Landing }));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(6), Standing::Landing));
     world.put(active(task(6, |_| ()), "land", Checking { stop: None }));
     world.put(ready_for(task(7, |_| ()), "land"));
     assert_eq!(plan(&world, &LIMITS), None, "verified inside the landing, it holds the landing and no lane");
@@ -209,7 +214,7 @@ fn slots_lanes_and_the_landing_are_each_held_apart() {
     assert_eq!(plan(&world, &LIMITS), None);
 
     world.put(ready_for(task(8, |_| ()), "report"));
-    assert_eq!(plan(&world, &LIMITS), Some(Grant { task: TaskId(8), standing: Standing::Free }));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(8), Standing::Free));
     world.put(active(task(8, |_| ()), "report", Reporting));
     assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [1, 1, 1, 2]);
     assert_eq!(Standing::ALL.map(|standing| world.waiting_for(standing)), [1, 0, 1, 1]);

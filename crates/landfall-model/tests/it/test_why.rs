@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect;
 use landfall_model::{
-    Commit, Doing, EndCode, EndKind, Ending, Landed, State, Status, StepName, Stop, Task, TaskId, TaskSpec,
-    Timestamp, Tree, Wait, why,
+    Commit, Doing, EndCode, EndKind, Ending, Landed, State, Status, StepName, Stop, Talk, Task, TaskId,
+    TaskSpec, Timestamp, Tree, Wait, why,
 };
 
 use crate::flows_used::loops;
@@ -17,7 +17,16 @@ fn waits() -> Vec<Wait> {
     let first = |wait: &Wait| match wait {
         Wait::Dependency(_) => Some(Wait::Slot),
         Wait::Slot => Some(Wait::Quota { until: Timestamp(60_000) }),
-        Wait::Quota { .. } => Some(Wait::Question { text: "Which port?".to_owned() }),
+        Wait::Quota { .. } => {
+            Some(Wait::Login { account: "main".to_owned(), detail: "401 OAuth token has expired".to_owned() })
+        }
+        Wait::Login { .. } => {
+            Some(Wait::Budget { what: "$40.12 of $40.00".to_owned(), until: Some(Timestamp(60_000)) })
+        }
+        Wait::Budget { until: Some(_), .. } => {
+            Some(Wait::Budget { what: "900 of 800 turns".to_owned(), until: None })
+        }
+        Wait::Budget { until: None, .. } => Some(Wait::Question { text: "Which port?".to_owned() }),
         Wait::Question { .. } => Some(Wait::Backoff {
             until: Timestamp(60_000),
             cause: "the agent crashed (exit code 1)".to_owned(),
@@ -45,18 +54,25 @@ fn doings() -> Vec<Doing> {
             Some(Doing::Preparing { fresh: false, stop: Some(Stop::Pause) })
         }
         Doing::Preparing { fresh: false, stop: Some(_) } => {
-            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: None })
+            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: None, talk: Talk::New })
         }
-        Doing::Running { stop: None, .. } => {
-            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: Some(Stop::Pause) })
-        }
-        Doing::Running { stop: Some(Stop::Pause), .. } => {
-            Some(Doing::Running { iteration: 3, since: Timestamp(0), stop: Some(Stop::Interrupt) })
-        }
+        Doing::Running { stop: None, .. } => Some(Doing::Running {
+            iteration: 3,
+            since: Timestamp(0),
+            stop: Some(Stop::Pause),
+            talk: Talk::New,
+        }),
+        Doing::Running { stop: Some(Stop::Pause), .. } => Some(Doing::Running {
+            iteration: 3,
+            since: Timestamp(0),
+            stop: Some(Stop::Interrupt),
+            talk: Talk::New,
+        }),
         Doing::Running { stop: Some(Stop::Interrupt), .. } => Some(Doing::Running {
             iteration: 3,
             since: Timestamp(0),
             stop: Some(Stop::Cancel { reason: "no longer wanted".to_owned() }),
+            talk: Talk::New,
         }),
         Doing::Running { stop: Some(Stop::Cancel { .. }), .. } => Some(Doing::Checking { stop: None }),
         Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(Stop::Pause) }),
@@ -84,23 +100,23 @@ fn step(name: &str) -> StepName {
     StepName::new(name)
 }
 
-/// Every task worth asking about, with its unmet needs and whether others hold all slots.
-fn cases() -> Vec<(Task, Vec<TaskId>, bool)> {
+/// Every task worth asking about, with its unmet needs and what holds it up.
+fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
     let ready = |next: Option<&str>| State::Ready { next: next.map(step), since: Timestamp(0) };
     let mut cases = vec![
-        (task(State::Draft), vec![], false),
-        (task(ready(None)), vec![], false),
-        (task(ready(None)), vec![TaskId(3)], false),
-        (task(ready(None)), vec![TaskId(3), TaskId(4)], true),
-        (task(ready(None)), vec![], true),
-        (task(ready(Some("work"))), vec![], false),
-        (task(ready(Some("work"))), vec![], true),
-        (task(ready(Some("verify"))), vec![], false),
-        (task(ready(Some("verify"))), vec![], true),
-        (task(ready(Some("land"))), vec![], false),
-        (task(ready(Some("land"))), vec![], true),
-        (task(ready(Some("land"))), vec![TaskId(3)], false),
-        (task(ready(Some("report"))), vec![], false),
+        (task(State::Draft), vec![], None),
+        (task(ready(None)), vec![], None),
+        (task(ready(None)), vec![TaskId(3)], None),
+        (task(ready(None)), vec![TaskId(3), TaskId(4)], Some(Wait::Slot)),
+        (task(ready(None)), vec![], Some(Wait::Slot)),
+        (task(ready(Some("work"))), vec![], None),
+        (task(ready(Some("work"))), vec![], Some(Wait::Slot)),
+        (task(ready(Some("verify"))), vec![], None),
+        (task(ready(Some("verify"))), vec![], Some(Wait::Slot)),
+        (task(ready(Some("land"))), vec![], None),
+        (task(ready(Some("land"))), vec![], Some(Wait::Slot)),
+        (task(ready(Some("land"))), vec![TaskId(3)], None),
+        (task(ready(Some("report"))), vec![], None),
     ];
     for doing in doings() {
         let name = match doing {
@@ -109,19 +125,19 @@ fn cases() -> Vec<(Task, Vec<TaskId>, bool)> {
             Doing::Landing => "land",
             Doing::Reporting => "report",
         };
-        cases.push((task(State::Active { step: step(name), doing }), vec![], false));
+        cases.push((task(State::Active { step: step(name), doing }), vec![], None));
     }
     let checking = State::Active { step: step("land"), doing: Doing::Checking { stop: None } };
-    cases.push((task(checking), vec![], false));
+    cases.push((task(checking), vec![], None));
     for wait in waits() {
-        cases.push((task(State::Waiting { wait, then: step("work"), since: Timestamp(0) }), vec![], false));
+        cases.push((task(State::Waiting { wait, then: step("work"), since: Timestamp(0) }), vec![], None));
     }
-    cases.push((task(State::Review { then: step("verify") }), vec![], false));
+    cases.push((task(State::Review { then: step("verify") }), vec![], None));
     for kind in EndKind::ALL {
         for code in EndCode::ALL {
             for detail in ["", "something happened"] {
                 let ending = Ending { kind, code, detail: detail.to_owned() };
-                cases.push((task(State::Ended(ending)), vec![], false));
+                cases.push((task(State::Ended(ending)), vec![], None));
             }
         }
     }
@@ -140,8 +156,8 @@ fn cases() -> Vec<(Task, Vec<TaskId>, bool)> {
         code: EndCode::Machine,
         detail: "no room on the disk".to_owned(),
     });
-    cases.push((landed, vec![], false));
-    cases.push((unreported, vec![], false));
+    cases.push((landed, vec![], None));
+    cases.push((unreported, vec![], None));
     cases
 }
 
@@ -149,8 +165,8 @@ fn when(at: Timestamp) -> String {
     format!("today at 10:{:02}", at.0 / 60_000)
 }
 
-fn said(case: &(Task, Vec<TaskId>, bool)) -> String {
-    why(&case.0, &case.1, case.2, &when)
+fn said(case: &(Task, Vec<TaskId>, Option<Wait>)) -> String {
+    why(&case.0, &case.1, case.2.as_ref(), &when)
 }
 
 /// One sentence, about this task, in words, that does no harm.
@@ -183,7 +199,7 @@ fn every_status_and_every_wait_is_one_sentence() {
 #[test]
 fn every_status_there_is_is_asked_about() {
     let seen: BTreeSet<Status> =
-        cases().iter().map(|(task, unmet, starved)| Status::among(task, unmet, *starved)).collect();
+        cases().iter().map(|(task, unmet, held)| Status::among(task, unmet, held.is_some())).collect();
     assert_eq!(seen, Status::ALL.into_iter().collect());
 }
 
@@ -197,6 +213,9 @@ fn every_wait_has_a_name_and_an_owner() {
         dependency: ended by the tasks it needs
         slot: ended by the engine
         quota: ended by the engine
+        login: ended by you
+        budget: ended by the engine
+        budget: ended by you
         question: ended by you
         backoff: ended by the engine
         disk: ended by you
@@ -238,6 +257,9 @@ fn the_sentences_read_well() {
         T7 is in step `land`: its work is being merged with the base and verified.
         T7 waits for T1, T2 to land first.
         T7 waits for the agent's account, which is used up until today at 10:01; no try is spent.
+        T7 waits because the account `main` wants a login: 401 OAuth token has expired; log in, then `landfall answer T7 done` goes on.
+        T7 waits because the day's budget is used up ($40.12 of $40.00); agents start again today at 10:01.
+        T7 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` goes on.
         T7 waits for your answer: Which port? (`landfall answer T7 "…"`).
         T7 tries again today at 10:01: the agent crashed (exit code 1).
         T7 waits for room on the disk: 1 GB is left, 5 GB are wanted.
@@ -255,6 +277,9 @@ fn the_sentences_read_well() {
         T7 failed (agent_not_started): something happened; `landfall retry T7` tries it again.
         T7 failed (stall_limit): something happened; `landfall retry T7` tries it again.
         T7 failed (transient_limit): something happened; `landfall retry T7` tries it again.
+        T7 failed (reasoning_loop): something happened; `landfall retry T7` tries it again.
+        T7 failed (budget): something happened; `landfall retry T7` tries it again.
+        T7 failed (context_budget): something happened; `landfall retry T7` tries it again.
         T7 failed (nothing_changed): something happened; `landfall retry T7` tries it again.
         T7 failed (edge_limit): something happened; `landfall retry T7` tries it again.
         T7 failed (flow_stop): something happened; `landfall retry T7` tries it again.
@@ -274,6 +299,9 @@ fn the_sentences_read_well() {
         T7 ran out (agent_not_started): something happened; `landfall retry T7` tries it again.
         T7 ran out (stall_limit): something happened; `landfall retry T7` tries it again.
         T7 ran out (transient_limit): something happened; `landfall retry T7` tries it again.
+        T7 ran out (reasoning_loop): something happened; `landfall retry T7` tries it again.
+        T7 ran out (budget): something happened; `landfall retry T7` tries it again.
+        T7 ran out (context_budget): something happened; `landfall retry T7` tries it again.
         T7 ran out (nothing_changed): something happened; `landfall retry T7` tries it again.
         T7 ran out (edge_limit): something happened; `landfall retry T7` tries it again.
         T7 ran out (flow_stop): something happened; `landfall retry T7` tries it again.
@@ -293,6 +321,9 @@ fn the_sentences_read_well() {
         T7 is blocked (agent_not_started): something happened; `landfall retry T7` tries it again.
         T7 is blocked (stall_limit): something happened; `landfall retry T7` tries it again.
         T7 is blocked (transient_limit): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (reasoning_loop): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (budget): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (context_budget): something happened; `landfall retry T7` tries it again.
         T7 is blocked (nothing_changed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (edge_limit): something happened; `landfall retry T7` tries it again.
         T7 is blocked (flow_stop): something happened; `landfall retry T7` tries it again.
@@ -344,7 +375,7 @@ fn words_from_outside_stay_one_line_and_one_sentence() {
             },
         ];
         for state in states {
-            let sentence = why(&task(state), &[], false, &when);
+            let sentence = why(&task(state), &[], None, &when);
             assert!(sentence.starts_with("T7 "), "{sentence}");
             assert!(sentence.ends_with('.') && !sentence.ends_with(".."), "{sentence}");
             assert!(!sentence.contains(['\n', '\r', '\t']), "{sentence:?}");
