@@ -99,7 +99,7 @@ pub enum Stream {
 }
 
 /// An agent with its model, flags and environment, as settings name it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// What settings call it.
     pub name: String,
@@ -119,6 +119,25 @@ pub struct Profile {
     pub flags: Vec<String>,
     /// More environment.
     pub env: BTreeMap<String, String>,
+    /// Whether the agent is given Landfall's MCP server, where it can be told of one.
+    pub mcp: bool,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            kind: String::new(),
+            run: None,
+            script: None,
+            model: None,
+            effort: None,
+            turns_max: None,
+            flags: Vec::new(),
+            env: BTreeMap::new(),
+            mcp: true, // the surest way for a model to say a word, so it is there unless someone turns it off
+        }
+    }
 }
 
 /// One run of an agent: everything an adapter may want to know about it.

@@ -40,8 +40,8 @@ impl Agent for Command {
         })
     }
 
-    fn parser(&self, _ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(CommandParser::default())
+    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
+        Box::new(CommandParser { lines: Lines::default(), tags: Tags::of_a_program(&ear.nonce) })
     }
 
     fn needs(&self, profile: &Profile) -> Needs {
@@ -59,7 +59,6 @@ impl Agent for Command {
     }
 }
 
-#[derive(Default)]
 struct CommandParser {
     lines: Lines,
     tags: Tags,

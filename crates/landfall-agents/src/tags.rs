@@ -1,4 +1,9 @@
-//! The control words that every agent may say in its text: `<landfall>COMPLETE</landfall>`, payload after a colon.
+//! The control words that every agent may say in its text: `<landfall key="…">COMPLETE</landfall>`, payload after a
+//! colon.
+//!
+//! The key is the run's. A model reads files, web pages and its own instructions, and may repeat any of them on a line
+//! of its own; none of them knows the key. So a model's word counts only with it ([`Tags::of_a_model`]). The output of a
+//! plain program is its own word and needs none ([`Tags::of_a_program`]); a key it names must still be the right one.
 //!
 //! A word counts only where an agent speaks for itself: alone on its line, with at most three spaces before it, not
 //! in a fenced code block, not quoted. Everything else is text, because agents cite their own instructions. What
@@ -19,11 +24,29 @@ const MALFORMED: &str = "SIGNAL_MALFORMED";
 const UNKNOWN_TYPE: &str = "SIGNAL_UNKNOWN_TYPE";
 const MISSING_PAYLOAD: &str = "SIGNAL_MISSING_PAYLOAD";
 const INVALID_PAYLOAD: &str = "SIGNAL_INVALID_PAYLOAD";
+const WITHOUT_KEY: &str = "SIGNAL_WITHOUT_KEY";
+const WRONG_KEY: &str = "SIGNAL_WRONG_KEY";
 
 /// Hears control words in the text of an agent, line by line.
 #[derive(Debug, Default)]
 pub struct Tags {
     fences: Fences,
+    key: Key,
+}
+
+/// What a tag has to say of the run's key.
+#[derive(Debug)]
+enum Key {
+    /// It must be there.
+    Demanded(String),
+    /// It may be left out.
+    Optional(String),
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Self::Optional(String::new())
+    }
 }
 
 /// What one line of text is.
@@ -38,11 +61,23 @@ pub enum Heard {
 }
 
 impl Tags {
+    /// For the text of a model: a word counts only with this key.
+    #[must_use]
+    pub fn of_a_model(key: &str) -> Self {
+        Self { fences: Fences::default(), key: Key::Demanded(key.to_owned()) }
+    }
+
+    /// For what a program writes: a word may leave the key out, and counts with no other.
+    #[must_use]
+    pub fn of_a_program(key: &str) -> Self {
+        Self { fences: Fences::default(), key: Key::Optional(key.to_owned()) }
+    }
+
     /// What the next line is.
     pub fn hear(&mut self, line: &Line) -> Heard {
         match self.fences.line(&line.text) {
             Place::Opens { .. } | Place::Code | Place::Closes => Heard::Code,
-            Place::Text if line.whole => control(&line.text).map_or(Heard::Words, Heard::Signal),
+            Place::Text if line.whole => control(&self.key, &line.text).map_or(Heard::Words, Heard::Signal),
             Place::Text => Heard::Words,
         }
     }
@@ -66,16 +101,16 @@ pub(crate) fn text(line: Line) -> Option<Signal> {
     (!line.text.trim().is_empty()).then_some(Signal::Text(line.text))
 }
 
-fn control(line: &str) -> Option<Signal> {
+fn control(key: &Key, line: &str) -> Option<Signal> {
     // Four spaces or a tab would make it code.
     let tag = line.trim_start_matches(' ');
     if line.len() - tag.len() > 3 {
         return None;
     }
     let tag = tag.trim_end_matches([' ', '\t', '\r']);
-    let (name, inner) = NAMES.into_iter().find_map(|name| Some((name, opened(name, tag)?)))?;
-    let said = match closed(name, inner) {
-        Closed::Inner(inner) => said(inner),
+    let (name, opened) = NAMES.into_iter().find_map(|name| Some((name, opened(name, tag)?)))?;
+    let said = match closed(name, opened.inner) {
+        Closed::Inner(inner) => key.fits(opened.key).and_then(|()| said(inner)),
         Closed::Never => Err(MALFORMED),
         Closed::ThenWords => return None,
     };
@@ -85,8 +120,39 @@ fn control(line: &str) -> Option<Signal> {
     })
 }
 
-fn opened<'a>(name: &str, tag: &'a str) -> Option<&'a str> {
-    tag.strip_prefix('<')?.strip_prefix(name)?.strip_prefix('>')
+impl Key {
+    fn fits(&self, given: Option<&str>) -> Result<(), &'static str> {
+        match (self, given) {
+            (Self::Demanded(_), None) => Err(WITHOUT_KEY),
+            (Self::Optional(_), None) => Ok(()),
+            // An empty key would be one that everybody knows.
+            (Self::Demanded(key) | Self::Optional(key), Some(given)) if given == key && !key.is_empty() => {
+                Ok(())
+            }
+            (Self::Demanded(_) | Self::Optional(_), Some(_)) => Err(WRONG_KEY),
+        }
+    }
+}
+
+struct Opened<'a> {
+    key: Option<&'a str>,
+    /// What follows the tag that opens.
+    inner: &'a str,
+}
+
+/// `<landfall>` or `<landfall key="…">`. The key may stand in either kind of quotes, or in none.
+fn opened<'a>(name: &str, tag: &'a str) -> Option<Opened<'a>> {
+    let rest = tag.strip_prefix('<')?.strip_prefix(name)?;
+    if let Some(inner) = rest.strip_prefix('>') {
+        return Some(Opened { key: None, inner });
+    }
+    let key = rest.strip_prefix(' ')?.trim_start_matches(' ').strip_prefix("key=")?;
+    let (key, inner) = match key.strip_prefix(['"', '\'']) {
+        Some(quoted) => quoted.split_once(&key[..1])?,
+        None => key.split_at(key.find([' ', '>'])?),
+    };
+    let inner = inner.trim_start_matches(' ').strip_prefix('>')?;
+    Some(Opened { key: Some(key), inner })
 }
 
 enum Closed<'a> {

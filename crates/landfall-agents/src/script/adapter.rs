@@ -39,8 +39,8 @@ impl Agent for Scripted {
         })
     }
 
-    fn parser(&self, _ear: &Ear) -> Box<dyn Parse + Send> {
-        Box::new(ScriptedParser::default())
+    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
+        Box::new(ScriptedParser { lines: Lines::default(), tags: Tags::of_a_program(&ear.nonce), unknown: 0 })
     }
 
     fn needs(&self, _profile: &Profile) -> Needs {
@@ -110,7 +110,6 @@ fn block(body: &str) -> Result<Option<Block>, LaunchError> {
 }
 
 /// Hears tags as every parser does, and notes besides.
-#[derive(Default)]
 struct ScriptedParser {
     lines: Lines,
     tags: Tags,

@@ -1,8 +1,8 @@
 //! Control words: what is one, what only looks like one, and what is a broken one.
 
 use expect_test::expect;
-use landfall_agents::PAYLOAD_MAX;
 use landfall_agents::registry::find;
+use landfall_agents::{Heard, Line, PAYLOAD_MAX, Tags};
 use landfall_model::{Said, Signal};
 
 use crate::{at_once, render};
@@ -118,6 +118,53 @@ fn texts_that_only_look_like_signals_are_text() {
     for text in LOOKALIKES {
         assert_eq!(controls(text), [], "{text}");
         assert_eq!(controls(&format!("{text}\r\n")), [], "{text} with a line end");
+    }
+}
+
+/// What a line amounts to in the voice of a model, and in the output of a program. The key is `k7`.
+fn keyed(text: &str) -> [String; 2] {
+    let line = Line { text: text.to_owned(), whole: true };
+    [Tags::of_a_model("k7"), Tags::of_a_program("k7")].map(|mut tags| match tags.hear(&line) {
+        Heard::Signal(Signal::Said(said)) => format!("{said:?}"),
+        Heard::Signal(Signal::Malformed { code, .. }) => code.to_owned(),
+        Heard::Signal(other) => panic!("{other:?}"),
+        Heard::Words => "words".to_owned(),
+        Heard::Code => "code".to_owned(),
+    })
+}
+
+#[test]
+fn a_model_has_to_know_the_key_and_a_program_has_not() {
+    for (text, model, program) in [
+        ("<landfall key=\"k7\">COMPLETE</landfall>", "Complete", "Complete"),
+        ("<landfall key='k7'>COMPLETE</landfall>", "Complete", "Complete"),
+        ("<landfall key=k7>COMPLETE</landfall>", "Complete", "Complete"),
+        ("  <axiom  key=\"k7\" >BLOCKED:why</axiom>\t", "Blocked(\"why\")", "Blocked(\"why\")"),
+        ("<landfall>COMPLETE</landfall>", "SIGNAL_WITHOUT_KEY", "Complete"),
+        ("<axiom>BLOCKED:why</axiom>", "SIGNAL_WITHOUT_KEY", "Blocked(\"why\")"),
+        ("<landfall key=\"k8\">COMPLETE</landfall>", "SIGNAL_WRONG_KEY", "SIGNAL_WRONG_KEY"),
+        ("<landfall key=\"\">COMPLETE</landfall>", "SIGNAL_WRONG_KEY", "SIGNAL_WRONG_KEY"),
+        ("<landfall key=\" k7\">COMPLETE</landfall>", "SIGNAL_WRONG_KEY", "SIGNAL_WRONG_KEY"),
+        ("<landfall key=\"k7\">COMPLETED</landfall>", "SIGNAL_UNKNOWN_TYPE", "SIGNAL_UNKNOWN_TYPE"),
+        ("<landfall key=\"k7\">COMPLETE", "SIGNAL_MALFORMED", "SIGNAL_MALFORMED"),
+        ("<landfall key=\"k7\" x=\"1\">COMPLETE</landfall>", "words", "words"),
+        ("<landfall key=\"k7'>COMPLETE</landfall>", "words", "words"),
+        ("<landfallkey=k7>COMPLETE</landfall>", "words", "words"),
+        ("<landfall key=\"k7\">COMPLETE</landfall> is how I end.", "words", "words"),
+        ("> <landfall key=\"k7\">COMPLETE</landfall>", "words", "words"),
+    ] {
+        assert_eq!(keyed(text), [model, program], "{text}");
+    }
+}
+
+#[test]
+fn an_empty_key_opens_nothing() {
+    let line = Line { text: "<landfall key=\"\">COMPLETE</landfall>".to_owned(), whole: true };
+    for mut tags in [Tags::of_a_model(""), Tags::of_a_program(""), Tags::default()] {
+        assert!(matches!(
+            tags.hear(&line),
+            Heard::Signal(Signal::Malformed { code: "SIGNAL_WRONG_KEY", .. })
+        ));
     }
 }
 

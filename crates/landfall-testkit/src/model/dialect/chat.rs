@@ -1,0 +1,89 @@
+//! Chat completions.
+
+use serde_json::{Value, json};
+
+use super::{Event, Input, Reply, Wanted, names, parts, text_of};
+
+pub(super) fn wanted(body: &Value) -> Wanted {
+    Wanted {
+        model: text_of(&body["model"]),
+        stream: body["stream"] == true,
+        tools: names(&body["tools"], |tool| tool["function"]["name"].as_str()),
+        tools_plain: Vec::new(),
+    }
+}
+
+pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
+    let text = if reply.text.is_empty() { Value::Null } else { json!(reply.text) };
+    let mut message = json!({ "role": "assistant", "content": text });
+    if let Some(calls) = calls(reply) {
+        message["tool_calls"] = calls;
+    }
+    let mut whole = shell_of(wanted, reply, "chat.completion");
+    whole["choices"] = json!([{ "index": 0, "message": message, "finish_reason": stop(reply) }]);
+    whole["usage"] = usage(reply);
+    whole
+}
+
+pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
+    let mut deltas = vec![json!({ "role": "assistant", "content": "" })];
+    deltas.extend(parts(&reply.text).into_iter().map(|part| json!({ "content": part })));
+    if let Some(calls) = calls(reply) {
+        deltas.push(json!({ "tool_calls": calls }));
+    }
+    let chunk = |choices: Value, usage: Value| {
+        let mut chunk = shell_of(wanted, reply, "chat.completion.chunk");
+        chunk["choices"] = choices;
+        chunk["usage"] = usage;
+        (None, chunk.to_string())
+    };
+    let mut events: Vec<Event> = deltas
+        .into_iter()
+        .map(|delta| chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null }]), Value::Null))
+        .collect();
+    events.push(chunk(json!([{ "index": 0, "delta": {}, "finish_reason": stop(reply) }]), Value::Null));
+    events.push(chunk(json!([]), usage(reply)));
+    events.push((None, "[DONE]".to_owned()));
+    events
+}
+
+fn shell_of(wanted: &Wanted, reply: &Reply, object: &str) -> Value {
+    json!({
+        "id": format!("chatcmpl-{:020}", reply.number),
+        "object": object,
+        "created": 1_700_000_000,
+        "model": wanted.model,
+    })
+}
+
+fn calls(reply: &Reply) -> Option<Value> {
+    let call = reply.call.as_ref()?;
+    let arguments = match &call.input {
+        Input::Json(input) => input.to_string(),
+        Input::Plain(text) => json!({ "input": text }).to_string(),
+    };
+    Some(json!([{
+        "index": 0,
+        "id": format!("call_{:020}", reply.number),
+        "type": "function",
+        "function": { "name": call.tool, "arguments": arguments },
+    }]))
+}
+
+fn stop(reply: &Reply) -> &'static str {
+    match (&reply.call, reply.too_long) {
+        (_, true) => "length",
+        (Some(_), false) => "tool_calls",
+        (None, false) => "stop",
+    }
+}
+
+fn usage(reply: &Reply) -> Value {
+    let read = reply.tokens.fresh + reply.tokens.cached;
+    json!({
+        "prompt_tokens": read,
+        "completion_tokens": reply.tokens.out,
+        "total_tokens": read + reply.tokens.out,
+        "prompt_tokens_details": { "cached_tokens": reply.tokens.cached },
+    })
+}

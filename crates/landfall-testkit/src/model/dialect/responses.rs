@@ -1,0 +1,128 @@
+//! The Responses API of OpenAI.
+
+use serde_json::{Value, json};
+
+use super::{Event, Input, Reply, Wanted, parts, text_of};
+
+pub(super) fn wanted(body: &Value) -> Wanted {
+    let mut wanted = Wanted {
+        model: text_of(&body["model"]),
+        stream: body["stream"] == true,
+        tools: Vec::new(),
+        tools_plain: Vec::new(),
+    };
+    offered(&body["tools"], &mut wanted);
+    // Newer models get their tools inside the input, in groups.
+    for item in body["input"].as_array().into_iter().flatten() {
+        if item["type"] == "additional_tools" {
+            offered(&item["tools"], &mut wanted);
+        }
+    }
+    wanted
+}
+
+fn offered(tools: &Value, wanted: &mut Wanted) {
+    for tool in tools.as_array().into_iter().flatten() {
+        if tool["tools"].is_array() {
+            offered(&tool["tools"], wanted);
+            continue;
+        }
+        let name = tool["name"].as_str().or(tool["type"].as_str()).unwrap_or_default().to_owned();
+        if tool["type"] == "custom" { wanted.tools_plain.push(name) } else { wanted.tools.push(name) }
+    }
+}
+
+pub(super) fn whole(wanted: &Wanted, reply: &Reply) -> Value {
+    let (read, cached, out) =
+        (reply.tokens.fresh + reply.tokens.cached, reply.tokens.cached, reply.tokens.out);
+    let mut whole = json!({
+        "id": format!("resp_{:020}", reply.number),
+        "object": "response",
+        "created_at": 1_700_000_000,
+        "status": if reply.too_long { "incomplete" } else { "completed" },
+        "model": wanted.model,
+        "output": items(reply),
+        "usage": {
+            "input_tokens": read,
+            "input_tokens_details": { "cached_tokens": cached },
+            "output_tokens": out,
+            "output_tokens_details": { "reasoning_tokens": 0 },
+            "total_tokens": read + out,
+        },
+    });
+    if reply.too_long {
+        whole["incomplete_details"] = json!({ "reason": "max_output_tokens" });
+    }
+    whole
+}
+
+pub(super) fn events(wanted: &Wanted, reply: &Reply) -> Vec<Event> {
+    let whole = whole(wanted, reply);
+    let mut begin = whole.clone();
+    begin["status"] = json!("in_progress");
+    begin["output"] = json!([]);
+    begin["usage"] = Value::Null;
+    let mut events = vec![json!({ "type": "response.created", "response": begin })];
+    for (index, item) in items(reply).into_iter().enumerate() {
+        let mut empty = item.clone();
+        empty["status"] = json!("in_progress");
+        if item["type"] == "message" {
+            empty["content"] = json!([]);
+        }
+        events.push(json!({ "type": "response.output_item.added", "output_index": index, "item": empty }));
+        if item["type"] == "message" {
+            for part in parts(&reply.text) {
+                events.push(json!({
+                    "type": "response.output_text.delta",
+                    "item_id": item["id"],
+                    "output_index": index,
+                    "content_index": 0,
+                    "delta": part,
+                }));
+            }
+        }
+        events.push(json!({ "type": "response.output_item.done", "output_index": index, "item": item }));
+    }
+    let end = format!("response.{}", whole["status"].as_str().unwrap_or_default());
+    events.push(json!({ "type": end, "response": whole }));
+    let numbered = events.into_iter().enumerate().map(|(number, mut event)| {
+        event["sequence_number"] = json!(number);
+        (event["type"].as_str().map(str::to_owned), event.to_string())
+    });
+    numbered.collect()
+}
+
+fn items(reply: &Reply) -> Vec<Value> {
+    let mut items = Vec::new();
+    if !reply.text.is_empty() {
+        items.push(json!({
+            "type": "message",
+            "id": format!("msg_{:020}", reply.number),
+            "status": "completed",
+            "role": "assistant",
+            "content": [{ "type": "output_text", "text": reply.text, "annotations": [] }],
+        }));
+    }
+    if let Some(call) = &reply.call {
+        let id = format!("call_{:020}", reply.number);
+        items.push(match &call.input {
+            Input::Json(input) => json!({
+                "type": "function_call",
+                "id": format!("fc_{:020}", reply.number),
+                "call_id": id,
+                "name": call.tool,
+                "arguments": input.to_string(),
+                "status": "completed",
+            }),
+            Input::Plain(text) => json!({
+                "type": "custom_tool_call",
+                "id": format!("ctc_{:020}", reply.number),
+                "call_id": id,
+                "name": call.tool,
+                "input": text,
+                "status": "completed",
+            }),
+        });
+    }
+    items
+}

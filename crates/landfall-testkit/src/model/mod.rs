@@ -1,0 +1,12 @@
+//! A model for real agents to talk to: it speaks their providers' protocols on a port of its own and plays a part.
+//!
+//! It knows nothing of Landfall. What a request asks for decides the dialect; what the model does next is the play's.
+
+mod dialect;
+mod http;
+mod play;
+mod server;
+
+pub use dialect::Dialect;
+pub use play::{Gate, Play, Tokens, Turn};
+pub use server::{Asked, ModelServer};
