@@ -96,6 +96,10 @@ words! {
         Slot = "slot",
         /// An account.
         Quota = "quota",
+        /// A person's login to the agent's account.
+        Login = "login",
+        /// Money, tokens, turns or time to spend.
+        Budget = "budget",
         /// A person's answer.
         Question = "question",
         /// A pause before trying again.

@@ -18,9 +18,9 @@ use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProble
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_model::flow::Flow;
 use landfall_model::{
-    Doing, Drive, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Grant, Input, Limits, Mover,
-    News, Refusal, RunEnd, RunId, Standing, State, Status, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    Wait, World, graph, plan,
+    Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Grant, Input, Limits,
+    Mover, News, Refusal, Route, RunEnd, RunId, Said, Signal, Spending, Spent, Standing, State, Status,
+    Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World, graph, plan,
 };
 use landfall_store::{Batch, Journal, Sqlite, StoreError};
 use thiserror::Error;
@@ -29,6 +29,7 @@ use crate::flows;
 use crate::folder::StateFolder;
 use crate::follow::Follower;
 use crate::gate;
+use crate::meter::Meter;
 use crate::perform;
 use crate::prompts::{PromptProblem, Prompts};
 use crate::publish;
@@ -380,7 +381,12 @@ impl Engine {
         let pool = Pool::open(&store, &folder.workspaces())?;
 
         let (mail_to, mail) = mpsc::channel();
-        let limits = Limits { slots: settings.run.slots, lanes: settings.run.lanes };
+        let limits = Limits {
+            slots: settings.run.slots,
+            lanes: settings.run.lanes,
+            now: Timestamp(clock.now_ms()),
+            spent: None,
+        };
         let lanes = (0..=usize::try_from(settings.run.lanes).expect("at most 16")).rev().collect();
         let env = crate::launch::safe_environment(&options.environment, &settings.run.env);
         let site = Arc::new(Site {
@@ -394,6 +400,8 @@ impl Engine {
             clock,
             program: options.program.clone(),
             env,
+            environment: options.environment.clone(),
+            meter: Mutex::default(),
             mail: mail_to,
             passes: Mutex::default(),
             baseline: Mutex::new(HashMap::new()),
@@ -425,6 +433,7 @@ impl Engine {
             turn: Turn::default(),
             _lock: lock,
         };
+        engine.world.set_routes(routes(&engine.site.settings));
         engine.replay()?;
         Ok(engine)
     }
@@ -450,6 +459,7 @@ impl Engine {
         journal.replay(landfall_store::Seq::FIRST, &mut |_, entry| {
             match entry.fact {
                 Fact::Task(id, event) => {
+                    self.note_spending(entry.at, &event);
                     let before = tasks.remove(&id).map(Arc::unwrap_or_clone);
                     match landfall_model::apply(before, id, entry.at, &event) {
                         Ok(task) => {
@@ -484,6 +494,21 @@ impl Engine {
         self.note_report(report);
     }
 
+    /// Counts what a run of an agent has spent.
+    fn note_spending(&self, at: Timestamp, event: &Event) {
+        if let Event::IterationEnded { usage, took_ms, .. } = event {
+            self.meter().ledger.note(at, Spending { usage: *usage, time_ms: *took_ms });
+        }
+    }
+
+    fn meter(&self) -> std::sync::MutexGuard<'_, Meter> {
+        self.site.meter.lock().expect("no thread panics while it holds the meter")
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.meter().spent(&self.site.settings.purse, self.site.now())
+    }
+
     fn note_report(&self, report: &landfall_model::gate::GateReport) {
         if report.outcome().is_green() && !report.is_empty() {
             self.site.passes.lock().expect("no thread panics while it holds the passes").note(report);
@@ -494,11 +519,13 @@ impl Engine {
     fn note(&mut self, event: &EngineEvent) {
         match event {
             EngineEvent::RunStarted { run, .. } => {
+                self.meter().ledger.run_started();
                 self.run = Some(*run);
                 self.last_run = self.last_run.max(run.0);
             }
             EngineEvent::RunEnded { .. } => self.run = None,
             EngineEvent::BaseMoved { to, .. } => self.site.trust(to),
+            EngineEvent::Account { account, state } => self.world.set_account(account, state.clone()),
             EngineEvent::Measured { report } => self.note_report(report),
             EngineEvent::Started { .. } | EngineEvent::Published { .. } | EngineEvent::PublishHeld { .. } => {
             }
@@ -632,6 +659,10 @@ impl Engine {
             self.due();
         }
         follower.end();
+        if why == RunEnd::NothingLeft && self.world.waiting_for(Standing::Slot) > 0 && self.spent().is_some()
+        {
+            why = RunEnd::Spent;
+        }
         self.fact(EngineEvent::RunEnded { run, why });
         self.commit_turn()?;
         let tasks = touched.iter().filter_map(|id| self.world.get(*id)).cloned().collect();
@@ -675,8 +706,13 @@ impl Engine {
             !interrupted || !matches!(task.state, State::Active { doing: Doing::Checking { .. }, .. })
         };
         let under_way = self.world.active().any(|task| counts(&task));
-        let waits =
-            self.drive == Drive::Running && (self.world.next_due().is_some() || self.low_disk.is_some());
+        let now = self.site.now();
+        // What only waits for tomorrow's budget, or for an account to open, is waited for.
+        let opens = self.world.next_opening(now).is_some()
+            || (self.world.waiting_for(Standing::Slot) > 0
+                && self.spent().is_some_and(|spent| spent.until.is_some()));
+        let waits = self.drive == Drive::Running
+            && (self.world.next_due().is_some() || self.low_disk.is_some() || opens);
         !under_way && !waits && !perform::tidying(&self.site)
     }
 
@@ -688,6 +724,13 @@ impl Engine {
                 Duration::from_millis(ms.clamp(1, 60_000))
             }
             _ => Duration::from_secs(60),
+        };
+        let pause = match self.world.next_opening(self.site.now()) {
+            Some(at) => {
+                let ms = u64::try_from(at.0 - self.site.now().0).unwrap_or(0);
+                pause.min(Duration::from_millis(ms.clamp(1, 60_000)))
+            }
+            None => pause,
         };
         let pause = if self.low_disk.is_some() { pause.min(DISK_PAUSE) } else { pause };
         let pause = if self.world.active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
@@ -701,17 +744,23 @@ impl Engine {
         let limits = self.limits_now();
         while self.drive == Drive::Running
             && refused < REFUSALS_MAX
-            && let Some(Grant { task: id, .. }) = plan(&self.world, &self.paced(&limits))
+            && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.paced(&limits))
         {
             let task = self.task(id);
             let Some(flow) = self.world.flow_of(&task) else { break };
-            let task_limits = self.task_limits();
+            let (limits, driving) = (self.task_limits(), self.driving(&profile));
             let before = self.turn.entries.len();
-            self.hear(id, &News::Granted { run, flow, limits: task_limits });
+            self.hear(id, &News::Granted { run, flow, limits, driving });
             if self.turn.entries.len() == before {
                 refused += 1; // a bug in the model; the line must not spin on it
             }
         }
+    }
+
+    fn driving(&self, profile: &str) -> Driving {
+        let style = self.site.settings.agents.get(profile).map_or(Style::Fresh, |profile| profile.style);
+        let account = self.world.account_of(profile).to_owned();
+        Driving { profile: profile.to_owned(), account, style }
     }
 
     /// The limits, without slots while as much work waits to be verified or landed as agents may be at work. Agents
@@ -736,9 +785,12 @@ impl Engine {
             .expect("no thread panics while it holds the view")
             .low_disk
             .clone_from(&self.low_disk);
+        let spent = self.spent();
+        self.site.view.lock().expect("no thread panics while it holds the view").spent.clone_from(&spent);
+        let limits = Limits { now: self.site.now(), spent, ..self.limits.clone() };
         match self.low_disk {
-            Some(_) => Limits { slots: 0, ..self.limits.clone() },
-            None => self.limits.clone(),
+            Some(_) => Limits { slots: 0, ..limits },
+            None => limits,
         }
     }
 
@@ -755,12 +807,18 @@ impl Engine {
             task_ms: run.task_limit_ms,
             stuck_after: run.stuck_after,
             restarts_max: run.restarts_max,
+            stalls_step_max: run.stalls_step_max,
+            stalls_total_max: run.stalls_total_max,
+            transients_max: run.transients_max,
+            compact_percent: run.compact_percent,
+            attempt_budget: self.site.settings.attempt_budget,
+            task_budget: self.site.settings.task_budget,
             ..TaskLimits::default()
         }
     }
 
     fn input(&self, news: &News) -> Input {
-        Input { at: self.site.now(), drive: self.drive, news: news.clone() }
+        Input { at: self.site.now(), drive: self.drive, spent: self.spent(), news: news.clone() }
     }
 
     /// Lets the model decide about news of a task and gathers what follows. Refused news is late news: normal.
@@ -781,6 +839,17 @@ impl Engine {
         let (after, decision) = landfall_model::step(&task, &input)?;
         for event in decision.events {
             self.note_pass(&event);
+            self.note_spending(input.at, &event);
+            if let Event::IterationEnded { .. } = &event {
+                self.meter().live.remove(&id);
+            }
+            // The account is that of the grant, which may be among these very events.
+            if let Some(state) = self.world.accounts().follows(&after, input.at, &event)
+                && let Some(driving) = &after.driving
+            {
+                let account = driving.account.clone();
+                self.fact(EngineEvent::Account { account, state });
+            }
             if let Event::Landed { commit, base_before, .. } = &event {
                 self.turn.landed = true;
                 self.turn.base_moved = true;
@@ -800,7 +869,30 @@ impl Engine {
         self.world.put(after);
         let after = self.task(id);
         self.turn.touched.insert(id, after.clone());
+        if let News::AgentEnded(run) = news {
+            self.follow_ups(id, input.at, &run.seen);
+        }
         Ok(after)
+    }
+
+    /// Tasks an agent wants to be thought of are drafts: only a person lets them start.
+    fn follow_ups(&mut self, id: TaskId, at: Timestamp, seen: &[Signal]) {
+        const MAX: usize = 10; // an agent that files more is not helping
+        let wanted = seen.iter().filter_map(|signal| match signal {
+            Signal::Said(Said::FollowUp(text)) => Some(text),
+            _ => None,
+        });
+        for text in wanted.take(MAX) {
+            let (title, body) = text.split_once('\n').unwrap_or((text, ""));
+            let Ok(mut spec) = TaskSpec::new(title.trim()) else { continue };
+            spec.body = body.trim().to_owned();
+            spec.source = format!("follow-up:{id}");
+            spec.draft = true;
+            let known = |task: &Arc<Task>| task.spec.source == spec.source && task.spec.title == spec.title;
+            if spec.check().is_ok() && !self.world.tasks().any(known) {
+                self.born(self.world.next_id(), spec, at);
+            }
+        }
     }
 
     /// A gate that was broken may be whole on the new base.
@@ -971,6 +1063,15 @@ impl Engine {
     }
 }
 
+/// Where the profiles of a project lead.
+pub fn routes(settings: &Settings) -> BTreeMap<String, Route> {
+    let route = |(name, profile): (&String, &crate::settings::Profile)| {
+        let route = Route { account: profile.account.clone(), failover: profile.failover.clone() };
+        (name.clone(), route)
+    };
+    settings.agents.iter().map(route).collect()
+}
+
 fn is_mismatch(task: &Task) -> bool {
     matches!(&task.state, State::Ended(Ending { code: EndCode::LandingMismatch, .. }))
 }
@@ -1019,12 +1120,12 @@ fn base_branch(repo: &Repo, settings: &Settings) -> Result<BranchName, OpenError
 #[must_use]
 pub fn standing(world: &World, limits: &Limits, task: &Task) -> (Status, Option<Wait>) {
     let unmet = world.unmet(task);
-    let starved = world.starved(task.id, limits);
-    let status = Status::among(task, &unmet, starved);
+    let held = world.held(task.id, limits);
+    let status = Status::among(task, &unmet, held.is_some());
     let wait = match (&task.state, status) {
         (State::Waiting { wait, .. }, _) => Some(wait.clone()),
         (_, Status::Waiting) if !unmet.is_empty() => Some(Wait::Dependency(unmet)),
-        (_, Status::Waiting) => Some(Wait::Slot),
+        (_, Status::Waiting) => held,
         (_, _) => None,
     };
     (status, wait)

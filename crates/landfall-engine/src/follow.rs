@@ -1,5 +1,5 @@
-//! Following agents at work: one thread for all of them. It reads what they write, shows it, and tells the engine when
-//! one has ended. It decides nothing but silence, by the limit a person set.
+//! Following agents at work: one thread for all of them. It reads what they write, gathers signs of life, shows both, and
+//! tells the engine when one has ended. When one is to end early is decided by the model, from what is gathered here.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -8,14 +8,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
 
-use landfall_agents::Parse;
+use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
-use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Said, Signal, StepKind, Task, TaskId, Usage};
+use landfall_model::liveness::{self, Class, Echo, Pulse};
+use landfall_model::{
+    Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Scope, Signal, Spending, Spent, StepKind,
+    Tally, Task, TaskId, Traces,
+};
 
+use crate::channel::Channel;
+use crate::confine;
 use crate::launch::{head_of, marker};
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, go};
-use crate::site::{Live, Site};
+use crate::settings::Confinement;
+use crate::site::{Allowance, Live, Site};
 
 /// An agent to follow.
 pub(crate) struct Followed {
@@ -33,6 +40,12 @@ pub(crate) struct Followed {
     pub deadline_ms: u64,
     /// What understands it.
     pub parser: Box<dyn Parse + Send>,
+    /// Who it is.
+    pub agent: Box<dyn Agent>,
+    /// The profile that works.
+    pub profile: Profile,
+    /// How it is confined.
+    pub sandbox: Confinement,
 }
 
 enum Order {
@@ -85,23 +98,67 @@ struct Open {
     followed: Followed,
     out: Follow,
     err: Follow,
+    said: Follow,
+    channel: Channel,
     sitting: Option<Sitting>,
     seen: Vec<Signal>,
+    tally: Tally,
+    echo: Echo,
+    asking: bool,
     live: Live,
-    heard_ms: u64,
-    ticks: u64,
+    vital: Vital,
     /// How long its sitter is trusted to keep the limits.
     patience: Patience,
     asked: Option<Asked>,
 }
 
+/// The moments of an agent's signs of life, by the monotonic clock.
+struct Vital {
+    /// It began, or was adopted.
+    began_ms: u64,
+    /// It last wrote something.
+    heard_ms: Option<u64>,
+    /// Its processes last used the processor or moved data.
+    busy_ms: u64,
+    /// Its workspace last changed.
+    changed_ms: u64,
+    /// When this was looked at.
+    looked_ms: u64,
+    ticks: u64,
+    io_bytes: u64,
+    children: u32,
+    fingerprint: u64,
+}
+
+impl Vital {
+    fn begin(now: u64) -> Self {
+        Self {
+            began_ms: now,
+            heard_ms: None,
+            busy_ms: now,
+            changed_ms: now,
+            looked_ms: now,
+            ticks: 0,
+            io_bytes: 0,
+            children: 0,
+            fingerprint: 0,
+        }
+    }
+}
+
 /// Why the follower asked a run to end.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum Asked {
     /// A person wants it to end.
     Stopped,
-    /// Nothing was heard of it for too long.
+    /// There was no sign of life for too long.
     Silent,
+    /// It repeats itself.
+    Looping,
+    /// A budget is used up.
+    OverBudget(Scope, String),
+    /// It drops its context again and again.
+    ContextUsedUp,
     /// Its sitter did not end it in time.
     Overdue,
 }
@@ -119,6 +176,9 @@ const READ_MAX: usize = 256 * 1024; // one agent must not keep the others waitin
 const SEEN_MAX: usize = 10_000; // control words of one run; an agent that says more repeats itself
 const WORDS_MAX: usize = 200;
 const BUSY_MS_PER_TICK: u64 = 500; // a fiftieth of a core: more than timers and garbage collection, less than any build
+const BUSY_BYTES: u64 = 64 * 1024; // between two looks: more than a heartbeat on a socket, less than any download
+const LOOK_MIN_MS: u64 = 100;
+const ASIDE_MAX: u64 = 4 << 20; // the end of a file an agent keeps: the last events are what matters
 
 impl Desk {
     fn run(mut self) {
@@ -152,19 +212,29 @@ impl Desk {
         };
         let out = Follow::new(&followed.dir, Stream::Out, 0);
         let err = Follow::new(&followed.dir, Stream::Err, 0);
-        let heard_ms = self.site.clock.mono_ms();
-        let live = Live::default();
+        let said = Follow::new(&followed.dir, Stream::Signals, 0);
+        let now = self.site.clock.mono_ms();
+        let live = Live {
+            profile: followed.profile.name.clone(),
+            model: followed.profile.model.clone(),
+            sandbox: followed.sandbox.word(),
+            ..Live::default()
+        };
         let grace_ms = self.site.settings.run.grace_ms;
-        let patience = Patience::with_limit(heard_ms, followed.deadline_ms, grace_ms);
+        let patience = Patience::with_limit(now, followed.deadline_ms, grace_ms);
         let open = Open {
             followed,
             out,
             err,
+            said,
+            channel: Channel::default(),
             sitting: sitting.clone(),
             seen: Vec::new(),
+            tally: Tally::default(),
+            echo: Echo::default(),
+            asking: false,
             live,
-            heard_ms,
-            ticks: 0,
+            vital: Vital::begin(now),
             patience,
             asked: None,
         };
@@ -177,22 +247,25 @@ impl Desk {
 
     fn tick(&mut self) {
         let now = self.site.clock.mono_ms();
-        let settings = &self.site.settings.run;
+        let site = &self.site;
+        let grace_ms = site.settings.run.grace_ms;
         for open in self.open.values_mut() {
             if open.read(READ_MAX) > 0 {
-                open.heard_ms = now;
+                open.vital.heard_ms = Some(now);
             }
-            self.site.show(open.followed.task.id, &open.live);
-            if open.asked.is_none() {
-                if self.site.is_stopped(open.followed.task.id, open.followed.attempt) {
-                    open.ask(Asked::Stopped, now, settings.grace_ms);
-                } else if now.saturating_sub(open.heard_ms) >= settings.silence_ms
-                    && !open.is_at_work(now, settings.silence_ms)
-                {
-                    open.ask(Asked::Silent, now, settings.grace_ms);
-                }
+            open.look(site, now);
+            site.note_live(open.followed.task.id, open.spending(site, now));
+            site.show(open.followed.task.id, &open.live);
+        }
+        // Asked once for all of them: one that is ended for the day's budget ends the others, too.
+        let spent = site.spent();
+        for open in self.open.values_mut() {
+            if open.asked.is_none()
+                && let Some(asked) = open.verdict(site, now, spent.as_ref())
+            {
+                open.ask(asked, now, grace_ms);
             }
-            open.press(&self.site, now);
+            open.press(site, now);
         }
     }
 
@@ -201,9 +274,11 @@ impl Desk {
         self.watch.remove(id);
         let Some(mut open) = self.open.remove(&id) else { return };
         while open.read(READ_MAX) > 0 {}
+        let site = &self.site;
+        open.read_aside(site);
         let rest = open.followed.parser.finish();
         open.hear(rest);
-        let site = &self.site;
+        site.note_allowances(&open.followed.task, &open.seen);
         site.view
             .lock()
             .expect("no thread panics while it holds the view")
@@ -212,26 +287,35 @@ impl Desk {
         let (exit, took_ms, began_ms) = match sitter::find(&open.followed.dir) {
             Ok(Found::Ended(ended)) => {
                 let took = u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0);
-                (exit_of(&ended, open.asked), took, ended.began_ms)
+                (exit_of(&ended, open.asked.clone()), took, ended.began_ms)
             }
             Ok(Found::Never | Found::Starting | Found::Running(_) | Found::Vanished) | Err(_) => {
                 let dir = &open.followed.dir;
                 abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
-                match open.asked {
+                match open.asked.clone() {
                     Some(Asked::Overdue) => (Exit::Deadline, open.followed.deadline_ms, 0),
-                    Some(Asked::Silent) => (Exit::Silent, 0, 0),
                     Some(Asked::Stopped) | None => (Exit::Lost, 0, 0),
+                    Some(asked) => (exit_for(asked), 0, 0),
                 }
             }
         };
+        confine::remove_tmp(&open.followed.dir);
+        let usage = open.tally.usage(&site.settings.prices);
+        let words = |words: &str| Digest::new(&blake3::hash(words.as_bytes()).to_hex()[..32]);
+        let traces = Traces {
+            model: open.live.model.clone(),
+            sandbox: Some(open.followed.sandbox.word().to_owned()),
+            ..open.tally.traces(&words)
+        };
+        let closes = open.followed.agent.closes();
         let Followed { task, attempt, iteration, .. } = open.followed;
         let evidence = Evidence {
             head_before: task.seen_head.clone(),
             head_after: head_of(site, &task),
             missing: missing_outputs(site, &task, began_ms),
-            closes: false,
+            closes,
         };
-        let run = EndedRun { attempt, iteration, exit, seen: open.seen, evidence, took_ms };
+        let run = EndedRun { attempt, iteration, exit, seen: open.seen, evidence, took_ms, usage, traces };
         site.tell(task.id, News::AgentEnded(run));
     }
 }
@@ -240,33 +324,127 @@ impl Open {
     /// Reads what is new; how many bytes that was.
     fn read(&mut self, max: usize) -> usize {
         let mut read = 0;
-        for stream in [Stream::Out, Stream::Err] {
-            let (follow, as_agent) = match stream {
-                Stream::Out => (&mut self.out, landfall_agents::Stream::Out),
-                Stream::Err => (&mut self.err, landfall_agents::Stream::Err),
+        for stream in [Stream::Out, Stream::Err, Stream::Signals] {
+            let follow = match stream {
+                Stream::Out => &mut self.out,
+                Stream::Err => &mut self.err,
+                Stream::Signals => &mut self.said,
             };
             let bytes = follow.read(max).unwrap_or_default();
             if bytes.is_empty() {
                 continue;
             }
             read += bytes.len();
-            let signals = self.followed.parser.feed(as_agent, &bytes);
+            let signals = match stream {
+                Stream::Out => self.followed.parser.feed(landfall_agents::Stream::Out, &bytes),
+                Stream::Err => self.followed.parser.feed(landfall_agents::Stream::Err, &bytes),
+                Stream::Signals => self.channel.feed(&bytes),
+            };
             self.hear(signals);
         }
         self.live.bytes += read as u64;
         read
     }
 
-    /// Whether it is hard at work all the same: a silent build is not a stall. One without a sitter is at its end.
-    fn is_at_work(&mut self, now: u64, silence: u64) -> bool {
-        let Some(sitting) = &self.sitting else { return true };
-        let ticks = sitter::cpu_ticks(sitting);
-        let at_work = ticks.saturating_sub(self.ticks) > silence / BUSY_MS_PER_TICK;
-        self.ticks = ticks;
-        if at_work {
-            self.heard_ms = now;
+    /// Reads what the agent keeps of its session beside what it writes out.
+    fn read_aside(&mut self, site: &Site) {
+        let session = self.seen.iter().rev().find_map(|signal| match signal {
+            Signal::Started { session, .. } => session.clone(),
+            _ => None,
+        });
+        let aside = session.and_then(|id| self.followed.agent.aside(&self.followed.profile, &id));
+        let Some(Aside { root, suffix }) = aside else { return };
+        let home = confine::home(site);
+        let Some(root) = confine::expand(home.as_deref(), &root) else { return };
+        if let Some(bytes) = newest(&root, &suffix).and_then(|path| tail(&path).ok()) {
+            let signals = self.followed.parser.feed(landfall_agents::Stream::Aside, &bytes);
+            self.hear(signals);
         }
-        at_work
+    }
+
+    /// Looks for signs of life, as often as the settings say, and says what they come to.
+    fn look(&mut self, site: &Site, now: u64) {
+        let watch = &site.settings.run.watch;
+        let vital = &mut self.vital;
+        let since = now.saturating_sub(vital.looked_ms);
+        if let Some(sitting) = &self.sitting
+            && since >= (watch.beat_ms / 4).max(LOOK_MIN_MS)
+        {
+            let pulse = host_pulse(sitting);
+            let ticks = pulse.cpu_ticks.saturating_sub(vital.ticks);
+            let moved = pulse.io_bytes.saturating_sub(vital.io_bytes);
+            if ticks > since / BUSY_MS_PER_TICK || moved >= BUSY_BYTES {
+                vital.busy_ms = now;
+            }
+            let fingerprint = fingerprint(site, &self.followed.task);
+            if fingerprint != vital.fingerprint {
+                vital.changed_ms = now;
+            }
+            (vital.ticks, vital.io_bytes) = (pulse.cpu_ticks, pulse.io_bytes);
+            vital.children = pulse.processes;
+            vital.fingerprint = fingerprint;
+            vital.looked_ms = now;
+        }
+        let pulse = self.pulse(now);
+        self.live.class = Some(liveness::class(&pulse, watch));
+        self.live.evidence = liveness::evidence(&pulse);
+        self.live.usage = self.tally.usage(&site.settings.prices);
+        self.live.context_percent = self.tally.context().map(Context::percent);
+        if let Some(model) = self.tally.model() {
+            self.live.model = Some(model.to_owned());
+        }
+    }
+
+    fn pulse(&self, now: u64) -> Pulse {
+        let age = |at: u64| now.saturating_sub(at);
+        let vital = &self.vital;
+        Pulse {
+            running_ms: age(vital.began_ms),
+            silent_ms: vital.heard_ms.map(age),
+            idle_ms: age(vital.busy_ms),
+            still_ms: age(vital.changed_ms),
+            tools_open: self.tally.tools_open(),
+            children: vital.children,
+            asking: self.asking,
+            echoes: if self.followed.agent.closes() { self.echo.count() } else { 0 },
+        }
+    }
+
+    fn spending(&self, site: &Site, now: u64) -> Spending {
+        Spending {
+            usage: self.tally.usage(&site.settings.prices),
+            time_ms: now.saturating_sub(self.vital.began_ms),
+        }
+    }
+
+    /// Whether it is to end now, and why.
+    fn verdict(&self, site: &Site, now: u64, spent: Option<&Spent>) -> Option<Asked> {
+        let Followed { task, attempt, .. } = &self.followed;
+        if site.is_stopped(task.id, *attempt) {
+            return Some(Asked::Stopped);
+        }
+        if let Some(Spent { scope, what, .. }) = spent {
+            return Some(Asked::OverBudget(*scope, what.clone()));
+        }
+        let here = self.spending(site, now);
+        let attempt_spent = task.counters.attempt.plus(here);
+        if let Some(what) = task.limits.attempt_budget.used_up(attempt_spent) {
+            return Some(Asked::OverBudget(Scope::Attempt, what));
+        }
+        let before = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
+        if let Some(what) = task.limits.task_budget.used_up(before.plus(here)) {
+            return Some(Asked::OverBudget(Scope::Task, what));
+        }
+        if self.tally.compactions() >= site.settings.run.compactions_max {
+            return Some(Asked::ContextUsedUp);
+        }
+        self.sitting.as_ref()?; // one without a sitter is at its end
+        let class = liveness::class(&self.pulse(now), &site.settings.run.watch);
+        match class {
+            Class::Dead => Some(Asked::Silent),
+            Class::Looping => Some(Asked::Looping),
+            Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson => None,
+        }
     }
 
     /// Asks the run to end.
@@ -294,6 +472,13 @@ impl Open {
     /// Keeps what the verdict may need; words are only shown.
     fn hear(&mut self, signals: Vec<Signal>) {
         for signal in signals {
+            self.tally.hear(&signal);
+            self.echo.hear(&signal);
+            self.asking = match &signal {
+                Signal::PermissionAsked { .. } | Signal::Question(_) => true,
+                Signal::ToolUse { .. } | Signal::ToolDone | Signal::Text(_) => false,
+                _ => self.asking,
+            };
             match &signal {
                 Signal::Text(text) => {
                     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
@@ -301,11 +486,12 @@ impl Open {
                     }
                     continue;
                 }
-                Signal::ToolUse { name, .. } => {
-                    self.live.words = format!("[{name}]");
-                    continue;
+                Signal::ToolUse { name, detail } => {
+                    let detail = detail.lines().next().unwrap_or_default();
+                    self.live.words =
+                        format!("[{name}] {detail}").trim_end().chars().take(WORDS_MAX).collect();
                 }
-                Signal::Usage(usage) => self.live.usage = Usage::plus(self.live.usage, *usage),
+                Signal::Usage(_) => continue,
                 Signal::Said(Said::Progress(percent)) => self.live.progress = Some(*percent),
                 Signal::ToolDone | Signal::Context { .. } => continue,
                 Signal::Cost(_)
@@ -331,6 +517,32 @@ impl Open {
 }
 
 impl Site {
+    /// Whether a budget of the run or the day is used up.
+    fn spent(&self) -> Option<Spent> {
+        let meter = self.meter.lock().expect("no thread panics while it holds the meter");
+        meter.spent(&self.settings.purse, self.now())
+    }
+
+    fn note_live(&self, task: TaskId, spending: Spending) {
+        let mut meter = self.meter.lock().expect("no thread panics while it holds the meter");
+        meter.live.insert(task, spending);
+    }
+
+    fn note_allowances(&self, task: &Task, seen: &[Signal]) {
+        let Some(driving) = &task.driving else { return };
+        let last = seen.iter().rev().find_map(|signal| match signal {
+            Signal::Allowance { used_percent, until } => {
+                Some(Allowance { used_percent: *used_percent, until: *until })
+            }
+            Signal::Quota { until } => Some(Allowance { used_percent: 100, until: *until }),
+            _ => None,
+        });
+        if let Some(allowance) = last {
+            let mut view = self.view.lock().expect("no thread panics while it holds the view");
+            view.allowances.insert(driving.account.clone(), allowance);
+        }
+    }
+
     fn show(&self, task: TaskId, live: &Live) {
         let mut view = self.view.lock().expect("no thread panics while it holds the view");
         view.live.insert(task, live.clone());
@@ -343,14 +555,87 @@ fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> Exit {
             Exit::NotStarted { detail: message.clone(), hopeless: *denied }
         }
         (Cause::Deadline, _) => Exit::Deadline,
-        (Cause::Asked, _) => match asked {
-            Some(Asked::Silent) => Exit::Silent,
-            Some(Asked::Overdue) => Exit::Deadline,
-            Some(Asked::Stopped) | None => Exit::Asked,
-        },
+        (Cause::Asked, _) => asked.map_or(Exit::Asked, exit_for),
         (Cause::Own, sitter::Exit::Code(code)) => Exit::Code(*code),
         (Cause::Own, sitter::Exit::Signal(signal)) => Exit::Signal(*signal),
     }
+}
+
+fn exit_for(asked: Asked) -> Exit {
+    match asked {
+        Asked::Stopped => Exit::Asked,
+        Asked::Silent => Exit::Silent,
+        Asked::Looping => Exit::Looping,
+        Asked::OverBudget(scope, what) => Exit::OverBudget { scope, what },
+        Asked::ContextUsedUp => Exit::ContextUsedUp,
+        Asked::Overdue => Exit::Deadline,
+    }
+}
+
+struct HostPulse {
+    cpu_ticks: u64,
+    io_bytes: u64,
+    processes: u32,
+}
+
+fn host_pulse(sitting: &Sitting) -> HostPulse {
+    HostPulse { cpu_ticks: sitter::cpu_ticks(sitting), io_bytes: 0, processes: 0 }
+}
+
+/// A number that changes when the agent commits, stages or makes files at the root: cheap, and enough beside the other
+/// signs.
+fn fingerprint(site: &Site, task: &Task) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    if let Some(workspace) = site.pool.existing(&task.id.to_string()) {
+        head_of(site, task).map(|head| head.as_str().to_owned()).hash(&mut hasher);
+        for part in ["", ".git", ".git/index"] {
+            let meta = std::fs::symlink_metadata(workspace.path().join(part)).ok();
+            meta.and_then(|meta| meta.modified().ok()).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+/// The newest file below `root` whose name ends with `suffix`.
+fn newest(root: &Path, suffix: &str) -> Option<PathBuf> {
+    const DEPTH_MAX: usize = 5; // year, month, day and a little more
+    const ENTRIES_MAX: usize = 20_000; // a year of sessions
+    let mut found: Option<(std::time::SystemTime, PathBuf)> = None;
+    let mut folders = vec![(root.to_owned(), 0)];
+    let mut entries = 0;
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            entries += 1;
+            if entries > ENTRIES_MAX {
+                return found.map(|(_, path)| path);
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && depth < DEPTH_MAX {
+                folders.push((entry.path(), depth + 1));
+            } else if kind.is_file() && entry.file_name().to_string_lossy().ends_with(suffix) {
+                let Some(at) = entry.metadata().ok().and_then(|meta| meta.modified().ok()) else { continue };
+                if found.as_ref().is_none_or(|(newest, _)| at > *newest) {
+                    found = Some((at, entry.path()));
+                }
+            }
+        }
+    }
+    found.map(|(_, path)| path)
+}
+
+/// The end of a file, from the beginning of a line.
+fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let mut file = std::fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(ASIDE_MAX);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(ASIDE_MAX).read_to_end(&mut bytes)?;
+    let start =
+        if from == 0 { 0 } else { bytes.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1) };
+    Ok(bytes.split_off(start))
 }
 
 /// What the step must leave behind and has not: missing, empty, not a plain file, or older than the run.

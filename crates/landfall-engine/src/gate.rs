@@ -17,6 +17,7 @@ use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
 
+use crate::confine::{self, Reach};
 use crate::engine::Mail;
 use crate::land;
 use crate::launch::{marker, settled, with};
@@ -391,11 +392,33 @@ impl Gate<'_> {
         let checkout = self.lane.checkout(commit, ignored)?;
         crash::point("verify.checked-out");
         let dir = free_folder(self.site, name);
-        let ours = [("LANDFALL_TASK", self.name), ("LANDFALL_CHECK", command.name.as_str())];
+        let tmp = match confine::make_tmp(&dir) {
+            Ok(tmp) => tmp,
+            Err(error) => {
+                let seen = Seen { exit: None, timed_out: false, tests: None };
+                let excerpt = format!("make a folder for temporary files: {error}");
+                return Ok(Some(Shown { seen, took_ms: 0, excerpt }));
+            }
+        };
+        let _tmp = TmpFolder(&dir);
+        let reach = Reach {
+            confinement: self.site.settings.run.sandbox,
+            work: checkout.path.clone(),
+            tmp: tmp.clone(),
+            own: Vec::new(),
+            read: Vec::new(),
+        };
+        let ours = [
+            ("LANDFALL_TASK", self.name.into()),
+            ("LANDFALL_CHECK", command.name.as_str().into()),
+            ("TMPDIR", tmp.into_os_string()),
+        ];
         let spec = Spec {
             argv: vec!["sh".into(), "-c".into(), command.run.clone().into()], // a command a person wrote in settings
             cwd: checkout.path,
-            env: with(&self.site.env, ours.map(|(key, value)| (key.into(), value.into())).to_vec()),
+            env: with(&self.site.env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
+            sandbox: confine::sandbox(self.site, &reach),
+            signal: None,
             stdin: None,
             deadline_ms: command.timeout_ms,
             grace_ms: self.site.settings.run.grace_ms,
@@ -612,4 +635,13 @@ fn changed_lines(diff: &str) -> std::collections::BTreeMap<String, Lines> {
         }
     }
     files
+}
+
+/// The folder for temporary files of one run of a check; given up when dropped.
+struct TmpFolder<'a>(&'a Path);
+
+impl Drop for TmpFolder<'_> {
+    fn drop(&mut self) {
+        confine::remove_tmp(self.0);
+    }
 }

@@ -8,14 +8,18 @@ use std::time::Duration;
 use landfall_agents::{Brief, Ear, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
-use landfall_host::sitter::{self, FindError, Found, Sitting, Spec, StartError};
-use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, StepKind, StepName, Task};
+use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
+use landfall_model::{
+    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Talk, Task, Traces, Usage, Verdict,
+};
 
+use crate::confine::{self, Reach};
 use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::patience::abandon;
 use crate::perform::lower;
 use crate::prompts::PromptContext;
+use crate::settings::Confinement;
 use crate::site::{self, Site};
 
 /// One run of an agent.
@@ -28,6 +32,8 @@ pub(crate) struct Run {
     pub step: StepName,
     /// The hard limit.
     pub deadline_ms: u64,
+    /// What it begins with.
+    pub talk: Talk,
 }
 
 /// Starts the agent, or adopts it. The folder of the run is the fence: there is never a second sitter in it.
@@ -95,6 +101,8 @@ fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
         seen: Vec::new(),
         evidence,
         took_ms: 0,
+        usage: Usage::default(),
+        traces: Traces::default(),
     };
     site.tell(task.id, News::AgentEnded(news));
 }
@@ -106,9 +114,13 @@ pub(crate) fn head_of(site: &Site, task: &Task) -> Option<landfall_model::Commit
 }
 
 fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Option<Sitting>) -> Followed {
-    let profile = profile_of(site, task);
-    let kind = profile.as_ref().map_or("command", |profile| profile.kind.as_str());
-    let agent = registry::find(kind)
+    let profile = profile_of(site, task).unwrap_or_default();
+    let Record { kind, ear, sandbox } = Record::read(dir).unwrap_or_else(|| Record {
+        kind: profile.kind.clone(),
+        ear: Ear::default(),
+        sandbox: Confinement::Off,
+    });
+    let agent = registry::find(&kind)
         .or_else(|_| registry::find("command"))
         .expect("`command` is always there")
         .agent();
@@ -119,8 +131,93 @@ fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Optio
         dir: dir.to_owned(),
         sitting,
         deadline_ms: run.deadline_ms,
-        parser: agent.parser(&Ear::default()),
+        parser: agent.parser(&ear),
+        agent,
+        profile,
+        sandbox,
     }
+}
+
+/// What has to be known of a run when it is adopted: the first engine wrote it beside the prompt.
+struct Record {
+    kind: String,
+    ear: Ear,
+    sandbox: Confinement,
+}
+
+const RECORD: &str = "run.json";
+
+impl Record {
+    fn write(&self, dir: &Path) -> std::io::Result<()> {
+        let Ear { nonce, resumed, before } = &self.ear;
+        let record = serde_json::json!({
+            "version": 1,
+            "kind": self.kind,
+            "key": nonce,
+            "resumed": resumed,
+            "before": {
+                "tokens_in": before.tokens_in,
+                "tokens_cached": before.tokens_cached,
+                "tokens_out": before.tokens_out,
+                "turns": before.turns,
+                "micro_usd": before.micro_usd,
+                "micro_usd_priced": before.micro_usd_priced,
+            },
+            "sandbox": self.sandbox.word(),
+        });
+        write_private(&dir.join(RECORD), record.to_string().as_bytes())
+    }
+
+    fn read(dir: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(dir.join(RECORD)).ok()?;
+        let record: serde_json::Value = serde_json::from_str(&text).ok()?;
+        let figure = |name: &str| record["before"][name].as_u64().unwrap_or(0);
+        let sandbox = [Confinement::Strict, Confinement::Write, Confinement::Off];
+        Some(Self {
+            kind: record["kind"].as_str()?.to_owned(),
+            ear: Ear {
+                nonce: record["key"].as_str()?.to_owned(),
+                resumed: record["resumed"].as_bool()?,
+                before: Usage {
+                    tokens_in: figure("tokens_in"),
+                    tokens_cached: figure("tokens_cached"),
+                    tokens_out: figure("tokens_out"),
+                    turns: figure("turns"),
+                    micro_usd: figure("micro_usd"),
+                    micro_usd_priced: figure("micro_usd_priced"),
+                },
+            },
+            sandbox: sandbox.into_iter().find(|it| Some(it.word()) == record["sandbox"].as_str())?,
+        })
+    }
+}
+
+/// Writes a file that nobody else may read: it holds the key of a run.
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)
+}
+
+/// Sixteen bytes nobody can guess.
+fn random() -> std::io::Result<[u8; 16]> {
+    use std::io::Read as _;
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A key for a run, and a name for a session of the agent: a UUID, because some insist on one.
+fn key_and_session() -> std::io::Result<(String, String)> {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (key, mut id) = (random()?, random()?);
+    id[6] = id[6] & 0x0f | 0x40;
+    id[8] = id[8] & 0x3f | 0x80;
+    let id = hex(&id);
+    let parts = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]];
+    Ok((hex(&key), parts.join("-")))
 }
 
 enum Unlaunched {
@@ -137,21 +234,31 @@ impl From<LaunchError> for Unlaunched {
     }
 }
 
+/// The name of the profile a task is worked on with: that of the grant.
+fn profile_name(task: &Task) -> &str {
+    let asked = || task.spec.agent.as_deref().unwrap_or("default");
+    task.driving.as_ref().map_or_else(asked, |driving| driving.profile.as_str())
+}
+
 /// The profile a task is worked on with.
 pub(crate) fn profile_of(site: &Site, task: &Task) -> Option<Profile> {
-    let name = task.spec.agent.as_deref().unwrap_or("default");
-    let profile = site.settings.agents.get(name)?;
-    Some(Profile {
-        name: name.to_owned(),
+    site.settings.agents.get(profile_name(task)).map(agent_profile)
+}
+
+/// A profile of the settings as the agents know it.
+pub fn agent_profile(profile: &crate::settings::Profile) -> Profile {
+    Profile {
+        name: profile.name.clone(),
         kind: profile.kind.clone(),
         run: profile.run.clone(),
         script: profile.script.as_ref().map(|path| path.to_string_lossy().into_owned()),
         model: profile.model.clone(),
-        effort: None,
-        turns_max: None,
+        effort: profile.effort.clone(),
+        turns_max: profile.turns_max,
+        mcp: profile.mcp,
         flags: profile.flags.clone(),
         env: profile.env.clone(),
-    })
+    }
 }
 
 /// Starts the sitter and says who it is; none if there is one in the folder already.
@@ -164,7 +271,7 @@ fn begin(
 ) -> Result<Option<Sitting>, Unlaunched> {
     let io = |what: &str, error: std::io::Error| Unlaunched::Machine(format!("{what}: {error}"));
     let profile = profile_of(site, task).ok_or_else(|| {
-        let name = task.spec.agent.as_deref().unwrap_or("default");
+        let name = profile_name(task);
         Unlaunched::Hopeless(format!(
             "no agent profile `{name}` in landfall.toml: add an [agent.{name}] section"
         ))
@@ -173,19 +280,45 @@ fn begin(
         .pool
         .existing(&task.id.to_string())
         .ok_or_else(|| Unlaunched::Machine("the workspace is gone".to_owned()))?;
-    let prompt = prompt(site, task, run, &workspace).map_err(Unlaunched::Hopeless)?;
+    let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
+    let agent = registry::find(&profile.kind)
+        .map_err(|error| Unlaunched::Hopeless(format!("{error} ({})", error.hint())))?
+        .agent();
+    let tag_key = agent.closes().then_some(key.as_str());
+    let prompt = prompt(site, task, run, &workspace, tag_key).map_err(Unlaunched::Hopeless)?;
     std::fs::create_dir_all(dir).map_err(|error| io("make the folder of the run", error))?;
     let prompt_file = dir.join("prompt.md");
-    std::fs::write(&prompt_file, &prompt).map_err(|error| io("write the prompt", error))?;
+    write_private(&prompt_file, prompt.as_bytes()).map_err(|error| io("write the prompt", error))?;
+    let tmp = confine::make_tmp(dir).map_err(|error| io("make a folder for temporary files", error))?;
     let script_text = match &profile.script {
         Some(path) => Some(std::fs::read_to_string(site.repo.root().join(path)).map_err(|error| {
             Unlaunched::Hopeless(format!("read the script `{path}` of profile `{}`: {error}", profile.name))
         })?),
         None => None,
     };
-    let agent = registry::find(&profile.kind)
-        .map_err(|error| Unlaunched::Hopeless(format!("{error} ({})", error.hint())))?
-        .agent();
+    let resume = match &run.talk {
+        Talk::New => None,
+        Talk::Resumed { session, .. } => Some(session.clone()),
+    };
+    let settings = &site.settings.agents[profile_name(task)];
+    let before = task.session.as_ref().filter(|_| resume.is_some()).map(|it| it.usage).unwrap_or_default();
+    let ear = Ear { nonce: key.clone(), resumed: resume.is_some(), before };
+    let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox };
+    record.write(dir).map_err(|error| io("write the record of the run", error))?;
+    let reach = Reach {
+        confinement: settings.sandbox,
+        work: workspace.path().to_owned(),
+        tmp: tmp.clone(),
+        own: agent.needs(&profile).state,
+        read: vec![prompt_file.clone()],
+    };
+    let socket = dir.join("signal.sock");
+    let passed: Vec<_> = site
+        .environment
+        .iter()
+        .filter(|(name, _)| settings.pass_env.iter().any(|it| *name == **it))
+        .cloned()
+        .collect();
     let brief = Brief {
         task: task.id.to_string(),
         title: task.spec.title.clone(),
@@ -197,11 +330,11 @@ fn begin(
         workspace: workspace.path().to_owned(),
         prompt_file,
         attempt_dir: dir.to_owned(),
-        nonce: marker.to_owned(),
-        signal_socket: dir.join("signal.sock"),
-        resume: None,
-        session: String::new(),
-        tmp: std::env::temp_dir(),
+        nonce: key.clone(),
+        signal_socket: socket.clone(),
+        resume,
+        session,
+        tmp,
         profile,
         script_text,
         program: site.program.clone(),
@@ -214,8 +347,10 @@ fn begin(
     let spec = Spec {
         argv,
         cwd: workspace.path().to_owned(),
-        env: with(&site.env, env),
+        env: with(&with(&site.env, passed), env),
         stdin,
+        sandbox: confine::sandbox(site, &reach),
+        signal: Some(SignalSpec { socket, key }),
         deadline_ms: run.deadline_ms,
         grace_ms: settings.grace_ms,
         out_cap: settings.output_cap,
@@ -236,7 +371,13 @@ fn begin(
     Ok(sitting)
 }
 
-fn prompt(site: &Site, task: &Task, run: &Run, workspace: &Workspace) -> Result<String, String> {
+fn prompt(
+    site: &Site,
+    task: &Task,
+    run: &Run,
+    workspace: &Workspace,
+    key: Option<&str>,
+) -> Result<String, String> {
     let step = task.flow.as_ref().and_then(|flow| flow.step(&run.step));
     let (name, outputs) = match step.map(|step| &step.kind) {
         Some(StepKind::Agent { prompt, output, .. }) => (prompt.as_str(), output.clone()),
@@ -262,8 +403,39 @@ fn prompt(site: &Site, task: &Task, run: &Run, workspace: &Workspace) -> Result<
         feedback: task.feedback.iter().map(|it| (it.about.clone(), it.text.clone())).collect(),
         verify_commands: verify,
         outputs,
+        key: key.map(ToOwned::to_owned),
+        source: task.spec.source.clone(),
+        past: task.past.iter().map(past_line).collect(),
+        resumed: run.talk != Talk::New,
+        compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
+}
+
+/// One earlier run in a line, for an agent without its memory.
+fn past_line(past: &Past) -> String {
+    let Past { iteration, verdict, committed } = past;
+    let what = match verdict {
+        Verdict::Complete => "said it was done".to_owned(),
+        Verdict::Blocked { reason } => format!("was blocked: {reason}"),
+        Verdict::Pending { question } => format!("asked a person: {question}"),
+        Verdict::Continue => "ended without a signal".to_owned(),
+        Verdict::Looping => "repeated itself and was stopped".to_owned(),
+        Verdict::Stalled => "fell silent and was stopped".to_owned(),
+        Verdict::OutOfTime => "ran out of time".to_owned(),
+        Verdict::OverBudget { .. } => "ran out of budget".to_owned(),
+        Verdict::ContextUsedUp => "ran out of context".to_owned(),
+        Verdict::Quota { .. }
+        | Verdict::Transient { .. }
+        | Verdict::Unauthorized { .. }
+        | Verdict::SessionGone
+        | Verdict::Crashed { .. }
+        | Verdict::Stopped
+        | Verdict::NotStarted { .. }
+        | Verdict::Lost => "was cut short, through no fault of its own".to_owned(),
+    };
+    let left = if *committed { "it left commits" } else { "it left no commit" };
+    format!("run {iteration} {what}; {left}")
 }
 
 /// Names every process of a run, so that what a dead sitter leaves behind can be found.

@@ -4,6 +4,8 @@
 //! [`Engine`] holds a project's state folder exclusively. [`Running`] is a drive of it. Everyone else asks
 //! through a [`Handle`] or reads the tables.
 
+mod channel;
+mod confine;
 pub mod engine;
 pub mod flows;
 pub mod folder;
@@ -11,6 +13,7 @@ mod follow;
 mod gate;
 mod land;
 mod launch;
+mod meter;
 mod patience;
 mod perform;
 pub mod prompts;
@@ -27,5 +30,6 @@ pub use folder::StateFolder;
 pub use landfall_host as host;
 pub use landfall_model as model;
 pub use landfall_store as store;
+pub use launch::agent_profile;
 pub use report::{certificate_of, report_of, run_report};
-pub use site::{Live, Site, View};
+pub use site::{Allowance, Live, Site, View};

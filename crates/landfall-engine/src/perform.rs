@@ -21,10 +21,10 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
         Effect::Prepare { attempt, fresh, .. } => {
             go(site, "prepare", move |site| prepare(site, &task, attempt, fresh))
         }
-        Effect::Spawn { attempt, iteration, step, deadline_ms, .. } => {
+        Effect::Spawn { attempt, iteration, step, deadline_ms, talk, .. } => {
             let follower = follower.clone();
             go(site, "spawn", move |site| {
-                let run = launch::Run { attempt, iteration, step, deadline_ms };
+                let run = launch::Run { attempt, iteration, step, deadline_ms, talk };
                 launch::launch(site, &follower, &task, &run);
             });
         }

@@ -52,6 +52,16 @@ pub struct PromptContext {
     pub verify_commands: Vec<String>,
     /// Files the step must leave behind.
     pub outputs: Vec<String>,
+    /// The key a tag must carry, for agents whose words may quote others.
+    pub key: Option<String>,
+    /// Where the task came from.
+    pub source: String,
+    /// Earlier runs, one line each.
+    pub past: Vec<String>,
+    /// Whether the agent still has the memory of the runs before.
+    pub resumed: bool,
+    /// Whether it is to sum itself up first, because its context is nearly full.
+    pub compact: bool,
 }
 
 /// A template that cannot be read or filled.
@@ -175,6 +185,11 @@ impl PromptContext {
             feedback: vec![("Verification failed".to_owned(), "1 test failed: greets_by_name".to_owned())],
             verify_commands: vec!["cargo test".to_owned()],
             outputs: vec!["plan.md".to_owned()],
+            key: Some("0123456789abcdef".to_owned()),
+            source: "file:backlog.md".to_owned(),
+            past: vec!["run 1 ended without a signal; it left commits".to_owned()],
+            resumed: true,
+            compact: true,
         }
     }
 }
@@ -196,6 +211,11 @@ struct Holes<'a> {
     feedback: Vec<Section>,
     verify_commands: &'a [String],
     outputs: &'a [String],
+    tag: String,
+    source: String,
+    past: Vec<String>,
+    resumed: bool,
+    compact: bool,
 }
 
 #[derive(Serialize)]
@@ -205,7 +225,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 14] = [
+const HOLES: [&str; 19] = [
     "task",
     "title",
     "body",
@@ -220,6 +240,11 @@ const HOLES: [&str; 14] = [
     "feedback",
     "verify_commands",
     "outputs",
+    "tag",
+    "source",
+    "past",
+    "resumed",
+    "compact",
 ];
 
 impl<'a> Holes<'a> {
@@ -243,6 +268,14 @@ impl<'a> Holes<'a> {
             feedback: context.feedback.iter().map(section).collect(),
             verify_commands: &context.verify_commands,
             outputs: &context.outputs,
+            tag: match &context.key {
+                Some(key) => format!("landfall key=\"{key}\""),
+                None => "landfall".to_owned(),
+            },
+            source: quote::line(&context.source),
+            past: context.past.iter().map(|line| quote::line(line)).collect(),
+            resumed: context.resumed,
+            compact: context.compact,
         }
     }
 }

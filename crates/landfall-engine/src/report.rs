@@ -109,7 +109,7 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
 #[must_use]
 pub fn report_of(task: &Task, when: &dyn Fn(Timestamp) -> String) -> String {
     let mut out = format!("# {}: {}\n\n", task.id, task.spec.title);
-    let why = landfall_model::why(task, &[], false, when);
+    let why = landfall_model::why(task, &[], None, when);
     out.push_str(&format!("{why}\n\n"));
     out.push_str(&format!("- status: {}\n- added: {}\n", Status::of(task), when(task.created)));
     let counters = &task.counters;
@@ -212,7 +212,7 @@ pub fn run_report(
             Status::of(task),
             task.counters.iterations,
             task.counters.spent_ms / 1000,
-            landfall_model::why(task, &[], false, when).replace('|', "\\|").replace('\n', " ")
+            landfall_model::why(task, &[], None, when).replace('|', "\\|").replace('\n', " ")
         ));
     }
     out

@@ -8,10 +8,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
 use landfall_model::gate::{GateReport, Seen};
-use landfall_model::{Attempt, Commit, Digest, News, TaskId, Timestamp, Tree, Usage};
+use landfall_model::liveness::Class;
+use landfall_model::{Attempt, Commit, Digest, News, Spent, TaskId, Timestamp, Tree, Usage};
 
 use crate::engine::Mail;
 use crate::folder::StateFolder;
+use crate::meter::Meter;
 use crate::prompts::Prompts;
 use crate::settings::{Settings, Verify};
 
@@ -37,6 +39,10 @@ pub struct Site {
     pub program: PathBuf,
     /// The environment agents and checks get.
     pub env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// The engine's own environment, of which a profile may name more.
+    pub(crate) environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// What has been spent.
+    pub(crate) meter: Mutex<Meter>,
     /// Where news goes.
     pub(crate) mail: Sender<Mail>,
     /// Trees that passed, with what was seen.
@@ -110,6 +116,19 @@ pub struct View {
     pub low_disk: Option<String>,
     /// Whether the engine was told to stop.
     pub stopping: bool,
+    /// The budget that keeps agents from starting.
+    pub spent: Option<Spent>,
+    /// How much of an account's allowance is used, as its agents said last.
+    pub allowances: BTreeMap<String, Allowance>,
+}
+
+/// How much of an account's allowance is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// In per cent.
+    pub used_percent: u8,
+    /// When it resets, if the agent said.
+    pub until: Option<Timestamp>,
 }
 
 /// What is known of a running agent before it ends.
@@ -123,6 +142,18 @@ pub struct Live {
     pub usage: Usage,
     /// Bytes it wrote.
     pub bytes: u64,
+    /// What it is at.
+    pub class: Option<Class>,
+    /// The evidence for that.
+    pub evidence: String,
+    /// The profile that works.
+    pub profile: String,
+    /// The model it uses, if it said.
+    pub model: Option<String>,
+    /// How full its context is, in per cent.
+    pub context_percent: Option<u32>,
+    /// How it is confined.
+    pub sandbox: &'static str,
 }
 
 impl Site {

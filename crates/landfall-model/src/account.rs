@@ -87,15 +87,17 @@ impl Accounts {
                 _ => AccountState::UsedUp { until: *until },
             },
             Event::Waited { wait: Wait::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },
-            // Whoever asked for the login goes on, or is gone: one agent finds out whether it helped.
-            Event::Resumed { .. } | Event::Ended(_) | Event::Retried { .. } | Event::Waited { .. } => {
-                match now {
-                    AccountState::LoggedOut { task: asker } if *asker == task.id => {
-                        AccountState::UsedUp { until: at }
-                    }
-                    _ => return None,
-                }
+            // A person answered one of those who asked: one agent finds out whether it helped.
+            Event::Resumed { .. } if matches!(now, AccountState::LoggedOut { .. }) => {
+                AccountState::UsedUp { until: at }
             }
+            // Whoever asked is gone, and nobody else may ask.
+            Event::Ended(_) | Event::Retried { .. } | Event::Waited { .. } => match now {
+                AccountState::LoggedOut { task: asker } if *asker == task.id => {
+                    AccountState::UsedUp { until: at }
+                }
+                _ => return None,
+            },
             Event::IterationEnded { verdict, .. } if verdict.is_own_word() => AccountState::Open,
             _ => return None,
         };

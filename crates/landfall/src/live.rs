@@ -117,10 +117,13 @@ fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
         Status::Review => 1,
         Status::Waiting => match task.wait {
             // At the end of a whole run nothing waits that could go on by itself, so a person is wanted.
-            Some(WaitFor::Question | WaitFor::GateBroken | WaitFor::Disk | WaitFor::Pause) => 1,
-            Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Backoff) | None => {
-                i32::from(outcome.ended == RunEnded::Finished)
-            }
+            Some(
+                WaitFor::Question | WaitFor::Login | WaitFor::GateBroken | WaitFor::Disk | WaitFor::Pause,
+            ) => 1,
+            Some(
+                WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Budget | WaitFor::Backoff,
+            )
+            | None => i32::from(outcome.ended == RunEnded::Finished),
         },
         Status::Draft
         | Status::Ready

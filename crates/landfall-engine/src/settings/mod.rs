@@ -12,4 +12,6 @@ mod resolve;
 mod units;
 
 pub use problem::SettingsProblem;
-pub use resolve::{Disk, Keep, Land, Profile, Project, Publish, Run, Settings, Verify, VerifyCommand};
+pub use resolve::{
+    Confinement, Disk, Keep, Land, Profile, Project, Publish, Run, Settings, Verify, VerifyCommand,
+};

@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::units::{Bytes, DAY, GIB, KIB, MIB, MINUTE, Millis, SECOND, TIB, Whole};
+use super::units::{Bytes, DAY, Dollars, GIB, KIB, MIB, MINUTE, Millis, SECOND, TIB, Whole};
 
 /// Settings of a Landfall project. Every key has a default, so an empty file is valid.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,12 @@ pub struct RawSettings {
     pub run: RawRun,
     /// The agents, as named profiles. `default` does the work unless a task asks for another.
     pub agent: BTreeMap<String, RawProfile>,
+    /// What may be spent. A key that is not there is no bound. Agents start only while there is something left, and end
+    /// when it is used up: at most one turn of each is spent beyond.
+    pub budget: RawBudget,
+    /// What a million tokens cost, by the beginning of a model's name; it is added to the prices Landfall knows. Agents
+    /// that report what they cost are believed over it.
+    pub price: BTreeMap<String, RawPrice>,
     /// How proved work reaches the base branch and you.
     pub land: RawLand,
     /// How long things are kept.
@@ -127,8 +133,35 @@ pub struct RawRun {
     pub task_limit: Millis<100, { 30 * DAY }>,
     /// After how many runs in a row without a commit to warn that an agent may be stuck.
     pub stuck_after: Whole<1, 1000>,
-    /// An agent that writes nothing and uses no CPU time for so long is ended.
+    /// An agent without any sign of life for so long is ended: no output, no CPU time, no data moved, no change in its
+    /// workspace.
     pub silence: Millis<100, { 7 * DAY }>,
+    /// An agent that has not written a first word after so long, and shows no other sign of life, is ended.
+    pub first_output: Millis<100, { 7 * DAY }>,
+    /// How often signs of life are looked for.
+    pub heartbeat: Millis<50, { 60 * MINUTE }>,
+    /// After how many looks without one an agent counts as waiting for the model.
+    pub heartbeats: Whole<1, 100>,
+    /// How long a tool of an agent may run without any sign of life.
+    pub tool_limit: Millis<100, { 7 * DAY }>,
+    /// How often an agent may fall silent in one step before the task is given up. Progress resets it.
+    pub stalls_step_max: Whole<0, 100>,
+    /// How often an agent may fall silent in all before the task is given up.
+    pub stalls_total_max: Whole<0, 1000>,
+    /// How many passing errors of a provider in a row are borne with.
+    pub transients_max: Whole<0, 1000>,
+    /// How full the context of a session may be, in per cent, before it is asked to sum itself up; once per session.
+    pub compact_at: Whole<1, 100>,
+    /// An agent that drops its context so often within one run is stopped.
+    pub compactions_max: Whole<1, 100>,
+    /// How agents and checks are confined.
+    pub sandbox: RawSandbox,
+    /// More files and folders that agents and checks may write in the sandbox, besides their workspace, a folder for
+    /// temporary files and the agent's own state. `~` is your home folder.
+    pub sandbox_write: Vec<String>,
+    /// More files and folders that cannot be read in the sandbox, besides Landfall's own state and the usual places of
+    /// secrets (`~/.ssh`, `~/.gnupg`, `~/.aws` and the like).
+    pub sandbox_hide: Vec<String>,
     /// How long a process that was told to stop may take before it is killed.
     pub grace: Millis<0, { 10 * MINUTE }>,
     /// How much output of one agent run is kept. The rest is dropped, with a mark where.
@@ -148,7 +181,19 @@ impl Default for RawRun {
             iterations_max: Whole(50),
             task_limit: Millis(30 * MINUTE),
             stuck_after: Whole(5),
-            silence: Millis(15 * MINUTE),
+            silence: Millis(10 * MINUTE),
+            first_output: Millis(2 * MINUTE),
+            heartbeat: Millis(MINUTE),
+            heartbeats: Whole(3),
+            tool_limit: Millis(30 * MINUTE),
+            stalls_step_max: Whole(3),
+            stalls_total_max: Whole(10),
+            transients_max: Whole(8),
+            compact_at: Whole(82),
+            compactions_max: Whole(3),
+            sandbox: RawSandbox::Write,
+            sandbox_write: Vec::new(),
+            sandbox_hide: Vec::new(),
             grace: Millis(10 * SECOND),
             output_cap: Bytes(64 * MIB),
             restarts_max: Whole(3),
@@ -172,12 +217,129 @@ pub struct RawProfile {
     /// The model to ask for. Without it, what the agent takes by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How hard the model is to think, in the agent's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// Whether each run is a new process without memory, or the same session of the agent is resumed run after run.
+    #[serde(default)]
+    pub style: RawStyle,
+    /// What is used up together: profiles with the same account wait together for its quota or its login. Without it,
+    /// the kind of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// The profile that takes over while the account of this one is used up or logged out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failover: Option<String>,
+    /// How many turns the model may take in one run, where the agent can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns_max: Option<Whole<1, 100_000>>,
+    /// How this agent is confined. Without it, as `run.sandbox` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<RawSandbox>,
+    /// Whether the agent gets Landfall's MCP tools (`signal`, `ask`, `discovery`, `follow_up`), where it can have any.
+    #[serde(default = "yes")]
+    pub mcp: bool,
     /// More arguments for the agent, as they are.
     #[serde(default)]
     pub flags: Vec<String>,
     /// More environment variables for the agent, with their values.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Names of environment variables passed on to this agent alone. Keys such as `ANTHROPIC_API_KEY` are not passed
+    /// on unless they are named here, so that an agent uses the login you pay for.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
+}
+
+/// Whether an agent keeps its memory from run to run.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RawStyle {
+    /// Every run is a new process without a memory of its own.
+    #[default]
+    Fresh,
+    /// The same session of the agent is resumed, run after run. When it is gone, a new one is told what happened so far.
+    Session,
+}
+
+/// How agents and checks are confined.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RawSandbox {
+    /// As `write`, and no network.
+    Strict,
+    /// Writes only to the workspace, a folder for temporary files and the agent's own state; Landfall's state and secrets
+    /// cannot be read; no signals to processes outside.
+    Write,
+    /// Not at all: agents run as you, and can do what you can.
+    Off,
+}
+
+/// What may be spent, by attempt (one try of a step), task, run (one `landfall run`) and day.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawBudget {
+    /// Dollars of one attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_usd: Option<Dollars>,
+    /// Tokens of one attempt, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_tokens: Option<u64>,
+    /// Turns of the model in one attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_turns: Option<u64>,
+    /// Working time of the agent in one attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_time: Option<Millis<1000, { 365 * DAY }>>,
+    /// Dollars of one task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_usd: Option<Dollars>,
+    /// Tokens of one task, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_tokens: Option<u64>,
+    /// Turns of the model in one task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_turns: Option<u64>,
+    /// Working time of agents in one task; `run.task_limit` counts verification, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_time: Option<Millis<1000, { 365 * DAY }>>,
+    /// Dollars of one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_usd: Option<Dollars>,
+    /// Tokens of one run, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_tokens: Option<u64>,
+    /// Turns of the model in one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_turns: Option<u64>,
+    /// Working time of agents in one run, all slots together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_time: Option<Millis<1000, { 365 * DAY }>>,
+    /// Dollars of one day, from midnight to midnight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_usd: Option<Dollars>,
+    /// Tokens of one day, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_tokens: Option<u64>,
+    /// Turns of the model in one day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_turns: Option<u64>,
+    /// Working time of agents in one day, all slots together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day_time: Option<Millis<1000, { 365 * DAY }>>,
+}
+
+/// What a million tokens of a model cost.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawPrice {
+    /// Dollars for a million tokens read.
+    pub input: Dollars,
+    /// Dollars for a million tokens read from a cache. Without it, as `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<Dollars>,
+    /// Dollars for a million tokens written.
+    pub output: Dollars,
 }
 
 /// How proved work reaches the base branch and you.

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use landfall_model::liveness::Watch;
+use landfall_model::{Budget, Price, Prices, Purse, Style};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer, ValueDeserializer};
@@ -12,9 +14,10 @@ use super::keys::{self, Unknown};
 use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
-    RawCommand, RawCommandTable, RawDisk, RawLand, RawProfile, RawPublish, RawSettings, RawVerify,
+    RawCommand, RawCommandTable, RawDisk, RawLand, RawPrice, RawProfile, RawPublish, RawSandbox, RawSettings,
+    RawStyle, RawVerify,
 };
-use super::units::show_bytes;
+use super::units::{DAY, Dollars, Millis, show_bytes};
 
 /// All settings of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,14 @@ pub struct Settings {
     pub run: Run,
     /// The agents by the name of their profile.
     pub agents: BTreeMap<String, Profile>,
+    /// What one attempt, one task may spend.
+    pub attempt_budget: Budget,
+    /// What one task may spend.
+    pub task_budget: Budget,
+    /// What a run and a day may spend.
+    pub purse: Purse,
+    /// What models cost.
+    pub prices: Prices,
     /// How proved work reaches the base branch.
     pub land: Land,
     /// How long things are kept.
@@ -83,8 +94,24 @@ pub struct Run {
     pub task_limit_ms: u64,
     /// After how many runs without a commit to warn.
     pub stuck_after: u32,
-    /// After how long without output and CPU time an agent is ended.
-    pub silence_ms: u64,
+    /// How long what is borne with.
+    pub watch: Watch,
+    /// How often an agent may fall silent in one step.
+    pub stalls_step_max: u32,
+    /// How often an agent may fall silent in all.
+    pub stalls_total_max: u32,
+    /// How many passing errors of a provider in a row are borne with.
+    pub transients_max: u32,
+    /// How full the context of a session may be, in per cent.
+    pub compact_percent: u32,
+    /// How often an agent may drop its context within one run.
+    pub compactions_max: u32,
+    /// How agents and checks are confined.
+    pub sandbox: Confinement,
+    /// What may be written besides.
+    pub sandbox_write: Vec<String>,
+    /// What cannot be read besides.
+    pub sandbox_hide: Vec<String>,
     /// How long a process that was told to stop may take.
     pub grace_ms: u64,
     /// How many bytes of output of one agent run are kept.
@@ -108,10 +135,49 @@ pub struct Profile {
     pub script: Option<PathBuf>,
     /// The model to ask for.
     pub model: Option<String>,
+    /// How hard the model is to think.
+    pub effort: Option<String>,
+    /// How it is driven from run to run.
+    pub style: Style,
+    /// What is used up together.
+    pub account: String,
+    /// The profile that takes over while the account is shut.
+    pub failover: Option<String>,
+    /// How many turns the model may take in one run.
+    pub turns_max: Option<u32>,
+    /// How it is confined.
+    pub sandbox: Confinement,
+    /// Whether it gets our MCP tools.
+    pub mcp: bool,
+    /// Names of environment variables passed on to it alone.
+    pub pass_env: Vec<String>,
     /// More arguments, as they are.
     pub flags: Vec<String>,
     /// More environment.
     pub env: BTreeMap<String, String>,
+}
+
+/// How agents and checks are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confinement {
+    /// No writing outside, no network.
+    Strict,
+    /// No writing outside.
+    Write,
+    /// Not at all.
+    Off,
+}
+
+impl Confinement {
+    /// The word people and settings use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Write => "write",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// How proved work reaches the base branch.
@@ -240,21 +306,31 @@ impl Fault {
 }
 
 fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
-    let RawSettings { project, verify: raw_verify, run, agent, land, keep, disk } = raw;
+    let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk } = raw;
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
     if project.flow.trim().is_empty() {
         return Err(Fault::new(&["project", "flow"], "`project.flow` is empty").hint("`loop` is the default"));
     }
-    for name in &run.env {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            let what = format!("`{}` in `run.env` is not the name of a variable", name.escape_debug());
-            return Err(
-                Fault::new(&["run", "env"], what).hint("names only; values come from the environment")
-            );
-        }
-    }
+    check_names(&run.env, &["run", "env"])?;
+    let agents = agent
+        .into_iter()
+        .map(|(name, raw)| Ok((name.clone(), profile(name, raw, confinement(run.sandbox))?)))
+        .collect::<Result<BTreeMap<_, _>, Fault>>()?;
+    check_failovers(&agents)?;
+    let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
+        micro_usd: usd.map(|usd| usd.0),
+        tokens,
+        turns,
+        time_ms,
+    };
+    let ms = |time: Option<Millis<1000, { 365 * DAY }>>| time.map(|time| time.0);
+    let b = budget;
+    let attempt_budget = budget_of(b.attempt_usd, b.attempt_tokens, b.attempt_turns, ms(b.attempt_time));
+    let task_budget = budget_of(b.task_usd, b.task_tokens, b.task_turns, ms(b.task_time));
+    let run_budget = budget_of(b.run_usd, b.run_tokens, b.run_turns, ms(b.run_time));
+    let day_budget = budget_of(b.day_usd, b.day_tokens, b.day_turns, ms(b.day_time));
     Ok(Settings {
         project: Project { base: project.base, flow: project.flow },
         verify: verify(raw_verify)?,
@@ -264,16 +340,31 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             iterations_max: run.iterations_max.0,
             task_limit_ms: run.task_limit.0,
             stuck_after: run.stuck_after.0,
-            silence_ms: run.silence.0,
+            watch: Watch {
+                beat_ms: run.heartbeat.0,
+                beats: run.heartbeats.0,
+                silence_ms: run.silence.0,
+                first_output_ms: run.first_output.0,
+                tool_ms: run.tool_limit.0,
+            },
+            stalls_step_max: run.stalls_step_max.0,
+            stalls_total_max: run.stalls_total_max.0,
+            transients_max: run.transients_max.0,
+            compact_percent: run.compact_at.0,
+            compactions_max: run.compactions_max.0,
+            sandbox: confinement(run.sandbox),
+            sandbox_write: run.sandbox_write,
+            sandbox_hide: run.sandbox_hide,
             grace_ms: run.grace.0,
             output_cap: run.output_cap.0,
             restarts_max: run.restarts_max.0,
             env: run.env,
         },
-        agents: agent
-            .into_iter()
-            .map(|(name, raw)| Ok((name.clone(), profile(name, raw)?)))
-            .collect::<Result<_, Fault>>()?,
+        agents,
+        attempt_budget,
+        task_budget,
+        purse: Purse { run: run_budget, day: day_budget },
+        prices: prices(price),
         land: publishing(land)?,
         keep: Keep { failed_ms: keep.failed.0, attempts_ms: keep.attempts.0 },
         disk: thresholds(&disk)?,
@@ -338,7 +429,63 @@ fn derived(run: &str, taken: &BTreeSet<String>) -> String {
     free.expect("numbers do not run out")
 }
 
-fn profile(name: String, raw: RawProfile) -> Result<Profile, Fault> {
+fn check_names(names: &[String], path: &[&str]) -> Result<(), Fault> {
+    for name in names {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let dotted = path.join(".");
+            let what = format!("`{}` in `{dotted}` is not the name of a variable", name.escape_debug());
+            return Err(Fault::new(path, what).hint("names only; values come from the environment"));
+        }
+    }
+    Ok(())
+}
+
+/// Whoever takes over must be there, and must not lead back.
+fn check_failovers(agents: &BTreeMap<String, Profile>) -> Result<(), Fault> {
+    for (name, profile) in agents {
+        let mut seen = vec![name.as_str()];
+        let mut at = profile;
+        while let Some(next) = &at.failover {
+            let path = ["agent", seen.last().expect("it begins with one"), "failover"];
+            let Some(found) = agents.get(next) else {
+                let known = agents.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+                let what = format!("`failover` names the profile `{next}`, which is not there");
+                return Err(Fault::new(&path, what).hint(format!("the profiles are {known}")));
+            };
+            if seen.contains(&next.as_str()) {
+                let what = format!("`failover` leads round in a circle: {} → {next}", seen.join(" → "));
+                return Err(Fault::new(&path, what));
+            }
+            seen.push(next);
+            at = found;
+        }
+    }
+    Ok(())
+}
+
+fn confinement(raw: RawSandbox) -> Confinement {
+    match raw {
+        RawSandbox::Strict => Confinement::Strict,
+        RawSandbox::Write => Confinement::Write,
+        RawSandbox::Off => Confinement::Off,
+    }
+}
+
+/// The prices that come with Landfall.
+const PRICES: &str = include_str!("../../prices.toml");
+
+/// The known prices, and those of the project, which win by name.
+fn prices(own: BTreeMap<String, RawPrice>) -> Prices {
+    let known: BTreeMap<String, RawPrice> = toml::from_str(PRICES).expect("the prices we ship can be read");
+    let price = |raw: RawPrice| Price {
+        input: raw.input.0,
+        cached: raw.cached.unwrap_or(raw.input).0,
+        output: raw.output.0,
+    };
+    Prices(known.into_iter().chain(own).map(|(model, raw)| (model, price(raw))).collect())
+}
+
+fn profile(name: String, raw: RawProfile, sandbox: Confinement) -> Result<Profile, Fault> {
     let odd = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     if name.is_empty() || name.contains(odd) {
         let what = format!("`{}` is no name for an agent", name.escape_debug());
@@ -357,8 +504,28 @@ fn profile(name: String, raw: RawProfile) -> Result<Profile, Fault> {
             return Err(Fault::new(&["agent", &name, "env", variable], what));
         }
     }
-    let RawProfile { kind, run, script, model, flags, env } = raw;
-    Ok(Profile { name, kind, run, script, model, flags, env })
+    check_names(&raw.pass_env, &["agent", &name, "pass_env"])?;
+    let style = match raw.style {
+        RawStyle::Fresh => Style::Fresh,
+        RawStyle::Session => Style::Session,
+    };
+    Ok(Profile {
+        name,
+        style,
+        account: raw.account.unwrap_or_else(|| raw.kind.clone()),
+        kind: raw.kind,
+        run: raw.run,
+        script: raw.script,
+        model: raw.model,
+        effort: raw.effort,
+        failover: raw.failover,
+        turns_max: raw.turns_max.map(|turns| turns.0),
+        sandbox: raw.sandbox.map_or(sandbox, confinement),
+        mcp: raw.mcp,
+        pass_env: raw.pass_env,
+        flags: raw.flags,
+        env: raw.env,
+    })
 }
 
 fn publishing(raw: RawLand) -> Result<Land, Fault> {

@@ -29,6 +29,69 @@ pub struct Millis<const MIN: u64, const MAX: u64>(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes<const MIN: u64, const MAX: u64>(pub u64);
 
+/// Money in millionths of a dollar, written as a number of dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dollars(pub u64);
+
+const DOLLARS_MAX: f64 = 1_000_000.0; // nobody means to let agents spend more
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Amount;
+        impl Visitor<'_> for Amount {
+            type Value = Dollars;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of dollars such as 40 or 2.5")
+            }
+
+            fn visit_i64<E: Error>(self, dollars: i64) -> Result<Dollars, E> {
+                #[expect(clippy::cast_precision_loss, reason = "amounts beyond a million are refused")]
+                self.visit_f64(dollars as f64)
+            }
+
+            fn visit_u64<E: Error>(self, dollars: u64) -> Result<Dollars, E> {
+                #[expect(clippy::cast_precision_loss, reason = "amounts beyond a million are refused")]
+                self.visit_f64(dollars as f64)
+            }
+
+            fn visit_f64<E: Error>(self, dollars: f64) -> Result<Dollars, E> {
+                if !(0.0..=DOLLARS_MAX).contains(&dollars) {
+                    return Err(E::custom(format!("{dollars} is not between 0 and {DOLLARS_MAX} dollars")));
+                }
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "within the bounds that were just checked"
+                )]
+                Ok(Dollars((dollars * 1_000_000.0).round() as u64))
+            }
+        }
+        deserializer.deserialize_any(Amount)
+    }
+}
+
+impl Serialize for Dollars {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[expect(clippy::cast_precision_loss, reason = "amounts beyond a million are refused")]
+        serializer.serialize_f64(self.0 as f64 / 1_000_000.0)
+    }
+}
+
+impl JsonSchema for Dollars {
+    fn schema_name() -> Cow<'static, str> {
+        "Dollars".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": DOLLARS_MAX })
+    }
+}
+
 /// Units of time, largest first: the order in which they must be written.
 const TIMES: [(&str, u64); 5] = [("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND), ("ms", 1)];
 

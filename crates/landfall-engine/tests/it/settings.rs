@@ -381,7 +381,7 @@ fn durations_and_sizes_are_read_strictly() {
         parse("[run]\ntask_limit = \"1h30m\"\nsilence = \"90s\"\ngrace = \"500ms\"\noutput_cap = \"64MB\"\n")
             .run;
     assert_eq!(
-        (run.task_limit_ms, run.silence_ms, run.grace_ms, run.output_cap),
+        (run.task_limit_ms, run.watch.silence_ms, run.grace_ms, run.output_cap),
         (5_400_000, 90_000, 500, 64_000_000)
     );
     refuses(

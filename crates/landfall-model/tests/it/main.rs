@@ -4,6 +4,8 @@
 mod flows_used;
 mod sim;
 mod story;
+mod test_accounts;
+mod test_agents;
 mod test_cut;
 mod test_flow;
 mod test_gaming;

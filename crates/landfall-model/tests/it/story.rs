@@ -166,6 +166,11 @@ pub fn working() -> Scene {
     Scene::new(loops()).play_all([granted(), workspace()])
 }
 
+/// Who drives a task from here on: a profile on the account of its name.
+pub fn driven(profile: &str, style: Style) -> Line {
+    Line::Driven(Driving { profile: profile.to_owned(), account: profile.to_owned(), style })
+}
+
 /// A task in the flow `loop` that is being verified.
 pub fn verifying() -> Scene {
     working().play_all([says_complete(), granted()])
@@ -284,6 +289,18 @@ pub fn taking(ms: u64, run: Line) -> Line {
             News::Checked { attempt, head, leftovers, report, concerns }
         }
         other => panic!("takes no time: {other:?}"),
+    })
+}
+
+/// The same run, with something else about it.
+pub fn but(word: impl Into<String>, run: Line, change: impl Fn(&mut EndedRun) + 'static) -> Line {
+    let Line::News(name, make) = run else { panic!("only news can be changed") };
+    line(format!("{name}, {}", word.into()), move |scene| match make(scene) {
+        News::AgentEnded(mut run) => {
+            change(&mut run);
+            News::AgentEnded(run)
+        }
+        other => panic!("not a run: {other:?}"),
     })
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use landfall_agents::{Profile, registry};
+use landfall_agents::registry;
 use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
 use landfall_engine::flows;
 use landfall_engine::host::disk;
@@ -165,17 +165,7 @@ impl Visit {
                     continue;
                 }
             };
-            let brief = Profile {
-                name: name.clone(),
-                kind: profile.kind.clone(),
-                run: profile.run.clone(),
-                script: profile.script.as_ref().map(|path| path.to_string_lossy().into_owned()),
-                model: profile.model.clone(),
-                effort: None,
-                turns_max: None,
-                flags: profile.flags.clone(),
-                env: profile.env.clone(),
-            };
+            let brief = landfall_engine::agent_profile(profile);
             if let Err(error) = entry.agent().check(&brief) {
                 let hint = error.hint().unwrap_or_else(|| format!("mend `[agent.{name}]` in landfall.toml"));
                 self.bad(&label, error.to_string(), hint);

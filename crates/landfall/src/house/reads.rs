@@ -62,7 +62,7 @@ impl Look<'_> {
         let needs = needs.remove(&row.id).unwrap_or_default();
         let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
         let starved = full && row.status == Status::Ready && unmet.is_empty();
-        Ok(Among { needs, unmet, starved })
+        Ok(Among { needs, unmet, held: starved.then_some(landfall_engine::model::Wait::Slot) })
     }
 
     pub fn line(&self, reader: &Reader, row: TaskRow, full: bool) -> Result<api::TaskLine, Problem> {
@@ -178,7 +178,7 @@ impl Look<'_> {
         // Only a task that could start wants to know who holds the slots.
         let full = row.shown() == Status::Ready && self.drive(&reader)?.is_some_and(|drive| drive.full);
         let among = self.among(&reader, &row, full)?;
-        let status = wire::status(wire::row_status(&row, among.starved));
+        let status = wire::status(wire::row_status(&row, among.held.is_some()));
         let details = details(&reader, &task, &among)?;
         Ok(api::Why { task: wire::task_id(id), status, sentence: why_sentence(&task, &among), details })
     }
@@ -451,7 +451,7 @@ fn holds_a_slot(task: &Task) -> bool {
 }
 
 pub(super) fn why_sentence(task: &Task, among: &Among) -> String {
-    landfall_engine::model::why(task, &among.unmet, among.starved, &moment::when_model)
+    landfall_engine::model::why(task, &among.unmet, among.held.as_ref(), &moment::when_model)
 }
 
 /// More about a task than its sentence: what it needs, what was seen, what was said, what can be done.

@@ -158,6 +158,7 @@ impl Run {
                 Some(reason) => api::RunEnded::Held(reason),
                 None => api::RunEnded::Finished,
             },
+            RunEnd::Spent => api::RunEnded::Held("the budget of the run is used up".to_owned()),
             RunEnd::Drained => api::RunEnded::Drained,
             RunEnd::Interrupted => api::RunEnded::Stopped,
         };
@@ -315,8 +316,11 @@ const WAITS_MAX: u32 = 1_000; // what a terminal could ever show
 fn is_yours(wait: Option<&str>) -> bool {
     let wait: Option<WaitFor> = wait.and_then(|word| word.parse().ok());
     match wait {
-        Some(WaitFor::Question | WaitFor::Disk | WaitFor::Pause | WaitFor::GateBroken) => true,
-        Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Backoff) | None => false,
+        Some(WaitFor::Question | WaitFor::Login | WaitFor::Disk | WaitFor::Pause | WaitFor::GateBroken) => {
+            true
+        }
+        Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Budget | WaitFor::Backoff)
+        | None => false,
     }
 }
 

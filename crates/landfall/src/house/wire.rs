@@ -88,6 +88,8 @@ pub(super) fn wait_for(wait: &Wait) -> api::WaitFor {
         Wait::Dependency(_) => api::WaitFor::Dependency,
         Wait::Slot => api::WaitFor::Slot,
         Wait::Quota { .. } => api::WaitFor::Quota,
+        Wait::Login { .. } => api::WaitFor::Login,
+        Wait::Budget { .. } => api::WaitFor::Budget,
         Wait::Question { .. } => api::WaitFor::Question,
         Wait::Backoff { .. } => api::WaitFor::Backoff,
         Wait::Disk { .. } => api::WaitFor::Disk,
@@ -101,6 +103,8 @@ pub(super) fn wait(wait: &Wait) -> api::Wait {
         Wait::Dependency(needs) => (None, list(needs)),
         Wait::Slot | Wait::Pause => (None, String::new()),
         Wait::Quota { until } => (Some(*until), String::new()),
+        Wait::Login { account, detail } => (None, format!("{account}: {detail}")),
+        Wait::Budget { what, until } => (*until, what.clone()),
         Wait::Question { text } => (None, text.clone()),
         Wait::Backoff { until, cause } => (Some(*until), cause.clone()),
         Wait::Disk { detail } => (None, detail.clone()),
@@ -119,6 +123,8 @@ pub(super) fn owner(wait: api::WaitFor) -> &'static str {
         api::WaitFor::Dependency => Wait::Dependency(Vec::new()),
         api::WaitFor::Slot => Wait::Slot,
         api::WaitFor::Quota => Wait::Quota { until },
+        api::WaitFor::Login => Wait::Login { account: text(), detail: text() },
+        api::WaitFor::Budget => Wait::Budget { what: text(), until: Some(until) },
         api::WaitFor::Question => Wait::Question { text: text() },
         api::WaitFor::Backoff => Wait::Backoff { until, cause: text() },
         api::WaitFor::Disk => Wait::Disk { detail: text() },
@@ -135,8 +141,8 @@ pub(super) struct Among {
     pub needs: Vec<TaskId>,
     /// What of that has not landed.
     pub unmet: Vec<TaskId>,
-    /// Whether it could start and others hold every slot.
-    pub starved: bool,
+    /// What keeps it from starting, if it could otherwise.
+    pub held: Option<Wait>,
 }
 
 /// The status of a row among others.
@@ -150,10 +156,9 @@ pub(super) fn row_status(row: &TaskRow, starved: bool) -> Status {
 /// What a row waits for.
 pub(super) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
     if row.status == Status::Ready {
-        return match (among.unmet.is_empty(), among.starved) {
+        return match (among.unmet.is_empty(), &among.held) {
             (false, _) => Some(wait(&Wait::Dependency(among.unmet.clone()))),
-            (true, true) => Some(wait(&Wait::Slot)),
-            (true, false) => None,
+            (true, held) => held.as_ref().map(wait),
         };
     }
     let wait: api::WaitFor = row.wait.as_deref()?.parse().ok()?;
@@ -168,7 +173,7 @@ pub(super) fn row_wait(row: &TaskRow, among: &Among) -> Option<api::Wait> {
 pub(super) fn line(row: TaskRow, among: &Among) -> api::TaskLine {
     api::TaskLine {
         id: task_id(row.id),
-        status: status(row_status(&row, among.starved)),
+        status: status(row_status(&row, among.held.is_some())),
         wait: row_wait(&row, among),
         title: row.title,
         phase: row.phase,
@@ -229,11 +234,17 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         transients,
         quota_waits,
         permission_denials,
+        loops,
+        same_words: _, // part of how a loop is noticed
+        sessions_lost,
+        logins,
         empty_claims,
         machine,
         retries,
         spent_ms: _, // a field of its own on the wire
         usage: _,    // so are tokens and money
+        agent_ms: _,
+        attempt: _,
     } = &task.counters;
     let limits = &task.limits;
     let counter = |name: &str, used: u32, max: Option<u32>| api::Counter {
@@ -253,6 +264,9 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("transient errors", *transients, Some(limits.transients_max)),
         counter("quota waits", *quota_waits, None),
         counter("permission denials", *permission_denials, None),
+        counter("loops", *loops, Some(limits.loops_max)),
+        counter("sessions lost", *sessions_lost, None),
+        counter("logins asked for", *logins, None),
         counter("claims without a change", *empty_claims, None),
         counter("machine troubles", *machine, None),
         counter("retries", *retries, None),

@@ -2,8 +2,8 @@
 
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
 use landfall_engine::model::{
-    EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd, StepResult, Stop,
-    Target, Task, Verdict, Wait, Warning,
+    AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd,
+    StepResult, Stop, Target, Task, Verdict, Wait, Warning,
 };
 
 use super::moment::{count, span, tokens, when};
@@ -15,7 +15,7 @@ pub(super) fn event(event: &Event) -> String {
         Event::Added { spec } => format!("added: {}", spec.title),
         Event::Edited { spec } => format!("its words were changed: {}", spec.title),
         Event::Offered { head } => format!("its work is offered as {}", head.short()),
-        Event::Bound { flow, limits } => format!(
+        Event::Bound { flow, limits, .. } => format!(
             "takes the flow `{}`: at most {} and {}",
             flow.name,
             count(u64::from(limits.iterations_max), "iteration"),
@@ -105,7 +105,20 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         EngineEvent::PublishHeld { commit, reason } => {
             format!("{} is not published: {reason}", commit.short())
         }
+        EngineEvent::Account { account, state } => account_words(account, state),
         EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+    }
+}
+
+fn account_words(account: &str, state: &AccountState) -> String {
+    match state {
+        AccountState::Open => format!("the account `{account}` can be worked on again"),
+        AccountState::UsedUp { until } => {
+            format!("the account `{account}` is used up until {}; one agent tries it then", when(until.0))
+        }
+        AccountState::LoggedOut { task } => {
+            format!("the account `{account}` wants a login; {task} asks for it")
+        }
     }
 }
 
@@ -143,6 +156,8 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Wait::Question { text } => Some(format!("asks: {text}")),
             Wait::Slot | Wait::Dependency(_) => None,
             Wait::Quota { .. }
+            | Wait::Login { .. }
+            | Wait::Budget { .. }
             | Wait::Backoff { .. }
             | Wait::Disk { .. }
             | Wait::Pause
@@ -190,7 +205,9 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
         EngineEvent::PublishHeld { reason, .. } => {
             Some(format!("landed work is not in your branch yet: {reason}"))
         }
-        EngineEvent::BaseMoved { by: Mover::Rebuild, .. } => Some(engine(event)),
+        EngineEvent::BaseMoved { by: Mover::Rebuild, .. } | EngineEvent::Account { .. } => {
+            Some(engine(event))
+        }
         EngineEvent::Started { .. }
         | EngineEvent::RunStarted { .. }
         | EngineEvent::RunEnded { .. }
@@ -266,7 +283,9 @@ pub(super) fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Unauthorized { detail } => format!("the account wants a login: {}", one_line(detail)),
         Verdict::SessionGone => "the session to go on with is gone".to_owned(),
         Verdict::Looping => "the agent said the same thing over and over".to_owned(),
-        Verdict::OverBudget { what } => format!("a budget was used up: {}", one_line(what)),
+        Verdict::OverBudget { scope, what } => {
+            format!("the budget of the {} was used up: {}", scope.word(), one_line(what))
+        }
         Verdict::ContextUsedUp => "the agent ran out of context again and again".to_owned(),
         Verdict::Crashed { detail } => format!("the agent crashed: {}", one_line(detail)),
         Verdict::OutOfTime => "its time was up".to_owned(),
@@ -318,6 +337,10 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::GateBroken => "a check cannot be trusted",
         Parting::NothingChanged => "the agent says it is done, but nothing changed",
         Parting::Machine => "something on this machine failed",
+        Parting::Budget => "a budget is used up",
+        Parting::Login => "the account wants a login",
+        Parting::Looping => "the agent repeated itself",
+        Parting::SessionGone => "the session to go on with was gone",
         Parting::OutputMissing => "what the step must leave behind is not there",
     }
 }
@@ -327,6 +350,13 @@ pub(super) fn wait_words(wait: &Wait) -> String {
         Wait::Dependency(needs) => format!("for {} to land", wire::list(needs)),
         Wait::Slot => "for a slot".to_owned(),
         Wait::Quota { until } => format!("for the agent's account until {}", when(until.0)),
+        Wait::Login { account, detail } => {
+            format!("for a login to the account `{account}`{}", after_colon(detail))
+        }
+        Wait::Budget { what, until: Some(until) } => {
+            format!("for the next day's budget at {} ({what})", when(until.0))
+        }
+        Wait::Budget { what, until: None } => format!("for another budget ({what})"),
         Wait::Question { text } => format!("for an answer to: {}", one_line(text)),
         Wait::Backoff { until, cause } => format!("until {} after {}", when(until.0), one_line(cause)),
         Wait::Disk { detail } => format!("for room on the disk: {detail}"),
@@ -364,6 +394,7 @@ pub(super) fn run_end(why: RunEnd) -> &'static str {
         RunEnd::NothingLeft => "nothing was left to do",
         RunEnd::Drained => "stopped between iterations",
         RunEnd::Interrupted => "stopped at once",
+        RunEnd::Spent => "its budget was used up",
         RunEnd::Lost => "the engine was gone",
     }
 }

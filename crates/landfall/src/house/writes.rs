@@ -128,7 +128,7 @@ impl Clerk<'_> {
             };
             let mut row = TaskRow::of(&task);
             row.unmet = u32::try_from(unmet.len()).unwrap_or(u32::MAX);
-            lines.push(wire::line(row, &Among { needs, unmet, starved: false }));
+            lines.push(wire::line(row, &Among { needs, unmet, held: None }));
         }
         Ok(api::Added { tasks: lines })
     }

@@ -1,0 +1,54 @@
+//! What an agent says through its socket (`landfall signal`, the MCP tools): lines the sitter has taken, each with the
+//! right key.
+
+use landfall_agents::Lines;
+use landfall_model::{Said, Signal};
+use serde::Deserialize;
+
+/// Understands the lines.
+#[derive(Debug, Default)]
+pub(crate) struct Channel {
+    lines: Lines,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    say: String,
+    #[serde(default)]
+    text: String,
+}
+
+impl Channel {
+    /// The signals these bytes complete.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Signal> {
+        let lines = self.lines.feed(bytes);
+        lines.iter().filter(|line| line.whole).map(|line| signal(&line.text)).collect()
+    }
+}
+
+fn signal(line: &str) -> Signal {
+    let malformed = |code| Signal::Malformed { code, text: line.chars().take(200).collect() };
+    let Ok(Line { say, text }) = serde_json::from_str::<Line>(line) else {
+        return malformed("SIGNAL_MALFORMED");
+    };
+    let given = text.trim();
+    let said = match (say.as_str(), given.is_empty()) {
+        ("complete", _) => Said::Complete,
+        ("resolved", _) => Said::Resolved,
+        ("blocked", false) => Said::Blocked(given.to_owned()),
+        ("pending" | "ask", false) => Said::Pending(given.to_owned()),
+        ("progress", false) => match given.trim_end_matches('%').parse::<u8>() {
+            Ok(percent) if percent <= 100 => Said::Progress(percent),
+            Ok(_) | Err(_) => return malformed("SIGNAL_INVALID_PAYLOAD"),
+        },
+        ("discovery-local", false) => Said::DiscoveryLocal(given.to_owned()),
+        ("discovery-global", false) => Said::DiscoveryGlobal(given.to_owned()),
+        ("follow-up", false) => Said::FollowUp(given.to_owned()),
+        (
+            "blocked" | "pending" | "ask" | "progress" | "discovery-local" | "discovery-global" | "follow-up",
+            true,
+        ) => return malformed("SIGNAL_MISSING_PAYLOAD"),
+        _ => return malformed("SIGNAL_UNKNOWN_TYPE"),
+    };
+    Signal::Said(said)
+}
