@@ -1,6 +1,9 @@
 //! What we make of one run of the agent: signals, exit and nothing else.
 
-use landfall_model::{Evidence, Exit, Finish, Said, Signal, Timestamp, Verdict, judge};
+use std::fmt::Write as _;
+
+use expect_test::expect;
+use landfall_model::{Evidence, Exit, Finish, Said, Scope, Signal, Timestamp, Verdict, judge};
 
 fn check<const N: usize>(seen: [Signal; N], exit: Exit, expect: Verdict) {
     let verdict = judge(&seen, &exit, &Evidence::default());
@@ -118,4 +121,134 @@ fn waiting_for_the_provider_is_not_a_stall() {
     check([quota()], Exit::Silent, Verdict::Quota { until: Some(Timestamp(9)) });
     check([transient()], Exit::Silent, Verdict::Transient { detail: "overloaded".to_owned() });
     check([transient(), tool()], Exit::Silent, Verdict::Stalled);
+}
+
+// ── closing words ────────────────────────────────────────────────────────────────────────────────────────
+
+fn closing(how: Finish) -> Signal {
+    Signal::Finished { how, text: String::new() }
+}
+
+const FINISHES: [Option<Finish>; 5] =
+    [None, Some(Finish::Success), Some(Finish::Limit), Some(Finish::Error), Some(Finish::Interrupted)];
+
+fn exits() -> Vec<(&'static str, Exit)> {
+    vec![
+        ("exit 0", Exit::Code(0)),
+        ("exit 1", Exit::Code(1)),
+        ("signal", Exit::Signal(15)),
+        ("deadline", Exit::Deadline),
+        ("silent", Exit::Silent),
+        ("looping", Exit::Looping),
+        ("over budget", Exit::OverBudget { scope: Scope::Day, what: "all of it".to_owned() }),
+        ("context", Exit::ContextUsedUp),
+        ("asked", Exit::Asked),
+        ("not started", Exit::NotStarted { detail: "no such program".to_owned(), hopeless: true }),
+        ("lost", Exit::Lost),
+    ]
+}
+
+fn word(verdict: &Verdict) -> String {
+    format!("{verdict:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
+}
+
+/// What was said, how it closed and how it exited: each row tells the verdicts by exit.
+fn table(closes: bool, said: &[Signal]) -> String {
+    let mut table = String::new();
+    for finish in FINISHES {
+        let seen: Vec<_> = said.iter().cloned().chain(finish.map(closing)).collect();
+        let evidence = Evidence { closes, ..Evidence::default() };
+        let name = finish.map_or("no close".to_owned(), |finish| format!("{finish:?}").to_lowercase());
+        let verdicts =
+            exits().into_iter().map(|(exit, how)| format!("{exit} {}", word(&judge(&seen, &how, &evidence))));
+        writeln!(table, "{name}: {}", verdicts.collect::<Vec<_>>().join(", ")).expect("a string takes it");
+    }
+    table
+}
+
+#[test]
+fn complete_of_an_agent_that_closes_counts_only_with_a_close_that_flags_no_error() {
+    expect![[r#"
+        no close: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        success: exit 0 Complete, exit 1 Complete, signal Complete, deadline Complete, silent Complete, looping Complete, over budget Complete, context Complete, asked Stopped, not started Complete, lost Complete
+        limit: exit 0 Complete, exit 1 Complete, signal Complete, deadline Complete, silent Complete, looping Complete, over budget Complete, context Complete, asked Stopped, not started Complete, lost Complete
+        error: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        interrupted: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+    "#]].assert_eq(&table(true, &[complete()]));
+}
+
+#[test]
+fn complete_of_an_agent_that_has_no_closing_word_counts_unless_it_flags_an_error() {
+    expect![[r#"
+        no close: exit 0 Complete, exit 1 Complete, signal Complete, deadline Complete, silent Complete, looping Complete, over budget Complete, context Complete, asked Stopped, not started Complete, lost Complete
+        success: exit 0 Complete, exit 1 Complete, signal Complete, deadline Complete, silent Complete, looping Complete, over budget Complete, context Complete, asked Stopped, not started Complete, lost Complete
+        limit: exit 0 Complete, exit 1 Complete, signal Complete, deadline Complete, silent Complete, looping Complete, over budget Complete, context Complete, asked Stopped, not started Complete, lost Complete
+        error: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        interrupted: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+    "#]].assert_eq(&table(false, &[complete()]));
+}
+
+#[test]
+fn without_a_control_word_the_closing_word_outweighs_the_exit_code() {
+    expect![[r#"
+        no close: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        success: exit 0 Continue, exit 1 Continue, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        limit: exit 0 Continue, exit 1 Continue, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        error: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        interrupted: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+    "#]].assert_eq(&table(true, &[]));
+    expect![[r#"
+        no close: exit 0 Continue, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        success: exit 0 Continue, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        limit: exit 0 Continue, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        error: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        interrupted: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+    "#]].assert_eq(&table(false, &[]));
+}
+
+#[test]
+fn blocked_and_pending_need_no_close() {
+    for closes in [true, false] {
+        for (said, wanted) in [(blocked("x"), "Blocked"), (pending("x"), "Pending")] {
+            for finish in FINISHES {
+                for (name, exit) in exits() {
+                    let seen: Vec<_> =
+                        [complete(), said.clone()].into_iter().chain(finish.map(closing)).collect();
+                    let evidence = Evidence { closes, ..Evidence::default() };
+                    let wanted = if exit == Exit::Asked { "Stopped" } else { wanted };
+                    assert_eq!(word(&judge(&seen, &exit, &evidence)), wanted, "{closes} {finish:?} {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_last_closing_word_counts_and_later_words_change_nothing_about_it() {
+    let evidence = Evidence { closes: true, ..Evidence::default() };
+    let of = |seen: &[Signal]| word(&judge(seen, &Exit::Code(0), &evidence));
+    assert_eq!(of(&[closing(Finish::Error), complete(), closing(Finish::Success)]), "Complete");
+    assert_eq!(of(&[complete(), closing(Finish::Success), closing(Finish::Error)]), "Crashed");
+    assert_eq!(of(&[closing(Finish::Success), complete()]), "Complete");
+}
+
+#[test]
+fn what_the_provider_said_last_explains_how_it_closed() {
+    let evidence = Evidence { closes: true, ..Evidence::default() };
+    let of = |seen: &[Signal]| word(&judge(seen, &Exit::Code(1), &evidence));
+    let unauthorized = || Signal::Unauthorized { detail: "401".to_owned() };
+    for finish in [None, Some(Finish::Error), Some(Finish::Interrupted)] {
+        let with = |signal: Signal| -> Vec<_> { [signal].into_iter().chain(finish.map(closing)).collect() };
+        assert_eq!(of(&with(quota())), "Quota");
+        assert_eq!(of(&with(transient())), "Transient");
+        assert_eq!(of(&with(unauthorized())), "Unauthorized");
+        assert_eq!(of(&with(Signal::SessionGone)), "SessionGone");
+    }
+    assert_eq!(of(&[unauthorized(), tool(), closing(Finish::Success)]), "Continue", "it got over that");
+    assert_eq!(
+        of(&[quota(), complete(), closing(Finish::Success)]),
+        "Complete",
+        "the work is judged by itself"
+    );
+    assert_eq!(of(&[quota(), complete(), closing(Finish::Error)]), "Quota", "it was cut short");
 }
