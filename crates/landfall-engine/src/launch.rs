@@ -347,7 +347,7 @@ fn begin(
     let spec = Spec {
         argv,
         cwd: workspace.path().to_owned(),
-        env: with(&with(&site.env, passed), env),
+        env: reachable(&site.program, with(&with(&site.env, passed), env)),
         stdin,
         sandbox: confine::sandbox(site, &reach),
         signal: Some(SignalSpec { socket, key }),
@@ -479,6 +479,19 @@ pub(crate) fn safe_environment(all: &[(OsString, OsString)], named: &[String]) -
     let mut env: Vec<_> = all.iter().filter(|(key, _)| allowed(key)).cloned().collect();
     env.push(("TERM".into(), "dumb".into()));
     env.push(("CI".into(), "true".into()));
+    env
+}
+
+/// The environment with our own program at the end of its `PATH`: agents say where they stand by it.
+fn reachable(program: &Path, mut env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+    let (Some(folder), Some((_, path))) = (program.parent(), env.iter_mut().find(|(key, _)| key == "PATH"))
+    else {
+        return env;
+    };
+    let folders = std::env::split_paths(path).chain([folder.to_owned()]).collect::<Vec<_>>();
+    if let Ok(joined) = std::env::join_paths(folders) {
+        *path = joined;
+    }
     env
 }
 

@@ -72,21 +72,24 @@ fn write_table(page: &mut String, node: &Value) {
 
 /// What kind of value a setting takes.
 fn value(node: &Value) -> String {
+    let node = given(node);
     let text = |key: &str| node.get(key).and_then(Value::as_str);
     if let (Some(unit), Some(min), Some(max)) = (text("x-unit"), text("x-minimum"), text("x-maximum")) {
         return format!("{unit}, {min} to {max}");
     }
+    let word = node["type"].as_str().or_else(|| node["type"][0].as_str());
     if let (Some(min), Some(max)) = (node.get("minimum"), node.get("maximum")) {
-        return format!("whole number, {min} to {max}");
+        let number = if word == Some("number") { "dollars" } else { "whole number" };
+        return format!("{number}, {min} to {max}");
     }
     let words: Vec<String> = options(node).iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
     if !words.is_empty() {
         return words.join(", ");
     }
     // A key that may be left out has two types, the second of which is nothing.
-    let word = node["type"].as_str().or_else(|| node["type"][0].as_str());
     match word {
         Some("string") => "text",
+        Some("integer") => "whole number",
         Some("boolean") => "`true` or `false`",
         Some("array") if node["items"].get("$ref").is_some() => "list of tables, or of text",
         Some("array") => "list of text",
@@ -96,13 +99,19 @@ fn value(node: &Value) -> String {
     .to_owned()
 }
 
+/// A node that may be left out, without that.
+fn given(node: &Value) -> &Value {
+    let sides = node.get("anyOf").and_then(Value::as_array);
+    sides.and_then(|sides| sides.iter().find(|side| side["type"] != "null")).unwrap_or(node)
+}
+
 fn choices(node: &Value) -> String {
     options(node).iter().map(|(word, words)| format!(" `{word}`: {words}")).collect()
 }
 
 /// The words a setting chooses from, each with what it means.
 fn options(node: &Value) -> Vec<(&str, String)> {
-    let sides = resolve(schema(), node).get("oneOf").and_then(Value::as_array);
+    let sides = resolve(schema(), given(node)).get("oneOf").and_then(Value::as_array);
     let sides = sides.map(Vec::as_slice).unwrap_or_default();
     sides.iter().filter_map(|side| Some((side.get("const")?.as_str()?, sentence(side)))).collect()
 }

@@ -42,13 +42,117 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 iterations_max: 50,
                 task_limit_ms: 1800000,
                 stuck_after: 5,
-                silence_ms: 900000,
+                watch: Watch {
+                    beat_ms: 60000,
+                    beats: 3,
+                    silence_ms: 600000,
+                    first_output_ms: 120000,
+                    tool_ms: 1800000,
+                },
+                stalls_step_max: 3,
+                stalls_total_max: 10,
+                transients_max: 8,
+                compact_percent: 82,
+                compactions_max: 3,
+                sandbox: Write,
+                sandbox_write: [],
+                sandbox_hide: [],
                 grace_ms: 10000,
                 output_cap: 67108864,
                 restarts_max: 3,
                 env: [],
             },
             agents: {},
+            attempt_budget: Budget {
+                micro_usd: None,
+                tokens: None,
+                turns: None,
+                time_ms: None,
+            },
+            task_budget: Budget {
+                micro_usd: None,
+                tokens: None,
+                turns: None,
+                time_ms: None,
+            },
+            purse: Purse {
+                run: Budget {
+                    micro_usd: None,
+                    tokens: None,
+                    turns: None,
+                    time_ms: None,
+                },
+                day: Budget {
+                    micro_usd: None,
+                    tokens: None,
+                    turns: None,
+                    time_ms: None,
+                },
+            },
+            prices: Prices(
+                {
+                    "claude-haiku": Price {
+                        input: 1000000,
+                        cached: 100000,
+                        output: 5000000,
+                    },
+                    "claude-opus": Price {
+                        input: 5000000,
+                        cached: 500000,
+                        output: 25000000,
+                    },
+                    "claude-opus-4-1": Price {
+                        input: 15000000,
+                        cached: 1500000,
+                        output: 75000000,
+                    },
+                    "claude-sonnet": Price {
+                        input: 3000000,
+                        cached: 300000,
+                        output: 15000000,
+                    },
+                    "gemini-2.5-flash": Price {
+                        input: 300000,
+                        cached: 75000,
+                        output: 2500000,
+                    },
+                    "gemini-2.5-pro": Price {
+                        input: 1250000,
+                        cached: 310000,
+                        output: 10000000,
+                    },
+                    "gpt-4.1": Price {
+                        input: 2000000,
+                        cached: 500000,
+                        output: 8000000,
+                    },
+                    "gpt-5": Price {
+                        input: 1250000,
+                        cached: 125000,
+                        output: 10000000,
+                    },
+                    "gpt-5-mini": Price {
+                        input: 250000,
+                        cached: 25000,
+                        output: 2000000,
+                    },
+                    "haiku": Price {
+                        input: 1000000,
+                        cached: 100000,
+                        output: 5000000,
+                    },
+                    "opus": Price {
+                        input: 5000000,
+                        cached: 500000,
+                        output: 25000000,
+                    },
+                    "sonnet": Price {
+                        input: 3000000,
+                        cached: 300000,
+                        output: 15000000,
+                    },
+                },
+            ),
             land: Land {
                 publish: Checkout,
                 commit_leftovers: true,
@@ -126,17 +230,17 @@ fn a_file_cut_anywhere_is_understood_or_refused_within_its_lines() {
 #[test]
 fn a_section_this_version_does_not_have_is_named_not_ignored() {
     refuses(
-        &format!("{SAMPLE}\n[budget]\nday_usd = 40\n"),
+        &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
         expect![[r#"
-            landfall.toml:26:2: unknown section [budget]
-            hint: known sections: [agent], [disk], [keep], [land], [project], [run], [verify]
+            landfall.toml:26:2: unknown section [tracker]
+            hint: known sections: [agent], [budget], [disk], [keep], [land], [price], [project], [run], [verify]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [agent], [disk], [keep], [land], [project], [run], [verify]
+            hint: known sections: [agent], [budget], [disk], [keep], [land], [price], [project], [run], [verify]
         "#]],
     );
 }
@@ -182,7 +286,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\nzzz = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `zzz` in [run]
-            hint: known keys: env, grace, iterations_max, lanes, output_cap, restarts_max, silence, slots, stuck_after, task_limit
+            hint: known keys: compact_at, compactions_max, env, first_output, grace, heartbeat, heartbeats, iterations_max, lanes, output_cap, restarts_max, sandbox, sandbox_hide, sandbox_write, silence, slots, stalls_step_max, stalls_total_max, stuck_after, task_limit, tool_limit, transients_max
         "#]],
     );
     refuses(
@@ -203,7 +307,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\n\"a\\nb\" = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `a\nb` in [run]
-            hint: known keys: env, grace, iterations_max, lanes, output_cap, restarts_max, silence, slots, stuck_after, task_limit
+            hint: known keys: compact_at, compactions_max, env, first_output, grace, heartbeat, heartbeats, iterations_max, lanes, output_cap, restarts_max, sandbox, sandbox_hide, sandbox_write, silence, slots, stalls_step_max, stalls_total_max, stuck_after, task_limit, tool_limit, transients_max
         "#]],
     );
 }
