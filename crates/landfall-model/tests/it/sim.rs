@@ -8,15 +8,17 @@ use std::sync::Arc;
 
 use landfall_model::gate::{GateReport, Outcome};
 use landfall_model::{
-    Attempt, Commit, Concern, ConcernCode, Counters, Digest, Doing, Drive, Driving, Effect, EndKind,
-    EndedRun, Ending, Entry, Event, Evidence, Exit, Fact, Flow, Input, Limits, News, Refusal, RunId, Said,
-    Signal, Standing, State, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict,
-    Wait, World, apply, expects, graph, plan, step,
+    Attempt, Budget, Commit, Concern, ConcernCode, Context, Counters, Day, Digest, Doing, Drive, Driving,
+    Effect, EndKind, EndedRun, Ending, EngineEvent, Entry, Event, Evidence, Exit, Fact, Flow, Input, Leave,
+    Ledger, Limits, News, Purse, Refusal, Route, RunId, Said, Scope, Signal, Spending, Spent, Standing,
+    State, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait,
+    World, apply, expects, graph, plan, step,
 };
 
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::command;
 
+const DAY_MS: i64 = 60 * 60 * 1000; // short days, so that a walk sees some
 const TASKS_MAX: u32 = 14; // enough for needs, families and a queue; few enough to read a trace
 
 /// Xorshift with a multiplier: small, and the same on every machine.
@@ -57,6 +59,9 @@ struct Faults {
     person: bool,
     push: bool,
     drain: bool,
+    account: bool,
+    session: bool,
+    circle: bool,
 }
 
 impl Faults {
@@ -72,6 +77,9 @@ impl Faults {
             person: on(),
             push: on(),
             drain: on(),
+            account: on(),
+            session: on(),
+            circle: on(),
         }
     }
 }
@@ -116,6 +124,18 @@ struct Workspace {
 struct Agent {
     killed: bool,
     end: Option<EndedRun>,
+    talk: Talk,
+    profile: String,
+}
+
+/// A session of an agent, as the agent knows it.
+#[derive(Clone, PartialEq)]
+struct Known {
+    task: TaskId,
+    profile: String,
+    gone: bool,
+    /// How often it was asked to sum itself up.
+    asked: u32,
 }
 
 /// The machine: it goes on when the engine does not.
@@ -123,6 +143,7 @@ struct Agent {
 struct Host {
     workspaces: BTreeMap<TaskId, Workspace>,
     agents: BTreeMap<(TaskId, Attempt, u32), Agent>,
+    sessions: BTreeMap<String, Known>,
 }
 
 #[derive(Clone)]
@@ -140,6 +161,10 @@ pub struct Sim {
     flows: BTreeMap<String, Arc<Flow>>,
     limits: Limits,
     task_limits: TaskLimits,
+    routes: BTreeMap<String, Route>,
+    styles: BTreeMap<String, Style>,
+    purse: Purse,
+    ledger: Ledger,
     drive: Drive,
     git: Git,
     host: Host,
@@ -161,6 +186,12 @@ impl Sim {
         let flows: BTreeMap<String, Arc<Flow>> = [loops(), takes_back(), asks(), polishes(), tries_once()]
             .map(|flow| (flow.name.clone(), flow))
             .into();
+        let routes = routes(&mut rng);
+        let styles = routes.keys().map(|profile| (profile.clone(), style(&mut rng))).collect();
+        let mut bounded =
+            |times, turns| Budget { turns: rng.once_in(times).then_some(turns), ..Budget::default() };
+        let purse = Purse { run: bounded(3, 12), day: bounded(3, 12) };
+        let (attempt_budget, task_budget) = (bounded(3, 3), bounded(3, 9));
         let mut sim = Self {
             seed,
             concerning: !rng.once_in(3),
@@ -169,8 +200,12 @@ impl Sim {
             now: Timestamp(1_000),
             journal: Vec::new(),
             landed_by: Vec::new(),
-            world: World::new(flows.clone(), "loop"),
+            world: empty(&flows, &routes),
             flows,
+            routes,
+            styles,
+            purse,
+            ledger: Ledger::default(),
             limits: Limits {
                 slots: 1 + u32::try_from(rng.below(3)).expect("small"),
                 lanes: 1 + u32::try_from(rng.below(2)).expect("small"),
@@ -186,6 +221,9 @@ impl Sim {
                 stalls_total_max: 4,
                 transients_max: 3,
                 conflicts_max: 3,
+                loops_max: 2,
+                attempt_budget,
+                task_budget,
                 ..TaskLimits::default()
             },
             drive: Drive::Running,
@@ -228,12 +266,16 @@ impl Sim {
                 let head = task.seen_head.clone().unwrap_or_else(|| base.clone());
                 sim.host.workspaces.insert(task.id, Workspace { base: base.clone(), head });
             }
-            if let State::Active { doing: Doing::Running { iteration, stop, .. }, .. } = &task.state {
+            if let State::Active { doing: Doing::Running { iteration, stop, talk, .. }, .. } = &task.state {
                 let key = (task.id, task.attempt, *iteration);
                 let end = (!alive).then(|| sim.run_that_was(task, Exit::Lost));
-                sim.host.agents.insert(key, Agent { killed: stop.is_some(), end });
+                let profile = task.driving.as_ref().expect("settled before it runs").profile.clone();
+                let (killed, talk) = (stop.is_some(), talk.clone());
+                sim.host.agents.insert(key, Agent { killed, end, talk, profile });
             }
         }
+        // What an agent was asked or lost after the cut has not happened.
+        sim.host.sessions.values_mut().for_each(|session| (session.asked, session.gone) = (0, false));
         sim.late.clear();
         // A cancel that the cut took back is no longer binding.
         sim.cancelled.clear();
@@ -270,7 +312,8 @@ impl Sim {
             }
             4..=6 if self.faults.person => self.person_acts(),
             7 => self.add(),
-            8..=13 if self.world.next_due().is_some() => self.pass_time(),
+            8..=13 if self.next_moment().is_some() => self.pass_time(),
+            16 if self.spent().is_some_and(|spent| spent.until.is_none()) => self.start_a_run(),
             14..=15 => {
                 self.person_answers();
             }
@@ -290,8 +333,10 @@ impl Sim {
         for _ in 0..bound {
             if !self.orders.is_empty() {
                 self.answer_an_order();
-            } else if self.world.next_due().is_some() {
+            } else if self.next_moment().is_some() {
                 self.pass_time();
+            } else if self.world.waiting_for(Standing::Slot) > 0 && self.spent().is_some() {
+                self.start_a_run();
             } else if !self.person_answers() {
                 break;
             }
@@ -306,15 +351,18 @@ impl Sim {
             return;
         }
         let mut grants = 0;
-        while let Some(grant) = plan(&self.world, &self.limits) {
+        while let Some(grant) = plan(&self.world, &self.limits_now()) {
             let task = self.world.get(grant.task).expect("granted tasks exist").clone();
             let unmet = self.world.unmet(&task);
             self.demand(unmet.is_empty(), || format!("{} started before {unmet:?} landed", task.id));
             self.demand(matches!(task.state, State::Ready { .. }), || format!("{} was not ready", task.id));
             let flow = self.world.flow_of(&task).expect("a task in line has a flow");
             let limits = self.task_limits.clone();
-            let taken = self
-                .hear(grant.task, News::Granted { run: RunId(1), flow, limits, driving: Driving::default() });
+            if grant.standing == Standing::Slot {
+                self.check_route(grant.task, &grant.profile);
+            }
+            let driving = self.driving(&grant.profile);
+            let taken = self.hear(grant.task, News::Granted { run: RunId(1), flow, limits, driving });
             self.demand(taken, || format!("{} refused a grant", grant.task));
             self.check_limits();
             grants += 1;
@@ -366,11 +414,73 @@ impl Sim {
         }
     }
 
+    /// The next moment that something waits for: a task, an account, a budget.
+    fn next_moment(&self) -> Option<Timestamp> {
+        let tomorrow = match self.world.waiting_for(Standing::Slot) {
+            0 => None,
+            _ => self.spent().and_then(|spent| spent.until),
+        };
+        let due = self.world.next_due().map(|(due, _)| due);
+        [due, self.opening(), tomorrow].into_iter().flatten().min()
+    }
+
+    /// When an account opens that tasks stand in line for, found out by looking at all of them.
+    fn opening(&self) -> Option<Timestamp> {
+        let opens =
+            |profile: &str| match self.world.accounts().get(self.world.account_of(profile)).leave(self.now) {
+                Leave::Never { until } => until,
+                Leave::Free | Leave::One => None,
+            };
+        let limits = self.limits_now();
+        let held = self.world.tasks().filter(|task| match self.world.held(task.id, &limits) {
+            Some(Wait::Quota { .. } | Wait::Login { .. }) => true,
+            Some(_) | None => false,
+        });
+        held.flat_map(|task| self.chain(World::profile_of(task))).filter_map(|profile| opens(&profile)).min()
+    }
+
+    /// A profile and all that may take over from it.
+    fn chain(&self, profile: &str) -> Vec<String> {
+        let mut chain = vec![profile.to_owned()];
+        let next = |last: &str| self.routes.get(last).and_then(|route| route.failover.clone());
+        while let Some(next) = next(chain.last().expect("never empty")).filter(|next| !chain.contains(next)) {
+            chain.push(next);
+        }
+        chain
+    }
+
     fn pass_time(&mut self) {
-        let Some((due, task)) = self.world.next_due() else { return };
-        self.now = self.now.max(due);
-        let taken = self.hear(task, News::Due);
-        self.demand(taken, || format!("{task} was due and refused"));
+        let Some(moment) = self.next_moment() else { return };
+        self.now = self.now.max(moment);
+        if let Some((due, task)) = self.world.next_due().filter(|(due, _)| *due <= self.now) {
+            let taken = self.hear(task, News::Due);
+            self.demand(taken, || format!("{task} was due at {due:?} and refused"));
+        }
+    }
+
+    /// Another drive of the engine begins.
+    fn start_a_run(&mut self) {
+        self.ledger.run_started();
+        self.fact(EngineEvent::RunStarted { run: RunId(1), slots: self.limits.slots, only: Vec::new() });
+    }
+
+    fn limits_now(&self) -> Limits {
+        Limits { now: self.now, spent: self.spent(), ..self.limits.clone() }
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        if self.purse == Purse::default() {
+            return None;
+        }
+        let from = self.now.0.div_euclid(DAY_MS) * DAY_MS;
+        let day = Day { from: Timestamp(from), to: Timestamp(from + DAY_MS) };
+        self.purse.spent(&self.ledger, Spending::default(), day)
+    }
+
+    fn driving(&self, profile: &str) -> Driving {
+        let style = self.styles.get(profile).copied().unwrap_or_default();
+        let account = self.world.account_of(profile).to_owned();
+        Driving { profile: profile.to_owned(), account, style }
     }
 
     fn drain_or_drive(&mut self) {
@@ -403,6 +513,7 @@ impl Sim {
         }
         let flow = ["loop", "loop", "loop", "rollback", "asking", "polishing", "once"][self.rng.below(7)];
         spec.flow = Some(flow.to_owned());
+        spec.agent = self.any_profile();
         self.append(id, Event::Added { spec: spec.clone() });
         let mut task = apply(None, id, self.now, &Event::Added { spec }).expect("a new task");
         if flow == "rollback" {
@@ -416,6 +527,11 @@ impl Sim {
     fn any_task(&mut self) -> TaskId {
         let last = usize::try_from(self.world.next_id().0 - 1).expect("small");
         TaskId(1 + u32::try_from(self.rng.below(last)).expect("small"))
+    }
+
+    fn any_profile(&mut self) -> Option<String> {
+        let profiles = ["main", "main", "main", "spare", "cheap"];
+        profiles.get(self.rng.below(profiles.len() + 1)).map(|profile| (*profile).to_owned())
     }
 
     fn person_acts(&mut self) {
@@ -439,7 +555,8 @@ impl Sim {
 
     fn edited(&mut self, task: &Task) -> Option<TaskSpec> {
         let mut spec = task.spec.clone();
-        match self.rng.below(4) {
+        match self.rng.below(5) {
+            4 => spec.agent = self.any_profile(),
             0 => spec.priority = u8::try_from(self.rng.below(10)).expect("small"),
             1 => spec.draft = !spec.draft,
             2 => spec.parent = Some(self.any_task()).filter(|parent| *parent != task.id),
@@ -462,7 +579,10 @@ impl Sim {
         let asked = |task: &&Arc<Task>| {
             let waits = matches!(
                 &task.state,
-                State::Waiting { wait: Wait::Question { .. } | Wait::Pause | Wait::GateBroken { .. }, .. }
+                State::Waiting {
+                    wait: Wait::Question { .. } | Wait::Login { .. } | Wait::Pause | Wait::GateBroken { .. },
+                    ..
+                }
             );
             let unknown = self.healed && task.is_over() && task.landing.is_some();
             waits || unknown || matches!(task.state, State::Review { .. })
@@ -475,9 +595,8 @@ impl Sim {
         let yes = self.healed || !self.rng.once_in(3);
         let news = match &task.state {
             State::Review { .. } if yes => News::Answer { text: "approve".to_owned() },
-            State::Waiting { wait: Wait::Question { .. }, .. } | State::Review { .. } => {
-                News::Answer { text: "do it the other way".to_owned() }
-            }
+            State::Waiting { wait: Wait::Question { .. } | Wait::Login { .. }, .. }
+            | State::Review { .. } => News::Answer { text: "do it the other way".to_owned() },
             _ => News::Retry { fresh: false, note: None },
         };
         let taken = self.hear(task.id, news);
@@ -497,7 +616,7 @@ impl Sim {
     fn hear(&mut self, id: TaskId, news: News) -> bool {
         self.heard += 1;
         let task = self.world.get(id).expect("news is of tasks").clone();
-        let input = Input { at: self.now, drive: self.drive, spent: None, news };
+        let input = Input { at: self.now, drive: self.drive, spent: self.spent(), news };
         let (after, decision) = match step(&task, &input) {
             Ok(taken) => taken,
             Err(Refusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
@@ -512,7 +631,17 @@ impl Sim {
             }
         }
         for event in decision.events {
+            if let Event::IterationEnded { usage, took_ms, .. } = &event {
+                self.ledger.note(self.now, Spending { usage: *usage, time_ms: *took_ms });
+            }
+            let follows = self.world.accounts().follows(&after, self.now, &event);
             self.append(id, event);
+            // After the fact it follows from: an account that waits for a task which does not know would wait for ever.
+            if let Some(state) = follows {
+                let account = after.driving.as_ref().expect("an account was followed").account.clone();
+                self.world.set_account(&account, state.clone());
+                self.fact(EngineEvent::Account { account, state });
+            }
         }
         self.world.put(after);
         if self.faults.crash && self.rng.once_in(150) {
@@ -524,6 +653,11 @@ impl Sim {
         }
         self.check_owned(id);
         true
+    }
+
+    fn fact(&mut self, event: EngineEvent) {
+        self.journal.push(Entry { at: self.now, fact: Fact::Engine(event) });
+        self.landed_by.push(self.git.history.len());
     }
 
     fn append(&mut self, id: TaskId, event: Event) {
@@ -542,16 +676,33 @@ impl Sim {
         self.restart();
     }
 
+    /// The world and the ledger as the journal tells them.
+    fn read(&self) -> (World, Ledger) {
+        let (mut world, mut ledger) = (empty(&self.flows, &self.routes), Ledger::default());
+        for entry in &self.journal {
+            match &entry.fact {
+                Fact::Engine(EngineEvent::Account { account, state }) => {
+                    world.set_account(account, state.clone())
+                }
+                Fact::Engine(EngineEvent::RunStarted { .. }) => ledger.run_started(),
+                Fact::Task(_, Event::IterationEnded { usage, took_ms, .. }) => {
+                    ledger.note(entry.at, Spending { usage: *usage, time_ms: *took_ms });
+                }
+                Fact::Task(..) | Fact::Engine(_) => {}
+            }
+        }
+        for task in fold(&self.journal) {
+            world.put(task);
+        }
+        (world, ledger)
+    }
+
     /// A new engine reads the journal, and does what should be under way.
     fn restart(&mut self) {
         self.orders.clear();
         self.drive = Drive::Running;
         let tasks = fold(&self.journal);
-        let mut world = World::new(self.flows.clone(), "loop");
-        for task in &tasks {
-            world.put(task.clone());
-        }
-        self.world = world;
+        (self.world, self.ledger) = self.read();
         for task in &tasks {
             for effect in expects(task) {
                 self.perform(effect);
@@ -563,13 +714,25 @@ impl Sim {
 
     fn perform(&mut self, effect: Effect) {
         match &effect {
-            Effect::Spawn { task, attempt, iteration, .. } => {
+            Effect::Spawn { task, attempt, iteration, talk, .. } => {
                 let key = (*task, *attempt, *iteration);
                 let others =
                     self.host.agents.iter().find(|((of, ..), agent)| of == task && agent.end.is_none());
                 let alone = others.is_none_or(|(other, _)| *other == key);
                 self.demand(alone, || format!("{task} has two agents at once"));
-                self.host.agents.entry(key).or_insert(Agent { killed: false, end: None });
+                let task = self.world.get(*task).expect("it exists").clone();
+                let profile = task.driving.as_ref().expect("settled before it runs").profile.clone();
+                let new = !self.host.agents.contains_key(&key);
+                if new {
+                    self.check_talk(task.id, talk); // one that is adopted may have lost its session meanwhile
+                }
+                if let (true, Talk::Resumed { session, compact: true }) = (new, talk) {
+                    self.host.sessions.get_mut(session).expect("it is known").asked += 1;
+                }
+                let talk = talk.clone();
+                let agent = Agent { killed: false, end: None, talk: talk.clone(), profile };
+                let agent = self.host.agents.entry(key).or_insert(agent).clone();
+                self.demand(agent.talk == talk, || format!("{} is adopted with another talk", task.id));
             }
             Effect::Kill { task, attempt, .. } => {
                 for ((of, under, _), agent) in &mut self.host.agents {
@@ -634,19 +797,26 @@ impl Sim {
         let workspace = self.host.workspaces.get(&key.0).cloned();
         let workspace =
             workspace.unwrap_or_else(|| self.fail(&format!("{} runs without a workspace", key.0)));
-        let mut head = workspace.head.clone();
-        if self.healed || !self.rng.once_in(4) {
-            head = self.git.commit("work");
-            self.host.workspaces.get_mut(&key.0).expect("it stands").head = head.clone();
-        }
         let said = |said| vec![Signal::Said(said)];
         let mut took_ms = 10 + self.rng.below(3_000) as u64;
-        let choice = if self.faults.agent { self.rng.below(40) } else { 0 };
+        let mut usage = Usage { turns: self.rng.below(4) as u64, ..Usage::default() };
+        let mut traces = self.traces(key.0, &agent);
+        let choice = if self.faults.agent { self.rng.below(52) } else { 0 };
+        let resumed = agent.talk != Talk::New;
+        let over = match self.spent() {
+            Some(Spent { scope, what, .. }) => Some((scope, what)),
+            None => self.over_budget(key.0, usage),
+        };
+        let mut idle = false;
         let (exit, seen) = match choice {
             _ if agent.killed => match self.rng.below(3) {
                 0 => (Exit::Code(0), said(Said::Complete)), // it was faster
                 _ => (Exit::Asked, Vec::new()),
             },
+            1.. if over.is_some() && self.rng.once_in(3) => {
+                let (scope, what) = over.expect("just seen");
+                (Exit::OverBudget { scope, what }, Vec::new())
+            }
             18..=22 => (Exit::Code(0), Vec::new()),
             23 => (Exit::Code(0), said(Said::Blocked("no access".to_owned()))),
             24..=25 => (Exit::Code(0), said(Said::Pending("Which port?".to_owned()))),
@@ -654,7 +824,7 @@ impl Sim {
             29 => (Exit::Signal(9), Vec::new()),
             30 => (Exit::Lost, Vec::new()),
             31..=32 => (Exit::Silent, Vec::new()),
-            33..=34 => {
+            33..=34 if self.faults.account => {
                 let until = self.rng.once_in(2).then(|| self.now.plus_ms(self.rng.below(9_000) as u64));
                 (Exit::Code(1), vec![Signal::Quota { until }])
             }
@@ -669,22 +839,63 @@ impl Sim {
             }
             38 => (Exit::Code(3), said(Said::Complete)),
             39 => (Exit::Code(0), [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()),
+            40..=41 if self.faults.account => {
+                (Exit::Code(1), vec![Signal::Unauthorized { detail: "401".to_owned() }])
+            }
+            42..=44 if self.faults.session && (resumed || self.rng.once_in(4)) => {
+                traces.session = None;
+                if let Talk::Resumed { session, .. } = &agent.talk {
+                    self.host.sessions.get_mut(session).expect("it is known").gone = true;
+                }
+                (Exit::Code(1), vec![Signal::SessionGone])
+            }
+            45..=46 if self.faults.circle => (Exit::Looping, Vec::new()),
+            47 if self.faults.circle && self.rng.once_in(4) => (Exit::ContextUsedUp, Vec::new()),
+            48..=51 if self.faults.circle => {
+                idle = true;
+                traces.words = Some(Digest::new("Done."));
+                (Exit::Code(0), Vec::new())
+            }
             _ => (Exit::Code(0), said(Said::Complete)),
         };
+        if matches!(exit, Exit::NotStarted { .. }) {
+            (usage, traces) = (Usage::default(), Traces::default());
+        }
+        let mut head = workspace.head.clone();
+        if self.healed || !(idle || self.rng.once_in(4)) {
+            head = self.git.commit("work");
+            self.host.workspaces.get_mut(&key.0).expect("it stands").head = head.clone();
+        }
         let evidence =
             Evidence { head_before: Some(workspace.head), head_after: Some(head), ..Evidence::default() };
-        let end = EndedRun {
-            attempt: key.1,
-            iteration: key.2,
-            exit,
-            seen,
-            evidence,
-            took_ms,
-            usage: Usage::default(),
-            traces: Traces::default(),
-        };
+        let end = EndedRun { attempt: key.1, iteration: key.2, exit, seen, evidence, took_ms, usage, traces };
         self.host.agents.get_mut(&key).expect("it ran").end = Some(end.clone());
         end
+    }
+
+    /// What a run leaves behind: its session, if it tells one, and how full that is.
+    fn traces(&mut self, task: TaskId, agent: &Agent) -> Traces {
+        if self.rng.once_in(6) {
+            return Traces::default();
+        }
+        let id = match &agent.talk {
+            Talk::Resumed { session, .. } => session.clone(),
+            Talk::New => format!("s{}", self.host.sessions.len() + 1),
+        };
+        let known = Known { task, profile: agent.profile.clone(), gone: false, asked: 0 };
+        self.host.sessions.entry(id.clone()).or_insert(known);
+        let context = self.rng.once_in(2).then(|| Context { used: self.rng.below(100) as u64, size: 100 });
+        Traces { session: Some(id), context, ..Traces::default() }
+    }
+
+    /// The budget of the task or the attempt that a run would exceed, as whoever watches it finds out.
+    fn over_budget(&self, task: TaskId, usage: Usage) -> Option<(Scope, String)> {
+        let task = self.world.get(task).expect("it exists");
+        let here = Spending { usage, time_ms: 0 };
+        let in_all = Spending { usage: task.counters.usage.plus(usage), time_ms: 0 };
+        let of_attempt = task.limits.attempt_budget.used_up(task.counters.attempt.plus(here));
+        let of_task = task.limits.task_budget.used_up(in_all);
+        of_attempt.map(|what| (Scope::Attempt, what)).or(of_task.map(|what| (Scope::Task, what)))
     }
 
     fn check(&mut self, task: TaskId, attempt: Attempt, head: Option<Commit>) -> News {
@@ -790,6 +1001,47 @@ impl Sim {
         self.demand(held(Standing::Landing) <= 1, || "two land at once".to_owned());
     }
 
+    /// An agent starts only on an account that is open, or as the one that finds out; and never over a budget.
+    fn check_route(&self, id: TaskId, profile: &str) {
+        let task = self.world.get(id).expect("it exists");
+        let own = self.chain(World::profile_of(task));
+        self.demand(own.iter().any(|it| it == profile), || {
+            format!("{id} starts by {profile}, not by {own:?}")
+        });
+        self.demand(self.spent().is_none(), || format!("{id} starts though the budget is used up"));
+        let account = self.driving(profile).account;
+        let at_work = |task: &&Arc<Task>| {
+            let works = matches!(
+                task.state,
+                State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+            );
+            works && task.driving.as_ref().is_some_and(|driving| driving.account == account)
+        };
+        let state = self.world.accounts().get(&account);
+        let open = match state.leave(self.now) {
+            Leave::Free => true,
+            Leave::One => !self.world.tasks().any(|task| at_work(&task)),
+            Leave::Never { .. } => false,
+        };
+        self.demand(open, || format!("{id} starts on {account}, which is {state:?}"));
+    }
+
+    /// What is resumed is a session of this task and this profile that is there, in a style that resumes.
+    fn check_talk(&self, id: TaskId, talk: &Talk) {
+        let Talk::Resumed { session, compact } = talk else { return };
+        let task = self.world.get(id).expect("it exists");
+        let driving = task.driving.as_ref().expect("settled before it runs");
+        self.demand(driving.style == Style::Session, || format!("{id} resumes in another style"));
+        let Some(known) = self.host.sessions.get(session) else {
+            self.fail(&format!("{id} resumes {session}, which nobody told"))
+        };
+        self.demand(known.task == id && known.profile == driving.profile, || {
+            format!("{id} by {} resumes {session} of {} by {}", driving.profile, known.task, known.profile)
+        });
+        self.demand(!known.gone, || format!("{id} resumes {session}, which is gone"));
+        self.demand(!*compact || known.asked == 0, || format!("{session} is asked twice to sum itself up"));
+    }
+
     /// One step of one task: what may change and what may not.
     fn check_step(&self, before: &Task, after: &Task, input: &Input, events: &[Event]) {
         let id = before.id;
@@ -805,6 +1057,19 @@ impl Sim {
         let began = events.iter().any(|event| matches!(event, Event::IterationBegan { .. }));
         self.demand(!(began && input.drive == Drive::Draining), || {
             format!("{id} began an iteration in a drain")
+        });
+        self.demand(!(began && input.spent.is_some()), || {
+            format!("{id} began an iteration with nothing left to spend")
+        });
+        let used_up = |task: &Task| {
+            let spent = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
+            task.limits
+                .task_budget
+                .used_up(spent)
+                .or(task.limits.attempt_budget.used_up(task.counters.attempt))
+        };
+        self.demand(!began || used_up(after).is_none(), || {
+            format!("{id} began an iteration over its budget")
         });
         let paused = matches!(&before.state, State::Waiting { wait: Wait::Pause, .. } | State::Draft);
         self.demand(!(paused && entered > 0), || format!("{id} was paused or a draft and started"));
@@ -823,7 +1088,7 @@ impl Sim {
             self.check_counters(id, &before.counters, &after.counters, events);
         }
         let usage = (before.counters.usage, after.counters.usage);
-        self.demand(usage.0.tokens_in <= usage.1.tokens_in, || format!("{id} was given tokens back"));
+        self.demand(usage.0.turns <= usage.1.turns, || format!("{id} was given turns back"));
     }
 
     fn check_counters(&self, id: TaskId, before: &Counters, after: &Counters, events: &[Event]) {
@@ -836,6 +1101,9 @@ impl Sim {
             ("quota_waits", before.quota_waits > after.quota_waits),
             ("retries", before.retries > after.retries),
             ("spent_ms", before.spent_ms > after.spent_ms),
+            ("agent_ms", before.agent_ms > after.agent_ms),
+            ("sessions_lost", before.sessions_lost > after.sessions_lost),
+            ("logins", before.logins > after.logins),
             ("edges", before.edges.iter().any(|(edge, taken)| after.edges.get(edge) < Some(taken))),
         ];
         for (name, fell) in falls {
@@ -844,6 +1112,21 @@ impl Sim {
         let ended = events.iter().find_map(|event| match event {
             Event::IterationEnded { verdict, .. } => Some(verdict),
             _ => None,
+        });
+        let own = ended.is_some_and(Verdict::is_own_word);
+        let falls_by_a_run = [
+            ("restarts", before.restarts > after.restarts),
+            ("transients", before.transients > after.transients),
+            ("loops", before.loops > after.loops),
+        ];
+        for (name, fell) in falls_by_a_run {
+            self.demand(!fell || own, || {
+                format!("{id}: the counter {name} fell without a run that ended by its own word")
+            });
+        }
+        let entered = events.iter().any(|event| matches!(event, Event::Entered { .. }));
+        self.demand(entered || before.attempt.usage.turns <= after.attempt.usage.turns, || {
+            format!("{id}: an attempt was given turns back")
         });
         let counts = match ended {
             Some(Verdict::OutOfTime) => 1,
@@ -879,7 +1162,10 @@ impl Sim {
             let done = matches!(&task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
             let tidy = task.workspace.is_none() && !self.host.workspaces.contains_key(&task.id);
             self.demand(!done || tidy, || format!("{} is done and its workspace stands", task.id));
-            self.demand(settled, || format!("{} never comes to an end: {}", task.id, task.state.name()));
+            self.demand(settled, || {
+                let (state, held) = (task.state.name(), self.world.held(task.id, &self.limits_now()));
+                format!("{} never comes to an end: {state}, {held:?}, {:?}", task.id, self.world.accounts())
+            });
             let landings = self.git.history.iter().filter(|landing| landing.task == Some(task.id)).count();
             // Only a person, with a new need or by making it a draft, can keep it from finding out whether it landed.
             let held = matches!(task.state, State::Ready { .. } | State::Draft);
@@ -901,11 +1187,14 @@ impl Sim {
 
     /// The world as it was kept is the world as it would be made anew, and the fold of the journal.
     pub fn check_rebuilt(&self) {
-        let mut anew = World::new(self.flows.clone(), "loop");
-        for task in fold(&self.journal) {
-            anew.put(task);
-        }
-        self.demand(anew == self.world, || "the world is not the fold of the journal".to_owned());
+        let (world, ledger) = self.read();
+        self.demand(world == self.world, || "the world is not the fold of the journal".to_owned());
+        self.demand(ledger == self.ledger, || "the ledger is not the fold of the journal".to_owned());
+    }
+
+    /// The profile a task asks for at last.
+    pub fn profile_of(&self, id: TaskId) -> &str {
+        World::profile_of(self.world.get(id).expect("it exists"))
     }
 
     fn demand(&self, holds: bool, what: impl Fn() -> String) {
@@ -940,6 +1229,30 @@ pub fn fold(journal: &[Entry]) -> Vec<Task> {
         tasks[at] = Some(task);
     }
     tasks.into_iter().flatten().collect()
+}
+
+fn empty(flows: &BTreeMap<String, Arc<Flow>>, routes: &BTreeMap<String, Route>) -> World {
+    let mut world = World::new(flows.clone(), "loop");
+    world.set_routes(routes.clone());
+    world
+}
+
+/// Profiles on two accounts; some take over from others, maybe in a circle. A task that names none has its own.
+fn routes(rng: &mut Rng) -> BTreeMap<String, Route> {
+    let mut route = |account: &str, failover: &str| {
+        let failover = rng.once_in(2).then(|| failover.to_owned());
+        Route { account: account.to_owned(), failover }
+    };
+    let routes = [
+        ("main", route("first", "spare")),
+        ("spare", route("second", "main")),
+        ("cheap", route("first", "default")),
+    ];
+    routes.map(|(profile, route)| (profile.to_owned(), route)).into()
+}
+
+fn style(rng: &mut Rng) -> Style {
+    if rng.once_in(3) { Style::Fresh } else { Style::Session }
 }
 
 fn attempt_of(order: &Effect) -> Option<Attempt> {

@@ -106,7 +106,7 @@ fn the_agents_own_word_about_money_is_believed_over_the_table() {
     );
     assert_eq!(money(&table, &[started("m"), used.clone()]), (3_000, 3_000));
     assert_eq!(money(&table, &[started("other"), used.clone()]), (0, 0));
-    assert_eq!(money(&table, &[used.clone()]), (0, 0), "no model, no price");
+    assert_eq!(money(&table, std::slice::from_ref(&used)), (0, 0), "no model, no price");
     let paid = Signal::Usage(Usage { tokens_in: 1_000, micro_usd: 5, ..Usage::default() });
     assert_eq!(money(&table, &[started("m"), paid]), (5, 0));
 }

@@ -40,7 +40,8 @@ fn in_tool(pulse: Pulse) -> Pulse {
 
 #[test]
 fn the_class_follows_from_the_evidence() {
-    let rows: [(&str, fn(u64) -> Pulse); 6] = [
+    type Made = fn(u64) -> Pulse;
+    let rows: [(&str, Made); 6] = [
         ("no sign of life", lifeless),
         ("never a word", mute),
         ("in a tool", |minutes| in_tool(lifeless(minutes))),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use landfall_model::{Event, Fact};
+use landfall_model::{EngineEvent, Event, Fact, Talk, Verdict};
 
 use crate::sim::Sim;
 
@@ -49,24 +49,53 @@ const MUST_MEET: &str = "added edited offered bound entered workspace-made itera
     stop-asked ended retried workspace-removed \
     opening:Workspace opening:FreshWorkspace opening:Check opening:Land opening:Report \
     verdict:Complete verdict:Blocked verdict:Pending verdict:Continue verdict:Quota verdict:Transient \
+    verdict:Unauthorized verdict:SessionGone verdict:Looping verdict:OverBudget verdict:ContextUsedUp \
     verdict:Crashed verdict:OutOfTime verdict:Stalled verdict:Stopped verdict:NotStarted verdict:Lost \
     yielded:Drained yielded:Stopped yielded:Crashed yielded:Lost yielded:Stalled yielded:NotStarted \
     yielded:Quota yielded:Transient yielded:Asked yielded:GateBroken yielded:NothingChanged yielded:Machine \
-    wait:quota wait:question wait:backoff wait:pause wait:gate \
+    yielded:Budget yielded:Login yielded:Looping yielded:SessionGone \
+    over:Attempt over:Task over:Run over:Day account:Open account:UsedUp account:LoggedOut another-run \
+    talk:new talk:resumed talk:summed-up driven:itself driven:another \
+    wait:quota wait:login wait:question wait:backoff wait:pause wait:gate \
     left:done left:blocked left:pass left:fail left:conflict left:landed left:red left:answered left:changes \
     stop:Pause stop:Interrupt stop:Cancel \
     end:max_iterations end:task_limit end:agent_blocked end:agent_not_started end:nothing_changed \
-    end:landing_mismatch end:machine end:rejected end:person";
+    end:reasoning_loop end:budget end:context_budget end:landing_mismatch end:machine end:rejected end:person";
 
 #[test]
 fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
     let mut met: BTreeMap<String, u32> = BTreeMap::new();
     for seed in 0..400 {
-        for entry in walk(seed).journal {
-            let Fact::Task(_, event) = &entry.fact else { continue };
+        let sim = walk(seed);
+        for entry in &sim.journal {
+            let (id, event) = match &entry.fact {
+                Fact::Task(id, event) => (*id, event),
+                Fact::Engine(EngineEvent::Account { state, .. }) => {
+                    *met.entry(format!("account:{}", first_word(state))).or_default() += 1;
+                    continue;
+                }
+                Fact::Engine(EngineEvent::RunStarted { .. }) => {
+                    *met.entry("another-run".to_owned()).or_default() += 1;
+                    continue;
+                }
+                Fact::Engine(_) => continue,
+            };
             *met.entry(event.name().to_owned()).or_default() += 1;
             let more = match event {
+                Event::IterationEnded { verdict: Verdict::OverBudget { scope, .. }, .. } => {
+                    *met.entry(format!("over:{scope:?}")).or_default() += 1;
+                    "verdict:OverBudget".to_owned()
+                }
                 Event::IterationEnded { verdict, .. } => format!("verdict:{}", first_word(verdict)),
+                Event::IterationBegan { talk, .. } => match talk {
+                    Talk::New => "talk:new".to_owned(),
+                    Talk::Resumed { compact: false, .. } => "talk:resumed".to_owned(),
+                    Talk::Resumed { compact: true, .. } => "talk:summed-up".to_owned(),
+                },
+                Event::Bound { driving, .. } => {
+                    let own = sim.profile_of(id) == driving.profile;
+                    format!("driven:{}", if own { "itself" } else { "another" })
+                }
                 Event::Yielded { why, .. } => format!("yielded:{}", first_word(why)),
                 Event::Waited { wait, .. } => format!("wait:{}", first_word(&wait.word()).trim_matches('"')),
                 Event::Left { result, .. } => format!("left:{}", result.word()),
