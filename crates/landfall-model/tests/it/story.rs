@@ -367,6 +367,10 @@ pub fn has_a_passing_error() -> Line {
     ran("transient", Exit::Code(1), [Signal::Transient { detail: "overloaded".to_owned() }])
 }
 
+pub fn is_refused() -> Line {
+    ran("401", Exit::Code(1), [Signal::Unauthorized { detail: "token expired".to_owned() }])
+}
+
 pub fn cannot_start(hopeless: bool) -> Line {
     let name = if hopeless { "not started, hopeless" } else { "not started" };
     ran(name, Exit::NotStarted { detail: "no such program".to_owned(), hopeless }, [])

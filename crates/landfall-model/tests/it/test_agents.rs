@@ -12,7 +12,8 @@ use landfall_model::{
 use crate::flows_used::{agent_once, flow, loops, on, polishes, step};
 use crate::story::{
     Line, Scene, answers, but, cancel, check_in, crashes, driven, due, fails, fruitless, granted, is_killed,
-    lands, passes, ran, retry, retry_fresh, says_complete, says_nothing, stop, taking, working, workspace,
+    is_refused, lands, passes, ran, retry, retry_fresh, says_complete, says_nothing, stop, taking, working,
+    workspace,
 };
 
 // ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,6 +241,24 @@ fn a_retry_goes_on_with_the_session_and_a_fresh_one_drops_it() {
         workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1800s
     "#]],
     );
+}
+
+#[test]
+#[ignore = "src: a session is resumed in a workspace that holds nothing of what it remembers"]
+fn a_session_whose_workspace_is_gone_is_not_resumed() {
+    let blocked = of("s1", crate::story::says_blocked("no access"));
+    let removed = crate::story::workspace_removed();
+    let task = session().play_all([granted(), workspace(), blocked, removed, retry(), granted()]).task;
+    assert_eq!(task.workspace, None);
+    assert_eq!(task.talk(), Talk::New);
+}
+
+#[test]
+#[ignore = "src: after `context_budget` a retry resumes the very session that had no room left"]
+fn a_session_without_room_is_not_resumed_by_a_retry() {
+    let used_up = of("s1", ran("context", Exit::ContextUsedUp, []));
+    let task = session().play_all([granted(), workspace(), used_up, retry()]).task;
+    assert_eq!(task.talk(), Talk::New);
 }
 
 #[test]
@@ -501,10 +520,6 @@ fn the_same_words_in_another_step_are_no_loop() {
 }
 
 // ── logins ───────────────────────────────────────────────────────────────────────────────────────────────
-
-fn is_refused() -> Line {
-    ran("401", Exit::Code(1), [Signal::Unauthorized { detail: "token expired".to_owned() }])
-}
 
 #[test]
 fn a_login_is_waited_for_and_any_answer_goes_on() {

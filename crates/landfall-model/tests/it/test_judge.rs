@@ -252,3 +252,13 @@ fn what_the_provider_said_last_explains_how_it_closed() {
     );
     assert_eq!(of(&[quota(), complete(), closing(Finish::Error)]), "Quota", "it was cut short");
 }
+
+#[test]
+#[ignore = "src: a run that closed well and did not exit is a stall, or ends the task at its deadline"]
+fn a_run_that_closed_well_and_then_hung_is_over_not_stalled() {
+    let evidence = Evidence { closes: true, ..Evidence::default() };
+    for exit in [Exit::Silent, Exit::Signal(15), Exit::Deadline] {
+        let verdict = judge(&[closing(Finish::Success)], &exit, &evidence);
+        assert_eq!(verdict, Verdict::Continue, "{exit:?}");
+    }
+}

@@ -8,7 +8,7 @@ use landfall_model::gate::Outcome;
 use crate::flows_used::{asks, loops};
 use crate::story::{
     Line, Scene, answers, base_advances, base_moved, cancel, changed_nothing, checked, conflicts, crashes,
-    does_not_match, due, edit, granted, hits_quota, hits_the_deadline, interrupt, landing, lands,
+    does_not_match, due, edit, granted, hits_quota, hits_the_deadline, interrupt, is_refused, landing, lands,
     machine_fails, passes, passes_with_concern, reported, reporting, retry, says_blocked, says_complete,
     says_nothing, says_pending, stop, verifying, working, workspace, workspace_removed,
 };
@@ -34,6 +34,7 @@ fn places() -> Vec<(&'static str, Scene)> {
         ("landing", landing()),
         ("reporting", reporting()),
         ("waits: quota", working().play_all([hits_quota(Some(9_000_000))])),
+        ("waits: login", working().play_all([is_refused()])),
         ("waits: backoff", working().play_all([crashes()])),
         ("waits: question", working().play_all([says_pending("Which port?")])),
         ("waits: ask step", Scene::new(asks()).play_all([granted(), workspace(), says_nothing(), granted()])),
@@ -106,6 +107,7 @@ fn what_is_taken_and_what_is_refused_is_settled_for_every_place_and_all_news() {
         landing: edit, machine, landed, moved, mismatch
         reporting: edit, machine, reported
         waits: quota: edit, stop, cancel, retry
+        waits: login: edit, answer, stop, cancel, retry
         waits: backoff: edit, stop, cancel, retry
         waits: question: edit, answer, cancel
         waits: ask step: edit, answer, cancel

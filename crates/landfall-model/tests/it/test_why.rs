@@ -118,6 +118,12 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
         (task(ready(Some("land"))), vec![TaskId(3)], None),
         (task(ready(Some("report"))), vec![], None),
     ];
+    let asked = Wait::Login { account: "main".to_owned(), detail: "T3 asks for it".to_owned() };
+    let shut = Wait::Quota { until: Timestamp(60_000) };
+    let budgets = waits().into_iter().filter(|wait| matches!(wait, Wait::Budget { .. }));
+    for wait in [asked, shut].into_iter().chain(budgets) {
+        cases.push((task(ready(Some("work"))), vec![], Some(wait)));
+    }
     for doing in doings() {
         let name = match doing {
             Doing::Preparing { .. } | Doing::Running { .. } => "work",
@@ -246,6 +252,10 @@ fn the_sentences_read_well() {
         T7 waits to be verified; other tasks hold every lane.
         T7 is verified and waits for its turn to land.
         T7 is ready to go on with step `report`; `landfall run` drives it.
+        T7 waits because the account `main` wants a login: T3 asks for it; log in, then `landfall answer T7 done` goes on.
+        T7 waits for the agent's account, which is used up until today at 10:01; no try is spent.
+        T7 waits because the day's budget is used up ($40.12 of $40.00); agents start again today at 10:01.
+        T7 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` goes on.
         T7 is in step `work`: its workspace is being made.
         T7 is in step `work`: its workspace is being made, and then it stops.
         T7 is in step `work`: the agent works on iteration 3 of 50 since today at 10:00.
@@ -256,10 +266,7 @@ fn the_sentences_read_well() {
         T7 is in step `report`: its report is being written.
         T7 is in step `land`: its work is being merged with the base and verified.
         T7 waits for T1, T2 to land first.
-        T7 waits for the agent's account, which is used up until today at 10:01; no try is spent.
         T7 waits because the account `main` wants a login: 401 OAuth token has expired; log in, then `landfall answer T7 done` goes on.
-        T7 waits because the day's budget is used up ($40.12 of $40.00); agents start again today at 10:01.
-        T7 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` goes on.
         T7 waits for your answer: Which port? (`landfall answer T7 "…"`).
         T7 tries again today at 10:01: the agent crashed (exit code 1).
         T7 waits for room on the disk: 1 GB is left, 5 GB are wanted.
@@ -360,6 +367,11 @@ fn words_from_outside_stay_one_line_and_one_sentence() {
             },
             State::Waiting {
                 wait: Wait::Backoff { until: Timestamp(0), cause: text.clone() },
+                then: step("work"),
+                since: Timestamp(0),
+            },
+            State::Waiting {
+                wait: Wait::Login { account: "main".to_owned(), detail: text.clone() },
                 then: step("work"),
                 since: Timestamp(0),
             },
