@@ -4,6 +4,7 @@ mod command;
 mod conformance;
 mod reference;
 mod script;
+mod speech;
 mod tags;
 
 use std::fmt::Write as _;
