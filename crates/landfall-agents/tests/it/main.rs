@@ -2,6 +2,7 @@
 
 mod command;
 mod conformance;
+mod lookalikes;
 mod reference;
 mod script;
 mod speech;
