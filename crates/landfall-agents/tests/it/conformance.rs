@@ -90,19 +90,14 @@ fn controls(signals: Vec<Signal>) -> Vec<Signal> {
     signals.into_iter().filter(control).collect()
 }
 
-/// All agents. TODO: acp is under construction.
-fn agents() -> impl Iterator<Item = &'static Entry> {
-    AGENTS.iter().filter(|entry| entry.name != "acp")
-}
-
 /// Agents whose words a test can put into their protocol.
 fn speakers() -> impl Iterator<Item = &'static Entry> {
-    agents().filter(|entry| speech::said(entry.name, "hello").is_some())
+    AGENTS.iter().filter(|entry| speech::said(entry.name, "hello").is_some())
 }
 
 /// Agents with a model behind them.
 fn models() -> impl Iterator<Item = &'static Entry> {
-    agents().filter(|entry| !["command", "script"].contains(&entry.name))
+    AGENTS.iter().filter(|entry| !["command", "script"].contains(&entry.name))
 }
 
 fn launch(entry: &Entry, brief: &Brief) -> Launch {
@@ -139,7 +134,7 @@ fn an_unknown_kind_is_refused_with_the_known_ones() {
 
 #[test]
 fn every_agent_says_what_it_needs() {
-    for entry in agents() {
+    for entry in AGENTS {
         let needs = entry.agent().needs(&brief(entry.name).profile);
         assert!(needs.program.is_some() || entry.name == "script", "{}", entry.name);
         assert!(!needs.install.is_empty() && !needs.login.is_empty(), "{}", entry.name);
@@ -152,7 +147,7 @@ fn every_agent_says_what_it_needs() {
 
 #[test]
 fn every_agent_launches_and_keeps_prompt_and_key_out_of_argv() {
-    for entry in agents() {
+    for entry in AGENTS {
         for resume in [None, Some("5e55107d-0000-4000-8000-000000000001".to_owned())] {
             let mut brief = brief(entry.name);
             brief.resume = resume;
@@ -188,7 +183,7 @@ fn keys_of_accounts_come_from_the_profile_or_not_at_all() {
         let key = key.to_string_lossy();
         !key.starts_with("LANDFALL_") && ["KEY", "TOKEN", "SECRET"].iter().any(|word| key.contains(word))
     };
-    for entry in agents() {
+    for entry in AGENTS {
         let mut brief = brief(entry.name);
         let bare = launch(entry, &brief);
         assert!(!bare.env.iter().any(|(key, _)| secret(key)), "{}", entry.name);
@@ -204,7 +199,7 @@ fn keys_of_accounts_come_from_the_profile_or_not_at_all() {
 
 #[test]
 fn the_profile_has_the_last_word_about_the_environment() {
-    for entry in agents() {
+    for entry in AGENTS {
         let usual = launch(entry, &brief(entry.name));
         let ours = |key: &OsStr| key.to_string_lossy().starts_with("LANDFALL_") || key == "TMPDIR";
         for (key, _) in usual.env.iter().filter(|(key, _)| !ours(key)) {
@@ -236,7 +231,7 @@ fn an_agent_with_a_model_is_told_all_its_profile_says() {
 
 #[test]
 fn profiles_cannot_set_what_is_ours_or_what_is_no_name() {
-    for entry in agents() {
+    for entry in AGENTS {
         for (key, value) in [("LANDFALL_TASK", "T1"), ("", "x"), ("A=B", "x"), ("A", "x\0y")] {
             let mut brief = brief(entry.name);
             brief.profile.env.insert(key.to_owned(), value.to_owned());
@@ -248,7 +243,7 @@ fn profiles_cannot_set_what_is_ours_or_what_is_no_name() {
 
 #[test]
 fn transcripts_give_the_expected_signals_however_they_arrive() {
-    for entry in agents() {
+    for entry in AGENTS {
         let files = transcripts(entry.name);
         assert!(!files.is_empty(), "agent `{}` has no transcript", entry.name);
         for file in files {
@@ -267,7 +262,7 @@ fn no_run_ends_well_without_its_closing_word() {
     let closed = |signals: &[Signal]| {
         signals.iter().any(|signal| matches!(signal, Signal::Finished { how: Finish::Success, .. }))
     };
-    for entry in agents().filter(|entry| entry.agent().closes()) {
+    for entry in AGENTS.iter().filter(|entry| entry.agent().closes()) {
         let mut good = 0;
         for file in transcripts(entry.name) {
             let mut recording = Recording::read(&file);
@@ -422,7 +417,7 @@ fn random_outputs_give_the_same_signals_however_they_are_cut() {
             usize::try_from(state % 1009).expect("small") % bound
         };
         let words: Vec<u8> = (0..60).flat_map(|_| PARTS[below(PARTS.len())]).copied().collect();
-        for entry in agents() {
+        for entry in AGENTS {
             // As it is, and as words of the agent.
             let said = speech::said(entry.name, &String::from_utf8_lossy(&words)).unwrap_or_default();
             for output in [&words, &said] {
