@@ -1,5 +1,6 @@
 //! All automation: `cargo xtask test | bench`.
 
+mod agents;
 mod bench;
 mod test;
 
@@ -8,8 +9,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test               format, lints, every test, the documentation: what CI runs
+  test               format, lints, every test, the documentation
   test --fast        the tests alone
+  test --agents      as `test`, then the real agents: what CI runs
+  agents             the tests with the real agents alone
   bench [--json] [--quick] [B1 B4 …]
                      the benchmarks, floor and product in the same run, as ratios
 ";
@@ -20,6 +23,8 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["test"] => test::all(),
         ["test", "--fast"] => test::tests(),
+        ["test", "--agents"] => test::all().and_then(|()| test::agents()),
+        ["agents"] => test::agents(),
         ["bench", rest @ ..] => bench::run(rest),
         _ => {
             eprint!("{USAGE}");

@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::agents::{self, Agents};
+
 /// Format, lints, every test, the documentation.
 pub fn all() -> Result<()> {
     needs("git", &["--version"], "git 2.38 or newer")?;
@@ -34,6 +36,36 @@ pub fn tests() -> Result<()> {
     } else {
         step("tests", cargo(&["test", "--workspace", "--no-fail-fast"]))
     }
+}
+
+/// The tests that drive the real agents. Where they cannot be had, a line says so.
+pub fn agents() -> Result<()> {
+    let began = Instant::now();
+    let folders = match agents::install()? {
+        Agents::Here(folders) => folders,
+        Agents::Skipped(why) => {
+            eprintln!("── agents: skipped, {why}");
+            return Ok(());
+        }
+    };
+    eprintln!("── agents: there after {:.0} s: {}", began.elapsed().as_secs_f64(), folders.to_string_lossy());
+    let mut command = if installed("cargo-nextest") {
+        cargo(&["nextest", "run", "--package", "landfall", "--test", "agents", "--no-fail-fast"])
+    } else {
+        // Few at a time: each of them is a program of several hundred MB.
+        cargo(&[
+            "test",
+            "--package",
+            "landfall",
+            "--test",
+            "agents",
+            "--no-fail-fast",
+            "--",
+            "--test-threads=2",
+        ])
+    };
+    command.env(agents::VARIABLE, folders);
+    step("agents", command)
 }
 
 fn cargo(args: &[&str]) -> Command {

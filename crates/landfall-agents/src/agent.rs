@@ -8,7 +8,7 @@ use landfall_model::{Signal, Usage};
 use thiserror::Error;
 
 use crate::script::ScriptError;
-use crate::words::WordsError;
+use crate::words::{WordsError, split};
 
 /// How one kind of agent is started and understood.
 pub trait Agent: Send {
@@ -29,7 +29,7 @@ pub trait Agent: Send {
     fn closes(&self) -> bool;
 
     /// A file the agent keeps of a session, beside what it writes out; it is read when the run is over and fed to the
-    /// parser as [`Stream::Aside`].
+    /// parser as [`Stream::Aside`], before [`Parse::finish`].
     fn aside(&self, profile: &Profile, session: &str) -> Option<Aside> {
         let _ = (profile, session);
         None
@@ -284,6 +284,21 @@ impl LaunchError {
 }
 
 impl Profile {
+    /// The words that start the program: those of `run` if the profile names another, else `usual` alone.
+    pub(crate) fn program_words(&self, usual: &str) -> Result<Vec<String>, LaunchError> {
+        match self.run.as_deref() {
+            Some(run) => {
+                split(run).map_err(|problem| LaunchError::Words { profile: self.name.clone(), problem })
+            }
+            None => Ok(vec![usual.to_owned()]),
+        }
+    }
+
+    /// The program to look for.
+    pub(crate) fn program(&self, usual: &str) -> Option<String> {
+        self.program_words(usual).ok().and_then(|words| words.into_iter().next())
+    }
+
     /// Refuses environment entries that cannot be passed on.
     pub(crate) fn check_env(&self) -> Result<(), LaunchError> {
         for (key, value) in &self.env {
@@ -303,6 +318,12 @@ impl Profile {
 }
 
 impl Brief {
+    /// The environment of an agent that has settings of its own there: `usual`, then what every agent gets. So the
+    /// profile has the last word.
+    pub(crate) fn env_after(&self, usual: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        usual.iter().map(|(key, value)| (key.into(), value.into())).chain(self.env()).collect()
+    }
+
     /// The environment every agent gets: what its profile says, then which run this is.
     pub(crate) fn env(&self) -> Vec<(OsString, OsString)> {
         let profile = self.profile.env.iter().map(|(key, value)| (key.into(), value.into()));

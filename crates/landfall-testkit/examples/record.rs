@@ -1,8 +1,7 @@
 //! Records what the real agents write, for the transcripts that their parsers are tested with.
 //!
-//! `cargo run -p landfall-testkit --example record -- CACHE OUT [KIND [CASE]]`: `CACHE` is where
-//! `cargo xtask test --agents` has put the agents, `OUT` gets `<kind>/<case>.out`. Paths, ports and session names are
-//! made stable; everything else stays as it came.
+//! `cargo run -p landfall-testkit --example record -- OUT [KIND [CASE]]`: the agents are those in `PATH`, `OUT` gets
+//! `<kind>/<case>.out`. Paths, ports and session names are made stable; everything else stays as it came.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -224,15 +223,14 @@ fn gemini_key() -> Turn {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [cache, out, rest @ ..] = args.as_slice() else {
-        eprintln!("usage: record CACHE OUT [KIND [CASE]]");
+    let [out, rest @ ..] = args.as_slice() else {
+        eprintln!("usage: record OUT [KIND [CASE]]");
         std::process::exit(2);
     };
-    let cache = fs::canonicalize(cache).expect("the cache is there");
     for case in cases() {
         let named = rest.first().is_none_or(|kind| kind == case.kind);
         if named && rest.get(1).is_none_or(|name| name == case.name) {
-            record(&cache, Path::new(out), &case);
+            record(Path::new(out), &case);
         }
     }
 }
@@ -244,11 +242,11 @@ struct Studio {
     url: String,
 }
 
-fn record(cache: &Path, out: &Path, case: &Case) {
+fn record(out: &Path, case: &Case) {
     let began = Instant::now();
     let server = ModelServer::start();
     let url = server.play(case.kind, case.play.clone());
-    let studio = Studio::new(cache, case.kind, &url);
+    let studio = Studio::new(case.kind, &url);
     let mut run = studio.run(&server, case, None);
     if case.way == Way::Resumed {
         let session = session(&run.out).expect("a session to resume");
@@ -286,9 +284,9 @@ struct Ran {
 }
 
 impl Studio {
-    fn new(cache: &Path, kind: &str, url: &str) -> Self {
+    fn new(kind: &str, url: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("record-").tempdir().expect("a folder can be made");
-        let studio = Self { folder, program: program(cache, kind), url: url.to_owned() };
+        let studio = Self { folder, program: program(kind), url: url.to_owned() };
         for part in ["home", "project", "tmp"] {
             fs::create_dir(studio.folder.path().join(part)).expect("a folder can be made");
         }
@@ -473,11 +471,10 @@ impl Studio {
     }
 }
 
-fn program(cache: &Path, kind: &str) -> PathBuf {
-    let folders =
-        [(CLAUDE, "claude-code"), (CODEX, "codex"), (GEMINI, "gemini-cli"), (OPENCODE, "opencode-ai")];
-    let folder = folders.into_iter().find(|(name, _)| *name == kind).map_or(kind, |(_, folder)| folder);
-    cache.join(folder).join("node_modules/.bin").join(kind)
+fn program(kind: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(kind)).find(|program| program.exists());
+    found.unwrap_or_else(|| panic!("`{kind}` is not in PATH"))
 }
 
 fn write(path: &Path, text: &str) {

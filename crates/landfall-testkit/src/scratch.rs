@@ -160,6 +160,11 @@ impl Scratch {
         self.env.push((key.to_owned(), value.to_owned()));
     }
 
+    /// Every command from now on is run with another program, as after an upgrade.
+    pub fn upgrade(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
+    }
+
     /// Takes a variable back.
     pub fn unset(&mut self, key: &str) {
         self.env.retain(|(name, _)| name != key);

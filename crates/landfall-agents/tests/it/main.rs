@@ -2,8 +2,10 @@
 
 mod command;
 mod conformance;
+mod lookalikes;
 mod reference;
 mod script;
+mod speech;
 mod tags;
 
 use std::fmt::Write as _;

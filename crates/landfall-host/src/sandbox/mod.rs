@@ -1,10 +1,61 @@
 //! A sandbox around an agent's process tree: put up by its sitter between fork and exec, or the agent does not start.
+//!
+//! | | `write` | `strict` |
+//! |---|---|---|
+//! | change files | only in the places named, by Landlock | the same, and the rest of the machine is mounted read-only |
+//! | change owners, rights and times of other files | as its user may | refused |
+//! | read files | all but what is hidden, by Landlock | the same, and an empty folder stands in place of each hidden one |
+//! | names of hidden files | can be seen: Landlock does not look at names | cannot |
+//! | signals, tracing | only within the tree, by Landlock and seccomp | the same |
+//! | network | open | none: a network namespace of its own, without even a loopback |
+//! | sockets of local services | open by path, closed if abstract | those that listen at the start are covered up |
+//! | terminals, shared memory | the user's | its own |
+//! | kernel surface | seccomp, no new privileges, fewer capabilities for root | the same |
+//!
+//! The sitter stays outside. It prepares everything ([`setup`]) so that the child needs only system calls
+//! ([`enter`]), and the child, once inside, tries what must fail ([`trial`]). Whatever cannot be set up, or does not hold,
+//! ends the child before the program runs; nothing is ever lowered on the way.
+//!
+//! Landlock only knows what is allowed. So "everything but what is hidden" is every neighbour of what is hidden, on every
+//! level from the root down, as they are when the run starts. What is made among these neighbours later (a new folder
+//! in the home folder, say) cannot be read by this run: closed rather than open. Symbolic links among them are no
+//! exception to anything, as it is their target that counts.
+//!
+//! There is no process namespace. It would make the agent the first process of its world, which ignores signals and
+//! has to collect orphans; the tree is held by its sitter already, and Landlock keeps its signals inside. User
+//! namespaces are not refused: inside Landlock nobody can mount anything with them.
 
 mod words;
 
+#[cfg(target_os = "linux")]
+mod enter;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod places;
+#[cfg(target_os = "linux")]
+mod probe;
+#[cfg(target_os = "linux")]
+mod rules;
+#[cfg(target_os = "linux")]
+mod setup;
+#[cfg(target_os = "linux")]
+mod trial;
+
 pub use words::{Available, Level, Limits, Missing, Sandbox};
 
-/// Says what of the sandbox this machine has.
+#[cfg(target_os = "linux")]
+pub use probe::probe;
+#[cfg(target_os = "linux")]
+pub(crate) use {
+    enter::Step,
+    setup::{Refusal, Setup},
+};
+
+/// Says what of the sandbox this machine has: nothing, so far only Linux has what it takes.
+#[cfg(not(target_os = "linux"))]
 pub fn probe() -> Result<Available, Missing> {
-    Err(Missing { level: Level::Write, feature: "not built yet".to_owned() })
+    Err(Missing { level: Level::Write, feature: "Landlock, which only Linux has".to_owned() })
 }

@@ -1,6 +1,7 @@
 //! Bringing the child into the world: everything about it is set up between fork and exec, or inherited from us.
 
 use super::cgroup::Cgroup;
+use crate::sandbox::{Setup, Step};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::{CString, OsStr, OsString};
@@ -27,6 +28,7 @@ pub(super) struct Plan {
     env: Vec<CString>,
     cwd: CString,
     nofile: Option<u64>,
+    sandbox: Option<Setup>,
 }
 
 /// A step that went wrong in the child before the exec, or that exec itself.
@@ -44,12 +46,33 @@ pub(super) enum Stage {
     Folder,
     Streams,
     Exec,
+    Sandbox(Step),
 }
 
 impl Stage {
+    const PLAIN: [Stage; 6] =
+        [Stage::Fork, Stage::Cgroup, Stage::Session, Stage::Folder, Stage::Streams, Stage::Exec];
+    /// Steps of the sandbox are counted from here on.
+    const SANDBOX: u8 = 64;
+
     fn from_byte(byte: u8) -> Stage {
-        let all = [Stage::Fork, Stage::Cgroup, Stage::Session, Stage::Folder, Stage::Streams, Stage::Exec];
-        *all.get(usize::from(byte)).unwrap_or(&Stage::Exec)
+        match byte.checked_sub(Stage::SANDBOX) {
+            Some(step) => Stage::Sandbox(Step::from_byte(step)),
+            None => *Stage::PLAIN.get(usize::from(byte)).unwrap_or(&Stage::Exec),
+        }
+    }
+
+    /// Used by the child, so nothing in here may panic or allocate.
+    fn to_byte(self) -> u8 {
+        match self {
+            Stage::Fork => 0,
+            Stage::Cgroup => 1,
+            Stage::Session => 2,
+            Stage::Folder => 3,
+            Stage::Streams => 4,
+            Stage::Exec => 5,
+            Stage::Sandbox(step) => Stage::SANDBOX | step as u8,
+        }
     }
 }
 
@@ -58,7 +81,7 @@ impl Failure {
 
     fn to_bytes(self) -> [u8; Failure::LEN] {
         let [a, b, c, d] = self.errno.to_le_bytes();
-        [self.stage as u8, a, b, c, d]
+        [self.stage.to_byte(), a, b, c, d]
     }
 
     /// What came through `word`; none while it is open, or if it closed without a word because the exec went well.
@@ -81,6 +104,7 @@ impl Plan {
         env: Vec<(OsString, OsString)>,
         cwd: &Path,
         nofile: Option<u64>,
+        sandbox: Option<Setup>,
     ) -> Result<Plan, std::ffi::NulError> {
         let program = argv.first().expect("checked by start").clone();
         let path = env.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value.as_os_str());
@@ -96,7 +120,7 @@ impl Plan {
             CString::new(entry)
         };
         let env = env.into_iter().map(entry).collect::<Result<_, _>>()?;
-        Ok(Plan { programs, argv, env, cwd: CString::new(cwd.as_os_str().as_bytes())?, nofile })
+        Ok(Plan { programs, argv, env, cwd: CString::new(cwd.as_os_str().as_bytes())?, nofile, sandbox })
     }
 
     /// Spawns the child with `stdin`, into `cgroup` if there is one and it will have it.
@@ -121,6 +145,7 @@ impl Plan {
             streams: [stdin.as_raw_fd(), child_out.as_raw_fd(), child_err.as_raw_fd()],
             word: child_word.as_raw_fd(),
             nofile: self.nofile,
+            sandbox: self.sandbox.as_ref(),
         };
         let (pid, in_cgroup) = fork(&raw, cgroup)
             .map_err(|error| Failure { stage: Stage::Fork, errno: error.raw_os_error().unwrap_or(0) })?;
@@ -156,6 +181,7 @@ struct Raw<'a> {
     streams: [RawFd; 3],
     word: RawFd,
     nofile: Option<u64>,
+    sandbox: Option<&'a Setup>,
 }
 
 /// Forks. Being born in a control group costs nothing; moving into one takes a lock of the whole machine (0.7 ms
@@ -257,6 +283,12 @@ unsafe fn become_program(raw: &Raw<'_>, procs: Option<RawFd>) -> ! {
                 libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
             }
         }
+        // Before the folder is entered: in a mount namespace of its own it is another one.
+        if let Some(sandbox) = raw.sandbox
+            && let Err(halt) = sandbox.enter()
+        {
+            fail(Stage::Sandbox(halt.step), halt.errno);
+        }
         if libc::chdir(raw.cwd.as_ptr()) == -1 {
             fail(Stage::Folder, errno());
         }
@@ -290,9 +322,11 @@ mod tests {
 
     #[test]
     fn a_failure_survives_the_pipe() {
-        let failure = Failure { stage: Stage::Folder, errno: libc::ENOENT };
-        let (word, writer) = pipe_with(PipeFlags::CLOEXEC).expect("pipe");
-        rustix::io::write(&writer, &failure.to_bytes()).expect("room");
-        assert_eq!(Failure::read(&word), Some(failure));
+        for stage in Stage::PLAIN.into_iter().chain([Stage::Sandbox(Step::TrialNetwork)]) {
+            let failure = Failure { stage, errno: libc::ENOENT };
+            let (word, writer) = pipe_with(PipeFlags::CLOEXEC).expect("pipe");
+            rustix::io::write(&writer, &failure.to_bytes()).expect("room");
+            assert_eq!(Failure::read(&word), Some(failure));
+        }
     }
 }

@@ -1,29 +1,58 @@
 //! How hard a run is at work, told by the kernel and not by what it prints.
 
-use std::collections::HashMap;
-
 use super::sitting::Sitting;
+use std::collections::HashMap;
+use std::fs;
 
-/// CPU time used by the processes of this run that are alive, in the kernel's ticks (a hundredth of a second on
-/// almost every machine). Only growth means something: a build that is silent grows, a hung agent does not.
-pub fn cpu_ticks(sitting: &Sitting) -> u64 {
+/// Signs of life of a run's processes. Only growth means something: a build that is silent grows, a hung agent does not.
+/// A sum can also shrink, when a process ends that nobody waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// CPU time, in the kernel's ticks (a hundredth of a second on almost every machine).
+    pub cpu_ticks: u64,
+    /// Bytes that went through reads and writes: of files, pipes and most sockets.
+    pub io_bytes: u64,
+    /// Processes besides the program itself: commands it runs.
+    pub processes: u32,
+}
+
+/// The signs of life of the processes of this run that are alive, and of those they have waited for.
+pub fn pulse(sitting: &Sitting) -> Pulse {
+    pulses(std::slice::from_ref(sitting)).first().copied().unwrap_or_default()
+}
+
+/// The same for many runs, with one look at the machine: what takes time is the number of its processes.
+pub fn pulses(sittings: &[Sitting]) -> Vec<Pulse> {
     let mut children: HashMap<i32, Vec<(i32, u64)>> = HashMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
         };
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
+        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
         let Some((parent, ticks)) = parse(&stat) else { continue };
         children.entry(parent).or_default().push((pid, ticks));
     }
-    let mut sum = 0;
-    let mut open = vec![sitting.pid];
+    sittings.iter().map(|sitting| of_tree(sitting.pid, &children)).collect()
+}
+
+/// CPU time used by the processes of this run, see [`Pulse::cpu_ticks`].
+pub fn cpu_ticks(sitting: &Sitting) -> u64 {
+    pulse(sitting).cpu_ticks
+}
+
+fn of_tree(sitter: i32, children: &HashMap<i32, Vec<(i32, u64)>>) -> Pulse {
+    let mut sum = Pulse::default();
+    let mut open = vec![sitter];
+    let mut count = 0u32;
     while let Some(pid) = open.pop() {
-        for (child, ticks) in children.remove(&pid).unwrap_or_default() {
-            sum += ticks;
-            open.push(child);
+        for (child, ticks) in children.get(&pid).into_iter().flatten() {
+            sum.cpu_ticks += ticks;
+            sum.io_bytes += io_bytes(*child);
+            count += 1;
+            open.push(*child);
         }
     }
+    sum.processes = count.saturating_sub(1);
     sum
 }
 
@@ -35,14 +64,43 @@ fn parse(stat: &str) -> Option<(i32, u64)> {
     Some((fields.get(1)?.parse().ok()?, ticks))
 }
 
+/// What the process and the children it has waited for read and wrote; 0 if it is not ours to know.
+fn io_bytes(pid: i32) -> u64 {
+    sum_io(&fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default())
+}
+
+fn sum_io(text: &str) -> u64 {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("rchar: ").or_else(|| line.strip_prefix("wchar: ")))
+        .filter_map(|number| number.parse::<u64>().ok())
+        .fold(0, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::*;
 
     #[test]
     fn a_name_with_parentheses_does_not_confuse_the_fields() {
         let stat = "42 (a) b (c) S 7 1 1 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 99";
         assert_eq!(parse(stat), Some((7, 100)));
         assert_eq!(parse("nonsense"), None);
+    }
+
+    #[test]
+    fn bytes_are_those_read_and_those_written() {
+        let text = "rchar: 100\nwchar: 20\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n";
+        assert_eq!(sum_io(text), 120);
+        assert_eq!(sum_io(""), 0);
+    }
+
+    #[test]
+    fn a_tree_is_summed_without_its_sitter_and_counted_without_its_first() {
+        let tree = HashMap::from([
+            (i32::MAX - 1, vec![(i32::MAX - 2, 3)]),
+            (i32::MAX - 2, vec![(i32::MAX - 3, 4), (i32::MAX - 4, 5)]),
+        ]);
+        assert_eq!(of_tree(i32::MAX - 1, &tree), Pulse { cpu_ticks: 12, io_bytes: 0, processes: 2 });
+        assert_eq!(of_tree(i32::MAX - 9, &tree), Pulse::default());
     }
 }

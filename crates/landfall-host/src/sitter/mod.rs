@@ -8,11 +8,15 @@
 //! | `lock` | [`start`], handed on to the sitter | held without a gap from before the sitter exists until it has ended |
 //! | `sitter.json` | the sitter, before it spawns anything | who it is; created once and never again: the fence |
 //! | `out.log`, `err.log` | the sitter | what the child said, capped |
+//! | `signals.jsonl` | the sitter | what the child said through its socket, synced before it is answered |
 //! | `exit.json` | the sitter, as its last act | how it ended; only there once no process is left |
 //! | `sitter.err` | the sitter, only when it fails itself | why |
 //!
-//! So whatever dies at whatever moment, [`find`] can tell what happened from the folder and the lock alone. The sitter
-//! never syncs: a power cut takes the child too, and the engine then records the run as lost.
+//! So whatever dies at whatever moment, [`find`] can tell what happened from the folder and the lock alone. But for
+//! what the child says through its socket, the sitter never syncs: a power cut takes the child too, and the engine then
+//! records the run as lost.
+//!
+//! The sitter itself is outside of the sandbox that it puts around its child, see [`crate::sandbox`].
 
 mod deadline;
 mod effort;
@@ -39,6 +43,8 @@ mod find;
 #[cfg(target_os = "linux")]
 mod identity;
 #[cfg(target_os = "linux")]
+mod listen;
+#[cfg(target_os = "linux")]
 mod sit;
 #[cfg(target_os = "linux")]
 mod spool;
@@ -54,7 +60,7 @@ mod tree;
 mod watch;
 
 pub use deadline::Deadline;
-pub use effort::cpu_ticks;
+pub use effort::{Pulse, cpu_ticks, pulse, pulses};
 pub use ended::{Cause, Containment, Ended, Exit, Spool};
 pub use follow::{Cut, Follow, Stream};
 pub use sitting::{FindError, Found, Sitting, Stop, StopError, Stopped, SweepError};
@@ -65,6 +71,7 @@ pub use self::{
     abandon::abandon,
     find::find,
     identity::started_of,
+    listen::WORDS,
     sit::sit,
     start::{raise_file_limit, start},
     stop::stop,
@@ -73,4 +80,6 @@ pub use self::{
 };
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Waker, Watch, abandon, find, raise_file_limit, sit, start, started_of, stop, sweep};
+pub use elsewhere::{
+    WORDS, Waker, Watch, abandon, find, raise_file_limit, sit, start, started_of, stop, sweep,
+};

@@ -1,4 +1,4 @@
-//! The sitter itself: one process, one thread, one loop.
+//! The sitter itself: one process, one loop, and one thread; a second one only for a socket, and only after the fork.
 //!
 //! It owns the child's process tree. It is a subreaper: whatever in the tree loses its parent becomes the sitter's own
 //! child. So "we have no children" is proof that the tree is empty, whatever its processes did to hide; a control
@@ -10,13 +10,14 @@ use super::deadline::Deadline;
 use super::ended::{Cause, Containment, Ended, Exit};
 use super::files::{self, Order};
 use super::identity::{self, Stat};
+use super::listen::Ear;
 use super::sitting::Sitting;
 use super::spec::Spec;
 use super::spool::{Drain, Pulled};
 use super::{sweep, tree};
 use crate::clock::{Clock as _, SystemClock};
 use crate::crash;
-use crate::sandbox::Level;
+use crate::sandbox::{Level, Refusal, Setup};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, WaitOptions, WaitStatus};
@@ -117,10 +118,28 @@ impl Sitter {
             Some(_) | None => None,
         };
         let began_ms = SystemClock.now_ms();
-        let ended = match spawn(&mut spec, nofile, cgroup.as_ref()) {
-            Ok(child) => {
+        // The socket is there before the program that may use it; its thread comes after the fork.
+        let ear = spec.signal.as_ref().map(|signal| Ear::open(&self.dir, signal)).transpose();
+        let spawned = match ear {
+            Ok(ear) => match spawn(&self.dir, &mut spec, nofile, cgroup.as_ref()) {
+                Ok(child) => Ok((child, ear.map(Ear::listen))),
+                Err(exit) => {
+                    ear.into_iter().for_each(Ear::close);
+                    Err(exit)
+                }
+            },
+            Err(error) => Err(refused("make the signal socket", &error)),
+        };
+        let ended = match spawned {
+            Ok((child, listening)) => {
                 crash::point("sitter.spawned");
-                Watching::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref()).run(began_ms)
+                let watching =
+                    Watching::new(&self.dir, self.pid, self.signals, &spec, child, cgroup.as_ref());
+                let ended = watching.run(began_ms);
+                if let Some(listening) = listening {
+                    listening.end();
+                }
+                ended
             }
             Err(exit) => not_started(&spec, exit, began_ms, cgroup.is_some()),
         };
@@ -247,7 +266,7 @@ fn write_exit(dir: &Path, file: File, ended: &Ended) -> io::Result<()> {
     last
 }
 
-fn spawn(spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgroup>) -> Result<Child, Exit> {
+fn spawn(dir: &Path, spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgroup>) -> Result<Child, Exit> {
     let stdin = match &spec.stdin {
         Some(path) => {
             open_stdin(path).map_err(|error| refused(&format!("open `{}`", path.display()), &error))?
@@ -257,7 +276,10 @@ fn spawn(spec: &mut Spec, nofile: Option<u64>, cgroup: Option<&Cgroup>) -> Resul
     let mut env = std::mem::take(&mut spec.env);
     env.retain(|(key, _)| key != sweep::MARK);
     env.push((sweep::MARK.into(), (&spec.marker).into()));
-    let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile)
+    let socket = spec.signal.as_ref().map(|signal| signal.socket.as_path());
+    let sandbox = spec.sandbox.as_ref().map(|sandbox| Setup::new(sandbox, dir, socket));
+    let sandbox = sandbox.transpose().map_err(|refusal| no_sandbox(&refusal))?;
+    let plan = Plan::new(std::mem::take(&mut spec.argv), env, &spec.cwd, nofile, sandbox)
         .map_err(|error| refused("prepare the arguments", &error.into()))?;
     plan.spawn(stdin.as_fd(), cgroup).map_err(|failure| explain(spec, failure))
 }
@@ -275,6 +297,19 @@ fn refused(doing: &str, error: &io::Error) -> Exit {
     Exit::NotStarted { message: short(format!("{doing}: {error}")), missing: false, denied: false, errno }
 }
 
+fn no_sandbox(refusal: &Refusal) -> Exit {
+    let errno = match refusal {
+        Refusal::Failed { errno, .. } => *errno,
+        Refusal::Missing(_) | Refusal::Places(_) => 0,
+    };
+    Exit::NotStarted { message: short(refusal.to_string()), missing: false, denied: !may_pass(errno), errno }
+}
+
+/// Want of memory or of processes is nobody's fault and may pass; whatever else stands in the way stays there.
+fn may_pass(errno: i32) -> bool {
+    matches!(errno, libc::EAGAIN | libc::ENOMEM)
+}
+
 fn explain(spec: &Spec, failure: Failure) -> Exit {
     let Failure { stage, errno } = failure;
     let doing = match stage {
@@ -284,6 +319,10 @@ fn explain(spec: &Spec, failure: Failure) -> Exit {
         Stage::Folder => format!("enter `{}`", spec.cwd.display()),
         Stage::Streams => "connect its streams".to_owned(),
         Stage::Exec => "run the program, or the interpreter it names".to_owned(),
+        Stage::Sandbox(step) => {
+            let message = short(step.explain(errno));
+            return Exit::NotStarted { message, missing: false, denied: !may_pass(errno), errno };
+        }
     };
     let message = short(format!("{doing}: {}", io::Error::from_raw_os_error(errno)));
     let missing = stage == Stage::Exec && errno == libc::ENOENT;

@@ -8,6 +8,8 @@ mod git_scene;
 mod git_store;
 mod git_workspace;
 mod lock;
+mod sandbox;
 mod sitter;
 mod sitter_figures;
 mod sitter_scene;
+mod sitter_signals;

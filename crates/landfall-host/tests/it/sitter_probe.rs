@@ -9,6 +9,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+#[path = "sandbox_attacks.rs"]
+mod attacks;
+#[path = "sitter_speak.rs"]
+mod speak;
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -18,6 +23,10 @@ fn main() -> ExitCode {
             if name.ends_with("no-cgroup") {
                 // SAFETY: nothing else runs in this process yet.
                 unsafe { std::env::set_var("LANDFALL_NO_CGROUP", "1") };
+            }
+            if let Some((_, part)) = name.rsplit_once("-without-") {
+                // SAFETY: as above.
+                unsafe { std::env::set_var("LANDFALL_SANDBOX_BREAK", part) };
             }
             return ExitCode::from(sitter::sit(Path::new(dir)));
         }
@@ -33,7 +42,7 @@ fn main() -> ExitCode {
         ["drip", lines, pause_ms] => {
             drip(lines.parse().expect("a number"), pause_ms.parse().expect("a number"))
         }
-        ["deaf"] => deaf(),
+        ["deaf"] | ["deaf", _] => deaf(),
         ["polite", file] => polite(Path::new(file)),
         ["escape"] => escape(true),
         ["escape-and-stay"] => escape(false),
@@ -42,6 +51,18 @@ fn main() -> ExitCode {
         ["chain"] => chain(),
         ["leave-child"] => leave_child(),
         ["late-word"] => late_word(),
+        ["attack", home, engine, port] => {
+            attacks::all(Path::new(home), engine.parse().expect("a pid"), port.parse().expect("a port"));
+        }
+        ["later", home] => attacks::later(Path::new(home)),
+        ["slip", name] => attacks::slip(name),
+        ["busy"] => busy(),
+        ["speak", lines @ ..] => speak::each(lines),
+        ["speak-much", line] => speak::much(line),
+        ["speak-and-hang", line] => {
+            speak::each(&[line]);
+            hang();
+        }
         other => panic!("unknown mode {other:?}"),
     }
     ExitCode::SUCCESS
@@ -73,6 +94,20 @@ fn engine(dir: &Path, command: &[&str]) {
 fn hang() {
     // Bounded, so that a test that fails leaves nothing for ever.
     std::thread::sleep(Duration::from_secs(120));
+}
+
+/// Works without a word, and with a child that hangs.
+fn busy() {
+    if fork() == 0 {
+        hang();
+    }
+    println!("busy");
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    let mut zero = std::fs::File::open("/dev/zero").expect("there");
+    let mut block = vec![0; 1 << 20];
+    while std::time::Instant::now() < until {
+        zero.read_exact(&mut block).expect("it has no end");
+    }
 }
 
 fn cat() {

@@ -3,11 +3,15 @@
 use landfall_host::sitter::{self, Ended, Follow, Found, Sitting, Spec, Stream, Watch};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a machine that does ten other things; a test that gets here has failed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program that plays all the other parts: as it was built, or a copy for a user who cannot get at that.
+pub const PROBE: &str = "LANDFALL_TEST_PROBE";
 
 /// How the sitter may hold its tree together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub enum Way {
     AsItCan,
     /// Without.
     NoCgroup,
+    /// With this part of the sandbox left out.
+    Broken(&'static str),
 }
 
 pub struct Scene {
@@ -35,7 +41,9 @@ pub fn both_ways(story: impl Fn(&Scene)) {
 }
 
 pub fn probe() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_landfall-host-probe"))
+    static GIVEN: OnceLock<PathBuf> = OnceLock::new();
+    let built = || env!("CARGO_BIN_EXE_landfall-host-probe").into();
+    GIVEN.get_or_init(|| std::env::var_os(PROBE).map_or_else(built, PathBuf::from))
 }
 
 impl Scene {
@@ -43,8 +51,9 @@ impl Scene {
         let folder = tempfile::tempdir().expect("a folder");
         // The sitter takes its orders from its name, since all tests of a binary share one environment.
         let name = match way {
-            Way::AsItCan => "landfall",
-            Way::NoCgroup => "landfall-no-cgroup",
+            Way::AsItCan => "landfall".to_owned(),
+            Way::NoCgroup => "landfall-no-cgroup".to_owned(),
+            Way::Broken(part) => format!("landfall-without-{part}"),
         };
         let exe = folder.path().join(name);
         symlink(probe(), &exe).expect("a link");

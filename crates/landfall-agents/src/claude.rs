@@ -1,0 +1,427 @@
+//! Kind `claude`: Claude Code without a terminal, `claude -p`, with a stream of JSON events.
+//!
+//! What surprises: `result` says `"subtype":"success"` also when the provider failed, with `is_error` beside it; one
+//! answer of the model comes as one event for each block, with the same usage in all of them; the totals of money and
+//! tokens go over the whole session once it is resumed.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use landfall_model::{Finish, Signal, Timestamp, Usage};
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::json::{JsonLines, Known, Protocol, brief as shorten, count, detail, micro_usd, moment, words};
+use crate::mcp;
+use crate::provider::trouble;
+use crate::voice::Voice;
+
+/// The adapter.
+pub(crate) struct Claude;
+
+const PROGRAM: &str = "claude";
+
+const ENV: [(&str, &str); 7] = [
+    // It refuses to skip permissions as root unless it is told that it is confined. It is: by us.
+    ("IS_SANDBOX", "1"),
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("DISABLE_TELEMETRY", "1"),
+    ("DISABLE_ERROR_REPORTING", "1"),
+    // Landfall waits out a trouble of the provider, and frees the slot meanwhile. The agent only gets over a hiccup.
+    ("CLAUDE_CODE_MAX_RETRIES", "3"),
+    ("API_TIMEOUT_MS", "300000"),
+];
+
+impl Agent for Claude {
+    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+        profile.check_env()?;
+        profile.program_words(PROGRAM).map(drop)
+    }
+
+    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+        let profile = &brief.profile;
+        self.check(profile)?;
+        let mut argv = profile.program_words(PROGRAM)?;
+        argv.extend(
+            ["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]
+                .map(str::to_owned),
+        );
+        let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
+        if let Some(model) = &profile.model {
+            option("--model", model.clone());
+        }
+        if let Some(effort) = &profile.effort {
+            option("--effort", effort.clone());
+        }
+        if let Some(turns) = profile.turns_max {
+            option("--max-turns", turns.to_string());
+        }
+        match &brief.resume {
+            Some(session) => option("--resume", session.clone()),
+            None => option("--session-id", brief.session.clone()),
+        }
+        if let Some(program) = mcp::program(brief) {
+            option("--mcp-config", mcp_config(program).to_string());
+        }
+        argv.extend(profile.flags.iter().cloned());
+        Ok(Launch {
+            argv: argv.into_iter().map(Into::into).collect(),
+            env: brief.env_after(&ENV),
+            stdin: Some(brief.prompt_file.clone()),
+            files: Vec::new(),
+        })
+    }
+
+    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
+        Box::new(JsonLines::new(Events::new(ear)))
+    }
+
+    fn needs(&self, profile: &Profile) -> Needs {
+        Needs {
+            program: profile.program(PROGRAM),
+            version_args: &["--version"],
+            install: "npm install -g @anthropic-ai/claude-code",
+            login: "run `claude` once and use /login, or set ANTHROPIC_API_KEY in the profile's `env`",
+            state: match profile.env.get("CLAUDE_CONFIG_DIR") {
+                Some(dir) => vec![dir.clone()],
+                None => vec!["~/.claude".to_owned(), "~/.claude.json".to_owned()],
+            },
+        }
+    }
+
+    fn closes(&self) -> bool {
+        true
+    }
+}
+
+/// Claude fills in `${NAME}` from its own environment, so the key stands in no argument.
+fn mcp_config(program: &str) -> Value {
+    let env: serde_json::Map<String, Value> =
+        mcp::ENV.iter().map(|name| ((*name).to_owned(), json!(format!("${{{name}}}")))).collect();
+    json!({"mcpServers": {mcp::NAME: {"command": program, "args": mcp::ARGS, "env": env}}})
+}
+
+/// Tools under way that are told apart. Beyond it the oldest are forgotten: an agent must not fill us up.
+const TOOLS_MAX: usize = 256;
+/// Answers that are remembered: more than an agent has helpers at a time.
+const ANSWERS_MAX: usize = 64;
+
+struct Events {
+    voice: Voice,
+    resumed: bool,
+    before: Usage,
+    started: bool,
+    gone: bool,
+    /// The last answers that were counted. Those of helpers come in between.
+    answers: VecDeque<String>,
+    /// Tools of the main conversation under way.
+    tools: BTreeSet<String>,
+    /// Tokens and money of this run, as its results say.
+    run: Usage,
+    /// Tokens of this run that have been told.
+    told: Usage,
+    /// The model that leads.
+    model: Option<String>,
+    /// Tokens of the last request of the main conversation: how full the context is.
+    context: u64,
+    /// The account is used up until then, as the last word about it says.
+    rejected: Option<Option<Timestamp>>,
+    /// The kind of the provider's last error.
+    error: String,
+}
+
+impl Events {
+    fn new(ear: &Ear) -> Self {
+        Self {
+            voice: Voice::new(&ear.nonce),
+            resumed: ear.resumed,
+            before: if ear.resumed { ear.before } else { Usage::default() },
+            started: false,
+            gone: false,
+            answers: VecDeque::new(),
+            tools: BTreeSet::new(),
+            run: Usage::default(),
+            told: Usage::default(),
+            model: None,
+            context: 0,
+            rejected: None,
+            error: String::new(),
+        }
+    }
+
+    fn system(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+        match words(&event["subtype"]) {
+            "init" => {
+                self.started = true;
+                self.model = event["model"].as_str().map(str::to_owned);
+                let session = event["session_id"].as_str().map(str::to_owned);
+                signals.push(Signal::Started { session, model: self.model.clone() });
+            }
+            // It tries again by itself. If that helps, what follows takes this back.
+            "api_retry" => signals.push(Signal::Transient {
+                detail: match event["error_status"].as_u64() {
+                    Some(status) => format!("{} (status {status})", shorten(words(&event["error"]))),
+                    None => shorten(words(&event["error"])),
+                },
+            }),
+            "compact_boundary" => signals.push(Signal::Compacted),
+            "permission_denied" => {
+                signals.push(Signal::PermissionAsked { what: shorten(words(&event["tool_name"])) });
+            }
+            "status"
+            | "task_started"
+            | "task_progress"
+            | "task_updated"
+            | "task_notification"
+            | "informational"
+            | "notification"
+            | "thinking_tokens"
+            | "session_state_changed"
+            | "hook_started"
+            | "hook_progress"
+            | "hook_response"
+            | "background_tasks_changed"
+            | "turn_starting" => {}
+            _ => return Known::No,
+        }
+        Known::Yes
+    }
+
+    fn assistant(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+        let message = &event["message"];
+        // A helper of the agent has a conversation of its own; its words are for the agent, not for us.
+        let main = event["parent_tool_use_id"].is_null();
+        if let Some(error) = event["error"].as_str() {
+            // A message that the program wrote itself, because the provider gave none.
+            self.error = error.to_owned();
+            let limit = &event["api_error_params"]["rate_limit_info"];
+            if words(&limit["status"]) == "rejected" {
+                self.rejected = Some(moment(&limit["resetsAt"]));
+            }
+            return;
+        }
+        self.usage(main, message, signals);
+        let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for block in blocks {
+            match words(&block["type"]) {
+                "text" if main => self.voice.message(words(&block["text"]), signals),
+                "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                    if main {
+                        self.tools.insert(words(&block["id"]).to_owned());
+                        if self.tools.len() > TOOLS_MAX {
+                            self.tools.pop_first();
+                        }
+                    }
+                    signals.push(Signal::ToolUse {
+                        name: shorten(words(&block["name"])),
+                        detail: detail(&block["input"]),
+                    });
+                }
+                // Thoughts, and whatever is to come.
+                _ => {}
+            }
+        }
+    }
+
+    /// The usage of one answer. Its output is counted while it is being written, so the sum is set right at the end.
+    fn usage(&mut self, main: bool, message: &Value, signals: &mut Vec<Signal>) {
+        let id = words(&message["id"]);
+        if id.is_empty() || self.answers.iter().any(|answer| answer == id) {
+            return;
+        }
+        self.answers.push_back(id.to_owned());
+        if self.answers.len() > ANSWERS_MAX {
+            self.answers.pop_front();
+        }
+        let usage = &message["usage"];
+        let cached = count(&usage["cache_read_input_tokens"]);
+        let tokens_in = count(&usage["input_tokens"])
+            .saturating_add(count(&usage["cache_creation_input_tokens"]))
+            .saturating_add(cached);
+        let usage = Usage {
+            tokens_in,
+            tokens_cached: cached,
+            tokens_out: count(&usage["output_tokens"]),
+            turns: 1,
+            ..Usage::default()
+        };
+        if main {
+            self.context = usage.tokens();
+            // It goes on, so whatever it waited for has ended, told or not.
+            signals.extend(std::mem::take(&mut self.tools).iter().map(|_| Signal::ToolDone));
+        }
+        self.told = self.told.plus(Usage { turns: 0, ..usage });
+        signals.push(Signal::Usage(usage));
+    }
+
+    fn user(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+        let blocks = event["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for block in blocks.iter().filter(|block| words(&block["type"]) == "tool_result") {
+            let main = event["parent_tool_use_id"].is_null();
+            if !main || self.tools.remove(words(&block["tool_use_id"])) {
+                signals.push(Signal::ToolDone);
+            }
+        }
+    }
+
+    fn limit(&mut self, info: &Value, signals: &mut Vec<Signal>) {
+        let until = moment(&info["resetsAt"]);
+        match words(&info["status"]) {
+            "rejected" => {
+                self.rejected = Some(until);
+                signals.push(Signal::Quota { until });
+            }
+            "allowed_warning" | "allowed" => {
+                self.rejected = None;
+                if let Some(used) = info["utilization"].as_f64() {
+                    let used_percent = (used * 100.0).round().clamp(0.0, 100.0) as u8;
+                    signals.push(Signal::Allowance { used_percent, until });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+        self.totals(event, signals);
+        let error = event["is_error"].as_bool().unwrap_or(true);
+        let errors = event["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let text = match event["result"].as_str() {
+            Some(text) => text.to_owned(),
+            None => errors.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"),
+        };
+        let how = match (words(&event["subtype"]), words(&event["terminal_reason"])) {
+            ("success", _) if !error => Finish::Success,
+            ("error_max_turns" | "error_max_budget_usd", _) | (_, "max_turns" | "budget_exhausted") => {
+                Finish::Limit
+            }
+            (_, reason) if reason.starts_with("aborted") => Finish::Interrupted,
+            _ => Finish::Error,
+        };
+        if how == Finish::Error {
+            errors.iter().for_each(|error| self.complaint(words(error), signals));
+            signals.extend(self.trouble(event, shorten(&text)));
+        }
+        signals.push(Signal::Finished { how, text });
+    }
+
+    /// What was behind an error, by the fields that say so.
+    fn trouble(&self, event: &Value, detail: String) -> Option<Signal> {
+        let kind = match words(&event["api_error_type"]) {
+            "" => self.error.as_str(),
+            kind => kind,
+        };
+        if words(&event["api_error"]) == "usage_limit_reached" || self.rejected.is_some() {
+            return Some(Signal::Quota { until: self.rejected.flatten() });
+        }
+        match (kind, event["api_error_status"].as_u64()) {
+            (
+                "authentication_failed"
+                | "authentication_error"
+                | "permission_error"
+                | "oauth_org_not_allowed"
+                | "account_on_hold"
+                | "verification_required"
+                | "billing_error"
+                | "cloud_credential_error",
+                _,
+            ) => Some(Signal::Unauthorized { detail }),
+            (_, Some(status)) => trouble(status, detail),
+            // The connection broke before there was an answer.
+            ("rate_limit" | "overloaded" | "server_error" | "unknown", None) => {
+                Some(Signal::Transient { detail })
+            }
+            _ => None,
+        }
+    }
+
+    /// Sets right what was told while answers were being written, and tells what the run has cost.
+    fn totals(&mut self, event: &Value, signals: &mut Vec<Signal>) {
+        self.run = match &event["model_usage_since_last_result"] {
+            // Counted by this process alone, so it is right also in a session that was resumed.
+            Value::Object(models) => self.run.plus(sum(models)),
+            _ => match &event["modelUsage"] {
+                Value::Object(models) => {
+                    let session = Usage { micro_usd: micro_usd(&event["total_cost_usd"]), ..sum(models) };
+                    since(session, self.before)
+                }
+                _ => self.run,
+            },
+        };
+        let rest = Usage { turns: 0, micro_usd: 0, ..self.run }.since(self.told);
+        if rest != Usage::default() {
+            self.told = self.told.plus(rest);
+            signals.push(Signal::Usage(rest));
+        }
+        // 0 is also what it says of a model whose price it does not know: then the table of prices has to say it.
+        if self.run.micro_usd > 0 {
+            signals.push(Signal::Cost(self.run.micro_usd));
+        }
+        if let Some(size) = self.window(event).filter(|_| self.context > 0) {
+            signals.push(Signal::Context { used: self.context, size });
+        }
+    }
+
+    /// The size of the context window of the model that leads.
+    fn window(&self, event: &Value) -> Option<u64> {
+        let models = event["modelUsage"].as_object()?;
+        let leading = self.model.as_ref().and_then(|model| models.get(model));
+        let size = |model: &Value| model["contextWindow"].as_u64().filter(|size| *size > 0);
+        match leading {
+            Some(model) => size(model),
+            None => models.values().filter_map(size).min(),
+        }
+    }
+}
+
+impl Protocol for Events {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+        match words(&event["type"]) {
+            "system" => return self.system(event, signals),
+            "assistant" => self.assistant(event, signals),
+            "user" => self.user(event, signals),
+            "rate_limit_event" => self.limit(&event["rate_limit_info"], signals),
+            "result" => self.result(event, signals),
+            // Pieces of what comes whole, and what only an editor shows.
+            "stream_event" | "tool_progress" | "tool_use_summary" | "auth_status" | "prompt_suggestion" => {}
+            _ => return Known::No,
+        }
+        Known::Yes
+    }
+
+    fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
+        if self.resumed && !self.started && !self.gone && line.starts_with(SESSION_GONE) {
+            self.gone = true;
+            signals.push(Signal::SessionGone);
+        }
+    }
+}
+
+/// What it says on stderr, and in `errors`, when there is nothing to resume.
+const SESSION_GONE: &str = "No conversation found with session ID";
+
+/// Tokens and money of all models together.
+fn sum(models: &serde_json::Map<String, Value>) -> Usage {
+    models.values().fold(Usage::default(), |sum, model| {
+        let cached = count(&model["cacheReadInputTokens"]);
+        let tokens_in = count(&model["inputTokens"])
+            .saturating_add(count(&model["cacheCreationInputTokens"]))
+            .saturating_add(cached);
+        sum.plus(Usage {
+            tokens_in,
+            tokens_cached: cached,
+            tokens_out: count(&model["outputTokens"]),
+            micro_usd: micro_usd(&model["costUSD"]),
+            ..Usage::default()
+        })
+    })
+}
+
+/// What a session has used since `before`. Where the total is less than that, it is no total of the session.
+fn since(session: Usage, before: Usage) -> Usage {
+    if session.tokens() < before.tokens() || session.micro_usd < before.micro_usd {
+        session
+    } else {
+        session.since(before)
+    }
+}

@@ -1,0 +1,177 @@
+//! The frame of the agents that write one JSON object per line: cuts lines, parses, counts what is not understood.
+
+use landfall_model::Signal;
+use serde_json::Value;
+
+use crate::agent::{Parse, Stream};
+use crate::lines::{Line, Lines};
+use crate::tags::text;
+
+/// What one agent makes of its events.
+pub(crate) trait Protocol {
+    /// An event on standard output.
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known;
+
+    /// A line on standard error. It is for people: only fixed words of the program itself may mean something here.
+    fn complaint(&mut self, line: &str, signals: &mut Vec<Signal>) {
+        let _ = (line, signals);
+    }
+
+    /// A record of the file the agent keeps beside its output.
+    fn record(&mut self, record: &Value) {
+        let _ = record;
+    }
+
+    /// Everything has been heard.
+    fn end(&mut self, signals: &mut Vec<Signal>) {
+        let _ = signals;
+    }
+}
+
+/// Whether an event is one of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    Yes,
+    No,
+}
+
+/// A parser for such an agent.
+pub(crate) struct JsonLines<P> {
+    protocol: P,
+    out: Lines,
+    err: Lines,
+    aside: Lines,
+    unknown: u64,
+}
+
+impl<P: Protocol> JsonLines<P> {
+    pub(crate) fn new(protocol: P) -> Self {
+        Self { protocol, out: Lines::default(), err: Lines::default(), aside: Lines::default(), unknown: 0 }
+    }
+
+    fn out_line(&mut self, line: Line, signals: &mut Vec<Signal>) {
+        match object(&line) {
+            Some(event) => {
+                let known = self.protocol.event(&event, signals);
+                self.unknown += u64::from(known == Known::No);
+            }
+            // No protocol has such lines, but programs have warnings and last words. A person may want to read them.
+            None => {
+                if let Some(words) = text(line) {
+                    self.unknown += 1;
+                    signals.push(words);
+                }
+            }
+        }
+    }
+
+    fn lines(&mut self, stream: Stream, lines: impl IntoIterator<Item = Line>) -> Vec<Signal> {
+        let mut signals = Vec::new();
+        for line in lines {
+            match stream {
+                Stream::Out => self.out_line(line, &mut signals),
+                Stream::Err => self.protocol.complaint(&line.text, &mut signals),
+                Stream::Aside => {
+                    if let Some(record) = object(&line) {
+                        self.protocol.record(&record);
+                    }
+                }
+            }
+        }
+        signals
+    }
+}
+
+impl<P: Protocol> Parse for JsonLines<P> {
+    fn feed(&mut self, stream: Stream, bytes: &[u8]) -> Vec<Signal> {
+        let lines = match stream {
+            Stream::Out => self.out.feed(bytes),
+            Stream::Err => self.err.feed(bytes),
+            Stream::Aside => self.aside.feed(bytes),
+        };
+        self.lines(stream, lines)
+    }
+
+    fn finish(&mut self) -> Vec<Signal> {
+        let (out, err, aside) = (self.out.finish(), self.err.finish(), self.aside.finish());
+        let mut signals = self.lines(Stream::Out, out);
+        signals.extend(self.lines(Stream::Err, err));
+        signals.extend(self.lines(Stream::Aside, aside));
+        self.protocol.end(&mut signals);
+        signals
+    }
+
+    fn raw_lines_unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    fn lines_cut(&self) -> u64 {
+        self.out.cut()
+    }
+}
+
+/// The object in a line. A line that was cut holds none, however well it begins.
+fn object(line: &Line) -> Option<Value> {
+    if !line.whole {
+        return None;
+    }
+    serde_json::from_str(&line.text).ok().filter(Value::is_object)
+}
+
+/// A count in an event; nonsense is nothing.
+pub(crate) fn count(value: &Value) -> u64 {
+    value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or(0)
+}
+
+/// Dollars in an event, as millionths. Nonsense is nothing: the cast bounds it.
+pub(crate) fn micro_usd(value: &Value) -> u64 {
+    value.as_f64().map_or(0, |dollars| (dollars * 1e6).round() as u64)
+}
+
+/// A text in an event; empty when it is not there.
+pub(crate) fn words(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Seconds since 1970 in an event, as the moment they name.
+pub(crate) fn moment(value: &Value) -> Option<landfall_model::Timestamp> {
+    let seconds = count(value);
+    let ms = i64::try_from(seconds).ok()?.checked_mul(1000)?;
+    (seconds > 0).then_some(landfall_model::Timestamp(ms))
+}
+
+/// The beginning of a text, for a person.
+pub(crate) fn brief(text: &str) -> String {
+    /// Bytes kept. The log has the rest.
+    const BRIEF_MAX: usize = 500;
+    text[..text.floor_char_boundary(BRIEF_MAX)].to_owned()
+}
+
+/// What a tool is used on: the telling field of its input, and a mark that tells two different inputs apart.
+pub(crate) fn detail(input: &Value) -> String {
+    /// Fields that say most, in this order; the agents have different names for the same.
+    const TELLING: [&str; 9] =
+        ["command", "file_path", "filePath", "path", "pattern", "query", "url", "description", "prompt"];
+    let Some(fields) = input.as_object().filter(|fields| !fields.is_empty()) else {
+        return String::new();
+    };
+    let told = TELLING.iter().find_map(|name| fields.get(*name)?.as_str());
+    let others = fields.iter().any(|(name, value)| value.as_str() != told && name != "description");
+    match told {
+        Some(told) if !others && told.len() <= DETAIL_MAX => told.to_owned(),
+        // An edit of the same file is another step when it writes something else.
+        told => {
+            let told = told.unwrap_or_default();
+            let told = &told[..told.floor_char_boundary(DETAIL_MAX)];
+            format!("{told} #{:08x}", mark(&input.to_string())).trim_start().to_owned()
+        }
+    }
+}
+
+/// Bytes kept of what a tool is used on.
+const DETAIL_MAX: usize = 200;
+
+/// A short mark of a text (FNV-1a): equal texts have equal ones.
+fn mark(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |mark, byte| (mark ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}

@@ -1,0 +1,160 @@
+//! What Landlock is told: which files may be read, and which changed.
+
+use super::places::Places;
+use super::setup::{Broken, Refusal};
+use super::words::{Level, Missing};
+use landlock::{
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
+};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// The oldest version with everything we ask for: the sixth keeps signals inside.
+const NEEDED: ABI = ABI::V6;
+
+/// What every program expects to be able to write to. Terminals are among them, as agents run commands on one.
+const DEVICES: [&str; 9] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+];
+
+/// The version of Landlock in the kernel, 0 if there is none.
+pub(super) fn version() -> u32 {
+    const ASK: libc::c_long = 1; // as in the kernel's `landlock.h`
+    // SAFETY: asked for the version, the kernel reads no memory.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0 as libc::c_long, ASK)
+    };
+    u32::try_from(version).unwrap_or(0)
+}
+
+/// Whether Landlock can do what we ask of it.
+pub(super) fn check() -> Result<u32, Missing> {
+    let version = version();
+    let missing = |feature: String| Err(Missing { level: Level::Write, feature });
+    match version {
+        0 => missing("Landlock is not enabled in this kernel (it must be in the `lsm=` list)".to_owned()),
+        version if version < NEEDED as u32 => missing(format!(
+            "Landlock has version {version} here, and only version {} (Linux 6.12) keeps signals inside",
+            NEEDED as u32
+        )),
+        version => Ok(version),
+    }
+}
+
+/// Everything that changes a file or a folder, and reads it. Device files cannot be made: as root, one for the disk
+/// would be a way around all of this.
+fn change() -> BitFlags<AccessFs> {
+    AccessFs::from_all(NEEDED) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
+}
+
+fn look() -> BitFlags<AccessFs> {
+    AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute
+}
+
+/// The rights on what is changed, as the kernel's number: for rules that only the child can add.
+pub(super) fn change_bits() -> u64 {
+    change().bits()
+}
+
+/// Makes the rules. They bind whoever enters them, and are complete but for mounts that the child will make.
+pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, Refusal> {
+    let failed = |error: &dyn std::fmt::Display| Refusal::Failed {
+        doing: format!("make the Landlock rules: {error}"),
+        errno: 0,
+    };
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(NEEDED))
+        .and_then(|ruleset| match broken {
+            Some(Broken::Signals) => Ok(ruleset),
+            _ => ruleset.scope(Scope::Signal),
+        })
+        .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket))
+        .and_then(|ruleset| ruleset.create())
+        .map_err(|error| failed(&error))?;
+    let mut rules = Rules { ruleset };
+    if !places.hide.is_empty() {
+        rules.allow(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
+    }
+    rules.reveal(Path::new("/"), places)?;
+    for path in &places.read {
+        rules.allow(path, look())?;
+    }
+    for path in places.write.iter().map(|path| path.as_path()).chain(DEVICES.map(Path::new)) {
+        rules.allow(path, change())?;
+    }
+    Option::<OwnedFd>::from(rules.ruleset).ok_or_else(|| failed(&"the kernel gave none"))
+}
+
+struct Rules {
+    ruleset: RulesetCreated,
+}
+
+impl Rules {
+    /// Allows to read `path` and what is below it, apart from what is hidden there.
+    fn reveal(&mut self, path: &Path, places: &Places) -> Result<(), Refusal> {
+        if places.hide.iter().any(|hidden| hidden == path) {
+            return Ok(());
+        }
+        if !places.hide.iter().any(|hidden| hidden.starts_with(path)) {
+            return self.allow(path, look());
+        }
+        match fs::read_dir(path) {
+            Ok(entries) => {
+                for entry in entries.flatten() {
+                    // What a link leads to has rules, or none, of its own.
+                    if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                        self.reveal(&entry.path(), places)?;
+                    }
+                }
+            }
+            // Its neighbours are not ours to list; then the agent does without them too.
+            Err(_) => {
+                for hidden in &places.hide {
+                    if let Some(next) = hidden.strip_prefix(path).ok().and_then(|rest| rest.iter().next()) {
+                        self.reveal(&path.join(next), places)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Allows `access` at `path` and below; nothing if there is nothing.
+    fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), Refusal> {
+        let failed = |doing: String, errno| Err(Refusal::Failed { doing, errno });
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(file) => file,
+            // Gone since it was listed, or not for our eyes either.
+            Err(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => return Ok(()),
+            Err(error) => return failed(format!("open `{}`", path.display()), error.raw_os_error()),
+        };
+        let kind = rustix::fs::fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        let access = match kind {
+            Ok(FileType::Directory) => access,
+            Ok(FileType::Symlink) => return Ok(()),
+            Ok(_) => access & AccessFs::from_file(NEEDED),
+            Err(error) => return failed(format!("look at `{}`", path.display()), error.raw_os_error()),
+        };
+        if access.is_empty() {
+            return Ok(());
+        }
+        match (&mut self.ruleset).add_rule(PathBeneath::new(&file, access)) {
+            Ok(_) => Ok(()),
+            Err(error) => failed(format!("make a Landlock rule for `{}`: {error}", path.display()), 0),
+        }
+    }
+}

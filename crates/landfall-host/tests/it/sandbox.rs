@@ -1,0 +1,341 @@
+//! The sandbox from inside: what an agent can do in it, and what it cannot. As the user the tests run as, and if that is
+//! root, as an ordinary one too.
+
+use crate::sitter_scene::{PROBE, Scene, Way, probe};
+use landfall_host::sandbox::{self, Level, Limits, Sandbox};
+use landfall_host::sitter::{self, Exit, Found, SignalSpec, Spec, Stop};
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const NOBODY: u32 = 65_534;
+
+/// Runs the story as we are, and once more as an ordinary user if we are root: this program is run again, for the one test.
+fn as_root_and_as_nobody(test: &str, story: impl Fn()) {
+    story();
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("probe");
+    fs::copy(probe(), &copy).expect("room for a copy");
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).expect("ours");
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("we are root");
+    let output = Command::new("/proc/self/exe")
+        .args(["--exact", &format!("sandbox::{test}"), "--nocapture"])
+        .env(PROBE, &copy)
+        .env("TMPDIR", folder.path())
+        .current_dir("/")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .output()
+        .expect("we can run again");
+    let words = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && words.contains("1 passed"),
+        "as an ordinary user: {words}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A home with a repository, secrets, and Landfall's state in it.
+struct House {
+    scene: Scene,
+    home: PathBuf,
+    _service: UnixListener,
+}
+
+impl House {
+    fn new(way: Way) -> House {
+        let mut scene = Scene::new(way);
+        let home = scene.folder.path().canonicalize().expect("it is there").join("home");
+        for folder in [".ssh", "repo", "state/store.git/objects", "state/work/T1", "state/tmp", "state/runs"]
+        {
+            fs::create_dir_all(home.join(folder)).expect("writable");
+        }
+        let files =
+            ["notes", "single", ".netrc", ".ssh/id", "state/token", "state/journal", "state/journal2"];
+        let in_repo = ["a", "b", "c", "d", "f", "h", "i", "k"].map(|name| format!("repo/{name}"));
+        let in_work = ["file", "file2"].map(|name| format!("state/work/T1/{name}"));
+        for file in files.into_iter().map(str::to_owned).chain(in_repo).chain(in_work) {
+            fs::write(home.join(file), "text").expect("writable");
+        }
+        fs::write(home.join("state/store.git/objects/pack"), "objects").expect("writable");
+        scene.dir = home.join("state/runs/1");
+        scene.marker = scene.dir.to_str().expect("plain text").to_owned();
+        let service = UnixListener::bind(home.join("service.sock")).expect("a short path");
+        House { scene, home, _service: service }
+    }
+
+    fn sandbox(&self, level: Level) -> Sandbox {
+        let paths = |names: &[&str]| names.iter().map(|name| self.home.join(name)).collect();
+        Sandbox {
+            level,
+            write: paths(&["state/work/T1", "state/tmp", "single", "not-there"]),
+            hide: paths(&["state", ".ssh", ".netrc", "later"]),
+            read: paths(&["state/store.git/objects"]),
+            limits: Limits::default(),
+        }
+    }
+
+    fn spec(&self, level: Option<Level>, args: &[&str]) -> Spec {
+        let mut spec = self.scene.spec(args);
+        spec.cwd = self.home.join("state/work/T1");
+        spec.sandbox = level.map(|level| self.sandbox(level));
+        spec.marker = self.scene.marker.clone();
+        spec
+    }
+
+    /// What the attacks met: error numbers by name.
+    fn attacked(&self, level: Option<Level>) -> BTreeMap<String, i32> {
+        let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = server.local_addr().expect("bound").port().to_string();
+        let engine = std::process::id().to_string();
+        let home = self.home.to_str().expect("plain");
+        let ended = self.scene.run(&self.spec(level, &["attack", home, &engine, &port]));
+        assert_eq!(ended.sandbox, level);
+        assert_eq!(ended.exit, Exit::Code(0), "{}{}", self.scene.out(), self.err());
+        let out = self.scene.out();
+        assert!(out.ends_with("done\n"), "{out}{}", self.err());
+        out.lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, errno)| (name.to_owned(), errno.parse().expect("a number")))
+            .collect()
+    }
+
+    fn err(&self) -> String {
+        String::from_utf8_lossy(&self.scene.text(sitter::Stream::Err)).into_owned()
+    }
+}
+
+/// The names of those that succeeded, and of those that did not.
+fn sides(met: &BTreeMap<String, i32>) -> (Vec<&str>, Vec<&str>) {
+    let (held, broke): (Vec<_>, Vec<_>) = met.iter().partition(|(_, errno)| **errno == 0);
+    (held.into_iter().map(|it| it.0.as_str()).collect(), broke.into_iter().map(|it| it.0.as_str()).collect())
+}
+
+const HONEST: [&str; 19] = [
+    "dev.null",
+    "dev.pty",
+    "dev.shm",
+    "kill.own",
+    "read.list",
+    "read.notes",
+    "read.objects",
+    "read.system",
+    "run.program",
+    "tmp.create",
+    "work.change",
+    "work.chmod",
+    "work.create",
+    "work.folder",
+    "work.link",
+    "work.listed",
+    "work.remove",
+    "work.rename",
+    "work.socket",
+];
+
+/// What the first level leaves open, and the second does not.
+const ONLY_STRICT: [&str; 5] = ["hidden.list", "net.service", "net.tcp", "net.udp", "repo.chmod"];
+
+#[test]
+fn without_a_sandbox_every_attack_succeeds() {
+    // Else the tests below would show nothing.
+    as_root_and_as_nobody("without_a_sandbox_every_attack_succeeds", || {
+        let house = House::new(Way::AsItCan);
+        let met = house.attacked(None);
+        // These depend on the machine: whether it has the call, and lets a user have a namespace.
+        let (_, failed) = sides(&met);
+        let odd: Vec<&str> = failed
+            .into_iter()
+            .filter(|name| {
+                !["call.io-uring", "userns.mount", "call.keyctl", "root.mount", "root.proc-write"]
+                    .contains(name)
+            })
+            .collect();
+        assert_eq!(odd, Vec::<&str>::new(), "{met:?}");
+        assert!(met.len() >= 60, "{met:?}");
+        house.scene.assert_nothing_left();
+    });
+}
+
+#[test]
+fn inside_the_sandbox_honest_work_succeeds_and_no_attack_does() {
+    as_root_and_as_nobody("inside_the_sandbox_honest_work_succeeds_and_no_attack_does", || {
+        let house = House::new(Way::AsItCan);
+        let met = house.attacked(Some(Level::Write));
+        let mut open: Vec<&str> = HONEST.into_iter().chain(ONLY_STRICT).collect();
+        open.sort_unstable();
+        assert_eq!(sides(&met).0, open, "{met:?}");
+        assert_eq!(fs::read_to_string(house.home.join("repo/a")).expect("there"), "text");
+        assert!(!house.home.join("repo/through").exists());
+        house.scene.assert_nothing_left();
+    });
+}
+
+#[test]
+fn the_strict_sandbox_also_closes_the_network_the_services_and_the_names() {
+    as_root_and_as_nobody("the_strict_sandbox_also_closes_the_network_the_services_and_the_names", || {
+        let house = House::new(Way::NoCgroup);
+        let met = house.attacked(Some(Level::Strict));
+        assert_eq!(sides(&met).0, HONEST, "{met:?}");
+        for name in ["net.tcp", "net.udp"] {
+            assert_eq!(met[name], libc::ENETUNREACH, "{met:?}");
+        }
+        // What it made is on the real disk, not in some copy.
+        assert!(house.home.join("state/tmp/new").exists());
+        house.scene.assert_nothing_left();
+    });
+}
+
+#[test]
+fn what_is_hidden_stays_so_when_it_is_made_later() {
+    as_root_and_as_nobody("what_is_hidden_stays_so_when_it_is_made_later", || {
+        for level in [Level::Write, Level::Strict] {
+            let house = House::new(Way::AsItCan);
+            let spec = house.spec(Some(level), &["later", house.home.to_str().expect("plain")]);
+            let sitting = house.scene.start(&spec);
+            assert_eq!(sitting.sandbox, Some(level));
+            house.scene.hear("waiting");
+            fs::create_dir(house.home.join("later")).expect("ours");
+            for file in ["later/secret", "neighbour", "repo/later", "state/work/T1/go"] {
+                fs::write(house.home.join(file), "text").expect("ours");
+            }
+            house.scene.end_of(&sitting);
+            let out = house.scene.out();
+            for refused in ["later.read", "later.write", "later.create"] {
+                assert!(!out.contains(&format!("{refused} 0")), "{level:?}: {out}");
+            }
+            // Beside what is hidden, what comes later is closed too; below an open folder it is open.
+            assert!(out.contains(&format!("neighbour.read {}", libc::EACCES)), "{level:?}: {out}");
+            assert!(out.contains("below.read 0"), "{level:?}: {out}");
+        }
+    });
+}
+
+#[test]
+fn a_sandbox_that_does_not_hold_is_never_used() {
+    as_root_and_as_nobody("a_sandbox_that_does_not_hold_is_never_used", || {
+        let is_root = rustix::process::geteuid().is_root();
+        let stories = [
+            ("landlock", Level::Write, "could write into"),
+            ("signals", Level::Write, "could signal its sitter"),
+            ("seccomp", Level::Write, "system call"),
+            ("privileges", Level::Write, "privileges"),
+            ("network", Level::Strict, "had a network"),
+            ("signals", Level::Strict, "could signal its sitter"),
+        ];
+        for (part, level, word) in stories.into_iter().filter(|story| is_root || story.0 != "privileges") {
+            let house = House::new(Way::Broken(part));
+            let ended = house.scene.run(&house.spec(Some(level), &["say", "it ran"]));
+            match &ended.exit {
+                Exit::NotStarted { message, missing: false, denied: true, .. } => {
+                    assert!(
+                        message.contains(word) && message.contains("sandbox = \"off\""),
+                        "{part}: {message}"
+                    );
+                }
+                other => panic!("{part}: {other:?}"),
+            }
+            assert_eq!((ended.sandbox, house.scene.out()), (Some(level), String::new()));
+            let left: Vec<_> = fs::read_dir(&house.scene.dir).expect("there").flatten().collect();
+            assert!(left.iter().all(|it| !it.file_name().to_string_lossy().contains("trial")), "{left:?}");
+        }
+    });
+}
+
+#[test]
+fn a_sandbox_that_cannot_be_what_it_says_is_refused() {
+    type Spoil = fn(&mut Sandbox, &Path);
+    let stories: [(&str, Spoil); 3] = [
+        ("own folder", |sandbox, home| sandbox.write.push(home.join("state/runs"))),
+        ("is hidden and cannot be", |sandbox, home| sandbox.write.push(home.to_owned())),
+        ("which is hidden", |sandbox, home| sandbox.write.push(home.join("repo/link"))),
+    ];
+    for (word, spoil) in stories {
+        let house = House::new(Way::AsItCan);
+        std::os::unix::fs::symlink(house.home.join(".ssh"), house.home.join("repo/link")).expect("ours");
+        let mut spec = house.spec(Some(Level::Write), &["say", "it ran"]);
+        spoil(spec.sandbox.as_mut().expect("one"), &house.home);
+        match house.scene.run(&spec).exit {
+            Exit::NotStarted { message, denied: true, .. } => assert!(message.contains(word), "{message}"),
+            other => panic!("{word}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_level_is_on_record_while_it_runs_and_after() {
+    for level in [None, Some(Level::Write), Some(Level::Strict)] {
+        let house = House::new(Way::AsItCan);
+        let sitting = house.scene.start(&house.spec(level, &["hang"]));
+        crate::sitter_scene::within("it runs", || matches!(house.scene.found(), Found::Running(_)));
+        assert_eq!(house.scene.found(), Found::Running(sitting.clone()));
+        assert_eq!(sitting.sandbox, level);
+        sitter::stop(&sitting, Stop::Now).expect("ours");
+        assert_eq!(house.scene.end_of(&sitting).sandbox, level);
+    }
+}
+
+#[test]
+fn nobody_slips_out_of_fifty_cancels() {
+    as_root_and_as_nobody("nobody_slips_out_of_fifty_cancels", || {
+        for turn in 0..50 {
+            let level = if turn % 2 == 0 { Level::Write } else { Level::Strict };
+            let way = if turn % 4 < 2 { Way::AsItCan } else { Way::NoCgroup };
+            let house = House::new(way);
+            let sitting = house.scene.start(&house.spec(Some(level), &["slip", &house.scene.marker]));
+            house.scene.hear("slipped");
+            sitter::stop(&sitting, Stop::Now).expect("ours");
+            let ended = house.scene.end_of(&sitting);
+            assert_eq!(ended.left, 0, "turn {turn}: {ended:?}");
+            // By the mark, and by a word in the command of those who took it off.
+            house.scene.assert_nothing_left();
+        }
+    });
+}
+
+#[test]
+fn a_word_gets_out_of_every_sandbox() {
+    as_root_and_as_nobody("a_word_gets_out_of_every_sandbox", || {
+        for level in [None, Some(Level::Write), Some(Level::Strict)] {
+            let house = House::new(Way::AsItCan);
+            let line = r#"{"key":"k-1","say":"blocked","text":"why"}"#;
+            let mut spec = house.spec(level, &["speak", line]);
+            let socket = house.scene.dir.join("signal.sock");
+            spec.env = vec![("LANDFALL_SIGNAL".into(), socket.clone().into())];
+            spec.signal = Some(SignalSpec { socket: socket.clone(), key: "k-1".into() });
+            let ended = house.scene.run(&spec);
+            assert_eq!(ended.exit, Exit::Code(0), "{level:?}: {}", house.err());
+            assert_eq!(house.scene.out(), "{\"ok\":true}\n", "{level:?}");
+            let kept = fs::read_to_string(house.scene.dir.join("signals.jsonl")).expect("kept");
+            assert!(kept.contains(r#""say":"blocked","seq":1,"text":"why""#), "{kept}");
+            assert!(!socket.exists());
+        }
+    });
+}
+
+#[test]
+fn limits_are_lowered_and_never_raised() {
+    let house = House::new(Way::AsItCan);
+    let mut spec = house.spec(Some(Level::Write), &["state"]);
+    spec.sandbox.as_mut().expect("one").limits = Limits { processes: 0, files: 77, file_bytes: 1 << 40 };
+    house.scene.run(&spec);
+    assert!(house.scene.out().contains("files Some(77)"), "{}", house.scene.out());
+}
+
+#[test]
+fn the_machine_says_what_it_has() {
+    // As the tests above need it all, they have failed if it is not there.
+    as_root_and_as_nobody("the_machine_says_what_it_has", || {
+        let available = sandbox::probe().expect("Landlock is there");
+        assert!(available.landlock >= 6, "{available:?}");
+        assert_eq!(available.strict, None);
+    });
+}

@@ -1,0 +1,126 @@
+//! What an agent says through its socket, and the signs of life it gives without a word.
+
+use crate::sitter_scene::{Scene, Way, both_ways, within};
+use landfall_host::sitter::{self, Exit, Follow, Pulse, SignalSpec, Sitting, Spec, Stop, Stream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+fn spec(scene: &Scene, socket: &Path, args: &[&str]) -> Spec {
+    let mut spec = scene.spec(args);
+    spec.env = vec![("LANDFALL_SIGNAL".into(), socket.into())];
+    spec.signal = Some(SignalSpec { socket: socket.to_owned(), key: "secret-7".into() });
+    spec
+}
+
+#[test]
+fn what_is_said_with_the_key_is_kept_and_the_rest_leaves_no_trace() {
+    both_ways(|scene| {
+        let socket = scene.folder.path().join("signal.sock");
+        let ended = scene.run(&spec(
+            scene,
+            &socket,
+            &[
+                "speak",
+                r#"{"key":"secret-7","say":"progress","text":"40"}"#,
+                r#"{"key":"secret-8","say":"complete"}"#,
+                r#"{"say":"complete"}"#,
+                "complete",
+                r#"{"key":"secret-7","say":"done"}"#,
+                r#"{"key":"secret-7","say":"ask","text":"line one\nline two","more":{"a":1}}"#,
+            ],
+        ));
+        assert_eq!(ended.exit, Exit::Code(0));
+        let out = scene.out();
+        let answers: Vec<bool> = out.lines().map(|line| line.contains(r#""ok":true"#)).collect();
+        assert_eq!(answers, [true, false, false, false, false, true], "{out}");
+        assert!(out.lines().skip(1).take(4).all(|line| line.contains("\"hint\":")), "{out}");
+        assert!(out.contains("say one of complete, blocked"), "{out}");
+        let kept =
+            String::from_utf8(Follow::new(&scene.dir, Stream::Signals, 0).read(1 << 20).expect("there"));
+        let kept = kept.expect("text");
+        let lines: Vec<&str> = kept.lines().collect();
+        assert_eq!(lines.len(), 2, "{kept}");
+        assert!(lines[0].ends_with(r#""say":"progress","seq":1,"text":"40"}"#), "{kept}");
+        assert!(
+            lines[1].contains(r#""more":{"a":1},"say":"ask","seq":2,"text":"line one\nline two""#),
+            "{kept}"
+        );
+        assert!(lines.iter().all(|line| line.starts_with(r#"{"at_ms":1"#)), "{kept}");
+        assert!(!kept.contains("secret"), "the key is not for the record: {kept}");
+        assert!(!socket.exists(), "the socket is gone with the run");
+    });
+}
+
+#[test]
+fn the_socket_is_its_owners_alone_and_its_path_may_be_long() {
+    let scene = Scene::new(Way::AsItCan);
+    let deep: PathBuf = scene.folder.path().join("x".repeat(100)).join("y".repeat(100));
+    std::fs::create_dir_all(&deep).expect("writable");
+    let socket = deep.join("signal.sock");
+    let line = r#"{"key":"secret-7","say":"complete"}"#;
+    let sitting = scene.start(&spec(&scene, &socket, &["speak-and-hang", line]));
+    scene.hear("true");
+    assert_eq!(std::fs::metadata(&socket).expect("there").permissions().mode() & 0o777, 0o600);
+    sitter::stop(&sitting, Stop::Now).expect("ours");
+    scene.end_of(&sitting);
+    assert!(!socket.exists());
+    assert_eq!(std::fs::read_dir(&deep).expect("there").count(), 0, "nothing is left beside it");
+}
+
+#[test]
+fn whatever_is_said_too_much_is_refused_and_the_run_goes_on() {
+    let scene = Scene::new(Way::AsItCan);
+    let socket = scene.folder.path().join("signal.sock");
+    let line = r#"{"key":"secret-7","say":"discovery-local","text":"FILL"}"#;
+    let ended = scene.run(&spec(&scene, &socket, &["speak-much", line]));
+    assert_eq!(ended.exit, Exit::Code(0));
+    let out = scene.out();
+    assert!(out.lines().next().is_some_and(|line| line.contains("more than 65536 bytes")), "{out}");
+    assert!(out.contains("68 taken, then") && out.contains("no more than 4194304 are kept"), "{out}");
+    let len = std::fs::metadata(scene.dir.join("signals.jsonl")).expect("there").len();
+    assert!((4_000_000..=4 << 20).contains(&len), "{len}");
+}
+
+#[test]
+fn a_socket_that_cannot_be_made_is_told() {
+    let scene = Scene::new(Way::AsItCan);
+    let socket = scene.folder.path().join("no-folder/signal.sock");
+    match scene.run(&spec(&scene, &socket, &["say", "it ran"])).exit {
+        Exit::NotStarted { message, errno: libc::ENOENT, .. } => {
+            assert!(message.contains("signal socket"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let scene = Scene::new(Way::AsItCan);
+    let mut refused = spec(&scene, &scene.folder.path().join("s"), &["say", "it ran"]);
+    refused.signal.as_mut().expect("one").key.clear();
+    assert!(scene.try_start(&refused).is_err());
+}
+
+#[test]
+fn a_run_that_works_without_a_word_has_a_pulse_and_one_that_hangs_has_not() {
+    let (busy, idle) = (Scene::new(Way::AsItCan), Scene::new(Way::NoCgroup));
+    let sittings = [busy.start(&busy.spec(&["busy"])), idle.start(&idle.spec(&["hang"]))];
+    busy.hear("busy");
+    within("the idle one runs", || !idle.marked().is_empty());
+    let pulses = || -> [Pulse; 2] { sitter::pulses(&sittings).try_into().expect("one each") };
+    within("the idle one is at rest", || {
+        let first = pulses()[1];
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        first == pulses()[1]
+    });
+    let before = pulses();
+    within("the busy one works", || {
+        let now = pulses()[0];
+        now.cpu_ticks > before[0].cpu_ticks && now.io_bytes > before[0].io_bytes + (1 << 20)
+    });
+    assert_eq!(pulses()[1], before[1], "the idle one does not");
+    assert_eq!((before[0].processes, before[1].processes), (1, 0));
+    for (scene, sitting) in [(&busy, &sittings[0]), (&idle, &sittings[1])] {
+        assert_eq!(sitter::pulse(sitting).processes, before[usize::from(sitting == &sittings[1])].processes);
+        sitter::stop(sitting, Stop::Now).expect("ours");
+        scene.end_of(sitting);
+    }
+    let gone = Sitting { pid: i32::MAX, started: 1, boot: String::new(), sandbox: None };
+    assert_eq!(sitter::pulse(&gone), Pulse::default());
+}

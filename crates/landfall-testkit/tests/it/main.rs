@@ -1,0 +1,3 @@
+//! The instruments themselves: a test that trusts them should be able to.
+
+mod model;

@@ -1,0 +1,78 @@
+//! The real agents, driven by the real program, with a model of our own behind them.
+//!
+//! `cargo xtask agents` installs them and runs this; without it every test says that it is skipped and passes. A story
+//! is told once, in a module of its own, and holds for every agent that it can happen to.
+
+mod acp;
+mod kind;
+mod shared;
+mod stage;
+mod stories;
+
+/// The program under test.
+const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
+
+/// Makes a test of each story for an agent.
+macro_rules! agent {
+    ($module:ident: $kind:ident: $($story:ident),+ $(,)?) => {
+        mod $module {
+            $(
+                #[test]
+                fn $story() {
+                    crate::stories::$story(crate::kind::Kind::$kind);
+                }
+            )+
+        }
+    };
+}
+
+agent!(claude: Claude:
+    edits_commits_signals_and_lands,
+    signals_from_its_shell,
+    goes_on_with_its_session,
+    waits_out_a_passing_error,
+    asks_for_a_login,
+    waits_for_the_reset_of_its_limit,
+    is_stopped_when_it_hangs,
+    is_stopped_when_its_stream_stalls,
+    goes_on_after_its_turn_limit,
+    is_started_again_after_sigterm,
+    survives_the_end_of_the_engine,
+);
+
+agent!(codex: Codex:
+    edits_commits_signals_and_lands,
+    signals_from_its_shell,
+    goes_on_with_its_session,
+    waits_out_a_passing_error,
+    asks_for_a_login,
+    waits_for_the_reset_of_its_limit,
+    is_stopped_when_it_hangs,
+    is_stopped_when_its_stream_stalls,
+    is_started_again_after_sigterm,
+    survives_the_end_of_the_engine,
+);
+
+agent!(gemini: Gemini:
+    edits_commits_signals_and_lands,
+    signals_from_its_shell,
+    goes_on_with_its_session,
+    waits_out_a_passing_error,
+    asks_for_a_login,
+    waits_when_its_limit_names_no_reset,
+    is_stopped_when_it_hangs,
+    goes_on_after_its_turn_limit,
+    is_started_again_after_sigterm,
+    survives_the_end_of_the_engine,
+);
+
+agent!(opencode: Opencode:
+    edits_commits_signals_and_lands,
+    signals_from_its_shell,
+    goes_on_with_its_session,
+    waits_out_a_passing_error,
+    asks_for_a_login,
+    is_stopped_when_it_hangs,
+    is_started_again_after_sigterm,
+    survives_the_end_of_the_engine,
+);

@@ -1,0 +1,170 @@
+//! A project, an agent and its model.
+
+use std::time::{Duration, Instant};
+
+use landfall_testkit::{ModelServer, Scratch, Started, Turn};
+
+use crate::LANDFALL;
+use crate::kind::Kind;
+
+/// The variable that says where the agents are: folders as in `PATH`.
+const VARIABLE: &str = "LANDFALL_AGENTS";
+
+/// Long enough for the slowest of them on a busy machine; no story needs a quarter of it on a quiet one.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+pub struct Stage {
+    pub scratch: Scratch,
+    pub server: ModelServer,
+}
+
+/// The agent's name on the model's server.
+const PLAYER: &str = "agent";
+
+impl Stage {
+    /// A project whose agent is of this kind, with more lines for its profile and more sections for the settings; none
+    /// when the agents are not there.
+    pub fn new(kind: Kind, profile: &str, settings: &str) -> Option<Self> {
+        let server = ModelServer::start();
+        let url = server.url(PLAYER);
+        let stage = Self::with(
+            server,
+            &format!("kind = \"{}\"\n{}\n{profile}", kind.name(), kind.profile(&url)),
+            settings,
+        )?;
+        kind.move_in(&stage.scratch, &url);
+        Some(stage)
+    }
+
+    /// A project with this profile.
+    pub fn with(server: ModelServer, profile: &str, settings: &str) -> Option<Self> {
+        let Some(folders) = std::env::var_os(VARIABLE) else {
+            eprintln!("skipped: {VARIABLE} is not set; `cargo xtask agents` runs this");
+            return None;
+        };
+        let mut scratch = Scratch::new(LANDFALL);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let all = std::env::split_paths(&folders).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(all).expect("they were joined before");
+        scratch.set("PATH", path.to_str().expect("plain folders"));
+        scratch.settings(&format!(
+            "[agent.default]\n{profile}\n\n[[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\n\
+             timeout = \"20s\"\n\n{settings}\n"
+        ));
+        let added = scratch.landfall(&["add", "Add a greeting", "--body", "Write hello into hello.txt."]);
+        assert_eq!(added.code, Some(0), "{}", added.err);
+        Some(Self { scratch, server })
+    }
+
+    /// Begins a play anew.
+    pub fn play(&self, turns: impl IntoIterator<Item = Turn>) {
+        self.server.play(PLAYER, turns);
+    }
+
+    /// The base of the model's URLs.
+    pub fn url(&self) -> String {
+        self.server.url(PLAYER)
+    }
+
+    /// Starts the engine.
+    pub fn run(&self) -> Started {
+        self.scratch.start(&["run"])
+    }
+
+    /// How often the model was asked.
+    pub fn asked(&self) -> usize {
+        self.server.asked(PLAYER).len()
+    }
+
+    /// The bodies of what the model was asked.
+    pub fn bodies(&self) -> Vec<landfall_testkit::Asked> {
+        self.server.asked(PLAYER)
+    }
+
+    /// Waits until the model was asked so often.
+    #[track_caller]
+    pub fn until_asked(&self, count: usize) {
+        self.until(&format!("{count} requests"), || self.asked() >= count);
+    }
+
+    /// Waits until the task waits for this.
+    #[track_caller]
+    pub fn until_waits_for(&self, what: &str) {
+        self.until(&format!("the task to wait for {what}"), || self.scratch.wait_of("T1") == what);
+    }
+
+    /// Waits until something holds; what is known is shown when it does not.
+    #[track_caller]
+    pub fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !holds() {
+            assert!(began.elapsed() < LIMIT, "waited {LIMIT:?} for {what}\n{}", self.story());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for the end of the run, which must be a good one.
+    #[track_caller]
+    pub fn until_over(&self, run: &mut Started) {
+        self.until("the run to end", || run.is_over());
+        let code = run.wait(Duration::from_secs(1));
+        assert_eq!(code, Some(0), "{}", self.story());
+    }
+
+    /// The work is on main, once, and nothing is left behind.
+    #[track_caller]
+    pub fn check_landed(&self) {
+        let scratch = &self.scratch;
+        assert_eq!(scratch.status("T1"), "done", "{}", self.story());
+        assert_eq!(scratch.facts("T1", "landed").len(), 1, "{}", self.story());
+        let subjects = scratch.git(&["log", "--first-parent", "--format=%s", "main"]);
+        let landed = subjects.lines().filter(|line| line.contains("(T1)")).count();
+        assert_eq!(landed, 1, "it is on main once:\n{subjects}");
+        assert_eq!(scratch.git(&["show", "main:hello.txt"]).lines().next(), Some("hello"));
+        assert_eq!(scratch.git(&["status", "--porcelain"]), "", "the checkout is clean");
+        assert_eq!(scratch.left_behind(), [], "no process is left");
+        assert_eq!(self.server.strays(), [""; 0], "nothing was asked that the model does not know");
+    }
+
+    /// What every run of the agent has written, oldest first.
+    pub fn outputs(&self) -> Vec<String> {
+        let mut runs: Vec<std::path::PathBuf> = std::fs::read_dir(self.scratch.state().join("attempts"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        runs.sort();
+        runs.iter()
+            .map(|run| {
+                let bytes = std::fs::read(run.join("out.log")).unwrap_or_default();
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+            .collect()
+    }
+
+    /// All that helps to see why a test failed.
+    pub fn story(&self) -> String {
+        let mut story = format!("engine:\n{}\njournal:\n", self.scratch.heard());
+        for fact in self.scratch.log() {
+            story += &format!(
+                "  {} {}\n",
+                fact["kind"].as_str().unwrap_or("?"),
+                fact["text"].as_str().unwrap_or("?")
+            );
+        }
+        for (number, output) in self.outputs().iter().enumerate() {
+            let end: Vec<&str> = output.lines().rev().take(6).collect();
+            story += &format!("run {number} ends with:\n");
+            for line in end.iter().rev() {
+                story += &format!("  {}\n", line.chars().take(700).collect::<String>());
+            }
+        }
+        story += "model:\n";
+        for asked in self.server.asked_all() {
+            story +=
+                &format!("  {:?} {} side {} turn {:?}\n", asked.dialect, asked.model, asked.side, asked.turn);
+        }
+        story + &format!("strays: {:?}\n", self.server.strays())
+    }
+}

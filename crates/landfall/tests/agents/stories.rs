@@ -1,0 +1,263 @@
+//! What can happen to an agent, and what Landfall does about it.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use landfall_testkit::{Gate, Turn};
+
+use crate::LANDFALL;
+use crate::kind::{Kind, now};
+use crate::shared::{PRICE, WORK, says_complete, works};
+use crate::stage::Stage;
+
+/// The common road: it edits, commits, says the tag with the key, is verified and landed, and what it used is known.
+pub fn edits_commits_signals_and_lands(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    stage.play(works());
+    stage.until_over(&mut stage.run());
+    stage.check_landed();
+    let detail = stage.scratch.detail("T1");
+    let used = 2 * (PRICE.fresh + PRICE.cached + PRICE.out);
+    assert_eq!(detail["tokens"], used, "{detail:#}");
+    assert_eq!(detail["iterations"], 1, "{}", stage.story());
+    // Two of them report money; for the others there is a table of prices.
+    let cost = detail["cost_usd"].as_f64().unwrap_or_default();
+    assert!(cost > 0.001 && cost < 0.1, "{cost} dollars\n{}", stage.story());
+    let asked = stage.bodies();
+    assert!(asked[0].mentions("Write hello into hello.txt."), "the task is in the prompt");
+}
+
+/// Its word may come from its shell: `landfall signal`.
+pub fn signals_from_its_shell(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    stage.play([Turn::shell(&format!("{WORK} && '{LANDFALL}' signal complete")), Turn::say("That was all.")]);
+    stage.until_over(&mut stage.run());
+    stage.check_landed();
+    assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "{}", stage.story());
+}
+
+/// In `session` style the second run knows what the first one did, and what was used is not counted twice.
+pub fn goes_on_with_its_session(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "style = \"session\"", "") else { return };
+    stage.play([
+        Turn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half").tokens(PRICE),
+        Turn::say("A mark that only the session knows: quince.").tokens(PRICE),
+        Turn::shell("echo hello > hello.txt && git commit -qam whole").tokens(PRICE),
+        says_complete(),
+    ]);
+    stage.until_over(&mut stage.run());
+    stage.check_landed();
+    let detail = stage.scratch.detail("T1");
+    assert_eq!(detail["iterations"], 2, "{}", stage.story());
+    let asked = stage.bodies();
+    assert_eq!(asked.len(), 4, "{}", stage.story());
+    assert!(asked[2].mentions("quince"), "the second run has the first in its memory");
+    assert_eq!(detail["tokens"], 4 * (PRICE.fresh + PRICE.cached + PRICE.out), "{detail:#}");
+}
+
+/// Overload and errors of the provider: it waits, spends no iteration, and goes on.
+pub fn waits_out_a_passing_error(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    let [first, second] = kind.troubles();
+    stage.play([kind.refusal(first).always()]);
+    let mut run = stage.run();
+    stage.until_waits_for("backoff");
+    let detail = stage.scratch.detail("T1");
+    assert!(detail["wait"]["until_ms"].is_i64(), "it is known when it goes on: {detail:#}");
+    stage.play([kind.refusal(second).always()]);
+    let transient = |count: u64| {
+        let detail = stage.scratch.detail("T1");
+        let counters = detail["counters"].as_array().cloned().unwrap_or_default();
+        counters.iter().any(|it| {
+            it["name"].as_str().is_some_and(|name| name.contains("passing"))
+                && it["used"].as_u64() >= Some(count)
+        })
+    };
+    stage.until("a second passing error", || transient(2));
+    stage.play(works());
+    stage.until_over(&mut run);
+    stage.check_landed();
+    assert_eq!(stage.scratch.facts("T1", "landed").len(), 1);
+}
+
+/// A login that does not hold is a question to the person, and no retry mends it.
+pub fn asks_for_a_login(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    stage.play([kind.refusal(401).always()]);
+    let mut run = stage.run();
+    stage.until_waits_for("login");
+    let asked = stage.asked();
+    stage.until("the run to end", || run.is_over());
+    assert_eq!(stage.asked(), asked, "it is not tried again");
+    stage.play(works());
+    let answered = stage.scratch.landfall(&["answer", "T1", "done"]);
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    stage.until_over(&mut stage.run());
+    stage.check_landed();
+}
+
+/// The account is used up: it waits until the moment the provider named, spends nothing, and goes on by itself.
+pub fn waits_for_the_reset_of_its_limit(kind: Kind) {
+    let login = match kind {
+        // It tells of limits only those who log in.
+        Kind::Claude => "CLAUDE_CODE_OAUTH_TOKEN = \"dummy\"",
+        Kind::Codex | Kind::Gemini | Kind::Opencode => "",
+    };
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    if !login.is_empty() {
+        let settings =
+            std::fs::read_to_string(stage.scratch.project().join("landfall.toml")).expect("written");
+        stage.scratch.settings(&settings.replace("ANTHROPIC_API_KEY = \"dummy\"", login));
+    }
+    let reset = now() + 15;
+    stage.play([kind.limit(reset).always()]);
+    let mut run = stage.run();
+    stage.until_waits_for("quota");
+    let asked = stage.asked();
+    stage.play(works());
+    let detail = stage.scratch.detail("T1");
+    let until = detail["wait"]["until_ms"].as_u64().expect("a moment") / 1000;
+    assert!(until >= reset && until <= reset + 6, "the reset is {reset}, the wait ends at {until}");
+    assert!(now() < until, "this machine is too slow for this story");
+    let freed = stage.scratch.landfall(&["--json", "status"]).json();
+    assert_eq!(freed["active"].as_array().map(Vec::len), Some(0), "the slot is free: {freed:#}");
+    stage.until_over(&mut run);
+    assert!(now() >= reset, "it did not begin before");
+    stage.check_landed();
+    let detail = stage.scratch.detail("T1");
+    assert_eq!(detail["attempt"], 1, "no retry was spent: {detail:#}");
+    assert_eq!(stage.asked(), asked + 2, "{}", stage.story());
+}
+
+/// A limit without a moment: it waits for the quota all the same, with a moment of its own.
+pub fn waits_when_its_limit_names_no_reset(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    stage.play([kind.limit(now() + 60).always()]);
+    let run = stage.run();
+    stage.until_waits_for("quota");
+    let until = stage.scratch.detail("T1")["wait"]["until_ms"].as_u64().expect("a moment") / 1000;
+    assert!(until > now(), "it ends by itself");
+    drop(run);
+}
+
+const HASTE: &str = "[run]\nsilence = \"3s\"\nfirst_output = \"12s\"\nheartbeat = \"500ms\"\nheartbeats = 3\ngrace = \"1s\"\n";
+
+/// A model that never answers: the agent is stopped on time and started again.
+pub fn is_stopped_when_it_hangs(kind: Kind) {
+    is_stopped(kind, Turn::hang());
+}
+
+/// A stream that stalls in the middle is the same.
+pub fn is_stopped_when_its_stream_stalls(kind: Kind) {
+    is_stopped(kind, Turn::stall("It begins and then"));
+}
+
+fn is_stopped(kind: Kind, silence: Turn) {
+    let Some(stage) = Stage::new(kind, "", HASTE) else { return };
+    stage.play([silence.always()]);
+    let mut run = stage.run();
+    stage.until_asked(1);
+    let began = Instant::now();
+    stage.until("the silent run to be ended", || !stage.scratch.facts("T1", "iteration-ended").is_empty());
+    let took = began.elapsed();
+    stage.play(works());
+    assert!(took < Duration::from_secs(40), "{took:?}\n{}", stage.story());
+    stage.until_over(&mut run);
+    stage.check_landed();
+}
+
+/// It may take two turns: what it has done stands, and the next run goes on.
+pub fn goes_on_after_its_turn_limit(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "turns_max = 2", "") else { return };
+    stage.play([
+        Turn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half"),
+        Turn::shell("git log --oneline | wc -l"),
+        Turn::shell("echo hello > hello.txt && git commit -qam whole"),
+        says_complete(),
+    ]);
+    stage.until_over(&mut stage.run());
+    stage.check_landed();
+    let detail = stage.scratch.detail("T1");
+    assert_eq!(detail["iterations"], 2, "{}", stage.story());
+    assert_eq!(stage.asked(), 4, "{}", stage.story());
+}
+
+/// Someone else ends it: it is started again, and the work is not lost.
+pub fn is_started_again_after_sigterm(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    let gate = Gate::new();
+    stage.play([Turn::shell(WORK), Turn::say("never").behind(&gate)]);
+    let mut run = stage.run();
+    stage.until_asked(2);
+    let agents = agents(&stage, kind);
+    assert!(!agents.is_empty(), "{:?}", landfall_testkit::left_behind(stage.scratch.root()));
+    stage.play([says_complete()]);
+    for pid in &agents {
+        drop(Command::new("kill").args(["-TERM", &pid.to_string()]).status()); // its parent may have ended it
+    }
+    // One of them does not listen while it waits for its model: whoever meant it would use more force.
+    std::thread::sleep(Duration::from_secs(2));
+    for pid in &agents {
+        drop(
+            Command::new("kill")
+                .args(["-KILL", &pid.to_string()])
+                .stderr(std::process::Stdio::null())
+                .status(),
+        ); // it listened
+    }
+    stage.until_over(&mut run);
+    stage.check_landed();
+    assert!(stage.scratch.facts("T1", "iteration-ended").len() >= 2, "{}", stage.story());
+}
+
+/// The processes of the agent itself.
+fn agents(stage: &Stage, kind: Kind) -> Vec<i32> {
+    let ours = |process: &landfall_testkit::Process| {
+        let name = process.command.split(' ').take(2).any(|word| {
+            let word = word.rsplit('/').next().unwrap_or_default();
+            word == kind.name() || word == format!("{}.exe", kind.name())
+        });
+        let sitter = process.command.contains("landfall");
+        name && !sitter
+    };
+    let all = landfall_testkit::left_behind(stage.scratch.root());
+    all.into_iter().filter(ours).map(|process| process.pid).collect()
+}
+
+/// The engine is killed in the middle of a turn; another binary takes over. Nothing is run twice, no byte is missing.
+pub fn survives_the_end_of_the_engine(kind: Kind) {
+    let Some(mut stage) = Stage::new(kind, "", "") else { return };
+    let gate = Gate::new();
+    stage.play([
+        Turn::shell(WORK).with_words("Before the end: apricot."),
+        Turn::shell("git log --oneline | wc -l").with_words("After the end: medlar.").behind(&gate),
+        says_complete(),
+    ]);
+    let mut first = stage.run();
+    stage.until_asked(2);
+    first.kill();
+    assert!(!agents(&stage, kind).is_empty(), "the agent goes on without the engine");
+    let copy = stage.scratch.root().join("landfall-upgraded");
+    std::fs::copy(LANDFALL, &copy).expect("the program can be copied");
+    stage.scratch.upgrade(&copy);
+    let mut second = stage.run();
+    stage.until("the second engine", || {
+        stage.scratch.landfall(&["--json", "status"]).json()["engine"].is_object()
+    });
+    gate.open();
+    stage.until_over(&mut second);
+    stage.check_landed();
+    assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "it was adopted:\n{}", stage.story());
+    assert_eq!(stage.asked(), 3, "{}", stage.story());
+    let outputs = stage.outputs();
+    assert_eq!(outputs.len(), 1);
+    for word in ["apricot", "medlar"] {
+        assert!(outputs[0].contains(word), "`{word}` is in the output:\n{}", outputs[0]);
+    }
+    let used = stage.scratch.detail("T1")["tokens"].clone();
+    assert_eq!(
+        used,
+        2 * 1050 + PRICE.fresh + PRICE.cached + PRICE.out,
+        "what was said before is counted too"
+    );
+}
