@@ -741,6 +741,14 @@ impl Engine {
     /// Grants what is free to whoever stands first in line.
     fn grant(&mut self, run: RunId) {
         let mut refused = 0;
+        while self.drive == Drive::Running
+            && refused < REFUSALS_MAX
+            && let Some(id) = self.world.rescued(self.site.now())
+        {
+            self.hear(id, &News::RouteOpened);
+            refused += 1; // the next turn takes the others
+        }
+        let mut refused = 0;
         let limits = self.limits_now();
         while self.drive == Drive::Running
             && refused < REFUSALS_MAX
@@ -837,18 +845,12 @@ impl Engine {
         };
         let input = self.input(news);
         let (after, decision) = landfall_model::step(&task, &input)?;
+        let mut before = (*task).clone();
         for event in decision.events {
             self.note_pass(&event);
             self.note_spending(input.at, &event);
             if let Event::IterationEnded { .. } = &event {
                 self.meter().live.remove(&id);
-            }
-            // The account is that of the grant, which may be among these very events.
-            if let Some(state) = self.world.accounts().follows(&after, input.at, &event)
-                && let Some(driving) = &after.driving
-            {
-                let account = driving.account.clone();
-                self.fact(EngineEvent::Account { account, state });
             }
             if let Event::Landed { commit, base_before, .. } = &event {
                 self.turn.landed = true;
@@ -860,7 +862,14 @@ impl Engine {
                 };
                 self.fact(moved);
             }
+            let account = self.world.accounts().follows(&before, input.at, &event);
+            let driving = before.driving.clone();
+            before =
+                landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
             self.turn.entries.push(Entry { at: input.at, fact: Fact::Task(id, event) });
+            if let (Some(state), Some(driving)) = (account, driving) {
+                self.fact(EngineEvent::Account { account: driving.account, state });
+            }
         }
         self.turn.effects.extend(decision.effects);
         if is_mismatch(&after) {

@@ -249,11 +249,20 @@ impl Desk {
         let now = self.site.clock.mono_ms();
         let site = &self.site;
         let grace_ms = site.settings.run.grace_ms;
+        // One look at the machine for all of them that are due.
+        let due: Vec<u64> =
+            self.open.iter().filter(|(_, open)| open.is_due(site, now)).map(|(id, _)| *id).collect();
+        let sittings: Vec<Sitting> = due.iter().filter_map(|id| self.open[id].sitting.clone()).collect();
+        for (id, pulse) in due.into_iter().zip(sitter::pulses(&sittings)) {
+            if let Some(open) = self.open.get_mut(&id) {
+                open.look(site, now, pulse);
+            }
+        }
         for open in self.open.values_mut() {
             if open.read(READ_MAX) > 0 {
                 open.vital.heard_ms = Some(now);
             }
-            open.look(site, now);
+            open.reckon(site, now);
             site.note_live(open.followed.task.id, open.spending(site, now));
             site.show(open.followed.task.id, &open.live);
         }
@@ -362,29 +371,36 @@ impl Open {
         }
     }
 
-    /// Looks for signs of life, as often as the settings say, and says what they come to.
-    fn look(&mut self, site: &Site, now: u64) {
+    /// Whether it is time to look for signs of life: a few times within every span that could run out.
+    fn is_due(&self, site: &Site, now: u64) -> bool {
         let watch = &site.settings.run.watch;
+        let shortest = watch.beat_ms.min(watch.silence_ms).min(watch.first_output_ms).min(watch.tool_ms);
+        let pause = (shortest / 4).max(LOOK_MIN_MS);
+        self.sitting.is_some() && now.saturating_sub(self.vital.looked_ms) >= pause
+    }
+
+    /// Takes in what was seen of its processes and its workspace.
+    fn look(&mut self, site: &Site, now: u64, pulse: sitter::Pulse) {
         let vital = &mut self.vital;
         let since = now.saturating_sub(vital.looked_ms);
-        if let Some(sitting) = &self.sitting
-            && since >= (watch.beat_ms / 4).max(LOOK_MIN_MS)
-        {
-            let pulse = host_pulse(sitting);
-            let ticks = pulse.cpu_ticks.saturating_sub(vital.ticks);
-            let moved = pulse.io_bytes.saturating_sub(vital.io_bytes);
-            if ticks > since / BUSY_MS_PER_TICK || moved >= BUSY_BYTES {
-                vital.busy_ms = now;
-            }
-            let fingerprint = fingerprint(site, &self.followed.task);
-            if fingerprint != vital.fingerprint {
-                vital.changed_ms = now;
-            }
-            (vital.ticks, vital.io_bytes) = (pulse.cpu_ticks, pulse.io_bytes);
-            vital.children = pulse.processes;
-            vital.fingerprint = fingerprint;
-            vital.looked_ms = now;
+        let ticks = pulse.cpu_ticks.saturating_sub(vital.ticks);
+        let moved = pulse.io_bytes.saturating_sub(vital.io_bytes);
+        if ticks > since / BUSY_MS_PER_TICK || moved >= BUSY_BYTES {
+            vital.busy_ms = now;
         }
+        let fingerprint = fingerprint(site, &self.followed.task);
+        if fingerprint != vital.fingerprint {
+            vital.changed_ms = now;
+        }
+        (vital.ticks, vital.io_bytes) = (pulse.cpu_ticks, pulse.io_bytes);
+        vital.children = pulse.processes;
+        vital.fingerprint = fingerprint;
+        vital.looked_ms = now;
+    }
+
+    /// Says what is known of it now.
+    fn reckon(&mut self, site: &Site, now: u64) {
+        let watch = &site.settings.run.watch;
         let pulse = self.pulse(now);
         self.live.class = Some(liveness::class(&pulse, watch));
         self.live.evidence = liveness::evidence(&pulse);
@@ -570,16 +586,6 @@ fn exit_for(asked: Asked) -> Exit {
         Asked::ContextUsedUp => Exit::ContextUsedUp,
         Asked::Overdue => Exit::Deadline,
     }
-}
-
-struct HostPulse {
-    cpu_ticks: u64,
-    io_bytes: u64,
-    processes: u32,
-}
-
-fn host_pulse(sitting: &Sitting) -> HostPulse {
-    HostPulse { cpu_ticks: sitter::cpu_ticks(sitting), io_bytes: 0, processes: 0 }
 }
 
 /// A number that changes when the agent commits, stages or makes files at the root: cheap, and enough beside the other

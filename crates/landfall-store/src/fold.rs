@@ -86,7 +86,7 @@ impl TaskRow {
             State::Waiting { wait, .. } => {
                 let asks = match wait {
                     Wait::Question { text } => Some(text.clone()),
-                    Wait::Login { account, detail } => {
+                    Wait::Login { account, detail, .. } => {
                         Some(format!("the account `{account}` wants a login: {detail}"))
                     }
                     Wait::Dependency(_)
@@ -219,7 +219,7 @@ fn wait_detail(wait: &Wait) -> String {
     match wait {
         Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         Wait::Slot | Wait::Quota { .. } | Wait::Pause => String::new(),
-        Wait::Login { account, detail } => format!("{account}: {detail}"),
+        Wait::Login { account, detail, .. } => format!("{account}: {detail}"),
         Wait::Budget { what, .. } => what.clone(),
         Wait::Question { text } => text.clone(),
         Wait::Backoff { cause, .. } => cause.clone(),

@@ -103,7 +103,7 @@ pub(super) fn wait(wait: &Wait) -> api::Wait {
         Wait::Dependency(needs) => (None, list(needs)),
         Wait::Slot | Wait::Pause => (None, String::new()),
         Wait::Quota { until } => (Some(*until), String::new()),
-        Wait::Login { account, detail } => (None, format!("{account}: {detail}")),
+        Wait::Login { account, detail, .. } => (None, format!("{account}: {detail}")),
         Wait::Budget { what, until } => (*until, what.clone()),
         Wait::Question { text } => (None, text.clone()),
         Wait::Backoff { until, cause } => (Some(*until), cause.clone()),
@@ -123,7 +123,7 @@ pub(super) fn owner(wait: api::WaitFor) -> &'static str {
         api::WaitFor::Dependency => Wait::Dependency(Vec::new()),
         api::WaitFor::Slot => Wait::Slot,
         api::WaitFor::Quota => Wait::Quota { until },
-        api::WaitFor::Login => Wait::Login { account: text(), detail: text() },
+        api::WaitFor::Login => Wait::Login { account: text(), detail: text(), asker: TaskId(0) },
         api::WaitFor::Budget => Wait::Budget { what: text(), until: Some(until) },
         api::WaitFor::Question => Wait::Question { text: text() },
         api::WaitFor::Backoff => Wait::Backoff { until, cause: text() },
@@ -245,6 +245,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         usage: _,    // so are tokens and money
         agent_ms: _,
         attempt: _,
+        overspent,
     } = &task.counters;
     let limits = &task.limits;
     let counter = |name: &str, used: u32, max: Option<u32>| api::Counter {
@@ -267,6 +268,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("loops", *loops, Some(limits.loops_max)),
         counter("sessions lost", *sessions_lost, None),
         counter("logins asked for", *logins, None),
+        counter("attempts over budget", *overspent, Some(limits.restarts_max)),
         counter("claims without a change", *empty_claims, None),
         counter("machine troubles", *machine, None),
         counter("retries", *retries, None),
@@ -374,6 +376,8 @@ mod tests {
             Wait::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
             Wait::Slot,
             Wait::Quota { until },
+            Wait::Login { account: "claude".to_owned(), detail: "401".to_owned(), asker: model::TaskId(1) },
+            Wait::Budget { what: "$2.00 of $1.00".to_owned(), until: Some(until) },
             Wait::Question { text: "which?".to_owned() },
             Wait::Backoff { until, cause: "a crash".to_owned() },
             Wait::Disk { detail: "1 MB left".to_owned() },
@@ -398,7 +402,7 @@ mod tests {
         let mut row = TaskRow::of(&task);
         let mut among = Among::default();
         assert_eq!(row_wait(&row, &among), None);
-        among.starved = true;
+        among.held = Some(Wait::Slot);
         assert_eq!(row_wait(&row, &among).map(|it| it.wait), Some(api::WaitFor::Slot));
         assert_eq!(line(row.clone(), &among).status, api::Status::Waiting);
         row.unmet = 1;

@@ -338,6 +338,7 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::NothingChanged => "the agent says it is done, but nothing changed",
         Parting::Machine => "something on this machine failed",
         Parting::Budget => "a budget is used up",
+        Parting::Overspent => "it used up the budget of an attempt",
         Parting::Login => "the account wants a login",
         Parting::Looping => "the agent repeated itself",
         Parting::SessionGone => "the session to go on with was gone",
@@ -350,7 +351,7 @@ pub(super) fn wait_words(wait: &Wait) -> String {
         Wait::Dependency(needs) => format!("for {} to land", wire::list(needs)),
         Wait::Slot => "for a slot".to_owned(),
         Wait::Quota { until } => format!("for the agent's account until {}", when(until.0)),
-        Wait::Login { account, detail } => {
+        Wait::Login { account, detail, .. } => {
             format!("for a login to the account `{account}`{}", after_colon(detail))
         }
         Wait::Budget { what, until: Some(until) } => {

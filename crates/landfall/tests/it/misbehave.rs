@@ -380,7 +380,10 @@ text = "work\n"
 #[test]
 fn quota_frees_the_slot_for_another_task() {
     let scratch = Scratch::new(LANDFALL);
-    scratch.task("Waits", "[[iteration]]\nmisbehave = \"quota\"\nuntil = \"1500ms\"\n[[iteration]]\nsignal = \"blocked:enough\"", &[]);
+    scratch.settings(
+        "[agent.default]\nkind = \"script\"\n[agent.other]\nkind = \"script\"\naccount = \"another\"\n",
+    );
+    scratch.task("Waits", "[[iteration]]\nmisbehave = \"quota\"\nuntil = \"1500ms\"\n[[iteration]]\nsignal = \"blocked:enough\"", &["--agent", "other"]);
     scratch.task("Works", &work("signal = \"complete\""), &[]);
     scratch.landfall(&["run", "--slots", "1"]);
     let landed = &scratch.facts("T2", "landed")[0]["at_ms"];

@@ -124,6 +124,7 @@ words!(Parting = model::Parting {
     NothingChanged = "nothing-changed",
     Machine = "machine",
     Budget = "budget",
+    Overspent = "overspent",
     Login = "login",
     Looping = "looping",
     SessionGone = "session-gone",
@@ -1065,6 +1066,7 @@ pub(super) enum Wait<'a> {
         account: Text<'a>,
         #[serde(borrow)]
         detail: Text<'a>,
+        asker: u32,
     },
     Budget {
         #[serde(borrow)]
@@ -1100,8 +1102,8 @@ impl<'a> From<&'a model::Wait> for Wait<'a> {
             model::Wait::Dependency(needs) => Self::Dependency(needs.iter().map(|need| need.0).collect()),
             model::Wait::Slot => Self::Slot,
             model::Wait::Quota { until } => Self::Quota { until: until.0 },
-            model::Wait::Login { account, detail } => {
-                Self::Login { account: account.into(), detail: detail.into() }
+            model::Wait::Login { account, detail, asker } => {
+                Self::Login { account: account.into(), detail: detail.into(), asker: asker.0 }
             }
             model::Wait::Budget { what, until } => {
                 Self::Budget { what: what.into(), until: until.map(|at| at.0) }
@@ -1123,9 +1125,11 @@ impl From<Wait<'_>> for model::Wait {
             Wait::Dependency(needs) => Self::Dependency(needs.into_iter().map(TaskId).collect()),
             Wait::Slot => Self::Slot,
             Wait::Quota { until } => Self::Quota { until: Timestamp(until) },
-            Wait::Login { account, detail } => {
-                Self::Login { account: account.into_string(), detail: detail.into_string() }
-            }
+            Wait::Login { account, detail, asker } => Self::Login {
+                account: account.into_string(),
+                detail: detail.into_string(),
+                asker: TaskId(asker),
+            },
             Wait::Budget { what, until } => {
                 Self::Budget { what: what.into_string(), until: until.map(Timestamp) }
             }
