@@ -4,14 +4,23 @@
 //! ([`Agent::launch`]) and makes [`Signal`](landfall_model::Signal)s of the bytes that come back ([`Parse`]). Whoever
 //! has a process to run does the rest. A new agent is a file here and a line in [`registry`].
 
+pub mod acp;
 mod agent;
+mod claude;
+mod codex;
 mod command;
 mod fence;
+mod gemini;
+mod json;
 mod lines;
+mod mcp;
 mod nearest;
+mod opencode;
+mod provider;
 pub mod registry;
 pub mod script;
 mod tags;
+mod voice;
 mod words;
 
 pub use agent::{Agent, Aside, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile, Stream};

@@ -2,9 +2,14 @@
 
 use thiserror::Error;
 
+use crate::acp::Acp;
 use crate::agent::Agent;
+use crate::claude::Claude;
+use crate::codex::Codex;
 use crate::command::Command;
+use crate::gemini::Gemini;
 use crate::nearest::nearest;
+use crate::opencode::Opencode;
 use crate::script::Scripted;
 
 /// An agent in the registry.
@@ -18,7 +23,12 @@ pub struct Entry {
 
 /// All of them, in alphabetical order.
 pub const AGENTS: &[Entry] = &[
+    Entry { name: "acp", about: "Any agent of the Agent Client Protocol.", make: || Box::new(Acp) },
+    Entry { name: "claude", about: "Claude Code of Anthropic.", make: || Box::new(Claude) },
+    Entry { name: "codex", about: "Codex of OpenAI.", make: || Box::new(Codex) },
     Entry { name: "command", about: "Any program that reads a prompt on stdin.", make: || Box::new(Command) },
+    Entry { name: "gemini", about: "Gemini CLI of Google.", make: || Box::new(Gemini) },
+    Entry { name: "opencode", about: "opencode, with any provider it knows.", make: || Box::new(Opencode) },
     Entry { name: "script", about: "The scripted agent: no model, no account.", make: || Box::new(Scripted) },
 ];
 

@@ -1,7 +1,10 @@
 //! The tests of the agents, all without a process.
 
+#[path = "../../../../fuzz/src/check.rs"]
+mod check;
 mod command;
 mod conformance;
+mod corpus;
 mod lookalikes;
 mod reference;
 mod script;

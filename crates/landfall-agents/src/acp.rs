@@ -1,0 +1,84 @@
+//! Kind `acp`: any agent that speaks the Agent Client Protocol, version 1.
+//!
+//! Such an agent wants a conversation, so it is not started by itself: our own program is, as a bridge, and holds the
+//! conversation. What the bridge is told is an [`Order`]; what it says are [`Note`]s and the agent's own messages, each
+//! in an envelope, so that neither can pass for the other.
+
+mod note;
+mod order;
+mod parser;
+
+pub use note::{Fault, Note};
+pub use order::{McpServer, Order};
+
+use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::mcp;
+use crate::words::split;
+
+/// The adapter.
+pub(crate) struct Acp;
+
+/// Modes in which an agent does not ask, in the words of the agents that have one. The first that is offered is taken;
+/// where none is, the bridge answers what it is asked.
+const MODES: [&str; 5] =
+    ["bypassPermissions", "yolo", "agent-full-access", "full-access", "danger-full-access"];
+
+impl Agent for Acp {
+    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+        profile.check_env()?;
+        command_line(profile).map(drop)
+    }
+
+    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+        self.check(&brief.profile)?;
+        let order = Order {
+            argv: command_line(&brief.profile)?,
+            prompt: brief.prompt.clone(),
+            resume: brief.resume.clone(),
+            modes: MODES.map(str::to_owned).to_vec(),
+            model: brief.profile.model.clone(),
+            effort: brief.profile.effort.clone(),
+            mcp: mcp::program(brief).map(|program| McpServer {
+                name: mcp::NAME.to_owned(),
+                command: program.to_owned(),
+                args: mcp::ARGS.map(str::to_owned).to_vec(),
+                env: mcp::ENV.map(str::to_owned).to_vec(),
+            }),
+        };
+        let file = brief.attempt_dir.join("bridge.json");
+        Ok(Launch {
+            argv: vec![brief.program.clone().into(), "bridge".into(), "acp".into()],
+            env: brief.env(),
+            // By stdin: whatever the agent may not read, it has been opened before.
+            stdin: Some(file.clone()),
+            files: vec![(file, order.json())],
+        })
+    }
+
+    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
+        parser::parser(ear)
+    }
+
+    fn needs(&self, profile: &Profile) -> Needs {
+        Needs {
+            program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
+            version_args: &[],
+            install: "install the agent that `run` names; it must speak the Agent Client Protocol on stdio",
+            login: "log in as that agent wants it, once, in a terminal",
+            state: Vec::new(),
+        }
+    }
+
+    fn closes(&self) -> bool {
+        true // the answer to the prompt
+    }
+}
+
+/// The words of `run`, then the flags.
+fn command_line(profile: &Profile) -> Result<Vec<String>, LaunchError> {
+    let missing = || LaunchError::Missing { profile: profile.name.clone(), kind: "acp", key: "run" };
+    let run = profile.run.as_deref().ok_or_else(missing)?;
+    let words =
+        split(run).map_err(|problem| LaunchError::Words { profile: profile.name.clone(), problem })?;
+    Ok(words.into_iter().chain(profile.flags.iter().cloned()).collect())
+}

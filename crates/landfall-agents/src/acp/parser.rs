@@ -1,0 +1,266 @@
+//! The bridge's lines into signals.
+
+use std::collections::BTreeMap;
+
+use landfall_model::{Finish, Signal, Usage};
+use serde_json::Value;
+
+use super::note::{Fault, Note};
+use crate::agent::{Ear, Parse};
+use crate::json::{JsonLines, Known, Protocol, count, detail, micro_usd, words};
+use crate::provider::trouble;
+use crate::voice::Voice;
+
+/// Tools told apart at a time. More than any agent has under way; an agent that never ends one must not fill us up.
+const TOOLS_MAX: usize = 256;
+/// Bytes kept of the last message, for the closing word.
+const CLOSING_MAX: usize = 16 << 10;
+
+/// The ear for one conversation.
+pub(super) fn parser(ear: &Ear) -> Box<dyn Parse + Send> {
+    Box::new(JsonLines::new(Conversation {
+        voice: Voice::new(&ear.nonce),
+        message: None,
+        last_words: String::new(),
+        prompted: false,
+        answering: false,
+        tools: BTreeMap::new(),
+        cost_before: if ear.resumed { ear.before.micro_usd } else { 0 },
+        close: None,
+    }))
+}
+
+struct Conversation {
+    voice: Voice,
+    /// The name of the message that is being said; empty where the agent gives it none.
+    message: Option<String>,
+    last_words: String,
+    /// What comes before the prompt is an old conversation played again.
+    prompted: bool,
+    /// Whether the model is in the middle of an answer: one that follows the result of a tool is a new one.
+    answering: bool,
+    tools: BTreeMap<String, Tool>,
+    /// What the session had cost before this run.
+    cost_before: u64,
+    /// How the prompt was answered. It is the closing word once the bridge has ended the agent too.
+    close: Option<(Finish, String)>,
+}
+
+/// A tool call that has not ended.
+#[derive(Default)]
+struct Tool {
+    name: String,
+    detail: String,
+    told: bool,
+}
+
+impl Protocol for Conversation {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+        if let Some(message) = event.get("acp") {
+            return self.update(message, signals);
+        }
+        match Note::deserialize(event) {
+            Some(note) => self.note(note, signals),
+            None => Known::No,
+        }
+    }
+
+    fn end(&mut self, signals: &mut Vec<Signal>) {
+        self.end_message(signals);
+    }
+}
+
+impl Conversation {
+    /// A message of the agent. Answers are not looked at here: the bridge knows what they answer.
+    fn update(&mut self, message: &Value, signals: &mut Vec<Signal>) -> Known {
+        if words(&message["method"]) != "session/update" || !self.prompted {
+            return Known::Yes;
+        }
+        let update = &message["params"]["update"];
+        match update["sessionUpdate"].as_str() {
+            Some("agent_message_chunk") => self.chunk(update, signals),
+            Some("tool_call" | "tool_call_update") => return self.tool(update, signals),
+            Some("usage_update") => self.usage(update, signals),
+            // Thoughts, plans, commands and titles are for a person at an editor.
+            Some(_) => {}
+            None => return Known::No,
+        }
+        Known::Yes
+    }
+
+    fn chunk(&mut self, update: &Value, signals: &mut Vec<Signal>) {
+        self.turn(signals);
+        let id = words(&update["messageId"]);
+        if self.message.as_deref() != Some(id) {
+            self.end_message(signals);
+            self.message = Some(id.to_owned());
+            self.last_words.clear();
+        }
+        let text = words(&update["content"]["text"]);
+        let room = CLOSING_MAX.saturating_sub(self.last_words.len());
+        self.last_words.push_str(&text[..text.floor_char_boundary(room)]);
+        self.voice.piece(text);
+    }
+
+    fn end_message(&mut self, signals: &mut Vec<Signal>) {
+        if self.message.take().is_some() {
+            self.voice.end(signals);
+        }
+    }
+
+    /// The model has begun an answer, if it was not in the middle of one.
+    fn turn(&mut self, signals: &mut Vec<Signal>) {
+        if !std::mem::replace(&mut self.answering, true) {
+            signals.push(Signal::Usage(Usage { turns: 1, ..Usage::default() }));
+        }
+    }
+
+    fn tool(&mut self, update: &Value, signals: &mut Vec<Signal>) -> Known {
+        let Some(id) = update["toolCallId"].as_str() else { return Known::No };
+        let status = words(&update["status"]);
+        let done = ["completed", "failed"].contains(&status);
+        if !self.tools.contains_key(id) {
+            // Many agents send one more word about a tool that is done.
+            let late = words(&update["sessionUpdate"]) == "tool_call_update" && !done;
+            if late || self.tools.len() >= TOOLS_MAX {
+                return Known::Yes;
+            }
+            self.end_message(signals);
+            self.turn(signals);
+        }
+        let tool = self.tools.entry(id.to_owned()).or_default();
+        match (words(&update["name"]), words(&update["kind"])) {
+            ("", kind) if tool.name.is_empty() => kind.clone_into(&mut tool.name),
+            ("", _) => {}
+            (name, _) => name.clone_into(&mut tool.name),
+        }
+        let input = detail(&update["rawInput"]);
+        let known = !input.is_empty();
+        if known {
+            tool.detail = input;
+        } else if tool.detail.is_empty() || !tool.told {
+            let title: Vec<&str> = words(&update["title"]).split_whitespace().collect();
+            if !title.is_empty() {
+                tool.detail = crate::json::brief(&title.join(" "));
+            }
+        }
+        // The first word about a tool often comes before its input; it is told once it says something.
+        if !tool.told && (known && status != "pending" || done || status == "in_progress") {
+            tool.told = true;
+            let name = if tool.name.is_empty() { "tool" } else { &tool.name };
+            signals.push(Signal::ToolUse { name: name.to_owned(), detail: tool.detail.clone() });
+        }
+        if done {
+            self.tools.remove(id);
+            self.answering = false;
+            signals.push(Signal::ToolDone);
+        }
+        Known::Yes
+    }
+
+    fn usage(&mut self, update: &Value, signals: &mut Vec<Signal>) {
+        if let (Some(used), Some(size)) = (update["used"].as_u64(), update["size"].as_u64()) {
+            signals.push(Signal::Context { used, size });
+        }
+        // Cost is told over the whole session. In other money it only stands in the log.
+        let cost = &update["cost"];
+        if cost["amount"].is_number() && words(&cost["currency"]) == "USD" {
+            signals.push(Signal::Cost(micro_usd(&cost["amount"]).saturating_sub(self.cost_before)));
+        }
+    }
+
+    fn note(&mut self, note: Note, signals: &mut Vec<Signal>) -> Known {
+        match note {
+            Note::Session { id, model, .. } => {
+                signals.push(Signal::Started { session: Some(id), model });
+            }
+            Note::SessionGone { .. } => signals.push(Signal::SessionGone),
+            Note::Prompted => self.prompted = true,
+            Note::Asked { what, chosen: None } => signals.push(Signal::PermissionAsked { what }),
+            Note::Answered { result } => self.answered(&result, signals),
+            Note::Failed(fault) => {
+                self.end_message(signals);
+                signals.extend(class(&fault));
+                self.close = Some((Finish::Error, fault.message));
+            }
+            Note::Raw { .. } => return Known::No,
+            Note::Ended { .. } => {
+                self.end_message(signals);
+                let (how, text) = self.close.take().unwrap_or((Finish::Interrupted, String::new()));
+                signals.push(Signal::Finished { how, text });
+            }
+            Note::Started { .. }
+            | Note::Set { .. }
+            | Note::Asked { chosen: Some(_), .. }
+            | Note::Unsupported { .. }
+            | Note::Stopping => {}
+        }
+        Known::Yes
+    }
+
+    fn answered(&mut self, result: &Value, signals: &mut Vec<Signal>) {
+        self.end_message(signals);
+        signals.extend(tokens(result).map(Signal::Usage));
+        let how = match words(&result["stopReason"]) {
+            "end_turn" => Finish::Success,
+            "max_tokens" | "max_turn_requests" => Finish::Limit,
+            "cancelled" => Finish::Interrupted,
+            _ => Finish::Error, // a refusal, or a reason we do not know: not a success
+        };
+        self.close = Some((how, std::mem::take(&mut self.last_words)));
+    }
+}
+
+/// What kind of trouble it is, by its fields alone.
+fn class(fault: &Fault) -> Option<Signal> {
+    const AUTH_REQUIRED: i64 = -32_000;
+    let detail = || fault.message.clone();
+    if fault.code == Some(AUTH_REQUIRED) {
+        return Some(Signal::Unauthorized { detail: detail() });
+    }
+    // Some pass on what the provider said to them.
+    if let Some(trouble) =
+        fault.code.and_then(|code| u64::try_from(code).ok()).and_then(|code| trouble(code, detail()))
+    {
+        return Some(trouble);
+    }
+    let info = &fault.data["codexErrorInfo"];
+    // A kind with more to say is an object with the kind as its only key.
+    let codex = info.as_str().or_else(|| info.as_object()?.keys().next().map(String::as_str));
+    match fault.data["errorKind"].as_str().or(codex)? {
+        "rate_limit" | "usageLimitExceeded" | "billing_error" => Some(Signal::Quota { until: None }),
+        "authentication_failed" | "oauth_org_not_allowed" | "unauthorized" | "account_on_hold" => {
+            Some(Signal::Unauthorized { detail: detail() })
+        }
+        "overloaded"
+        | "server_error"
+        | "serverOverloaded"
+        | "internalServerError"
+        | "httpConnectionFailed"
+        | "responseStreamConnectionFailed"
+        | "responseStreamDisconnected"
+        | "responseTooManyFailedAttempts" => Some(Signal::Transient { detail: detail() }),
+        _ => None,
+    }
+}
+
+/// The tokens of a prompt's answer: where the protocol puts them, else where some agents do.
+fn tokens(result: &Value) -> Option<Usage> {
+    let usage = &result["usage"];
+    if usage.is_object() {
+        let cached = count(&usage["cachedReadTokens"]);
+        let read = count(&usage["inputTokens"]).saturating_add(count(&usage["cachedWriteTokens"]));
+        return Some(Usage {
+            tokens_in: read.saturating_add(cached),
+            tokens_cached: cached,
+            tokens_out: count(&usage["outputTokens"]),
+            ..Usage::default()
+        });
+    }
+    let told = &result["_meta"]["quota"]["token_count"];
+    told.is_object().then(|| Usage {
+        tokens_in: count(&told["input_tokens"]),
+        tokens_out: count(&told["output_tokens"]),
+        ..Usage::default()
+    })
+}

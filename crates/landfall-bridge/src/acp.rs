@@ -1,0 +1,440 @@
+//! The bridge to agents that speak the Agent Client Protocol: one session, one prompt, one answer.
+//!
+//! All that the agent sends is printed as it comes, and so is what we make of it ([`Note`]). The engine reads these lines
+//! through the adapter; nothing is decided here but what the protocol wants decided at once: leave that the agent asks
+//! for is given (it works unattended, and what bounds it is the sandbox), what it asks for beyond that is refused.
+
+mod lines;
+mod offers;
+
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    CancelNotification, ClientCapabilities, ContentBlock, EnvVariable, Implementation, InitializeRequest,
+    LoadSessionRequest, McpServer, McpServerStdio, NewSessionRequest, PermissionOptionKind, PromptRequest,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, ResumeSessionRequest,
+    SelectedPermissionOutcome, SetSessionConfigOptionRequest, SetSessionModeRequest, TextContent,
+};
+use agent_client_protocol::v1::{ConnectionTo, Dispatch};
+use agent_client_protocol::{Agent, Client, Error, Lines, UntypedMessage};
+use landfall_agents::acp::{Fault, Note, Order};
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::say;
+use offers::Offers;
+
+/// How long an agent may take to come up, and to make a session: the slowest takes 25 s on a busy machine.
+const SETUP_MAX: Duration = Duration::from_secs(180);
+/// How long to play an old session again: it may be long.
+const LOAD_MAX: Duration = Duration::from_secs(600);
+/// How long an agent may take to answer after it was told to cancel.
+const CANCEL_MAX: Duration = Duration::from_secs(3);
+/// How long it may take to end once its stdin is closed, and again once it is asked to.
+const END_MAX: Duration = Duration::from_secs(2);
+/// An order is a prompt and a few words.
+const ORDER_MAX: u64 = 64 << 20;
+
+const ANSWERED: u8 = 0;
+const FAILED: u8 = 1;
+const NO_ORDER: u8 = 2;
+
+/// Holds the conversation that stdin orders. Returns the exit code.
+#[must_use]
+pub fn run() -> u8 {
+    let mut text = Vec::new();
+    let order = match io::stdin().lock().take(ORDER_MAX).read_to_end(&mut text) {
+        Ok(_) => Order::read(&text),
+        Err(error) => Err(error.to_string()),
+    };
+    let order = match order {
+        Ok(order) => order,
+        Err(problem) => {
+            eprintln!("read the order on stdin: {problem}");
+            return NO_ORDER;
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("start the runtime: {error}");
+            return FAILED;
+        }
+    };
+    let code = match runtime.block_on(converse(order)) {
+        Ok(how) => {
+            note(&Note::Ended { how });
+            ANSWERED
+        }
+        Err(Failed { fault, how }) => {
+            note(&Note::Failed(fault));
+            note(&Note::Ended { how });
+            FAILED
+        }
+    };
+    runtime.shutdown_background(); // a thread that reads what nobody writes is no reason to stay
+    code
+}
+
+fn note(note: &Note) {
+    say::line(&note.line());
+}
+
+fn fault(at: &str, message: impl Into<String>) -> Fault {
+    Fault { at: at.to_owned(), code: None, message: message.into(), data: Value::Null }
+}
+
+/// Why there is no answer to the prompt.
+enum Broken {
+    /// The agent refused, or could not.
+    Fault(Fault),
+    /// The agent has closed its output.
+    Closed {
+        /// What we were about.
+        at: &'static str,
+    },
+    /// We were told to stop.
+    Stopped,
+}
+
+/// What went wrong, and how the agent's process ended.
+struct Failed {
+    fault: Fault,
+    how: String,
+}
+
+/// The whole conversation. Returns how the agent's process ended.
+async fn converse(order: Order) -> Result<String, Failed> {
+    let unstarted = |fault| Failed { fault, how: "not started".to_owned() };
+    let stop =
+        stop_signal().map_err(|error| unstarted(fault("start", format!("listen for signals: {error}"))))?;
+    let (program, args) =
+        order.argv.split_first().ok_or_else(|| unstarted(fault("start", "the command line is empty")))?;
+    let mut child = spawn(program, args)
+        .map_err(|error| unstarted(fault("start", format!("run `{program}`: {error}"))))?;
+    note(&Note::Started { program: program.clone(), pid: child.id().unwrap_or(0) });
+    let stdin = child.stdin.take().expect("piped");
+    let stdout = child.stdout.take().expect("piped");
+
+    // What we are told comes out of the connection by this, because its errors are the protocol's and not ours.
+    let outcome: Arc<Mutex<Option<Result<(), Broken>>>> = Arc::default();
+    let told = Arc::clone(&outcome);
+    let ended = Client
+        .v1()
+        .name("landfall")
+        .on_receive_request(
+            async move |request: RequestPermissionRequest, responder, _| {
+                responder.respond(RequestPermissionResponse::new(permit(&request)))
+            },
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_dispatch(
+            async move |message: Dispatch, _| match message {
+                Dispatch::Request(request, responder) => {
+                    note(&Note::Unsupported { method: request.method });
+                    responder.respond_with_error(Error::method_not_found())
+                }
+                Dispatch::Notification(_) => Ok(()),
+                Dispatch::Response(result, router) => router.route_with_result(result),
+            },
+            agent_client_protocol::on_receive_dispatch!(),
+        )
+        .connect_with(
+            Lines::new(lines::outgoing(stdin), lines::incoming(stdout)),
+            async move |connection: ConnectionTo<Agent>| {
+                let result = prompt(&connection, &order, stop).await;
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                Ok(())
+            },
+        )
+        .await;
+    // The connection is gone, and with it the agent's stdin: it knows that nothing more comes.
+    let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let how = end(child).await;
+    let fault = match (outcome, ended) {
+        (Some(Ok(()) | Err(Broken::Stopped)), _) => return Ok(how),
+        (Some(Err(Broken::Fault(fault))), _) => fault,
+        (Some(Err(Broken::Closed { at })), _) => fault(at, format!("the agent ended in the middle: {how}")),
+        (None, Err(error)) => fault("conversation", error.message),
+        (None, Ok(())) => fault("conversation", "it broke off"),
+    };
+    Err(Failed { fault, how })
+}
+
+/// One value that turns true when somebody wants us to end.
+fn stop_signal() -> io::Result<watch::Receiver<bool>> {
+    let (tell, stop) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = hangup.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        tell.send(true).ok(); // whoever would listen has left already
+    });
+    Ok(stop)
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // The sender goes only after it has spoken.
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+fn spawn(program: &str, args: &[String]) -> io::Result<Child> {
+    Command::new(OsStr::new(program))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// Gives the agent time to end by itself, then asks, then makes it. Says how it ended.
+async fn end(mut child: Child) -> String {
+    if let Ok(Ok(status)) = timeout(END_MAX, child.wait()).await {
+        return status.to_string();
+    }
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // Not yet waited for, so nobody else can have this id.
+        rustix::process::kill_process(pid, Signal::TERM).ok(); // it may have ended this moment
+    }
+    if let Ok(Ok(status)) = timeout(END_MAX, child.wait()).await {
+        return format!("{status}, asked to");
+    }
+    match child.kill().await {
+        Ok(()) => "killed: it did not end when asked to".to_owned(),
+        Err(error) => format!("could not be killed: {error}"),
+    }
+}
+
+/// Everything we say to the agent, in order.
+async fn prompt(
+    connection: &ConnectionTo<Agent>,
+    order: &Order,
+    mut stop: watch::Receiver<bool>,
+) -> Result<(), Broken> {
+    let mut halt = stop.clone();
+    let session = tokio::select! {
+        session = set_up(connection, order) => session?,
+        () = stopped(&mut halt) => {
+            note(&Note::Stopping);
+            return Err(Broken::Stopped);
+        }
+    };
+    note(&Note::Prompted);
+    let blocks = vec![ContentBlock::Text(TextContent::new(order.prompt.clone()))];
+    let answer = ask(connection, "session/prompt", PromptRequest::new(session.clone(), blocks), None);
+    tokio::pin!(answer);
+    let answer = tokio::select! {
+        answer = &mut answer => answer,
+        () = stopped(&mut stop) => {
+            note(&Note::Stopping);
+            drop(connection.send_notification(CancelNotification::new(session))); // gone already: the same
+            timeout(CANCEL_MAX, answer).await.map_err(|_| Broken::Stopped)?
+        }
+    };
+    match answer {
+        Ok(result) => {
+            note(&Note::Answered { result });
+            Ok(())
+        }
+        // An agent that dies of being told to stop has done what it was told.
+        Err(Broken::Closed { .. }) if *stop.borrow() => Err(Broken::Stopped),
+        Err(broken) => Err(broken),
+    }
+}
+
+/// Sends a request and waits for the answer, as it comes.
+async fn ask(
+    connection: &ConnectionTo<Agent>,
+    method: &'static str,
+    params: impl serde::Serialize,
+    within: Option<Duration>,
+) -> Result<Value, Broken> {
+    let message =
+        UntypedMessage::new(method, params).map_err(|error| Broken::Fault(fault(method, error.message)))?;
+    let answer = connection.send_request(message).block_task();
+    let answer = match within {
+        None => answer.await,
+        Some(within) => timeout(within, answer)
+            .await
+            .map_err(|_| Broken::Fault(fault(method, format!("no answer within {} s", within.as_secs()))))?,
+    };
+    answer.map_err(|error| broken(method, error))
+}
+
+fn broken(at: &'static str, error: Error) -> Broken {
+    if agent_client_protocol::is_incoming_transport_closed(&error)
+        || agent_client_protocol::is_connection_terminated(&error)
+    {
+        return Broken::Closed { at };
+    }
+    Broken::Fault(Fault {
+        at: at.to_owned(),
+        code: Some(i64::from(i32::from(error.code))),
+        message: error.message,
+        data: error.data.unwrap_or_default(),
+    })
+}
+
+/// Up to the session with all that is to be set in it. Returns its name.
+async fn set_up(connection: &ConnectionTo<Agent>, order: &Order) -> Result<String, Broken> {
+    let hello = InitializeRequest::new(ProtocolVersion::V1)
+        // No files and no terminals of ours: the agent has its own, inside the sandbox.
+        .client_capabilities(ClientCapabilities::new())
+        .client_info(Implementation::new("landfall", env!("CARGO_PKG_VERSION")));
+    let can = timeout(SETUP_MAX, connection.send_request(hello).block_task())
+        .await
+        .map_err(|_| {
+            Broken::Fault(fault("initialize", format!("no answer within {} s", SETUP_MAX.as_secs())))
+        })?
+        .map_err(|error| broken("initialize", error))?
+        .agent_capabilities;
+    let cwd = std::env::current_dir()
+        .map_err(|error| Broken::Fault(fault("session", format!("find the current folder: {error}"))))?;
+    let can = Can { resume: can.session_capabilities.resume.is_some(), load: can.load_session };
+    let (session, offers, resumed) = session(connection, order, can, &cwd).await?;
+    note(&Note::Session { id: session.clone(), resumed, model: offers.model_now() });
+    set_mode(connection, order, &session, &offers).await?;
+    if let Some(model) = &order.model {
+        set(connection, &session, &offers, "model", model).await?;
+    }
+    if let Some(effort) = &order.effort {
+        set(connection, &session, &offers, "thought_level", effort).await?;
+    }
+    Ok(session)
+}
+
+/// Ways to go on with an old session.
+struct Can {
+    /// Without playing it again.
+    resume: bool,
+    /// All of it played again.
+    load: bool,
+}
+
+/// The session to speak in: the old one if it is wanted and there, else a new one.
+async fn session(
+    connection: &ConnectionTo<Agent>,
+    order: &Order,
+    can: Can,
+    cwd: &Path,
+) -> Result<(String, Offers, bool), Broken> {
+    if let Some(old) = &order.resume {
+        let resumed = if can.resume {
+            let request = ResumeSessionRequest::new(old.clone(), cwd).mcp_servers(servers(order));
+            ask(connection, "session/resume", request, Some(LOAD_MAX)).await
+        } else if can.load {
+            let request = LoadSessionRequest::new(old.clone(), cwd).mcp_servers(servers(order));
+            ask(connection, "session/load", request, Some(LOAD_MAX)).await
+        } else {
+            Err(Broken::Fault(fault("session/load", "the agent cannot go on with a session")))
+        };
+        const AUTH_REQUIRED: i64 = -32_000;
+        match resumed {
+            Ok(answer) => return Ok((old.clone(), Offers::new(answer), true)),
+            Err(Broken::Fault(fault)) if fault.code != Some(AUTH_REQUIRED) => {
+                note(&Note::SessionGone { id: old.clone(), why: fault.message });
+            }
+            Err(broken) => return Err(broken),
+        }
+    }
+    let request = NewSessionRequest::new(cwd).mcp_servers(servers(order));
+    let answer = ask(connection, "session/new", request, Some(SETUP_MAX)).await?;
+    let id = answer["sessionId"]
+        .as_str()
+        .ok_or_else(|| Broken::Fault(fault("session/new", "the agent gave the session no name")))?
+        .to_owned();
+    Ok((id, Offers::new(answer), false))
+}
+
+/// Our tools. The agent starts the program, and often with next to nothing of our environment.
+fn servers(order: &Order) -> Vec<McpServer> {
+    let passed = |name: &String| Some(EnvVariable::new(name, std::env::var(name).ok()?));
+    let server = order.mcp.iter().map(|server| {
+        let stdio = McpServerStdio::new(server.name.clone(), server.command.clone())
+            .args(server.args.clone())
+            .env(server.env.iter().filter_map(passed).collect());
+        McpServer::Stdio(stdio)
+    });
+    server.collect()
+}
+
+/// A mode in which the agent does not ask. Without one it asks, and we answer.
+async fn set_mode(
+    connection: &ConnectionTo<Agent>,
+    order: &Order,
+    session: &str,
+    offers: &Offers,
+) -> Result<(), Broken> {
+    let Some(mode) = order.modes.iter().find(|mode| offers.has_mode(mode)) else { return Ok(()) };
+    let request = SetSessionModeRequest::new(session.to_owned(), mode.clone());
+    let refused = match ask(connection, "session/set_mode", request, Some(SETUP_MAX)).await {
+        Ok(_) => None,
+        Err(Broken::Fault(fault)) => Some(fault.message), // then it asks, and is answered
+        Err(broken) => return Err(broken),
+    };
+    note(&Note::Set { what: "mode".to_owned(), to: mode.clone(), refused });
+    Ok(())
+}
+
+/// Sets the model, or how hard it thinks. What a person chose is not replaced by something else: it is an error if it
+/// cannot be had.
+async fn set(
+    connection: &ConnectionTo<Agent>,
+    session: &str,
+    offers: &Offers,
+    what: &'static str,
+    to: &str,
+) -> Result<(), Broken> {
+    if let Some((option, value)) = offers.option(what, to) {
+        let request = SetSessionConfigOptionRequest::new(session.to_owned(), option, value.as_str());
+        ask(connection, "session/set_config_option", request, Some(SETUP_MAX)).await?;
+    } else if what == "model"
+        && let Some(model) = offers.model(to)
+    {
+        let request = serde_json::json!({ "sessionId": session, "modelId": model });
+        ask(connection, "session/set_model", request, Some(SETUP_MAX)).await?;
+    } else {
+        let known = offers.known(what);
+        let known = if known.is_empty() {
+            "it offers no choice".to_owned()
+        } else {
+            format!("it offers {}", known.join(", "))
+        };
+        return Err(Broken::Fault(fault("set", format!("the agent has no {what} `{to}`: {known}"))));
+    }
+    note(&Note::Set { what: what.to_owned(), to: to.to_owned(), refused: None });
+    Ok(())
+}
+
+/// The narrowest yes there is.
+fn permit(request: &RequestPermissionRequest) -> RequestPermissionOutcome {
+    let yes = [PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways]
+        .into_iter()
+        .find_map(|kind| request.options.iter().find(|option| option.kind == kind));
+    let call = &request.tool_call;
+    let what = call.fields.title.clone().unwrap_or_else(|| call.tool_call_id.to_string());
+    note(&Note::Asked { what, chosen: yes.map(|option| option.name.clone()) });
+    match yes {
+        Some(option) => {
+            RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone()))
+        }
+        None => RequestPermissionOutcome::Cancelled,
+    }
+}

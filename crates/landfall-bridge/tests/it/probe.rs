@@ -1,0 +1,16 @@
+//! The program the tests run: the bridges as `landfall` has them, and small agents to drive with them.
+
+mod tiny_acp;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["bridge", name] => landfall_bridge::bridge(name).map_or(ExitCode::from(2), ExitCode::from),
+        ["mcp", "--agent"] => ExitCode::from(landfall_bridge::mcp::agent()),
+        ["acp", ways @ ..] => tiny_acp::main(ways),
+        _ => ExitCode::from(2),
+    }
+}

@@ -1,0 +1,136 @@
+//! What must hold for every parser, whatever an agent writes. The replay test of `landfall-agents` takes in this file
+//! as it stands.
+
+use landfall_agents::registry::find;
+use landfall_agents::{Ear, Heard, LINE_MAX, Line, Parse, Stream, Tags};
+use landfall_model::{Signal, Usage};
+
+/// The key of the run.
+pub const KEY: &str = "k7";
+
+/// Feeds an input to the parser of this agent, at once and in pieces, and looks at what comes out.
+pub fn parser(kind: &str, data: &[u8]) {
+    let Ok(entry) = find(kind) else { return };
+    let (resumed, data) = match data.strip_prefix(b"%%resumed\n") {
+        Some(data) => (true, data),
+        None => (false, data),
+    };
+    let before = Usage { tokens_in: 1000, tokens_out: 50, turns: 1, micro_usd: 5000, ..Usage::default() };
+    let ear = Ear { nonce: KEY.to_owned(), resumed, before };
+    let parts = parts(data);
+    let (whole, unknown) = hear(entry.agent().parser(&ear), &parts, |_| usize::MAX);
+    // Cut as the input itself says, so that a finding can be played again.
+    let mut seed = data.iter().fold(0x9e37_79b9_u32, |seed, byte| seed.rotate_left(5) ^ u32::from(*byte)) | 1;
+    let pieces = hear(entry.agent().parser(&ear), &parts, |room| {
+        seed ^= seed << 13;
+        seed ^= seed >> 17;
+        seed ^= seed << 5;
+        1 + seed as usize % room.clamp(1, 97)
+    });
+    assert_eq!(pieces, (whole.clone(), unknown), "pieces give something else");
+
+    let lines = data.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+    assert!(unknown <= lines, "{unknown} lines of {lines} are unknown");
+    assert!(whole.len() <= data.len() + 16, "{} signals of {} bytes", whole.len(), data.len());
+    let words: usize = whole.iter().map(weight).sum();
+    assert!(words <= 16 * data.len() + 4096, "{words} bytes of words of {} bytes", data.len());
+    let program = ["command", "script"].contains(&kind);
+    let knows_key = contains(data, KEY.as_bytes()) || contains(data, b"\\u");
+    for signal in &whole {
+        match signal {
+            Signal::Said(said) => assert!(program || knows_key, "{said:?} without the key"),
+            Signal::SessionGone => assert!(resumed || kind == "acp", "nothing was resumed"),
+            Signal::Text(text) => assert!(!text.is_empty() && text.len() <= 3 * LINE_MAX),
+            _ => {}
+        }
+    }
+}
+
+/// Reads a text line by line as the control words of a model and of a program.
+pub fn tags(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let (mut model, mut program) = (Tags::of_a_model(KEY), Tags::of_a_program(KEY));
+    for line in text.split('\n') {
+        let whole = Line { text: line.to_owned(), whole: true };
+        let (model, program) = (model.hear(&whole), program.hear(&whole));
+        match (&model, &program) {
+            (Heard::Signal(Signal::Said(said)), _) => {
+                assert!(line.contains("key=") && line.contains(KEY), "{said:?} without the key: {line}");
+                assert_eq!(model, program, "a program may say what a model may: {line}");
+            }
+            (Heard::Signal(Signal::Malformed { text, .. }), Heard::Signal(_)) => {
+                assert!(line.contains(text.as_str()) && text.starts_with('<'), "{line}");
+            }
+            (Heard::Words | Heard::Code, _) => assert_eq!(model, program, "{line}"),
+            other => panic!("{other:?}: {line}"),
+        }
+        let cut = Tags::of_a_program(KEY).hear(&Line { text: line.to_owned(), whole: false });
+        assert!(!matches!(cut, Heard::Signal(_)), "a line that was cut says nothing: {line}");
+    }
+}
+
+/// The input cut into its streams.
+fn parts(data: &[u8]) -> Vec<(Stream, Vec<u8>)> {
+    let mut parts: Vec<(Stream, Vec<u8>)> = vec![(Stream::Out, Vec::new())];
+    for line in data.split_inclusive(|byte| *byte == b'\n') {
+        let stream = match line {
+            b"%%out\n" => Stream::Out,
+            b"%%err\n" => Stream::Err,
+            b"%%aside\n" => Stream::Aside,
+            _ => {
+                parts.last_mut().expect("there is a first one").1.extend_from_slice(line);
+                continue;
+            }
+        };
+        parts.push((stream, Vec::new()));
+    }
+    parts
+}
+
+fn hear(
+    mut parser: Box<dyn Parse + Send>,
+    parts: &[(Stream, Vec<u8>)],
+    mut size: impl FnMut(usize) -> usize,
+) -> (Vec<Signal>, u64) {
+    let mut signals = Vec::new();
+    for (stream, bytes) in parts {
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let (piece, later) = rest.split_at(size(rest.len()).min(rest.len()));
+            signals.extend(parser.feed(*stream, piece));
+            rest = later;
+        }
+    }
+    signals.extend(parser.finish());
+    (signals, parser.raw_lines_unknown())
+}
+
+/// Bytes of words in a signal.
+fn weight(signal: &Signal) -> usize {
+    match signal {
+        Signal::Text(text)
+        | Signal::Question(text)
+        | Signal::Transient { detail: text }
+        | Signal::Unauthorized { detail: text }
+        | Signal::PermissionAsked { what: text }
+        | Signal::Malformed { text, .. }
+        | Signal::Finished { text, .. } => text.len(),
+        Signal::ToolUse { name, detail } => name.len() + detail.len(),
+        Signal::Started { session, model } => {
+            session.as_ref().map_or(0, String::len) + model.as_ref().map_or(0, String::len)
+        }
+        Signal::Said(said) => format!("{said:?}").len(),
+        Signal::ToolDone
+        | Signal::Usage(_)
+        | Signal::Cost(_)
+        | Signal::Context { .. }
+        | Signal::Compacted
+        | Signal::Allowance { .. }
+        | Signal::Quota { .. }
+        | Signal::SessionGone => 0,
+    }
+}
+
+fn contains(data: &[u8], needle: &[u8]) -> bool {
+    data.windows(needle.len()).any(|window| window == needle)
+}
