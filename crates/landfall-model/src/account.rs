@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::Event;
 use crate::status::Wait;
-use crate::task::Task;
+use crate::task::{State, Task};
 use crate::{TaskId, Timestamp};
 
 /// Whether an account can be worked on.
@@ -88,9 +88,12 @@ impl Accounts {
             },
             Event::Waited { wait: Wait::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },
             // A person answered one of those who asked: one agent finds out whether it helped.
-            Event::Resumed { .. } if matches!(now, AccountState::LoggedOut { .. }) => {
-                AccountState::UsedUp { until: at }
-            }
+            Event::Resumed { .. } => match (&task.state, now) {
+                (State::Waiting { wait: Wait::Login { .. }, .. }, AccountState::LoggedOut { .. }) => {
+                    AccountState::UsedUp { until: at }
+                }
+                _ => return None,
+            },
             // Whoever asked is gone, and nobody else may ask.
             Event::Ended(_) | Event::Retried { .. } | Event::Waited { .. } => match now {
                 AccountState::LoggedOut { task: asker } if *asker == task.id => {
@@ -98,7 +101,11 @@ impl Accounts {
                 }
                 _ => return None,
             },
-            Event::IterationEnded { verdict, .. } if verdict.is_own_word() => AccountState::Open,
+            // What was begun before the reset says nothing about what comes after it.
+            Event::IterationEnded { verdict, .. } if verdict.is_own_word() => match now {
+                AccountState::UsedUp { until } if *until > at => return None,
+                _ => AccountState::Open,
+            },
             _ => return None,
         };
         (next != *now).then_some(next)

@@ -130,13 +130,14 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.state = State::Active { step, doing };
         }
         Event::IterationEnded { iteration, verdict, took_ms, usage, head, traces, .. } => {
-            let State::Active { step, doing: Doing::Running { iteration: running, .. } } = &task.state else {
+            let State::Active { step, doing: Doing::Running { iteration: running, talk, .. } } = &task.state
+            else {
                 return false;
             };
             if running != iteration {
                 return false;
             }
-            let step = step.clone();
+            let (step, talk) = (step.clone(), talk.clone());
             let committed = head.is_some() && *head != task.seen_head;
             if head.is_some() {
                 task.seen_head.clone_from(head);
@@ -148,7 +149,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters.agent_ms += took_ms;
             task.counters.usage = task.counters.usage.plus(*usage);
             task.counters.attempt = task.counters.attempt.plus(spent);
-            keep_session(task, verdict, traces, *usage);
+            keep_session(task, &talk, verdict, traces, *usage);
             if task.past.len() == PAST_MAX {
                 task.past.remove(0);
             }
@@ -210,6 +211,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.cleared = true;
             }
             task.counters.stalls_step = 0;
+            task.counters.same_words = 0;
+            task.last_words = None;
             task.feedback.extend(feedback.clone());
             task.state = match to {
                 Target::Step(next) => State::Ready { next: Some(next.clone()), since: at },
@@ -313,8 +316,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Retried { fresh, feedback } => {
             let State::Ended(_) = task.state else { return false };
-            let Counters { retries, runs, usage, .. } = task.counters;
-            task.counters = Counters { retries: retries + 1, runs, usage, ..Counters::default() };
+            let Counters { retries, runs, usage, agent_ms, .. } = task.counters;
+            task.counters = Counters { retries: retries + 1, runs, usage, agent_ms, ..Counters::default() };
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
             if *fresh {
@@ -329,7 +332,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             task.state = State::Ready { next: None, since: at };
         }
-        Event::WorkspaceRemoved { .. } => task.workspace = None,
+        Event::WorkspaceRemoved { .. } => {
+            task.workspace = None;
+            task.session = None; // it knows files that are gone
+        }
     }
     let over = task.feedback.len().saturating_sub(FEEDBACK_MAX);
     task.feedback.drain(..over);
@@ -350,6 +356,7 @@ fn count_parting(task: &mut Task, why: Parting) {
     match why {
         Parting::NothingChanged => task.counters.empty_claims += 1,
         Parting::Machine => task.counters.machine += 1,
+        Parting::Overspent => task.counters.overspent += 1,
         Parting::Drained
         | Parting::Stopped
         | Parting::Crashed
@@ -371,21 +378,25 @@ fn count_parting(task: &mut Task, why: Parting) {
 /// Runs that end in the same words and leave nothing are a loop, too.
 fn count_words(task: &mut Task, verdict: &Verdict, traces: &Traces, committed: bool) {
     let same = traces.words.is_some() && task.last_words == traces.words;
-    match verdict {
-        Verdict::Continue if same && !committed => task.counters.same_words += 1,
-        _ => task.counters.same_words = 1,
-    }
+    task.counters.same_words = match verdict {
+        Verdict::Continue if same && !committed => task.counters.same_words + 1,
+        Verdict::Looping => 0,
+        _ => 1,
+    };
     task.last_words.clone_from(&traces.words);
 }
 
 /// The session that the next run may go on with.
-fn keep_session(task: &mut Task, verdict: &Verdict, traces: &Traces, usage: Usage) {
-    if matches!(verdict, Verdict::SessionGone) {
+fn keep_session(task: &mut Task, talk: &Talk, verdict: &Verdict, traces: &Traces, usage: Usage) {
+    // One without room would only run out of it again.
+    if matches!(verdict, Verdict::SessionGone | Verdict::ContextUsedUp) {
         task.session = None;
         return;
     }
     let (Some(driving), Some(id)) = (&task.driving, &traces.session) else { return };
-    let before = task.session.take().filter(|it| it.id == *id && it.profile == driving.profile);
+    // Some agents give a resumed session another name.
+    let resumed = *talk != Talk::New;
+    let before = task.session.take().filter(|it| (resumed || it.id == *id) && it.profile == driving.profile);
     let (used, context, compacted) = match before {
         Some(session) => (session.usage, session.context, session.compacted),
         None => (Usage::default(), None, false),
@@ -421,7 +432,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
         }
         Verdict::Transient { .. } => counters.transients += 1,
         Verdict::OutOfTime => counters.iterations += 1,
-        Verdict::Looping => counters.loops += 1,
+        Verdict::Looping => counters.loops = if committed { 1 } else { counters.loops + 1 },
         Verdict::SessionGone => counters.sessions_lost += 1,
         Verdict::Quota { .. }
         | Verdict::Unauthorized { .. }

@@ -209,8 +209,9 @@ impl Price {
         let fresh = usage.tokens_in.saturating_sub(usage.tokens_cached);
         let parts =
             [(fresh, self.input), (usage.tokens_cached, self.cached), (usage.tokens_out, self.output)];
-        let sum =
-            parts.iter().fold(0u128, |sum, (tokens, price)| sum + u128::from(*tokens) * u128::from(*price));
+        let sum = parts.iter().fold(0u128, |sum, (tokens, price)| {
+            sum.saturating_add(u128::from(*tokens).saturating_mul(u128::from(*price)))
+        });
         u64::try_from(sum / 1_000_000).unwrap_or(u64::MAX)
     }
 }

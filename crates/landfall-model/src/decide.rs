@@ -197,6 +197,12 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             _ => return Err(not_now(task, "it does not wait for the base")),
         },
+        News::RouteOpened => match &task.state {
+            State::Waiting { wait: Wait::Quota { .. }, .. } => {
+                draft.event(Event::Resumed { feedback: None })?;
+            }
+            _ => return Err(not_now(task, "it does not wait for an account")),
+        },
         News::Answer { text } => draft.answered(text)?,
         News::StopTask => draft.stop_task()?,
         News::Interrupt => match &task.state {
@@ -362,8 +368,12 @@ impl Draft {
         let detail = budget_is_used(scope, what);
         match scope {
             Scope::Attempt => {
-                let step = self.current();
-                self.restart(Parting::Budget, EndCode::Budget, detail, step)
+                let (step, count) = (self.current(), self.task.counters.overspent + 1);
+                if count > self.task.limits.restarts_max {
+                    let detail = format!("{detail}, by {count} attempts");
+                    return self.end(EndKind::Failed, EndCode::Budget, detail);
+                }
+                self.back_off(Parting::Overspent, backoff_ms(count, 500, 30_000), detail, step)
             }
             Scope::Task => self.end(EndKind::Timeout, EndCode::Budget, detail),
             Scope::Run | Scope::Day => self.yielded(Parting::Budget, None),
@@ -372,12 +382,9 @@ impl Draft {
 
     /// The agent goes round in a circle: it is told so, a few times.
     fn looping(&mut self) -> Result<(), Refusal> {
-        let (count, max) = (self.task.counters.loops, self.task.limits.loops_max);
-        if count >= max {
-            let detail = format!(
-                "the agent said and did the same over and over, and {count} words about it did not help"
-            );
-            return self.end(EndKind::Failed, EndCode::ReasoningLoop, detail);
+        if self.task.counters.loops >= self.task.limits.loops_max {
+            let detail = "the agent said and did the same over and over, and telling it so did not help";
+            return self.end(EndKind::Failed, EndCode::ReasoningLoop, detail.to_owned());
         }
         self.yielded(Parting::Looping, Some(loop_break()))
     }
@@ -392,7 +399,7 @@ impl Draft {
             return Err(not_now(&self.task, "that iteration does not run"));
         }
         let (step, stop, resumed) = (step.clone(), stop.clone(), *talk != Talk::New);
-        let verdict = judge(&run.seen, &run.exit, &run.evidence);
+        let verdict = self.reconsidered(run, resumed, stop.is_some());
         self.event(Event::IterationEnded {
             attempt: run.attempt,
             iteration: run.iteration,
@@ -427,7 +434,6 @@ impl Draft {
                 self.yielded(Parting::Asked, None)?;
                 self.event(Event::Waited { wait: Wait::Question { text: question }, then: step })
             }
-            Verdict::Continue if self.task.counters.same_words >= ECHOES_MAX => self.looping(),
             Verdict::Continue => self.went_on(&step, &run.evidence.missing),
             Verdict::Quota { until } => {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
@@ -435,9 +441,7 @@ impl Draft {
                 // A reset that is past already says no more than none: believing it would start the agent in a loop.
                 let until = until
                     .filter(|until| *until > self.at)
-                    .map(|until| {
-                        until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)).plus_ms(jittered(self.task.id, 5_000))
-                    })
+                    .map(|until| until.min(self.at.plus_ms(QUOTA_WAIT_MAX_MS)))
                     .unwrap_or_else(|| self.at.plus_ms(backoff_ms(waits + 1, 300_000, 3_600_000)));
                 self.yielded(Parting::Quota, None)?;
                 self.event(Event::Waited { wait: Wait::Quota { until }, then: step })
@@ -473,13 +477,10 @@ impl Draft {
             Verdict::Unauthorized { detail } => {
                 let account = self.task.driving.as_ref().map(|it| it.account.clone()).unwrap_or_default();
                 self.yielded(Parting::Login, None)?;
-                self.event(Event::Waited { wait: Wait::Login { account, detail }, then: step })
+                let wait = Wait::Login { account, detail, asker: self.task.id };
+                self.event(Event::Waited { wait, then: step })
             }
-            Verdict::SessionGone if resumed => self.yielded(Parting::SessionGone, Some(session_gone())),
-            Verdict::SessionGone => {
-                let cause = "the agent misses a session that nobody asked for".to_owned();
-                self.restart(Parting::SessionGone, EndCode::AgentCrashed, cause, step)
-            }
+            Verdict::SessionGone => self.yielded(Parting::SessionGone, Some(session_gone())),
             Verdict::Looping => self.looping(),
             Verdict::OverBudget { scope, what } => self.over_budget(scope, &what),
             Verdict::ContextUsedUp => {
@@ -502,6 +503,27 @@ impl Draft {
                 }
                 self.yielded(Parting::Stalled, None)
             }
+        }
+    }
+
+    /// The verdict on a run, in the light of what was asked of it and of the runs before it.
+    fn reconsidered(&self, run: &EndedRun, resumed: bool, stopping: bool) -> Verdict {
+        let task = &self.task;
+        match judge(&run.seen, &run.exit, &run.evidence) {
+            Verdict::SessionGone if !resumed => {
+                Verdict::Crashed { detail: "it misses a session that nobody asked for".to_owned() }
+            }
+            Verdict::Stopped if !stopping => Verdict::Lost, // not by us
+            // Runs that end in the same words and leave nothing are a loop, too.
+            Verdict::Continue
+                if run.traces.words.is_some()
+                    && run.traces.words == task.last_words
+                    && (run.evidence.head_after.is_none() || run.evidence.head_after == task.seen_head)
+                    && task.counters.same_words + 1 >= ECHOES_MAX =>
+            {
+                Verdict::Looping
+            }
+            verdict => verdict,
         }
     }
 
@@ -1003,7 +1025,7 @@ fn backoff_ms(tries: u32, first_ms: u64, cap_ms: u64) -> u64 {
 }
 
 /// Up to a tenth more, by the task's number, so that tasks that failed together do not come back together.
-fn jittered(task: TaskId, ms: u64) -> u64 {
+pub(crate) fn jittered(task: TaskId, ms: u64) -> u64 {
     let spread = u64::from(task.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
     ms + ms * spread / 2560
 }

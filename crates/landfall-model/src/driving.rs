@@ -52,8 +52,8 @@ impl Context {
     /// In per cent; more than full is full.
     #[must_use]
     pub fn percent(self) -> u32 {
-        let size = self.size.max(1);
-        u32::try_from(self.used.min(size).saturating_mul(100) / size).expect("at most a hundred")
+        let size = u128::from(self.size.max(1));
+        u32::try_from(u128::from(self.used).min(size) * 100 / size).expect("at most a hundred")
     }
 }
 

@@ -59,8 +59,10 @@ pub enum Parting {
     NothingChanged,
     /// Something on this machine failed.
     Machine,
-    /// A budget was used up.
+    /// A budget of the run or the day was used up.
     Budget,
+    /// It used up the budget of an attempt.
+    Overspent,
     /// The account wants a login.
     Login,
     /// It said the same thing over and over.
@@ -177,6 +179,8 @@ pub enum News {
     Due,
     /// The base moved: a gate that was broken may be whole.
     BaseAdvanced,
+    /// The account it waits for, or one that takes over, can be worked on.
+    RouteOpened,
     /// A person answered, or reviewed.
     Answer {
         /// In these words.

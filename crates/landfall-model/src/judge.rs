@@ -183,6 +183,12 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
         }
         Exit::Lost => Verdict::Lost,
         Exit::Deadline => Verdict::OutOfTime,
+        // A process that hangs on after its own good word has done its part.
+        Exit::Silent | Exit::Signal(_)
+            if evidence.closes && finish == Some(Finish::Success) && provider.is_none() =>
+        {
+            Verdict::Continue
+        }
         Exit::Silent => provider.unwrap_or(Verdict::Stalled), // waiting for an account is not a stall
         Exit::Looping => Verdict::Looping,
         Exit::OverBudget { scope, what } => Verdict::OverBudget { scope: *scope, what: what.clone() },

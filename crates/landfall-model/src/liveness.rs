@@ -36,7 +36,7 @@ pub struct Watch {
     pub beats: u32,
     /// Without any sign of life for so long it is dead.
     pub silence_ms: u64,
-    /// Without a first word for so long it is dead.
+    /// Without a first word and without any other sign of life for so long it is dead.
     pub first_output_ms: u64,
     /// A tool that shows no sign of life may take so long.
     pub tool_ms: u64,
@@ -156,8 +156,11 @@ impl Echo {
     pub fn hear(&mut self, signal: &Signal) {
         match signal {
             Signal::Text(text) => {
-                text.trim().hash(&mut self.step);
-                self.begun |= !text.trim().is_empty();
+                // A message may come in pieces of any size, so blanks between them do not count.
+                for c in text.chars().filter(|c| !c.is_whitespace()) {
+                    c.hash(&mut self.step);
+                    self.begun = true;
+                }
             }
             Signal::ToolUse { name, detail } => {
                 (name, detail).hash(&mut self.step);

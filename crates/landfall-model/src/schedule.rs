@@ -98,6 +98,7 @@ pub struct World {
     holding: [BTreeSet<TaskId>; 4],
     due: BTreeSet<(Timestamp, TaskId)>,
     gate_waits: BTreeSet<TaskId>,
+    quota_waits: BTreeSet<TaskId>,
 }
 
 /// A task and what it has.
@@ -234,31 +235,39 @@ impl World {
 
     /// The profile that may start now for `profile`: itself, or whichever takes over; or else what is in the way.
     fn open_route<'a>(&'a self, profile: &'a str, now: Timestamp) -> Result<&'a str, Wait> {
-        let mut at = profile;
         let mut first = None;
-        for _ in 0..FAILOVERS_MAX {
+        for at in self.chain(profile) {
             let account = self.account_of(at);
             let state = self.accounts.get(account);
-            let in_the_way = match state.leave(now) {
+            let in_the_way = match self.leave(account, now) {
                 Leave::Free => return Ok(at),
                 Leave::One if self.at_work_on(account) == 0 => return Ok(at),
                 Leave::One => Wait::Quota { until: now },
                 Leave::Never { until: Some(until) } => Wait::Quota { until },
                 Leave::Never { until: None } => {
-                    let detail = match state {
-                        AccountState::LoggedOut { task } => format!("{task} asks for it"),
-                        AccountState::Open | AccountState::UsedUp { .. } => String::new(),
+                    let AccountState::LoggedOut { task: asker } = state else {
+                        unreachable!("only a person ends such a wait");
                     };
-                    Wait::Login { account: account.to_owned(), detail }
+                    Wait::Login { account: account.to_owned(), detail: String::new(), asker: *asker }
                 }
             };
             first.get_or_insert(in_the_way);
-            match self.routes.get(at).and_then(|route| route.failover.as_deref()) {
-                Some(next) => at = next,
-                None => break,
-            }
         }
-        Err(first.expect("the loop runs at least once"))
+        Err(first.expect("a chain has a beginning"))
+    }
+
+    /// What may be done on an account now.
+    #[must_use]
+    pub fn leave(&self, account: &str, now: Timestamp) -> Leave {
+        let asks = |id: TaskId| {
+            let state = self.get(id).map(|task| &task.state);
+            matches!(state, Some(State::Waiting { wait: Wait::Login { .. }, .. }))
+        };
+        match self.accounts.get(account) {
+            // Whoever asked has gone on, and the journal was cut before it said so: one agent finds out.
+            AccountState::LoggedOut { task } if !asks(*task) => Leave::One,
+            state => state.leave(now),
+        }
     }
 
     fn at_work_on(&self, account: &str) -> usize {
@@ -295,11 +304,36 @@ impl World {
     /// The next moment an account opens that tasks stand in line for.
     #[must_use]
     pub fn next_opening(&self, now: Timestamp) -> Option<Timestamp> {
-        let shut = self.by_profile.keys().filter_map(|profile| match self.open_route(profile, now) {
-            Err(Wait::Quota { until }) if until > now => Some(until),
-            _ => None,
-        });
-        shut.min()
+        let shut = self.by_profile.keys().filter(|profile| self.open_route(profile, now).is_err());
+        shut.flat_map(|profile| self.chain(profile))
+            .filter_map(|at| match self.leave(self.account_of(at), now) {
+                Leave::Never { until } => until,
+                Leave::Free | Leave::One => None,
+            })
+            .min()
+    }
+
+    /// A profile and those that take over from it.
+    fn chain<'a>(&'a self, profile: &'a str) -> impl Iterator<Item = &'a str> {
+        let next = |at: &&'a str| self.routes.get(*at).and_then(|route| route.failover.as_deref());
+        std::iter::successors(Some(profile), next).take(FAILOVERS_MAX)
+    }
+
+    /// A task that waits for an account although it, or one that takes over, can be worked on.
+    #[must_use]
+    pub fn rescued(&self, now: Timestamp) -> Option<TaskId> {
+        self.quota_waits.iter().copied().find(|id| {
+            let route = self.get(*id).map(|task| self.open_route(Self::profile_of(task), now));
+            // At the reset each is woken by its own time; before that, only where somebody else takes over or it is open.
+            match (route, self.get(*id)) {
+                (Some(Ok(profile)), Some(task)) => {
+                    let account = task.driving.as_ref().map(|driving| driving.account.as_str());
+                    let same = account == Some(self.account_of(profile));
+                    !same || *self.accounts.get(self.account_of(profile)) == AccountState::Open
+                }
+                _ => false,
+            }
+        })
     }
 
     /// Tasks that wait for a gate to be mended.
@@ -327,6 +361,10 @@ impl World {
         match &after.state {
             State::Waiting { wait: crate::Wait::GateBroken { .. }, .. } => self.gate_waits.insert(id),
             _ => self.gate_waits.remove(&id),
+        };
+        match &after.state {
+            State::Waiting { wait: Wait::Quota { .. }, .. } => self.quota_waits.insert(id),
+            _ => self.quota_waits.remove(&id),
         };
         self.hold(&after);
         self.place(id);

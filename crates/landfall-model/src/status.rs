@@ -132,6 +132,8 @@ pub enum Wait {
         account: String,
         /// What the agent said.
         detail: String,
+        /// The task that asks for it.
+        asker: TaskId,
     },
     /// Money, tokens, turns or time to spend.
     Budget {
@@ -320,10 +322,16 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
                 when(*until)
             )
         }
-        Wait::Login { account, detail } => format!(
-            "waits because the account `{account}` wants a login: {}; log in, then `landfall answer {id} done` goes on.",
-            phrase(detail)
-        ),
+        Wait::Login { account, detail, asker } => {
+            let said = match phrase(detail) {
+                said if said.is_empty() => String::new(),
+                said => format!(": {said}"),
+            };
+            format!(
+                "waits because the account `{account}` wants a login{said}; log in, then `landfall answer {asker} done` \
+                 goes on."
+            )
+        }
         Wait::Budget { what, until: Some(until) } => {
             format!(
                 "waits because the day's budget is used up ({what}); agents start again {}.",

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::budget::{Budget, Spending};
+use crate::decide::jittered;
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
@@ -124,7 +125,11 @@ impl Task {
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         match &self.state {
-            State::Waiting { wait: Wait::Quota { until } | Wait::Backoff { until, .. }, .. } => Some(*until),
+            // A little after the reset, and not all at once.
+            State::Waiting { wait: Wait::Quota { until }, .. } => {
+                Some(until.plus_ms(jittered(self.id, QUOTA_JITTER_MS)))
+            }
+            State::Waiting { wait: Wait::Backoff { until, .. }, .. } => Some(*until),
             State::Waiting { .. }
             | State::Draft
             | State::Ready { .. }
@@ -186,6 +191,8 @@ impl Task {
         self.limits.task_ms.saturating_sub(self.counters.spent_ms)
     }
 }
+
+const QUOTA_JITTER_MS: u64 = 5_000;
 
 /// Where a task is. Each variant carries just what is true then.
 #[derive(Debug, Clone, PartialEq)]
@@ -445,6 +452,8 @@ pub struct Counters {
     pub sessions_lost: u32,
     /// Logins that were asked for.
     pub logins: u32,
+    /// Attempts that used up their budget.
+    pub overspent: u32,
     /// COMPLETE without a change, in a row.
     pub empty_claims: u32,
     /// Troubles of this machine in a row.

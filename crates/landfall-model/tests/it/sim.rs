@@ -178,6 +178,8 @@ pub struct Sim {
     /// Work that a person let pass.
     approved: BTreeSet<(TaskId, Commit)>,
     pub heard: u64,
+    /// How often a task was woken because an account was open.
+    pub rescues: u32,
 }
 
 impl Sim {
@@ -235,6 +237,7 @@ impl Sim {
             doubtful: BTreeSet::new(),
             approved: BTreeSet::new(),
             heard: 0,
+            rescues: 0,
             rng,
         };
         for _ in 0..3 + sim.rng.below(4) {
@@ -350,6 +353,14 @@ impl Sim {
         if self.drive == Drive::Draining {
             return;
         }
+        let mut rescued = 0;
+        while let Some(id) = self.world.rescued(self.now) {
+            let taken = self.hear(id, News::RouteOpened);
+            self.demand(taken, || format!("{id} waits for an account that is open"));
+            rescued += 1;
+            self.rescues += 1;
+            self.demand(rescued < 200, || "rescuing never ends".to_owned());
+        }
         let mut grants = 0;
         while let Some(grant) = plan(&self.world, &self.limits_now()) {
             let task = self.world.get(grant.task).expect("granted tasks exist").clone();
@@ -426,17 +437,20 @@ impl Sim {
 
     /// When an account opens that tasks stand in line for, found out by looking at all of them.
     fn opening(&self) -> Option<Timestamp> {
-        let opens =
-            |profile: &str| match self.world.accounts().get(self.world.account_of(profile)).leave(self.now) {
-                Leave::Never { until } => until,
-                Leave::Free | Leave::One => None,
-            };
-        let limits = self.limits_now();
+        let opens = |profile: &str| match self.world.leave(self.world.account_of(profile), self.now) {
+            Leave::Never { until } => until,
+            Leave::Free | Leave::One => None,
+        };
+        let limits = Limits { spent: None, ..self.limits_now() };
         let held = self.world.tasks().filter(|task| match self.world.held(task.id, &limits) {
             Some(Wait::Quota { .. } | Wait::Login { .. }) => true,
             Some(_) | None => false,
         });
-        held.flat_map(|task| self.chain(World::profile_of(task))).filter_map(|profile| opens(&profile)).min()
+        let chains = held.flat_map(|task| self.chain(World::profile_of(task)));
+        let opening = chains.filter_map(|profile| opens(&profile)).min();
+        let told = self.world.next_opening(self.now);
+        self.demand(told == opening, || format!("an account opens at {opening:?}, not at {told:?}"));
+        opening
     }
 
     /// A profile and all that may take over from it.
@@ -630,19 +644,23 @@ impl Sim {
                 Some(_) | None => {}
             }
         }
+        let mut before = (*task).clone();
         for event in decision.events {
             if let Event::IterationEnded { usage, took_ms, .. } = &event {
                 self.ledger.note(self.now, Spending { usage: *usage, time_ms: *took_ms });
             }
-            let follows = self.world.accounts().follows(&after, self.now, &event);
+            let follows = self.world.accounts().follows(&before, self.now, &event);
+            let driving = before.driving.clone();
+            before = apply(Some(before), id, self.now, &event).expect("it was decided just so");
             self.append(id, event);
             // After the fact it follows from: an account that waits for a task which does not know would wait for ever.
             if let Some(state) = follows {
-                let account = after.driving.as_ref().expect("an account was followed").account.clone();
+                let account = driving.expect("an account was followed").account;
                 self.world.set_account(&account, state.clone());
                 self.fact(EngineEvent::Account { account, state });
             }
         }
+        self.demand(before == after, || format!("{id} is not what its events tell"));
         self.world.put(after);
         if self.faults.crash && self.rng.once_in(150) {
             self.crash(); // written, but nothing was performed
@@ -1018,7 +1036,7 @@ impl Sim {
             works && task.driving.as_ref().is_some_and(|driving| driving.account == account)
         };
         let state = self.world.accounts().get(&account);
-        let open = match state.leave(self.now) {
+        let open = match self.world.leave(&account, self.now) {
             Leave::Free => true,
             Leave::One => !self.world.tasks().any(|task| at_work(&task)),
             Leave::Never { .. } => false,
@@ -1104,6 +1122,7 @@ impl Sim {
             ("agent_ms", before.agent_ms > after.agent_ms),
             ("sessions_lost", before.sessions_lost > after.sessions_lost),
             ("logins", before.logins > after.logins),
+            ("overspent", before.overspent > after.overspent),
             ("edges", before.edges.iter().any(|(edge, taken)| after.edges.get(edge) < Some(taken))),
         ];
         for (name, fell) in falls {
@@ -1292,6 +1311,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Granted { .. }
         | News::Due
         | News::BaseAdvanced
+        | News::RouteOpened
         | News::Answer { .. }
         | News::StopTask
         | News::Interrupt

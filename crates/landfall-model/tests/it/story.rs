@@ -509,6 +509,10 @@ pub fn base_advances() -> Line {
     line("base advanced", |_| News::BaseAdvanced)
 }
 
+pub fn route_opens() -> Line {
+    line("route opened", |_| News::RouteOpened)
+}
+
 pub fn answers(text: &str) -> Line {
     let text = text.to_owned();
     line(format!("answer `{text}`"), move |_| News::Answer { text: text.clone() })
@@ -592,7 +596,7 @@ fn wait_word(task: &Task, wait: &Wait) -> String {
         Wait::Backoff { until, cause } => format!("backoff +{}ms ({cause})", until.0 - task.changed.0),
         Wait::Question { text } => format!("an answer to `{text}`"),
         Wait::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),
-        Wait::Login { account, detail } => format!("a login to {account} ({detail})"),
+        Wait::Login { account, detail, .. } => format!("a login to {account} ({detail})"),
         Wait::Dependency(_) | Wait::Slot | Wait::Budget { .. } | Wait::Disk { .. } | Wait::Pause => {
             wait.word().to_owned()
         }

@@ -192,7 +192,7 @@ fn complete_of_an_agent_that_has_no_closing_word_counts_unless_it_flags_an_error
 fn without_a_control_word_the_closing_word_outweighs_the_exit_code() {
     expect![[r#"
         no close: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
-        success: exit 0 Continue, exit 1 Continue, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
+        success: exit 0 Continue, exit 1 Continue, signal Continue, deadline OutOfTime, silent Continue, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
         limit: exit 0 Continue, exit 1 Continue, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
         error: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
         interrupted: exit 0 Crashed, exit 1 Crashed, signal Crashed, deadline OutOfTime, silent Stalled, looping Looping, over budget OverBudget, context ContextUsedUp, asked Stopped, not started NotStarted, lost Lost
@@ -254,11 +254,20 @@ fn what_the_provider_said_last_explains_how_it_closed() {
 }
 
 #[test]
-#[ignore = "src: a run that closed well and did not exit is a stall, or ends the task at its deadline"]
 fn a_run_that_closed_well_and_then_hung_is_over_not_stalled() {
     let evidence = Evidence { closes: true, ..Evidence::default() };
-    for exit in [Exit::Silent, Exit::Signal(15), Exit::Deadline] {
-        let verdict = judge(&[closing(Finish::Success)], &exit, &evidence);
-        assert_eq!(verdict, Verdict::Continue, "{exit:?}");
+    let of = |seen: &[Signal], exit: &Exit| word(&judge(seen, exit, &evidence));
+    for exit in [Exit::Silent, Exit::Signal(15)] {
+        assert_eq!(of(&[closing(Finish::Success)], &exit), "Continue", "{exit:?}");
+        assert_eq!(
+            of(&[quota(), closing(Finish::Success)], &exit),
+            "Quota",
+            "{exit:?}: as with an exit code"
+        );
     }
+    assert_eq!(
+        of(&[closing(Finish::Success)], &Exit::Deadline),
+        "OutOfTime",
+        "its time is used all the same"
+    );
 }

@@ -249,7 +249,6 @@ fn lines_of_progress_are_no_steps() {
 }
 
 #[test]
-#[ignore = "src: a message that comes in other pieces is taken for another, so a loop of a streaming agent goes unseen"]
 fn the_same_message_in_other_pieces_is_the_same() {
     let whole = [text("Let me try again."), turn()];
     let pieces = [text("Let me "), text("try again."), turn()];

@@ -9,8 +9,8 @@ use crate::flows_used::{asks, loops};
 use crate::story::{
     Line, Scene, answers, base_advances, base_moved, cancel, changed_nothing, checked, conflicts, crashes,
     does_not_match, due, edit, granted, hits_quota, hits_the_deadline, interrupt, is_refused, landing, lands,
-    machine_fails, passes, passes_with_concern, reported, reporting, retry, says_blocked, says_complete,
-    says_nothing, says_pending, stop, verifying, working, workspace, workspace_removed,
+    machine_fails, passes, passes_with_concern, reported, reporting, retry, route_opens, says_blocked,
+    says_complete, says_nothing, says_pending, stop, verifying, working, workspace, workspace_removed,
 };
 
 /// A name and how to get there.
@@ -66,6 +66,7 @@ fn all_news() -> Vec<(&'static str, Line)> {
         ("reported", reported()),
         ("due", due()),
         ("advanced", base_advances()),
+        ("opened", route_opens()),
         ("answer", answers("yes")),
         ("stop", stop()),
         ("interrupt", interrupt()),
@@ -106,7 +107,7 @@ fn what_is_taken_and_what_is_refused_is_settled_for_every_place_and_all_news() {
         checking on landing: edit, machine, checked, conflict, nothing, stop, cancel
         landing: edit, machine, landed, moved, mismatch
         reporting: edit, machine, reported
-        waits: quota: edit, stop, cancel, retry
+        waits: quota: edit, opened, stop, cancel, retry
         waits: login: edit, answer, stop, cancel, retry
         waits: backoff: edit, stop, cancel, retry
         waits: question: edit, answer, cancel

@@ -499,12 +499,22 @@ fn progress_resets_the_stalls_of_the_step_but_not_those_in_all() {
 }
 
 #[test]
-fn quota_spends_nothing_and_waits_until_its_reset() {
+fn quota_spends_nothing_and_waits_until_a_little_after_its_reset() {
     let task = check_in(
         working(),
-        [hits_quota(Some(500_000)), due(), Line::Wait(504_308), due(), granted(), workspace()],
+        [
+            hits_quota(Some(500_000)),
+            due(),
+            Line::Wait(500_000),
+            due(),
+            Line::Wait(5_308),
+            due(),
+            granted(),
+            workspace(),
+        ],
         expect![[r#"
-            quota → waits for quota +504308ms, then work [iteration-ended quota, yielded quota, waited]
+            quota → waits for quota +499000ms, then work [iteration-ended quota, yielded quota, waited]
+            due ✗ T1 is waiting for quota: no wait is over
             due ✗ T1 is waiting for quota: no wait is over
             due → ready for work [resumed]
             granted → work a2: preparing [entered] ! prepare a2
@@ -597,8 +607,8 @@ fn an_agent_that_was_killed_though_nobody_asked_is_lost() {
         working(),
         [is_killed()],
         expect![[r#"
-        killed → waits for backoff +530ms (the agent vanished and its end was not seen), then work [iteration-ended stopped, yielded lost, waited]
-    "#]],
+            killed → waits for backoff +530ms (the agent vanished and its end was not seen), then work [iteration-ended lost, yielded lost, waited]
+        "#]],
     );
 }
 
@@ -1312,7 +1322,8 @@ fn a_retry_keeps_the_workspace_and_what_was_used_and_forgets_the_other_counters(
         "#]],
     );
     let kept = Usage { tokens_in: 5, tokens_out: 5, micro_usd: 5, ..Usage::default() };
-    assert_eq!(task.counters, Counters { retries: 1, runs: 3, usage: kept, ..Counters::default() });
+    let kept = Counters { runs: 3, usage: kept, agent_ms: 2_000, ..Counters::default() };
+    assert_eq!(task.counters, Counters { retries: 1, ..kept });
     assert_eq!(task.feedback[0].text, "the key is in the vault");
 }
 

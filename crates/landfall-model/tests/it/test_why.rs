@@ -17,9 +17,11 @@ fn waits() -> Vec<Wait> {
     let first = |wait: &Wait| match wait {
         Wait::Dependency(_) => Some(Wait::Slot),
         Wait::Slot => Some(Wait::Quota { until: Timestamp(60_000) }),
-        Wait::Quota { .. } => {
-            Some(Wait::Login { account: "main".to_owned(), detail: "401 OAuth token has expired".to_owned() })
-        }
+        Wait::Quota { .. } => Some(Wait::Login {
+            account: "main".to_owned(),
+            detail: "401 OAuth token has expired".to_owned(),
+            asker: TaskId(7),
+        }),
         Wait::Login { .. } => {
             Some(Wait::Budget { what: "$40.12 of $40.00".to_owned(), until: Some(Timestamp(60_000)) })
         }
@@ -118,7 +120,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
         (task(ready(Some("land"))), vec![TaskId(3)], None),
         (task(ready(Some("report"))), vec![], None),
     ];
-    let asked = Wait::Login { account: "main".to_owned(), detail: "T3 asks for it".to_owned() };
+    let asked = Wait::Login { account: "main".to_owned(), detail: String::new(), asker: TaskId(3) };
     let shut = Wait::Quota { until: Timestamp(60_000) };
     let budgets = waits().into_iter().filter(|wait| matches!(wait, Wait::Budget { .. }));
     for wait in [asked, shut].into_iter().chain(budgets) {
@@ -252,7 +254,7 @@ fn the_sentences_read_well() {
         T7 waits to be verified; other tasks hold every lane.
         T7 is verified and waits for its turn to land.
         T7 is ready to go on with step `report`; `landfall run` drives it.
-        T7 waits because the account `main` wants a login: T3 asks for it; log in, then `landfall answer T7 done` goes on.
+        T7 waits because the account `main` wants a login; log in, then `landfall answer T3 done` goes on.
         T7 waits for the agent's account, which is used up until today at 10:01; no try is spent.
         T7 waits because the day's budget is used up ($40.12 of $40.00); agents start again today at 10:01.
         T7 waits because the budget of this run is used up (900 of 800 turns); another `landfall run` goes on.
@@ -371,7 +373,7 @@ fn words_from_outside_stay_one_line_and_one_sentence() {
                 since: Timestamp(0),
             },
             State::Waiting {
-                wait: Wait::Login { account: "main".to_owned(), detail: text.clone() },
+                wait: Wait::Login { account: "main".to_owned(), detail: text.clone(), asker: TaskId(1) },
                 then: step("work"),
                 since: Timestamp(0),
             },
