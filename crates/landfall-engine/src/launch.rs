@@ -305,7 +305,7 @@ fn begin(
     let ear = Ear { nonce: key.clone(), resumed: resume.is_some(), before };
     let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
-    let reach = Reach {
+    let mut reach = Reach {
         confinement: settings.sandbox,
         work: workspace.path().to_owned(),
         tmp: tmp.clone(),
@@ -341,6 +341,7 @@ fn begin(
     };
     let Launch { argv, env, stdin, files } = agent.launch(&brief)?;
     for (path, bytes) in files {
+        reach.read.push(path.clone());
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
     }
     let settings = &site.settings.run;
