@@ -82,7 +82,7 @@ impl Ear {
     /// Begins to listen. Without a thread to be had nobody is heard, and the program is told so by silence; the run itself
     /// does not depend on it.
     pub(super) fn listen(self) -> Listening {
-        const STACK: usize = 256 * 1024; // a few small frames and the JSON reader's depth
+        const STACK: usize = 1 << 20; // the JSON reader goes 128 deep; what is not used costs nothing
         let Ear { listener, socket, book } = self;
         let (told, done) = sync_channel(1);
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map(Arc::new);
