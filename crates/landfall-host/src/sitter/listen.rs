@@ -185,10 +185,12 @@ fn host(listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
 }
 
 impl Guest {
-    /// Hears what there is. False: it has left, or has to.
+    /// Hears what there is, up to a turn's worth: the others, and the end, must not wait for who never stops. False: it
+    /// has left, or has to.
     fn serve(&mut self, book: &mut Book) -> bool {
+        const TURN: usize = 16;
         let mut chunk = [0; 4096];
-        loop {
+        for _ in 0..TURN {
             match self.stream.read(&mut chunk) {
                 Ok(0) => {
                     let rest = std::mem::take(&mut self.heard); // a last line need not be closed
@@ -216,6 +218,7 @@ impl Guest {
                 Err(_) => return false,
             }
         }
+        true
     }
 
     /// Answers, if there is room for it: who does not read is not waited for.

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         ["slip", name] => attacks::slip(name),
         ["busy"] => busy(),
         ["speak", lines @ ..] => speak::each(lines),
+        ["speak-through-noise", line] => speak::through_noise(line),
         ["speak-much", line] => speak::much(line),
         ["speak-and-hang", line] => {
             speak::each(&[line]);

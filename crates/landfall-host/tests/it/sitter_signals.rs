@@ -83,6 +83,20 @@ fn whatever_is_said_too_much_is_refused_and_the_run_goes_on() {
 }
 
 #[test]
+fn who_never_stops_speaking_is_sent_away_and_others_are_heard() {
+    let scene = Scene::new(Way::AsItCan);
+    let socket = scene.folder.path().join("signal.sock");
+    let line = r#"{"key":"secret-7","say":"complete"}"#;
+    let sitting = scene.start(&spec(&scene, &socket, &["speak-through-noise", line]));
+    let began = std::time::Instant::now();
+    scene.hear("true");
+    assert!(began.elapsed() < std::time::Duration::from_secs(4), "{:?}", began.elapsed());
+    scene.hear("sent away");
+    sitter::stop(&sitting, Stop::Now).expect("ours");
+    scene.end_of(&sitting);
+}
+
+#[test]
 fn a_socket_that_cannot_be_made_is_told() {
     let scene = Scene::new(Way::AsItCan);
     let socket = scene.folder.path().join("no-folder/signal.sock");
