@@ -166,7 +166,8 @@ impl Events {
             }),
             "compact_boundary" => signals.push(Signal::Compacted),
             "permission_denied" => {
-                signals.push(Signal::PermissionAsked { what: shorten(words(&event["tool_name"])) });
+                let what = format!("{}: {}", words(&event["tool_name"]), words(&event["message"]));
+                signals.push(Signal::PermissionAsked { what: shorten(&what) });
             }
             "status"
             | "task_started"

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use landfall_host::sandbox::{Level, Limits, Sandbox};
 
-use crate::settings::Confinement;
+use crate::folder::StateFolder;
+use crate::settings::{Confinement, Run};
 use crate::site::Site;
 
 /// Where people and programs keep secrets, below the home folder.
@@ -42,21 +43,29 @@ pub(crate) struct Reach {
 
 /// The sandbox for it; none if the person switched it off.
 pub(crate) fn sandbox(site: &Site, reach: &Reach) -> Option<Sandbox> {
+    around(&site.settings.run, &site.folder, home(site).as_deref(), reach)
+}
+
+/// The sandbox for it, as these settings say.
+pub(crate) fn around(
+    settings: &Run,
+    folder: &StateFolder,
+    home: Option<&Path>,
+    reach: &Reach,
+) -> Option<Sandbox> {
     let level = match reach.confinement {
         Confinement::Off => return None,
         Confinement::Write => Level::Write,
         Confinement::Strict => Level::Strict,
     };
-    let settings = &site.settings.run;
-    let home = home(site);
-    let at_home = |path: &String| expand(home.as_deref(), path);
+    let at_home = |path: &String| expand(home, path);
     let mut write = vec![reach.work.clone(), reach.tmp.clone()];
     write.extend(reach.own.iter().chain(&settings.sandbox_write).filter_map(at_home));
-    let mut read = vec![site.folder.store().join("objects")];
+    let mut read = vec![folder.store().join("objects")];
     read.extend(reach.read.iter().cloned());
     // The program's own state may lie where secrets do; what it may write it may read.
     let own = |path: &PathBuf| !write.iter().any(|open| open.starts_with(path));
-    let mut hide: Vec<PathBuf> = vec![site.folder.root().to_owned()];
+    let mut hide: Vec<PathBuf> = vec![folder.root().to_owned()];
     let secrets = SECRETS.iter().filter_map(|name| Some(home.as_ref()?.join(name))).filter(own);
     hide.extend(secrets);
     hide.extend(home.as_ref().map(|home| home.join(".local/state/landfall")));

@@ -794,7 +794,12 @@ impl Engine {
             .low_disk
             .clone_from(&self.low_disk);
         let spent = self.spent();
-        self.site.view.lock().expect("no thread panics while it holds the view").spent.clone_from(&spent);
+        let shut = self.world.accounts().shut().map(|(name, state)| (name.clone(), state.clone())).collect();
+        {
+            let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
+            view.spent.clone_from(&spent);
+            view.shut = shut;
+        }
         let limits = Limits { now: self.site.now(), spent, ..self.limits.clone() };
         match self.low_disk {
             Some(_) => Limits { slots: 0, ..limits },

@@ -222,6 +222,9 @@ impl Desk {
         };
         let grace_ms = self.site.settings.run.grace_ms;
         let patience = Patience::with_limit(now, followed.deadline_ms, grace_ms);
+        let mut tally = Tally::default();
+        // Not every agent says its model; then it is priced as the one it was asked for.
+        tally.hear(&Signal::Started { session: None, model: followed.profile.model.clone() });
         let open = Open {
             followed,
             out,
@@ -230,7 +233,7 @@ impl Desk {
             channel: Channel::default(),
             sitting: sitting.clone(),
             seen: Vec::new(),
-            tally: Tally::default(),
+            tally,
             echo: Echo::default(),
             asking: false,
             live,
@@ -365,7 +368,7 @@ impl Open {
         let Some(Aside { root, suffix }) = aside else { return };
         let home = confine::home(site);
         let Some(root) = confine::expand(home.as_deref(), &root) else { return };
-        if let Some(bytes) = newest(&root, &suffix).and_then(|path| tail(&path).ok()) {
+        if let Some(bytes) = kept_aside(&root, &suffix) {
             let signals = self.followed.parser.feed(landfall_agents::Stream::Aside, &bytes);
             self.hear(signals);
         }
@@ -404,6 +407,7 @@ impl Open {
         let pulse = self.pulse(now);
         self.live.class = Some(liveness::class(&pulse, watch));
         self.live.evidence = liveness::evidence(&pulse);
+        self.live.quiet_ms = pulse.silent_ms.unwrap_or(pulse.running_ms);
         self.live.usage = self.tally.usage(&site.settings.prices);
         self.live.context_percent = self.tally.context().map(Context::percent);
         if let Some(model) = self.tally.model() {
@@ -601,6 +605,11 @@ fn fingerprint(site: &Site, task: &Task) -> u64 {
         }
     }
     hasher.finish()
+}
+
+/// The end of the newest file below `root` whose name ends with `suffix`.
+pub(crate) fn kept_aside(root: &Path, suffix: &str) -> Option<Vec<u8>> {
+    newest(root, suffix).and_then(|path| tail(&path).ok())
 }
 
 /// The newest file below `root` whose name ends with `suffix`.

@@ -193,7 +193,7 @@ impl Record {
 }
 
 /// Writes a file that nobody else may read: it holds the key of a run.
-fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut file =
@@ -210,7 +210,7 @@ fn random() -> std::io::Result<[u8; 16]> {
 }
 
 /// A key for a run, and a name for a session of the agent: a UUID, because some insist on one.
-fn key_and_session() -> std::io::Result<(String, String)> {
+pub(crate) fn key_and_session() -> std::io::Result<(String, String)> {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (key, mut id) = (random()?, random()?);
     id[6] = id[6] & 0x0f | 0x40;

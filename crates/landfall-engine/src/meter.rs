@@ -28,7 +28,8 @@ impl Meter {
 }
 
 /// The day around this moment, by the clock on the person's wall.
-pub(crate) fn day(now: Timestamp) -> Day {
+#[must_use]
+pub fn day(now: Timestamp) -> Day {
     const DAY_MS: i64 = 24 * 60 * 60 * 1000;
     let in_utc = || {
         let from = now.0.div_euclid(DAY_MS) * DAY_MS;

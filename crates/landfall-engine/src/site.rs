@@ -9,7 +9,9 @@ use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
-use landfall_model::{Attempt, Commit, Digest, News, Spent, TaskId, Timestamp, Tree, Usage};
+use landfall_model::{
+    AccountState, Attempt, Commit, Digest, News, Spending, Spent, TaskId, Timestamp, Tree, Usage,
+};
 
 use crate::engine::Mail;
 use crate::folder::StateFolder;
@@ -120,6 +122,8 @@ pub struct View {
     pub spent: Option<Spent>,
     /// How much of an account's allowance is used, as its agents said last.
     pub allowances: BTreeMap<String, Allowance>,
+    /// The accounts that are not open.
+    pub shut: BTreeMap<String, AccountState>,
 }
 
 /// How much of an account's allowance is used.
@@ -146,6 +150,8 @@ pub struct Live {
     pub class: Option<Class>,
     /// The evidence for that.
     pub evidence: String,
+    /// How long it has said nothing.
+    pub quiet_ms: u64,
     /// The profile that works.
     pub profile: String,
     /// The model it uses, if it said.
@@ -161,6 +167,15 @@ impl Site {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         Timestamp(self.clock.now_ms())
+    }
+
+    /// What was spent in this run of the engine and what today, agents at work included.
+    #[must_use]
+    pub fn spending(&self) -> (Spending, Spending) {
+        let meter = self.meter.lock().expect("no thread panics while it holds the meter");
+        let live = meter.live.values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
+        let today = meter.ledger.since(crate::meter::day(self.now()).from);
+        (meter.ledger.run().plus(live), today.plus(live))
     }
 
     /// The base may be here: a fact says so, or is about to.

@@ -1,5 +1,6 @@
 //! The tests of the agents, all without a process.
 
+mod adapters;
 #[path = "../../../../fuzz/src/check.rs"]
 mod check;
 mod command;

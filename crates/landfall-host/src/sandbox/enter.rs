@@ -48,13 +48,16 @@ impl Step {
         *Step::ALL.get(usize::from(byte)).unwrap_or(&Step::Landlock)
     }
 
-    /// What is wanting when there are no namespaces to be had.
-    pub(super) fn namespaces_wanting(errno: i32) -> String {
-        format!(
-            "network and mount namespaces of its own: {} (for an ordinary user they may be switched off: see `sysctl \
-             user.max_user_namespaces kernel.apparmor_restrict_unprivileged_userns`)",
-            std::io::Error::from_raw_os_error(errno)
-        )
+    /// What the machine has not got if the strict level cannot get past this step.
+    pub(super) fn wanting(self, errno: i32) -> Missing {
+        let error = std::io::Error::from_raw_os_error(errno);
+        let what =
+            if self == Step::Mounts { "a read-only view of the machine" } else { "namespaces of its own" };
+        let feature = format!(
+            "{what}: {error} (for an ordinary user they may be switched off: see `sysctl user.max_user_namespaces \
+             kernel.apparmor_restrict_unprivileged_userns`; a container may forbid them too)"
+        );
+        Missing { level: Level::Strict, feature }
     }
 
     /// What to tell the person about a child that did not get past this step.
@@ -69,11 +72,10 @@ impl Step {
         };
         match self {
             Step::Limits => set_up("bound what it uses"),
-            Step::Namespaces => {
-                let missing = Missing { level: Level::Strict, feature: Step::namespaces_wanting(errno) };
+            Step::Namespaces | Step::Mounts => {
+                let missing = self.wanting(errno);
                 format!("{missing}; {}", missing.hint())
             }
-            Step::Mounts => set_up("mount the machine read-only"),
             Step::Privileges => set_up("give up privileges"),
             Step::Landlock => set_up("enter the Landlock rules"),
             Step::Seccomp => set_up("enter the seccomp filter"),

@@ -3,6 +3,7 @@
 //! Built by hand, as it is one list: a compiler for such filters would be larger than the filter, and would let the
 //! second calling convention of 64-bit machines pass unseen.
 
+use super::words::Level;
 use libc::sock_filter;
 
 #[cfg(target_arch = "x86_64")]
@@ -83,8 +84,12 @@ const fn high(argument: u32) -> u32 {
 const REFUSE: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 
+/// Kinds of sockets that a network namespace keeps apart, or that stay on the machine. Others reach past it: to the host
+/// of a virtual machine, to radios.
+const KINDS_KEPT_APART: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
 /// The filter; none if this processor's calls are not known to us.
-pub(super) fn filter() -> Option<Vec<sock_filter>> {
+pub(super) fn filter(level: Level) -> Option<Vec<sock_filter>> {
     /// Calls of the second convention have this bit in their number.
     const X32: u32 = 0x4000_0000;
     let arch = ARCH?;
@@ -139,6 +144,14 @@ pub(super) fn filter() -> Option<Vec<sock_filter>> {
             op(RETURN, ALLOW),
         ],
     );
+    if level == Level::Strict {
+        let mut kinds = vec![op(LOAD, low(0))];
+        for kind in KINDS_KEPT_APART {
+            kinds.extend([jump(IF_EQUAL, kind.unsigned_abs(), 0, 1), op(RETURN, ALLOW)]);
+        }
+        kinds.push(op(RETURN, libc::SECCOMP_RET_ERRNO | libc::EAFNOSUPPORT as u32));
+        when(&mut code, libc::SYS_socket, &kinds);
+    }
     code.push(op(RETURN, ALLOW));
     Some(code)
 }
@@ -167,8 +180,8 @@ mod tests {
     use super::*;
 
     /// Runs the filter as the kernel would.
-    fn judge(arch: u32, number: i64, args: [u64; 6]) -> u32 {
-        let code = filter().expect("tests run where it is known");
+    fn judge(level: Level, arch: u32, number: i64, args: [u64; 6]) -> u32 {
+        let code = filter(level).expect("tests run where it is known");
         let word = |at: u32| match at {
             NUMBER_AT => u32::try_from(number).expect("small"),
             ARCH_AT => arch,
@@ -192,7 +205,22 @@ mod tests {
     }
 
     fn call_of(number: i64, args: [u64; 6]) -> u32 {
-        judge(ARCH.expect("known"), number, args)
+        judge(Level::Write, ARCH.expect("known"), number, args)
+    }
+
+    #[test]
+    fn only_the_strict_filter_knows_kinds_of_sockets() {
+        let socket = |level, kind: i32| {
+            let args = [u64::try_from(kind).expect("small"), 1, 0, 0, 0, 0];
+            judge(level, ARCH.expect("known"), libc::SYS_socket, args)
+        };
+        for kind in KINDS_KEPT_APART {
+            assert_eq!((socket(Level::Write, kind), socket(Level::Strict, kind)), (ALLOW, ALLOW), "{kind}");
+        }
+        for kind in [libc::AF_VSOCK, libc::AF_BLUETOOTH, libc::AF_PACKET, libc::AF_ALG] {
+            assert_eq!(socket(Level::Write, kind), ALLOW, "{kind}");
+            assert_eq!(socket(Level::Strict, kind) & 0xffff, libc::EAFNOSUPPORT as u32, "{kind}");
+        }
     }
 
     #[test]
@@ -209,7 +237,7 @@ mod tests {
 
     #[test]
     fn another_calling_convention_is_the_end() {
-        assert_eq!(judge(0x4000_0003, libc::SYS_read, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
+        assert_eq!(judge(Level::Write, 0x4000_0003, libc::SYS_read, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
         assert_eq!(call_of(libc::SYS_read | 0x4000_0000, [0; 6]), libc::SECCOMP_RET_KILL_PROCESS);
     }
 

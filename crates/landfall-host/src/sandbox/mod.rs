@@ -9,11 +9,12 @@
 //! | signals, tracing | only within the tree, by Landlock and seccomp | the same |
 //! | network | open | none: a network namespace of its own, without even a loopback |
 //! | sockets of local services | open by path, closed if abstract | those that listen at the start are covered up |
+//! | devices | the harmless ones; others only if named as places to write | the same |
 //! | terminals, shared memory | the user's | its own |
 //! | kernel surface | seccomp, no new privileges, fewer capabilities for root | the same |
 //!
-//! The sitter stays outside. It prepares everything ([`setup`]) so that the child needs only system calls
-//! ([`enter`]), and the child, once inside, tries what must fail ([`trial`]). Whatever cannot be set up, or does not hold,
+//! The sitter stays outside. It prepares everything (`setup`) so that the child needs only system calls
+//! (`enter`), and the child, once inside, tries what must fail (`trial`). Whatever cannot be set up, or does not hold,
 //! ends the child before the program runs; nothing is ever lowered on the way.
 //!
 //! Landlock only knows what is allowed. So "everything but what is hidden" is every neighbour of what is hidden, on every

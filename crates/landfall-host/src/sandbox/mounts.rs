@@ -147,7 +147,7 @@ impl Apart {
     }
 
     /// Root has the right to; anyone else has it in a user namespace of their own, where they are who they were.
-    pub(super) unsafe fn unshare(&self, keeps_network: bool) -> Result<(), Halt> {
+    unsafe fn unshare(&self, keeps_network: bool) -> Result<(), Halt> {
         let network = if keeps_network { 0 } else { libc::CLONE_NEWNET };
         let flags = libc::CLONE_NEWNS | libc::CLONE_NEWIPC | network;
         // SAFETY: a child with one thread may leave its namespaces; the texts outlive the calls.

@@ -1,11 +1,12 @@
 //! What of the sandbox this machine has: for a person who asks before it matters.
 
-use super::enter::Step;
+use super::enter::{Halt, Step};
 use super::mounts::Apart;
 use super::places::Places;
 use super::rules;
 use super::words::{Available, Level, Missing};
 use rustix::process::{Pid, WaitOptions, waitpid};
+use std::os::fd::AsRawFd as _;
 
 /// Says what of the sandbox this machine has, by trying. Takes a millisecond or two and leaves nothing behind.
 pub fn probe() -> Result<Available, Missing> {
@@ -15,19 +16,22 @@ pub fn probe() -> Result<Available, Missing> {
 
 /// Tries in a child, as nobody comes back from a namespace of their own.
 fn without_namespaces() -> Option<Missing> {
+    const MOUNTS: i32 = 128; // error numbers that matter are smaller, so both fit into an exit code
     let missing = |feature: String| Some(Missing { level: Level::Strict, feature });
     let places = Places { write: vec![], read: vec![], hide: vec![] };
-    let apart = match Apart::new(&places, None) {
-        Ok(apart) => apart,
+    let prepared = rules::rules(&places, None).and_then(|rules| Ok((rules, Apart::new(&places, None)?)));
+    let (rules, apart) = match prepared {
+        Ok(prepared) => prepared,
         Err(refusal) => return missing(refusal.to_string()),
     };
     // SAFETY: the child makes only system calls on memory that exists already, and leaves by `_exit`; so it does not
     // matter what other threads held at the fork.
     let child = unsafe {
         match libc::fork() {
-            0 => match apart.unshare(false) {
+            0 => match apart.enter(rules.as_raw_fd(), false) {
                 Ok(()) => libc::_exit(0),
-                Err(halt) => libc::_exit(halt.errno.clamp(1, 255)),
+                Err(Halt { step: Step::Mounts, errno }) => libc::_exit(errno.clamp(1, 127) | MOUNTS),
+                Err(Halt { errno, .. }) => libc::_exit(errno.clamp(1, 127)),
             },
             child => child,
         }
@@ -45,6 +49,8 @@ fn without_namespaces() -> Option<Missing> {
     };
     match status.and_then(|(_, status)| status.exit_status()) {
         Some(0) => None,
-        errno => missing(Step::namespaces_wanting(errno.unwrap_or(libc::EPERM))),
+        Some(code) if code & MOUNTS != 0 => Some(Step::Mounts.wanting(code & !MOUNTS)),
+        Some(errno) => Some(Step::Namespaces.wanting(errno)),
+        None => missing("a process that tried it was killed".to_owned()),
     }
 }

@@ -11,12 +11,13 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The oldest version with everything we ask for: the sixth keeps signals inside.
 const NEEDED: ABI = ABI::V6;
 
-/// What every program expects to be able to write to. Terminals are among them, as agents run commands on one.
+/// The devices that every program expects, to read and to write. Terminals are among them, as agents run commands on one.
+/// No other: on the disk's own device root would find what is hidden, and there are cameras and keyboards.
 const DEVICES: [&str; 9] = [
     "/dev/null",
     "/dev/zero",
@@ -84,11 +85,10 @@ pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, 
         .and_then(|ruleset| ruleset.scope(Scope::AbstractUnixSocket))
         .and_then(|ruleset| ruleset.create())
         .map_err(|error| failed(&error))?;
-    let mut rules = Rules { ruleset };
-    if !places.hide.is_empty() {
-        rules.allow(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
-    }
-    rules.reveal(Path::new("/"), places)?;
+    let hide = places.hide.iter().map(|path| path.as_path()).chain([Path::new("/dev")]).collect();
+    let mut rules = Rules { ruleset, hide };
+    rules.allow(Path::new("/"), AccessFs::ReadDir.into())?; // names are not kept from anyone, see the module
+    rules.reveal(Path::new("/"))?;
     for path in &places.read {
         rules.allow(path, look())?;
     }
@@ -98,17 +98,18 @@ pub(super) fn rules(places: &Places, broken: Option<Broken>) -> Result<OwnedFd, 
     Option::<OwnedFd>::from(rules.ruleset).ok_or_else(|| failed(&"the kernel gave none"))
 }
 
-struct Rules {
+struct Rules<'a> {
     ruleset: RulesetCreated,
+    hide: Vec<&'a Path>,
 }
 
-impl Rules {
+impl Rules<'_> {
     /// Allows to read `path` and what is below it, apart from what is hidden there.
-    fn reveal(&mut self, path: &Path, places: &Places) -> Result<(), Refusal> {
-        if places.hide.iter().any(|hidden| hidden == path) {
+    fn reveal(&mut self, path: &Path) -> Result<(), Refusal> {
+        if self.hide.contains(&path) {
             return Ok(());
         }
-        if !places.hide.iter().any(|hidden| hidden.starts_with(path)) {
+        if !self.hide.iter().any(|hidden| hidden.starts_with(path)) {
             return self.allow(path, look());
         }
         match fs::read_dir(path) {
@@ -116,16 +117,16 @@ impl Rules {
                 for entry in entries.flatten() {
                     // What a link leads to has rules, or none, of its own.
                     if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-                        self.reveal(&entry.path(), places)?;
+                        self.reveal(&entry.path())?;
                     }
                 }
             }
             // Its neighbours are not ours to list; then the agent does without them too.
             Err(_) => {
-                for hidden in &places.hide {
-                    if let Some(next) = hidden.strip_prefix(path).ok().and_then(|rest| rest.iter().next()) {
-                        self.reveal(&path.join(next), places)?;
-                    }
+                let below = |hidden: &&Path| Some(path.join(hidden.strip_prefix(path).ok()?.iter().next()?));
+                let next: Vec<PathBuf> = self.hide.iter().filter_map(below).collect();
+                for path in next {
+                    self.reveal(&path)?;
                 }
             }
         }

@@ -60,7 +60,7 @@ impl Setup {
     /// Prepares `sandbox` for a child of ours, whose run is kept in `run` and who may speak to us on `socket`.
     pub(crate) fn new(sandbox: &Sandbox, run: &Path, socket: Option<&Path>) -> Result<Setup, Refusal> {
         rules::check()?;
-        let filter = filter().ok_or_else(|| Missing {
+        let filter = filter(sandbox.level).ok_or_else(|| Missing {
             level: sandbox.level,
             feature: "the system calls of this processor are not known".to_owned(),
         })?;

@@ -21,7 +21,8 @@ pub(super) struct Trial {
 
 impl Trial {
     pub(super) fn new(places: &Places, run: &Path, is_apart: bool) -> Result<Trial, Refusal> {
-        const NAME: &str = ".landfall-trial";
+        // A name that nobody has put there before us, to be refused for that instead.
+        let name = format!(".landfall-trial-{}", std::process::id());
         let may_write = |path: &Path| places.write.iter().any(|open| path.starts_with(open));
         let is_open = |path: &Path| {
             let is_hidden = places.hide.iter().any(|hidden| path.starts_with(hidden));
@@ -31,7 +32,8 @@ impl Trial {
         // The run's own folder is ours to write, so only the sandbox can refuse it; so is, mostly, what lies beside the
         // first place that is open.
         let beside = places.write.first().and_then(|path| path.parent()).filter(|path| !may_write(path));
-        let write = [Some(run.as_path()), beside].into_iter().flatten().map(|folder| raw(&folder.join(NAME)));
+        let write =
+            [Some(run.as_path()), beside].into_iter().flatten().map(|folder| raw(&folder.join(&name)));
         let hidden = [run.join("spec.json")].into_iter().chain(places.hide.iter().cloned());
         let read = hidden
             .filter(|path| !is_open(path) && path.is_file() && std::fs::File::open(path).is_ok())

@@ -9,7 +9,9 @@ pub struct Sandbox {
     /// How much is closed.
     pub level: Level,
     /// Folders and single files it may change, and read too. One that does not exist is skipped, so what the program
-    /// shall be able to make must lie in a folder named here. The sitter's own folder must not be among them.
+    /// shall be able to make must lie in a folder named here. A single file can be written but not replaced by another,
+    /// as that is a change of its folder. A device, or a socket that is to stay open in the strict level, is named here
+    /// too. The sitter's own folder must not be among them.
     pub write: Vec<PathBuf>,
     /// Folders and files whose content it must not see, whether they exist or not.
     pub hide: Vec<PathBuf>,

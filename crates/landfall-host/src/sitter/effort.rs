@@ -10,7 +10,8 @@ use std::fs;
 pub struct Pulse {
     /// CPU time, in the kernel's ticks (a hundredth of a second on almost every machine).
     pub cpu_ticks: u64,
-    /// Bytes that went through reads and writes: of files, pipes and most sockets.
+    /// Bytes that went through reads and writes: of files and pipes, and of sockets if the program treats them as files
+    /// (Node does; Rust and Bun do not).
     pub io_bytes: u64,
     /// Processes besides the program itself: commands it runs.
     pub processes: u32,

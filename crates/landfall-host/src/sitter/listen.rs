@@ -82,7 +82,7 @@ impl Ear {
     /// Begins to listen. Without a thread to be had nobody is heard, and the program is told so by silence; the run itself
     /// does not depend on it.
     pub(super) fn listen(self) -> Listening {
-        const STACK: usize = 256 * 1024; // a few small frames and the JSON reader's depth
+        const STACK: usize = 1 << 20; // the JSON reader goes 128 deep; what is not used costs nothing
         let Ear { listener, socket, book } = self;
         let (told, done) = sync_channel(1);
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map(Arc::new);
@@ -185,10 +185,12 @@ fn host(listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
 }
 
 impl Guest {
-    /// Hears what there is. False: it has left, or has to.
+    /// Hears what there is, up to a turn's worth: the others, and the end, must not wait for who never stops. False: it
+    /// has left, or has to.
     fn serve(&mut self, book: &mut Book) -> bool {
+        const TURN: usize = 16;
         let mut chunk = [0; 4096];
-        loop {
+        for _ in 0..TURN {
             match self.stream.read(&mut chunk) {
                 Ok(0) => {
                     let rest = std::mem::take(&mut self.heard); // a last line need not be closed
@@ -216,6 +218,7 @@ impl Guest {
                 Err(_) => return false,
             }
         }
+        true
     }
 
     /// Answers, if there is room for it: who does not read is not waited for.

@@ -58,6 +58,8 @@ mod sweep;
 mod tree;
 #[cfg(target_os = "linux")]
 mod watch;
+#[cfg(target_os = "linux")]
+mod within;
 
 pub use deadline::Deadline;
 pub use effort::{Pulse, cpu_ticks, pulse, pulses};
@@ -77,9 +79,10 @@ pub use self::{
     stop::stop,
     sweep::sweep,
     watch::{Waker, Watch},
+    within::is_within,
 };
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{
-    WORDS, Waker, Watch, abandon, find, raise_file_limit, sit, start, started_of, stop, sweep,
+    WORDS, Waker, Watch, abandon, find, is_within, raise_file_limit, sit, start, started_of, stop, sweep,
 };

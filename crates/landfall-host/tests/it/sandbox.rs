@@ -142,7 +142,7 @@ const HONEST: [&str; 19] = [
 ];
 
 /// What the first level leaves open, and the second does not.
-const ONLY_STRICT: [&str; 5] = ["hidden.list", "net.service", "net.tcp", "net.udp", "repo.chmod"];
+const ONLY_STRICT: [&str; 6] = ["hidden.list", "net.host", "net.service", "net.tcp", "net.udp", "repo.chmod"];
 
 #[test]
 fn without_a_sandbox_every_attack_succeeds() {
@@ -150,15 +150,18 @@ fn without_a_sandbox_every_attack_succeeds() {
     as_root_and_as_nobody("without_a_sandbox_every_attack_succeeds", || {
         let house = House::new(Way::AsItCan);
         let met = house.attacked(None);
-        // These depend on the machine: whether it has the call, and lets a user have a namespace.
+        // These depend on the machine: whether it has the call, shows the device, lets a user have a namespace.
+        let may_fail = [
+            "call.io-uring",
+            "call.keyctl",
+            "dev.other",
+            "root.disk",
+            "root.mount",
+            "root.proc-write",
+            "userns.mount",
+        ];
         let (_, failed) = sides(&met);
-        let odd: Vec<&str> = failed
-            .into_iter()
-            .filter(|name| {
-                !["call.io-uring", "userns.mount", "call.keyctl", "root.mount", "root.proc-write"]
-                    .contains(name)
-            })
-            .collect();
+        let odd: Vec<&str> = failed.into_iter().filter(|name| !may_fail.contains(name)).collect();
         assert_eq!(odd, Vec::<&str>::new(), "{met:?}");
         assert!(met.len() >= 60, "{met:?}");
         house.scene.assert_nothing_left();
@@ -299,6 +302,50 @@ fn nobody_slips_out_of_fifty_cancels() {
             house.scene.assert_nothing_left();
         }
     });
+}
+
+#[test]
+fn a_sandboxed_tree_whose_sitter_was_killed_is_swept() {
+    as_root_and_as_nobody("a_sandboxed_tree_whose_sitter_was_killed_is_swept", || {
+        for level in [Level::Write, Level::Strict] {
+            let house = House::new(Way::NoCgroup);
+            let sitting = house.scene.start(&house.spec(Some(level), &["escape-and-stay"]));
+            house.scene.hear("escaped");
+            let tree = house.scene.marked();
+            assert_eq!(tree.len(), 2, "{tree:?}");
+            for pid in tree {
+                assert_eq!(sitter::is_within(std::slice::from_ref(&sitting), pid), Some(true));
+                assert_eq!(sitter::is_within(&[], pid), Some(false));
+            }
+            let us = i32::try_from(std::process::id()).expect("small");
+            assert_eq!(sitter::is_within(std::slice::from_ref(&sitting), us), Some(false));
+            let sitter_pid = rustix::process::Pid::from_raw(sitting.pid).expect("a pid");
+            rustix::process::kill_process(sitter_pid, rustix::process::Signal::KILL).expect("it runs");
+            crate::sitter_scene::within("it is gone", || house.scene.found() == Found::Vanished);
+            assert_eq!(sitter::sweep(&house.scene.marker).expect("can sweep"), 2);
+            house.scene.assert_nothing_left();
+        }
+    });
+}
+
+/// As when Landfall is worked on with Landfall.
+#[test]
+fn a_sandbox_fits_into_another() {
+    let run = |level: &str| {
+        let outer = House::new(Way::AsItCan);
+        let inner = outer.home.join("state/work/T1");
+        let spec = outer.spec(Some(Level::Write), &["nested", inner.to_str().expect("plain"), level]);
+        assert_eq!(outer.scene.run(&spec).exit, Exit::Code(0), "{}", outer.err());
+        outer.scene.out()
+    };
+    let out = run("write");
+    assert!(out.contains("Code(0)") && out.contains("it ran"), "{out}");
+    // Inside a sandbox nobody mounts anything, so the strict one cannot be had, and says so.
+    let out = run("strict");
+    assert!(
+        out.contains("NotStarted") && out.contains("cannot be had here") && !out.contains("it ran"),
+        "{out}"
+    );
 }
 
 #[test]

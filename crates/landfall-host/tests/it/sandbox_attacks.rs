@@ -102,6 +102,10 @@ pub fn all(home: &Path, engine: i32, port: u16) {
     tell("read.ssh", read(&home.join(".ssh/id")));
     tell("read.key-file", read(&home.join(".netrc")));
     tell("read.spec", read(&state.join("runs/1/spec.json")));
+    let others = ["/dev/fuse", "/dev/net/tun", "/dev/vsock"].map(Path::new);
+    if let Some(other) = others.into_iter().find(|path| path.exists()) {
+        tell("dev.other", File::open(other));
+    }
     tell("kill.sitter", call(unsafe { libc::kill(sitter, 0) }.into()));
     tell("kill.engine", call(unsafe { libc::kill(engine, 0) }.into()));
     tell("limit.engine", limit(engine));
@@ -118,6 +122,9 @@ pub fn all(home: &Path, engine: i32, port: u16) {
     if rustix::process::geteuid().is_root() {
         tell("root.mknod", mknod(&work.join("zero")));
         tell("root.mount", mount(&work));
+        if let Some(disk) = disk() {
+            tell("root.disk", read(&disk));
+        }
         tell(
             "root.proc-write",
             fs::read("/proc/sys/vm/swappiness").and_then(|it| fs::write("/proc/sys/vm/swappiness", it)),
@@ -134,6 +141,10 @@ pub fn all(home: &Path, engine: i32, port: u16) {
     );
     tell("net.tcp", TcpStream::connect(("127.0.0.1", port)));
     tell("net.udp", UdpSocket::bind("0.0.0.0:0").and_then(|it| it.connect(("127.0.0.1", 9))));
+    tell(
+        "net.host",
+        call(unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW, 0) }.into()).and_then(|()| vsock()),
+    );
     tell("net.service", UnixStream::connect(home.join("service.sock")));
     println!("done");
 }
@@ -184,6 +195,19 @@ pub fn slip(name: &str) {
     std::thread::sleep(Duration::from_secs(60));
 }
 
+/// A socket to the host of a virtual machine. A machine that knows none is as open as one that does.
+fn vsock() -> io::Result<()> {
+    match call(unsafe { libc::socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0) }.into()) {
+        Err(error) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) && !is_apart() => Ok(()),
+        result => result,
+    }
+}
+
+/// Whether we have a network of our own, with nothing in it.
+fn is_apart() -> bool {
+    UdpSocket::bind("0.0.0.0:0").and_then(|it| it.connect(("127.0.0.1", 9))).is_err()
+}
+
 fn pty() -> io::Result<()> {
     let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
     let master = rustix::pty::openpt(flags)?;
@@ -229,6 +253,19 @@ fn vm_read(pid: i32) -> io::Result<()> {
 fn mknod(path: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
     Ok(mknodat(CWD, path, FileType::CharacterDevice, Mode::from_raw_mode(0o600), makedev(1, 5))?)
+}
+
+/// A disk that can be read, if the machine shows one.
+fn disk() -> Option<std::path::PathBuf> {
+    let names = fs::read_dir("/sys/class/block").ok()?.flatten();
+    names.map(|entry| Path::new("/dev").join(entry.file_name())).find(|disk| {
+        disk.exists()
+            && fs::read_to_string(format!(
+                "/sys/class/block/{}/size",
+                disk.file_name().expect("named").to_string_lossy()
+            ))
+            .is_ok_and(|size| size.trim() != "0")
+    })
 }
 
 fn mount(at: &Path) -> io::Result<()> {

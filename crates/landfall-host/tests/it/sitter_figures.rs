@@ -1,6 +1,7 @@
 //! What a sitter costs. Not a test but a measurement: `cargo nextest run --release --run-ignored only --no-capture figures`.
 
 use crate::sitter_scene::{Scene, Way, probe, within};
+use landfall_host::sandbox::{Level, Limits, Sandbox};
 use landfall_host::sitter::{self, Found, Stop, Watch};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -76,6 +77,78 @@ fn figures() {
         Command::new(probe()).args(["flood", &mib.to_string()]).stdout(Stdio::null()).status().expect("runs");
     assert!(status.success());
     println!("the flood alone, to nowhere: {:?}", began.elapsed());
+}
+
+/// What a sandbox adds to a start, with as much hidden as there will be in real life.
+#[test]
+#[ignore = "measures; run it in release and by name"]
+fn figures_of_the_sandbox() {
+    const RUNS: usize = 300;
+    let levels = [None, Some(Level::Write), Some(Level::Strict)];
+    let mut times = levels.map(|_| Vec::new());
+    let mut watch = Watch::new().expect("a watch");
+    let secrets =
+        [".ssh", ".gnupg", ".aws", ".config/gcloud", ".netrc", ".kube", ".docker", ".local/state/landfall"];
+    for _ in 0..RUNS {
+        for (level, times) in levels.into_iter().zip(&mut times) {
+            let scene = Scene::new(Way::AsItCan);
+            let home = scene.folder.path().join("home");
+            for at in 0..60 {
+                std::fs::create_dir_all(home.join(format!("folder-{at}"))).expect("writable");
+            }
+            for name in secrets {
+                std::fs::create_dir_all(home.join(name)).expect("writable");
+            }
+            let mut spec = scene.spec(&[]);
+            spec.argv = vec!["/bin/true".into()];
+            spec.sandbox = level.map(|level| Sandbox {
+                level,
+                write: vec![home.join("folder-1"), home.join("folder-2")],
+                hide: secrets.map(|name| home.join(name)).to_vec(),
+                read: vec![],
+                limits: Limits::default(),
+            });
+            let began = Instant::now();
+            let sitting = scene.start(&spec);
+            watch.add(1, &sitting).expect("watchable");
+            assert_eq!(watch.wait(Some(Duration::from_secs(10))).expect("waits"), [1]);
+            let Found::Ended(ended) = scene.found() else { panic!("it ended") };
+            assert_eq!(ended.exit, sitter::Exit::Code(0));
+            times.push(began.elapsed());
+        }
+    }
+    for (level, times) in levels.into_iter().zip(&mut times) {
+        println!("start to end, sandbox {level:?}: p50 {:?}", median(times));
+    }
+}
+
+/// What a look at fifty agents costs.
+#[test]
+#[ignore = "measures; run it in release and by name"]
+fn figures_of_the_pulse() {
+    let scenes: Vec<Scene> = (0..50).map(|_| Scene::new(Way::NoCgroup)).collect();
+    let sittings: Vec<_> =
+        scenes.iter().map(|scene| scene.start(&scene.spec(&["escape-and-stay"]))).collect();
+    scenes.iter().for_each(|scene| scene.hear("escaped"));
+    let (mut all, mut one) = (Vec::new(), Vec::new());
+    for _ in 0..50 {
+        let began = Instant::now();
+        assert_eq!(sitter::pulses(&sittings).len(), sittings.len());
+        all.push(began.elapsed());
+        let began = Instant::now();
+        assert_eq!(sitter::pulse(&sittings[0]).processes, 1);
+        one.push(began.elapsed());
+    }
+    println!(
+        "pulses of 50 runs, {} processes on the machine: p50 {:?}",
+        crate::sitter_scene::processes().len(),
+        median(&mut all)
+    );
+    println!("pulse of one run: p50 {:?}", median(&mut one));
+    for (scene, sitting) in scenes.iter().zip(&sittings) {
+        sitter::stop(sitting, Stop::Now).expect("ours");
+        scene.end_of(sitting);
+    }
 }
 
 fn median(times: &mut [Duration]) -> Duration {

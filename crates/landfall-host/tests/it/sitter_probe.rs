@@ -54,10 +54,12 @@ fn main() -> ExitCode {
         ["attack", home, engine, port] => {
             attacks::all(Path::new(home), engine.parse().expect("a pid"), port.parse().expect("a port"));
         }
+        ["nested", folder, level] => nested(Path::new(folder), level),
         ["later", home] => attacks::later(Path::new(home)),
         ["slip", name] => attacks::slip(name),
         ["busy"] => busy(),
         ["speak", lines @ ..] => speak::each(lines),
+        ["speak-through-noise", line] => speak::through_noise(line),
         ["speak-much", line] => speak::much(line),
         ["speak-and-hang", line] => {
             speak::each(&[line]);
@@ -94,6 +96,40 @@ fn engine(dir: &Path, command: &[&str]) {
 fn hang() {
     // Bounded, so that a test that fails leaves nothing for ever.
     std::thread::sleep(Duration::from_secs(120));
+}
+
+/// A sandbox within ours: runs a word in it and prints what became of it.
+fn nested(folder: &Path, level: &str) {
+    use landfall_host::sandbox::{Level, Limits, Sandbox};
+    let dir = folder.join(format!("run-{level}"));
+    let work = folder.join("work");
+    std::fs::create_dir_all(&work).expect("writable");
+    let exe = std::env::current_exe().expect("we run");
+    let spec = sitter::Spec {
+        argv: vec![exe.clone().into(), "say".into(), "it ran".into()],
+        cwd: work.clone(),
+        env: vec![],
+        stdin: None,
+        deadline_ms: 60_000,
+        grace_ms: 200,
+        out_cap: 1 << 20,
+        marker: dir.to_str().expect("plain text").to_owned(),
+        sandbox: Some(Sandbox {
+            level: if level == "strict" { Level::Strict } else { Level::Write },
+            write: vec![work],
+            hide: vec![],
+            read: vec![],
+            limits: Limits::default(),
+        }),
+        signal: None,
+    };
+    let sitting = sitter::start(&exe, &dir, &spec).expect("starts");
+    let mut watch = sitter::Watch::new().expect("a watch");
+    watch.add(1, &sitting).expect("ours");
+    while watch.wait(Some(Duration::from_secs(60))).expect("waits").is_empty() {}
+    println!("{:?}", sitter::find(&dir).expect("can look"));
+    let said = sitter::Follow::new(&dir, sitter::Stream::Out, 0).read(1 << 20).expect("readable");
+    std::io::stdout().write_all(&said).expect("stdout");
 }
 
 /// Works without a word, and with a child that hangs.

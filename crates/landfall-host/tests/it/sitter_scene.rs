@@ -4,7 +4,7 @@ use landfall_host::sitter::{self, Ended, Follow, Found, Sitting, Spec, Stream, W
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a machine that does ten other things; a test that gets here has failed.
@@ -29,6 +29,7 @@ pub struct Scene {
     pub dir: PathBuf,
     pub marker: String,
     exe: PathBuf,
+    born: SystemTime,
 }
 
 /// Tells the story once for each way of containment.
@@ -59,7 +60,7 @@ impl Scene {
         symlink(probe(), &exe).expect("a link");
         let dir = folder.path().join("run");
         let marker = dir.to_str().expect("plain text").to_owned();
-        Scene { dir, marker, exe, folder }
+        Scene { dir, marker, exe, folder, born: SystemTime::now() }
     }
 
     /// The probe in one of its modes, with nothing special about it.
@@ -155,7 +156,11 @@ impl Scene {
             assert_eq!(state, "Z", "the sitter is still there");
             assert_ne!(parent, std::process::id().to_string(), "our child's zombie is still there");
         }
-        assert_eq!(cgroups_of(sitting.pid), Vec::<PathBuf>::new(), "its control group is still there");
+        assert_eq!(
+            cgroups_of(sitting.pid, self.born),
+            Vec::<PathBuf>::new(),
+            "its control group is still there"
+        );
     }
 
     pub fn assert_nothing_left(&self) {
@@ -200,15 +205,22 @@ pub fn processes() -> Vec<i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Control groups made by the sitter `pid`, wherever they may be.
-pub fn cgroups_of(pid: i32) -> Vec<PathBuf> {
+/// Control groups made by the sitter `pid` since then, wherever they may be. Older ones belong to another sitter, killed
+/// in some other test, whose id is used again.
+pub fn cgroups_of(pid: i32, since: SystemTime) -> Vec<PathBuf> {
+    let is_new = |entry: &std::fs::DirEntry| {
+        entry
+            .metadata()
+            .and_then(|meta| meta.modified())
+            .is_ok_and(|made| made + Duration::from_secs(1) > since)
+    };
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(folder) = folders.pop() {
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("landfall.") && name.ends_with(&format!(".{pid}")) {
+            if name.starts_with("landfall.") && name.ends_with(&format!(".{pid}")) && is_new(&entry) {
                 found.push(entry.path());
             }
             folders.push(entry.path());

@@ -25,6 +25,7 @@ fn what_is_said_with_the_key_is_kept_and_the_rest_leaves_no_trace() {
                 r#"{"key":"secret-8","say":"complete"}"#,
                 r#"{"say":"complete"}"#,
                 "complete",
+                &format!(r#"{{"key":"secret-7","say":"complete","x":{}}}"#, "[".repeat(60_000)),
                 r#"{"key":"secret-7","say":"done"}"#,
                 r#"{"key":"secret-7","say":"ask","text":"line one\nline two","more":{"a":1}}"#,
             ],
@@ -32,8 +33,8 @@ fn what_is_said_with_the_key_is_kept_and_the_rest_leaves_no_trace() {
         assert_eq!(ended.exit, Exit::Code(0));
         let out = scene.out();
         let answers: Vec<bool> = out.lines().map(|line| line.contains(r#""ok":true"#)).collect();
-        assert_eq!(answers, [true, false, false, false, false, true], "{out}");
-        assert!(out.lines().skip(1).take(4).all(|line| line.contains("\"hint\":")), "{out}");
+        assert_eq!(answers, [true, false, false, false, false, false, true], "{out}");
+        assert!(out.lines().skip(1).take(5).all(|line| line.contains("\"hint\":")), "{out}");
         assert!(out.contains("say one of complete, blocked"), "{out}");
         let kept =
             String::from_utf8(Follow::new(&scene.dir, Stream::Signals, 0).read(1 << 20).expect("there"));
@@ -79,6 +80,20 @@ fn whatever_is_said_too_much_is_refused_and_the_run_goes_on() {
     assert!(out.contains("68 taken, then") && out.contains("no more than 4194304 are kept"), "{out}");
     let len = std::fs::metadata(scene.dir.join("signals.jsonl")).expect("there").len();
     assert!((4_000_000..=4 << 20).contains(&len), "{len}");
+}
+
+#[test]
+fn who_never_stops_speaking_is_sent_away_and_others_are_heard() {
+    let scene = Scene::new(Way::AsItCan);
+    let socket = scene.folder.path().join("signal.sock");
+    let line = r#"{"key":"secret-7","say":"complete"}"#;
+    let sitting = scene.start(&spec(&scene, &socket, &["speak-through-noise", line]));
+    let began = std::time::Instant::now();
+    scene.hear("true");
+    assert!(began.elapsed() < std::time::Duration::from_secs(4), "{:?}", began.elapsed());
+    scene.hear("sent away");
+    sitter::stop(&sitting, Stop::Now).expect("ours");
+    scene.end_of(&sitting);
 }
 
 #[test]

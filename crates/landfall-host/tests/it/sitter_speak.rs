@@ -34,6 +34,23 @@ pub fn each(lines: &[&str]) {
     }
 }
 
+/// Never stops saying what is not taken, and reads every answer; meanwhile it says a line that is taken.
+pub fn through_noise(line: &str) {
+    let stream = connect();
+    let mut answers = stream.try_clone().expect("a second handle");
+    std::thread::spawn(move || {
+        while std::io::Read::read(&mut answers, &mut [0; 65536]).is_ok_and(|read| read > 0) {}
+    });
+    std::thread::spawn(move || {
+        let mut stream = stream;
+        while stream.write_all(&b"nonsense\n".repeat(400)).is_ok() {}
+        println!("sent away");
+    });
+    std::thread::sleep(std::time::Duration::from_millis(50)); // so that the noise is well under way
+    each(&[line]);
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
 /// Holds more connections than there are places, half of them silent; then says one line over and over, far past every
 /// bound, and prints how often it was taken.
 pub fn much(line: &str) {
