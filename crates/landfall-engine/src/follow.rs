@@ -262,9 +262,7 @@ impl Desk {
             }
         }
         for open in self.open.values_mut() {
-            if open.read(READ_MAX) > 0 {
-                open.vital.heard_ms = Some(now);
-            }
+            open.read(READ_MAX, now);
             open.reckon(site, now);
             site.note_live(open.followed.task.id, open.spending(site, now));
             site.show(open.followed.task.id, &open.live);
@@ -285,7 +283,8 @@ impl Desk {
     fn end(&mut self, id: u64) {
         self.watch.remove(id);
         let Some(mut open) = self.open.remove(&id) else { return };
-        while open.read(READ_MAX) > 0 {}
+        let now = self.site.clock.mono_ms();
+        while open.read(READ_MAX, now) > 0 {}
         let site = &self.site;
         open.read_aside(site);
         let rest = open.followed.parser.finish();
@@ -333,8 +332,9 @@ impl Desk {
 }
 
 impl Open {
-    /// Reads what is new; how many bytes that was.
-    fn read(&mut self, max: usize) -> usize {
+    /// Reads what is new; how many bytes that was. A provider's passing troubles, told again and again, are words but no
+    /// sign of life.
+    fn read(&mut self, max: usize, now: u64) -> usize {
         let mut read = 0;
         for stream in [Stream::Out, Stream::Err, Stream::Signals] {
             let follow = match stream {
@@ -352,6 +352,11 @@ impl Open {
                 Stream::Err => self.followed.parser.feed(landfall_agents::Stream::Err, &bytes),
                 Stream::Signals => self.channel.feed(&bytes),
             };
+            let only_trouble =
+                !signals.is_empty() && signals.iter().all(|it| matches!(it, Signal::Transient { .. }));
+            if !only_trouble {
+                self.vital.heard_ms = Some(now);
+            }
             self.hear(signals);
         }
         self.live.bytes += read as u64;

@@ -339,7 +339,9 @@ fn begin(
         script_text,
         program: site.program.clone(),
     };
-    let Launch { argv, env, stdin, files } = agent.launch(&brief)?;
+    confine::make_state(site, &reach.own);
+    let Launch { argv, mut env, stdin, files } = agent.launch(&brief)?;
+    env.push(("PWD".into(), workspace.path().as_os_str().to_owned())); // some trust it over where they are
     for (path, bytes) in files {
         reach.read.push(path.clone());
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;

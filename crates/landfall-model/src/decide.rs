@@ -198,7 +198,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             _ => return Err(not_now(task, "it does not wait for the base")),
         },
         News::RouteOpened => match &task.state {
-            State::Waiting { wait: Wait::Quota { .. }, .. } => {
+            State::Waiting { wait: Wait::Quota { .. } | Wait::Login { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
             }
             _ => return Err(not_now(task, "it does not wait for an account")),

@@ -98,7 +98,8 @@ pub struct World {
     holding: [BTreeSet<TaskId>; 4],
     due: BTreeSet<(Timestamp, TaskId)>,
     gate_waits: BTreeSet<TaskId>,
-    quota_waits: BTreeSet<TaskId>,
+    /// Tasks that wait for an account: its reset, or a login.
+    account_waits: BTreeSet<TaskId>,
 }
 
 /// A task and what it has.
@@ -234,7 +235,10 @@ impl World {
     }
 
     /// The profile that may start now for `profile`: itself, or whichever takes over; or else what is in the way.
-    fn open_route<'a>(&'a self, profile: &'a str, now: Timestamp) -> Result<&'a str, Wait> {
+    ///
+    /// # Errors
+    /// What the profile itself waits for.
+    pub fn open_route<'a>(&'a self, profile: &'a str, now: Timestamp) -> Result<&'a str, Wait> {
         let mut first = None;
         for at in self.chain(profile) {
             let account = self.account_of(at);
@@ -322,7 +326,7 @@ impl World {
     /// A task that waits for an account although it, or one that takes over, can be worked on.
     #[must_use]
     pub fn rescued(&self, now: Timestamp) -> Option<TaskId> {
-        self.quota_waits.iter().copied().find(|id| {
+        self.account_waits.iter().copied().find(|id| {
             let route = self.get(*id).map(|task| self.open_route(Self::profile_of(task), now));
             // At the reset each is woken by its own time; before that, only where somebody else takes over or it is open.
             match (route, self.get(*id)) {
@@ -363,8 +367,10 @@ impl World {
             _ => self.gate_waits.remove(&id),
         };
         match &after.state {
-            State::Waiting { wait: Wait::Quota { .. }, .. } => self.quota_waits.insert(id),
-            _ => self.quota_waits.remove(&id),
+            State::Waiting { wait: Wait::Quota { .. } | Wait::Login { .. }, .. } => {
+                self.account_waits.insert(id)
+            }
+            _ => self.account_waits.remove(&id),
         };
         self.hold(&after);
         self.place(id);
