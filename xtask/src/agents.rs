@@ -48,6 +48,9 @@ pub const VARIABLE: &str = "LANDFALL_AGENTS";
 /// The lock file an install was made from: another one is another install.
 const STAMP: &str = "installed-from.json";
 
+/// Between the name of a program and the process that installs it: a folder that is not whole yet.
+const PART: &str = ".part-";
+
 const CACHE: &str = "LANDFALL_AGENTS_CACHE";
 
 /// Some 400 MB for the largest; on a slow line that takes a while.
@@ -81,6 +84,11 @@ pub fn install() -> Result<Agents> {
     // Two checkouts may be tested at once: the second waits for the first.
     let lock = File::create(cache.join("lock")).context("open the lock of the cache")?;
     lock.lock().context("wait for the lock of the cache")?;
+    for entry in fs::read_dir(&cache).context("read the cache")?.flatten() {
+        if entry.file_name().to_string_lossy().contains(PART) {
+            drop(fs::remove_dir_all(entry.path())); // the next one tries again
+        }
+    }
     let mut folders = Vec::new();
     for pinned in &PINNED {
         let home = cache.join(format!("{}@{}", pinned.program, pinned.version()?));
@@ -133,7 +141,8 @@ impl Pinned {
     }
 
     fn install(&self, cache: &Path, home: &Path) -> Result<()> {
-        let part = cache.join(format!("{}.part", self.program));
+        // What is left of an install that was ended may still be written to by what was not.
+        let part = cache.join(format!("{}{PART}{}", self.program, std::process::id()));
         for tried in 1..=TRIES_MAX {
             eprintln!("── agents: installing {} {}, try {tried}", self.program, self.version()?);
             clear(&part)?;

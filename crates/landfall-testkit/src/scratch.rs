@@ -116,7 +116,13 @@ impl Scratch {
     /// A repository with one commit, whose only check is `sh test.sh`, and the scripted agent as its agent.
     #[must_use]
     pub fn new(program: &str) -> Self {
-        let scratch = Self::bare(program);
+        Self::within(&std::env::temp_dir(), program)
+    }
+
+    /// The same in another folder than the usual one for such things.
+    #[must_use]
+    pub fn within(folder: &Path, program: &str) -> Self {
+        let scratch = Self::bare_within(folder, program);
         scratch.file("test.sh", TEST_SH);
         scratch.file("a.txt", "one\ntwo\nthree\n");
         scratch.file("landfall.toml", SETTINGS);
@@ -128,8 +134,12 @@ impl Scratch {
     /// An empty folder, without a repository.
     #[must_use]
     pub fn bare(program: &str) -> Self {
-        let folder =
-            tempfile::Builder::new().prefix("landfall-test-").tempdir().expect("a folder can be made");
+        Self::bare_within(&std::env::temp_dir(), program)
+    }
+
+    fn bare_within(folder: &Path, program: &str) -> Self {
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.prefix("landfall-test-").tempdir_in(folder).expect("a folder can be made");
         for part in ["project", "home", "tmp"] {
             std::fs::create_dir(folder.path().join(part)).expect("a folder can be made");
         }

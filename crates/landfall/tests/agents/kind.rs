@@ -83,6 +83,21 @@ impl Kind {
         }
     }
 
+    /// Makes the folders that it makes itself when it is first used.
+    pub fn settle(self, scratch: &Scratch) {
+        let folders: &[&str] = match self {
+            Self::Claude => &[".claude"],
+            Self::Codex => &[".codex"],
+            Self::Gemini => &[".gemini"],
+            Self::Opencode => {
+                &[".local/share/opencode", ".config/opencode", ".cache/opencode", ".local/state/opencode"]
+            }
+        };
+        for folder in folders {
+            std::fs::create_dir_all(scratch.root().join("home").join(folder)).expect("a folder can be made");
+        }
+    }
+
     /// A refusal in the words of its provider.
     pub fn refusal(self, status: u16) -> Turn {
         let (anthropic, openai, gemini) = match status {

@@ -1,5 +1,7 @@
 //! A project, an agent and its model.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landfall_testkit::{ModelServer, Scratch, Started, Turn};
@@ -22,9 +24,16 @@ pub struct Stage {
 const PLAYER: &str = "agent";
 
 impl Stage {
-    /// A project whose agent is of this kind, with more lines for its profile and more sections for the settings; none
-    /// when the agents are not there.
+    /// A project whose agent is of this kind and has been used before, with more lines for its profile and more sections
+    /// for the settings; none when the agents are not there.
     pub fn new(kind: Kind, profile: &str, settings: &str) -> Option<Self> {
+        let stage = Self::unused(kind, profile, settings)?;
+        kind.settle(&stage.scratch);
+        Some(stage)
+    }
+
+    /// The same with an agent that was never started in this home.
+    pub fn unused(kind: Kind, profile: &str, settings: &str) -> Option<Self> {
         let server = ModelServer::start();
         let url = server.url(PLAYER);
         let stage = Self::with(
@@ -42,7 +51,7 @@ impl Stage {
             eprintln!("skipped: {VARIABLE} is not set; `cargo xtask agents` runs this");
             return None;
         };
-        let mut scratch = Scratch::new(LANDFALL);
+        let mut scratch = Scratch::within(&private_folder().unwrap_or_else(std::env::temp_dir), LANDFALL);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = std::env::split_paths(&folders).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(all).expect("they were joined before");
@@ -87,6 +96,15 @@ impl Stage {
         self.until(&format!("{count} requests"), || self.asked() >= count);
     }
 
+    /// One of the counters of the task.
+    #[track_caller]
+    pub fn counter(&self, name: &str) -> u64 {
+        let detail = self.scratch.detail("T1");
+        let counters = detail["counters"].as_array().expect("a list");
+        let found = counters.iter().find(|it| it["name"] == name).and_then(|it| it["used"].as_u64());
+        found.unwrap_or_else(|| panic!("no counter `{name}` in {counters:?}"))
+    }
+
     /// Waits until the task waits for this.
     #[track_caller]
     pub fn until_waits_for(&self, what: &str) {
@@ -128,19 +146,20 @@ impl Stage {
 
     /// What every run of the agent has written, oldest first.
     pub fn outputs(&self) -> Vec<String> {
-        let mut runs: Vec<std::path::PathBuf> = std::fs::read_dir(self.scratch.state().join("attempts"))
+        self.files("out.log")
+    }
+
+    fn files(&self, name: &str) -> Vec<String> {
+        let mut runs: Vec<PathBuf> = std::fs::read_dir(self.scratch.state().join("attempts"))
             .into_iter()
             .flatten()
             .flatten()
             .map(|entry| entry.path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("-i"))) // not a check
             .collect();
         runs.sort();
-        runs.iter()
-            .map(|run| {
-                let bytes = std::fs::read(run.join("out.log")).unwrap_or_default();
-                String::from_utf8_lossy(&bytes).into_owned()
-            })
-            .collect()
+        let read = |run: &PathBuf| std::fs::read(run.join(name)).unwrap_or_default();
+        runs.iter().map(|run| String::from_utf8_lossy(&read(run)).into_owned()).collect()
     }
 
     /// All that helps to see why a test failed.
@@ -153,8 +172,9 @@ impl Stage {
                 fact["text"].as_str().unwrap_or("?")
             );
         }
-        for (number, output) in self.outputs().iter().enumerate() {
-            let end: Vec<&str> = output.lines().rev().take(6).collect();
+        let all = self.outputs().into_iter().zip(self.files("err.log"));
+        for (number, (output, err)) in all.enumerate() {
+            let end: Vec<&str> = err.lines().rev().take(4).chain(output.lines().rev().take(6)).collect();
             story += &format!("run {number} ends with:\n");
             for line in end.iter().rev() {
                 story += &format!("  {}\n", line.chars().take(700).collect::<String>());
@@ -167,4 +187,13 @@ impl Stage {
         }
         story + &format!("strays: {:?}\n", self.server.strays())
     }
+}
+
+/// A folder that nobody else can put anything into, on the whole way to it: one of the agents does not read settings of
+/// ours elsewhere. None when the build stands in such a place.
+pub fn private_folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let private =
+        |folder: &Path| folder.metadata().is_ok_and(|it| it.is_dir() && it.permissions().mode() & 0o022 == 0);
+    folder.ancestors().all(private).then(|| folder.to_owned())
 }

@@ -8,11 +8,13 @@ use landfall_testkit::{Gate, Turn};
 use crate::LANDFALL;
 use crate::kind::{Kind, now};
 use crate::shared::{PRICE, WORK, says_complete, works};
-use crate::stage::Stage;
+use crate::stage::{Stage, private_folder};
 
 /// The common road: it edits, commits, says the tag with the key, is verified and landed, and what it used is known.
 pub fn edits_commits_signals_and_lands(kind: Kind) {
-    let Some(stage) = Stage::new(kind, "", "") else { return };
+    let prices = "[price.\"gpt-5.5\"]\ninput = 1\ncached = 0.1\noutput = 10\n\n\
+                  [price.\"gemini-2.5-pro\"]\ninput = 1\ncached = 0.1\noutput = 10\n";
+    let Some(stage) = Stage::unused(kind, "", prices) else { return };
     stage.play(works());
     stage.until_over(&mut stage.run());
     stage.check_landed();
@@ -20,9 +22,18 @@ pub fn edits_commits_signals_and_lands(kind: Kind) {
     let used = 2 * (PRICE.fresh + PRICE.cached + PRICE.out);
     assert_eq!(detail["tokens"], used, "{detail:#}");
     assert_eq!(detail["iterations"], 1, "{}", stage.story());
-    // Two of them report money; for the others there is a table of prices.
+    let dollars = |input: f64, cached: f64, output: f64| {
+        (2.0 * (1200.0 * input + 300.0 * cached + 40.0 * output) / 1e6 * 1e6).round() / 1e6
+    };
     let cost = detail["cost_usd"].as_f64().unwrap_or_default();
-    assert!(cost > 0.001 && cost < 0.1, "{cost} dollars\n{}", stage.story());
+    match kind {
+        // It reports by a list of its own.
+        Kind::Claude => assert!(cost > 0.001 && cost < 0.1, "{cost} dollars"),
+        // It does not report; the table in the settings holds.
+        Kind::Codex | Kind::Gemini => assert_eq!(cost, dollars(1.0, 0.1, 10.0), "{}", stage.story()),
+        // It reports by the list in its own settings.
+        Kind::Opencode => assert_eq!(cost, dollars(3.0, 0.3, 15.0), "{}", stage.story()),
+    }
     let asked = stage.bodies();
     assert!(asked[0].mentions("Write hello into hello.txt."), "the task is in the prompt");
 }
@@ -65,19 +76,11 @@ pub fn waits_out_a_passing_error(kind: Kind) {
     let detail = stage.scratch.detail("T1");
     assert!(detail["wait"]["until_ms"].is_i64(), "it is known when it goes on: {detail:#}");
     stage.play([kind.refusal(second).always()]);
-    let transient = |count: u64| {
-        let detail = stage.scratch.detail("T1");
-        let counters = detail["counters"].as_array().cloned().unwrap_or_default();
-        counters.iter().any(|it| {
-            it["name"].as_str().is_some_and(|name| name.contains("passing"))
-                && it["used"].as_u64() >= Some(count)
-        })
-    };
-    stage.until("a second passing error", || transient(2));
+    stage.until("a second passing error", || stage.counter("transient errors") >= 2);
     stage.play(works());
     stage.until_over(&mut run);
     stage.check_landed();
-    assert_eq!(stage.scratch.facts("T1", "landed").len(), 1);
+    assert_eq!(stage.counter("agent restarts"), 0, "no restart was spent");
 }
 
 /// A login that does not hold is a question to the person, and no retry mends it.
@@ -124,8 +127,10 @@ pub fn waits_for_the_reset_of_its_limit(kind: Kind) {
     stage.until_over(&mut run);
     assert!(now() >= reset, "it did not begin before");
     stage.check_landed();
-    let detail = stage.scratch.detail("T1");
-    assert_eq!(detail["attempt"], 1, "no retry was spent: {detail:#}");
+    for spent in ["agent restarts", "retries", "transient errors", "stalls in all"] {
+        assert_eq!(stage.counter(spent), 0, "{spent}\n{}", stage.story());
+    }
+    assert_eq!(stage.counter("quota waits"), 1, "{}", stage.story());
     assert_eq!(stage.asked(), asked + 2, "{}", stage.story());
 }
 
@@ -140,7 +145,17 @@ pub fn waits_when_its_limit_names_no_reset(kind: Kind) {
     drop(run);
 }
 
-const HASTE: &str = "[run]\nsilence = \"3s\"\nfirst_output = \"12s\"\nheartbeat = \"500ms\"\nheartbeats = 3\ngrace = \"1s\"\n";
+/// Limits that a test can wait for. One of them never rests quite: it takes a longer look to see that it does nothing.
+fn haste(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Claude | Kind::Codex | Kind::Gemini => {
+            "[run]\nsilence = \"3s\"\nfirst_output = \"12s\"\nheartbeat = \"2s\"\nheartbeats = 1\ngrace = \"1s\"\n"
+        }
+        Kind::Opencode => {
+            "[run]\nsilence = \"10s\"\nfirst_output = \"10s\"\nheartbeat = \"10s\"\nheartbeats = 1\ngrace = \"1s\"\n"
+        }
+    }
+}
 
 /// A model that never answers: the agent is stopped on time and started again.
 pub fn is_stopped_when_it_hangs(kind: Kind) {
@@ -153,7 +168,7 @@ pub fn is_stopped_when_its_stream_stalls(kind: Kind) {
 }
 
 fn is_stopped(kind: Kind, silence: Turn) {
-    let Some(stage) = Stage::new(kind, "", HASTE) else { return };
+    let Some(stage) = Stage::new(kind, "", haste(kind)) else { return };
     stage.play([silence.always()]);
     let mut run = stage.run();
     stage.until_asked(1);
@@ -161,13 +176,19 @@ fn is_stopped(kind: Kind, silence: Turn) {
     stage.until("the silent run to be ended", || !stage.scratch.facts("T1", "iteration-ended").is_empty());
     let took = began.elapsed();
     stage.play(works());
-    assert!(took < Duration::from_secs(40), "{took:?}\n{}", stage.story());
+    assert!(took < Duration::from_secs(60), "{took:?}\n{}", stage.story());
     stage.until_over(&mut run);
     stage.check_landed();
 }
 
 /// It may take two turns: what it has done stands, and the next run goes on.
 pub fn goes_on_after_its_turn_limit(kind: Kind) {
+    if kind == Kind::Gemini && private_folder().is_none() {
+        eprintln!(
+            "skipped: the build stands in a folder that others can write to, where it reads no settings"
+        );
+        return;
+    }
     let Some(stage) = Stage::new(kind, "turns_max = 2", "") else { return };
     stage.play([
         Turn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half"),
@@ -213,12 +234,10 @@ pub fn is_started_again_after_sigterm(kind: Kind) {
 /// The processes of the agent itself.
 fn agents(stage: &Stage, kind: Kind) -> Vec<i32> {
     let ours = |process: &landfall_testkit::Process| {
-        let name = process.command.split(' ').take(2).any(|word| {
+        process.command.split(' ').take(2).any(|word| {
             let word = word.rsplit('/').next().unwrap_or_default();
             word == kind.name() || word == format!("{}.exe", kind.name())
-        });
-        let sitter = process.command.contains("landfall");
-        name && !sitter
+        })
     };
     let all = landfall_testkit::left_behind(stage.scratch.root());
     all.into_iter().filter(ours).map(|process| process.pid).collect()
