@@ -7,12 +7,13 @@ use std::time::Duration;
 use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
+use crate::sandbox::{open, open_folder};
 
 /// Two tasks: one says nothing at first, then lies, then works; one is plain. Every run of an agent leaves a line in a file
 /// outside its workspace.
 fn backlog() -> Scratch {
     let scratch = Scratch::new(LANDFALL);
-    let count = scratch.root().join("runs");
+    let count = open(&scratch).join("runs");
     let count = count.display();
     let halting = format!(
         r#"
@@ -61,7 +62,7 @@ fn check_whole(scratch: &Scratch, story: &str) {
         let landed = subjects.lines().filter(|line| line.contains(&format!("({task})"))).count();
         assert_eq!(landed, 1, "{story}: {task} is on main once:\n{subjects}");
     }
-    let runs = std::fs::read_to_string(scratch.root().join("runs")).expect("the agents ran");
+    let runs = std::fs::read_to_string(open_folder(scratch).join("runs")).expect("the agents ran");
     assert_eq!(runs.matches("one").count(), 3, "{story}: no iteration was run twice");
     assert_eq!(runs.matches("two").count(), 1, "{story}: no iteration was run twice");
     assert_eq!(scratch.git(&["show", "main:b.txt"]), "right", "{story}");
@@ -201,8 +202,8 @@ fn kill_9_at_fifty_random_instants_loses_nothing() {
 #[test]
 fn an_agent_that_was_running_is_adopted_not_restarted() {
     let scratch = Scratch::new(LANDFALL);
-    let go = scratch.root().join("go");
-    let ran = scratch.root().join("ran");
+    let folder = open(&scratch);
+    let (go, ran) = (folder.join("go"), folder.join("ran"));
     let script = format!(
         r#"
 run = ["sh", "-c", "echo x >> {ran}; while [ ! -e {go} ]; do sleep 0.05; done"]
@@ -291,7 +292,7 @@ fn a_crash_while_landed_work_and_a_persons_commits_are_brought_together_loses_no
 fn a_crash_while_an_agent_is_being_stopped_still_stops_it() {
     for point in ["effect.kill.before", "effect.kill.after"] {
         let mut scratch = Scratch::new(LANDFALL);
-        let ran = scratch.root().join("ran");
+        let ran = open(&scratch).join("ran");
         let script = format!("run = [\"sh\", \"-c\", \"echo x >> {}; sleep 60\"]", ran.display());
         scratch.task("Long", &script, &[]);
         scratch.set("LANDFALL_CRASH", point);

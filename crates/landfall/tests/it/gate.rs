@@ -3,13 +3,16 @@
 use landfall_testkit::{Said, Scratch};
 
 use crate::LANDFALL;
+use crate::sandbox::open_folder;
 
 const PLAIN: &str = "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n";
 
-/// Settings with these lines in the verify section, before its commands, and these commands.
+/// Settings with these lines in the verify section, before its commands, and these commands. The folder of
+/// [`open_folder`] may be written.
 fn verify(section: &str, commands: &[&str]) -> String {
-    let mut text =
-        format!("[agent.default]\nkind = \"script\"\n[run]\niterations_max = 3\n[verify]\n{section}\n");
+    let mut text = format!(
+        "[agent.default]\nkind = \"script\"\n[run]\niterations_max = 3\nsandbox_write = [\"~/open\"]\n[verify]\n{section}\n"
+    );
     for (place, command) in commands.iter().enumerate() {
         text.push_str(&format!("[[verify.command]]\nname = \"check {}\"\n{command}\n", place + 1));
     }
@@ -293,7 +296,7 @@ fn an_optional_command_that_is_not_there_is_a_warning_only() {
 #[test]
 fn a_failure_goes_back_with_its_output_and_later_checks_are_not_run() {
     let scratch = Scratch::new(LANDFALL);
-    let second = scratch.root().join("second");
+    let second = open_folder(&scratch).join("second");
     let run = format!("run = \"test ! -e b.txt || echo x >> {}\"", second.display());
     scratch.settings(&verify(
         "",
@@ -323,7 +326,7 @@ fn a_check_that_takes_too_long_is_shown_as_a_timeout() {
 #[test]
 fn a_check_that_fails_once_and_then_passes_is_flaky_and_lands_with_a_warning() {
     let scratch = Scratch::new(LANDFALL);
-    let count = scratch.root().join("count");
+    let count = open_folder(&scratch).join("count");
     let check =
         format!("run = \"test ! -e b.txt || [ -e {0} ] || {{ touch {0}; exit 1; }}\"", count.display());
     scratch.settings(&verify("", &[&check]));
@@ -338,7 +341,7 @@ fn a_check_that_fails_once_and_then_passes_is_flaky_and_lands_with_a_warning() {
 #[test]
 fn a_flaky_check_without_retries_is_a_failure() {
     let scratch = Scratch::new(LANDFALL);
-    let count = scratch.root().join("count");
+    let count = open_folder(&scratch).join("count");
     let check =
         format!("run = \"test ! -e b.txt || [ -e {0} ] || {{ touch {0}; exit 1; }}\"", count.display());
     scratch.settings(&verify("retries = 0", &[&check]));
@@ -393,7 +396,7 @@ fn a_broken_gate_that_is_mended_outside_goes_on_with_retry() {
 #[test]
 fn a_check_sees_a_clean_checkout_of_the_merge_and_nothing_an_agent_or_a_check_left() {
     let scratch = Scratch::new(LANDFALL);
-    let seen = scratch.root().join("seen");
+    let seen = open_folder(&scratch).join("seen");
     let check = format!(
         "run = \"ls -A | grep -v '^.git$' | sort | tr '\\\\n' ' ' >> {0}; echo >> {0}; touch litter\"",
         seen.display()
@@ -427,7 +430,7 @@ fn a_verification_finds_what_its_own_commands_left_in_ignored_folders_and_nothin
 #[test]
 fn a_check_gets_no_variables_but_safe_ones_and_those_that_are_named() {
     let mut scratch = Scratch::new(LANDFALL);
-    let seen = scratch.root().join("seen");
+    let seen = open_folder(&scratch).join("seen");
     let check = format!("run = \"env >> {}\"", seen.display());
     scratch.settings(&verify("", &[&check]).replace("[run]\n", "[run]\nenv = [\"NAMED_ONE\"]\n"));
     scratch.set("SECRET_TOKEN", "hush");

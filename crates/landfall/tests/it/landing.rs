@@ -8,6 +8,7 @@ use landfall_testkit::Scratch;
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::sandbox::{off, open};
 
 /// A script that writes one file and is done.
 fn writes(path: &str, text: &str) -> String {
@@ -17,15 +18,6 @@ fn writes(path: &str, text: &str) -> String {
 /// The same, after a shell command in the workspace.
 fn after(command: &str, path: &str, text: &str) -> String {
     format!("run = [\"sh\", \"-c\", '''{command}''']\n{}", writes(path, text))
-}
-
-/// Commits a file as the person, in a form an agent's shell can run at the right moment.
-fn person_commits(scratch: &Scratch, path: &str, text: &str) -> String {
-    let project = scratch.project().display().to_string();
-    format!(
-        "cd {project} && echo {text} > {path} && git add {path} && \
-         git -c user.name=Person -c user.email=person@example.invalid commit -qm \"person: {path}\""
-    )
 }
 
 /// Every first-parent commit of `main` passes the check, in a plain checkout that has nothing to do with Landfall.
@@ -67,7 +59,7 @@ fn two_tasks_green_alone_and_red_together_one_lands_and_the_other_goes_back() {
     // The check allows at most one of the two.
     scratch.file("test.sh", "if [ -e x.txt ] && [ -e y.txt ] && [ ! -e both.txt ]; then echo 'x and y do not go together'; exit 1; fi\necho '1 passed, 0 failed'\n");
     scratch.commit("one of two");
-    let ready = scratch.root().join("ready");
+    let ready = open(&scratch).join("ready");
     // Both wait for each other, so both are made from the same base.
     let meet = |own: &str, other: &str| {
         format!("touch {0}-{own}; while [ ! -e {0}-{other} ]; do sleep 0.02; done", ready.display())
@@ -201,7 +193,7 @@ fn every_first_parent_commit_of_main_is_green() {
 #[test]
 fn a_need_is_met_by_landing_and_its_work_is_there() {
     let scratch = Scratch::new(LANDFALL);
-    let seen = scratch.root().join("seen");
+    let seen = open(&scratch).join("seen");
     scratch.task("First", &writes("b.txt", "b"), &[]);
     scratch.task(
         "Second",
@@ -231,7 +223,7 @@ fn a_task_whose_need_did_not_land_is_not_started() {
 #[test]
 fn priority_and_tags_say_who_starts_first() {
     let scratch = Scratch::new(LANDFALL);
-    let order = scratch.root().join("order");
+    let order = open(&scratch).join("order");
     let tell =
         |name: &str| after(&format!("echo {name} >> {}", order.display()), &format!("{name}.txt"), name);
     scratch.task("plain", &tell("plain"), &[]);
@@ -256,9 +248,9 @@ fn only_the_tasks_asked_for_and_what_they_need_are_run() {
 #[test]
 fn no_more_agents_work_at_once_than_there_are_slots() {
     let scratch = Scratch::new(LANDFALL);
-    let place = scratch.root().join("at-work");
+    let folder = open(&scratch);
+    let (place, peak) = (folder.join("at-work"), folder.join("peak"));
     std::fs::create_dir(&place).expect("ours");
-    let peak = scratch.root().join("peak");
     let command =
         format!("touch {0}/$$; ls {0} | wc -l >> {1}; sleep 0.2; rm {0}/$$", place.display(), peak.display());
     for number in 1..=5 {
@@ -400,18 +392,23 @@ fn untracked_files_elsewhere_are_no_hindrance() {
 #[test]
 fn a_commit_of_the_person_between_verification_and_landing_is_verified_together() {
     let scratch = Scratch::new(LANDFALL);
-    let once = scratch.root().join("once");
-    // The check itself is the moment: the first time it sees the work, the person commits.
-    let commit = person_commits(&scratch, "person.txt", "hello");
+    let folder = open(&scratch);
+    let (go, began) = (folder.join("go"), folder.join("began"));
+    // The check itself is the moment: while it looks at the work for the first time, the person commits.
     let check = format!(
-        "if [ -e b.txt ] && [ ! -e {0} ]; then touch {0}; ( {commit} ); fi\necho '1 passed, 0 failed'\n",
-        once.display()
+        "if [ -e b.txt ]; then touch {}; while [ ! -e {} ]; do sleep 0.02; done; fi\necho '1 passed, 0 failed'\n",
+        began.display(),
+        go.display()
     );
     scratch.file("test.sh", &check);
     scratch.commit("a check with a moment");
     scratch.task("First", &writes("b.txt", "b"), &[]);
-    let run = scratch.landfall(&["run"]);
-    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the check", || began.exists());
+    scratch.file("person.txt", "hello\n");
+    scratch.commit("person: person.txt");
+    std::fs::write(&go, "").expect("ours");
+    assert_eq!(run.wait(std::time::Duration::from_secs(30)), Some(0), "{}", scratch.heard());
     assert_eq!(scratch.git(&["show", "main:b.txt"]), "b");
     assert_eq!(scratch.git(&["show", "main:person.txt"]), "hello");
     assert_eq!(scratch.facts("T1", "verified").len(), 2, "verified again, with the person's commit");
@@ -611,6 +608,7 @@ fn a_push_that_the_remote_refuses_is_held_and_never_forced() {
 #[test]
 fn a_base_that_a_stranger_moved_is_neither_built_upon_nor_published() {
     let scratch = Scratch::new(LANDFALL);
+    off(&scratch);
     let before = scratch.git(&["rev-parse", "main"]);
     let script = r#"
 signal = "complete"

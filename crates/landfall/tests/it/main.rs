@@ -11,6 +11,7 @@ mod misbehave;
 mod person;
 mod player;
 mod run;
+mod sandbox;
 mod support;
 mod tasks;
 mod terminal;

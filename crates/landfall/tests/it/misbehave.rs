@@ -7,6 +7,7 @@ use landfall_testkit::{Said, Scratch};
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::sandbox::off;
 
 /// A script that does a piece of work besides what `keys` say.
 fn work(keys: &str) -> String {
@@ -158,7 +159,8 @@ fn flood_is_cut_with_a_mark_while_the_memory_stays_small_and_the_work_lands() {
 fn an_agent_that_keeps_its_sitter_stopped_is_ended_all_the_same() {
     let end = End { code: 8, status: "timeout", why: &["task_limit"] };
     let stop = "run = [\"sh\", \"-c\", \"while :; do kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); done\"]";
-    let scratch = play("[run]\ntask_limit = \"500ms\"\ngrace = \"200ms\"", &work(stop), &end);
+    let scratch =
+        play("[run]\nsandbox = \"off\"\ntask_limit = \"500ms\"\ngrace = \"200ms\"", &work(stop), &end);
     nothing_lost(&scratch);
 }
 
@@ -168,6 +170,7 @@ fn a_check_that_kills_its_sitter_leaves_nothing_behind() {
     scratch.settings(
         "[agent.default]\nkind = \"script\"\n[[verify.command]]\nname = \"tests\"\nrun = \"kill -9 $PPID; sleep 60\"\n",
     );
+    off(&scratch);
     scratch.task("Story", &work("signal = \"complete\""), &[]);
     let before = scratch.git(&["rev-parse", "main"]);
     assert_ne!(scratch.landfall(&["run"]).code, Some(0));

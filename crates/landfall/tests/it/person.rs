@@ -6,6 +6,7 @@ use std::time::Duration;
 use landfall_testkit::{Scratch, Started};
 
 use crate::LANDFALL;
+use crate::sandbox::{off, open};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -29,7 +30,8 @@ impl Held {
     fn with_settings(settings: &str) -> Self {
         let scratch = Scratch::new(LANDFALL);
         scratch.more_settings(settings);
-        let (go, began) = (scratch.root().join("go"), scratch.root().join("began"));
+        let folder = open(&scratch);
+        let (go, began) = (folder.join("go"), folder.join("began"));
         let script = format!(
             "run = [\"sh\", \"-c\", \"echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done\"]\n{}",
             began.display(),
@@ -188,7 +190,8 @@ fn stop_now_kills_an_agent_that_does_not_listen() {
 #[test]
 fn stop_now_ends_checks_too_and_the_next_run_does_them_again() {
     let scratch = Scratch::new(LANDFALL);
-    let (go, began) = (scratch.root().join("go"), scratch.root().join("began"));
+    let folder = open(&scratch);
+    let (go, began) = (folder.join("go"), folder.join("began"));
     let check = format!(
         "echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done; echo '1 passed, 0 failed'\n",
         began.display(),
@@ -211,9 +214,10 @@ fn stop_now_ends_checks_too_and_the_next_run_does_them_again() {
 #[test]
 fn stop_now_begins_no_other_check_while_an_agent_is_still_ending() {
     let scratch = Scratch::new(LANDFALL);
-    let began = scratch.root().join("began");
-    scratch.file("test.sh", &format!("echo x >> {}; sleep 60\n", began.display()));
     scratch.more_settings("[run]\ngrace = \"1s\"");
+    let began = open(&scratch).join("began");
+    scratch.file("test.sh", &format!("echo x >> {}; sleep 60\n", began.display()));
+    scratch.commit("a long check");
     scratch.task("Checked", &writes("b.txt", "work"), &[]);
     scratch.task(
         "Deaf",
@@ -238,6 +242,7 @@ fn stop_now_ends_a_check_that_has_stopped_its_sitter() {
         "[agent.default]\nkind = \"script\"\n[[verify.command]]\nname = \"tests\"\nrun = \"kill -STOP $PPID; echo x >> {}; sleep 60\"\n",
         began.display()
     ));
+    off(&scratch);
     scratch.task("Checked", &writes("b.txt", "work"), &[]);
     let mut run = scratch.start(&["run"]);
     scratch.eventually("the check", || began.exists());
@@ -333,6 +338,7 @@ fn cancel_reaches_an_agent_that_a_crash_kept_from_beginning() {
 #[test]
 fn cancel_reaches_an_agent_that_has_stopped_its_sitter() {
     let scratch = Scratch::new(LANDFALL);
+    off(&scratch);
     let began = scratch.root().join("began");
     let script = format!(
         "run = [\"sh\", \"-c\", \"kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); echo x >> {}; sleep 60\"]",
@@ -394,7 +400,8 @@ fn cancel_of_landed_work_points_to_rollback() {
 #[test]
 fn cancel_while_it_is_being_verified_does_not_land_it() {
     let scratch = Scratch::new(LANDFALL);
-    let (go, began) = (scratch.root().join("go"), scratch.root().join("began"));
+    let folder = open(&scratch);
+    let (go, began) = (folder.join("go"), folder.join("began"));
     scratch.file(
         "test.sh",
         &format!(
@@ -485,7 +492,8 @@ fn a_task_added_during_a_run_is_taken_up_by_it() {
 #[test]
 fn words_changed_during_an_iteration_reach_the_next_one() {
     let scratch = Scratch::new(LANDFALL);
-    let (go, began) = (scratch.root().join("go"), scratch.root().join("began"));
+    let folder = open(&scratch);
+    let (go, began) = (folder.join("go"), folder.join("began"));
     let script = format!(
         "[[iteration]]\nrun = [\"sh\", \"-c\", \"touch {}; while [ ! -e {} ]; do sleep 0.02; done\"]\n[[iteration]]\n{}",
         began.display(),
@@ -587,7 +595,8 @@ fn cancel_without_an_engine_ends_an_agent_that_outlived_it() {
 #[test]
 fn a_check_that_outlived_its_engine_is_ended_and_done_again() {
     let scratch = Scratch::new(LANDFALL);
-    let (go, began) = (scratch.root().join("go"), scratch.root().join("began"));
+    let folder = open(&scratch);
+    let (go, began) = (folder.join("go"), folder.join("began"));
     let check = format!(
         "echo x >> {}; while [ ! -e {} ]; do sleep 0.02; done; echo '1 passed, 0 failed'\n",
         began.display(),

@@ -1,0 +1,187 @@
+//! The sandbox from outside. Agents and checks may write little and signal nobody, so a test that meets them half-way
+//! opens a folder for that, and a test of the second line of defence switches the sandbox off.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+
+/// The folder that agents and checks may write once the settings open it.
+pub fn open_folder(scratch: &Scratch) -> PathBuf {
+    let folder = scratch.root().join("home/open");
+    std::fs::create_dir_all(&folder).expect("the scratch folder can be written");
+    folder
+}
+
+/// Opens that folder to agents and checks. Called once the other settings stand.
+pub fn open(scratch: &Scratch) -> PathBuf {
+    run_setting(scratch, "sandbox_write = [\"~/open\"]");
+    open_folder(scratch)
+}
+
+/// Switches the sandbox off, for agents and for checks. Called once the other settings stand.
+pub fn off(scratch: &Scratch) {
+    run_setting(scratch, "sandbox = \"off\"");
+}
+
+/// Adds a line to the `[run]` section, which may not be there yet.
+fn run_setting(scratch: &Scratch, line: &str) {
+    let path = scratch.project().join("landfall.toml");
+    let before = std::fs::read_to_string(path).expect("the settings can be read");
+    let after = if before.contains("[run]\n") {
+        before.replacen("[run]\n", &format!("[run]\n{line}\n"), 1)
+    } else {
+        format!("{before}\n[run]\n{line}\n")
+    };
+    scratch.settings(&after);
+}
+
+/// What an agent, or the code of it that a check runs, could try outside its workspace. Each undoes itself where the
+/// rest of the story could not go on otherwise.
+const TRIES: [(&str, &str); 17] = [
+    ("write a new file into the project", "echo x > PROJECT/new.txt"),
+    ("write to a file of the project", "echo x >> PROJECT/a.txt"),
+    ("delete a file of the project", "rm PROJECT/test.sh"),
+    ("take a file of the project away", "mv PROJECT/taken.txt ."),
+    ("get a second name for a file of the project", "ln PROJECT/a.txt linked.txt"),
+    ("make a branch for the person", "git -C PROJECT branch evil main"),
+    ("move a branch of the person", "git -C PROJECT update-ref refs/heads/mine main~1"),
+    (
+        "plant a hook for the person",
+        "mkdir -p PROJECT/.git/hooks && echo true > PROJECT/.git/hooks/pre-commit",
+    ),
+    ("write into the home folder", "echo x > HOME/.profile"),
+    ("write beside the project", "echo x > ROOT/beside"),
+    ("read a secret", "cat HOME/.ssh/id_ed25519"),
+    ("read the journal", "cat STATE/journal.db"),
+    ("move the base of the store", "git --git-dir=STATE/store.git update-ref refs/landfall/base SEEN"),
+    (
+        "move a workspace",
+        "mv STATE/workspaces/T1 STATE/workspaces/T2 && mv STATE/workspaces/T2 STATE/workspaces/T1",
+    ),
+    ("write into the record of a run", "for it in STATE/attempts/*; do echo x > $it/forged; done"),
+    ("stop the sitter", "kill -STOP $sitter && kill -CONT $sitter"),
+    ("stop the engine", "kill -STOP $engine && kill -CONT $engine"),
+];
+
+/// Who tries.
+#[derive(Debug, Clone, Copy)]
+enum Who {
+    Agent,
+    Check,
+}
+
+/// A person's project with something to lose, in which an agent or a check tries everything; what came of each try.
+fn tried(who: Who, settings: &str) -> (Scratch, Vec<String>) {
+    let scratch = Scratch::new(LANDFALL);
+    let folder = open_folder(&scratch);
+    let home = scratch.root().join("home");
+    std::fs::create_dir(home.join(".ssh")).expect("ours");
+    std::fs::write(home.join(".ssh/id_ed25519"), "secret\n").expect("ours");
+    scratch.file("taken.txt", "mine\n");
+    scratch.file("tries.sh", &tries(&scratch));
+    let tells = |sitter: &str| {
+        format!("engine={0}/engine marks={0}/marks sitter={sitter} sh tries.sh", folder.display())
+    };
+    let (script, check) = match who {
+        Who::Agent => {
+            let command = tells("$(cut -d' ' -f4 /proc/$PPID/stat)");
+            let script = format!("run = [\"sh\", \"-c\", \"{command}\"]\nsignal = \"blocked:enough\"\n");
+            (script, "true".to_owned())
+        }
+        Who::Check => {
+            let script = "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n".to_owned();
+            (script, format!("{}; test ! -e b.txt", tells("$PPID"))) // so that it does not land
+        }
+    };
+    scratch.settings(&format!(
+        "[agent.default]\nkind = \"script\"\n[run]\niterations_max = 1\nsandbox_write = [\"~/open\"]\n{settings}\n\
+         [[verify.command]]\nname = \"tests\"\nrun = \"{check}\"\n"
+    ));
+    scratch.git(&["branch", "mine"]);
+    scratch.task("Tries", &script, &[]);
+    let before = [all_of(&scratch.project()), all_of(&home)];
+    let mut run = scratch.start(&["run"]);
+    std::fs::write(folder.join("engine"), run.pid().to_string()).expect("ours");
+    run.wait(Duration::from_secs(60));
+    let marks = std::fs::read_to_string(folder.join("marks")).unwrap_or_default();
+    if settings.is_empty() {
+        assert_eq!(
+            before,
+            [all_of(&scratch.project()), all_of(&home)],
+            "{who:?}: nothing of the person changed"
+        );
+    }
+    (scratch, marks.lines().map(str::to_owned).collect())
+}
+
+/// A shell script that tries everything once and writes down what came of it.
+fn tries(scratch: &Scratch) -> String {
+    let seen = scratch.git(&["rev-parse", "main"]);
+    let mut script =
+        "[ ! -e $marks ] || exit 0\nwhile [ ! -s $engine ]; do sleep 0.02; done\nengine=$(cat $engine)\n"
+            .to_owned();
+    for (what, how) in TRIES {
+        let how = how
+            .replace("PROJECT", &scratch.project().display().to_string())
+            .replace("HOME", &scratch.root().join("home").display().to_string())
+            .replace("STATE", &scratch.state().display().to_string())
+            .replace("ROOT", &scratch.root().display().to_string())
+            .replace("SEEN", &seen);
+        script.push_str(&format!("if ( {how} ) > /dev/null 2>&1; then echo '{what}: done'; else echo '{what}: refused'; fi >> $marks\n"));
+    }
+    script
+}
+
+/// Every file below a folder with its bytes, apart from the open folder.
+fn all_of(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("readable").flatten() {
+            let kind = entry.file_type().expect("readable");
+            if kind.is_dir() && entry.file_name() == "open" {
+                continue;
+            }
+            if kind.is_dir() {
+                folders.push(entry.path());
+            }
+            let bytes =
+                if kind.is_file() { std::fs::read(entry.path()).expect("readable") } else { Vec::new() };
+            all.insert(entry.path(), bytes);
+        }
+    }
+    all
+}
+
+fn expected(outcome: &str) -> Vec<String> {
+    TRIES.iter().map(|(what, _)| format!("{what}: {outcome}")).collect()
+}
+
+#[test]
+fn nothing_that_an_agent_or_a_check_tries_outside_its_workspace_has_any_effect() {
+    for (who, status) in [(Who::Agent, "blocked"), (Who::Check, "timeout")] {
+        let (scratch, came) = tried(who, "");
+        assert_eq!(came, expected("refused"), "{who:?}: {}", scratch.heard());
+        assert_eq!(scratch.status("T1"), status, "{who:?}: {}", scratch.why("T1"));
+        let base = scratch.store(&["rev-parse", "refs/landfall/base"]);
+        assert_eq!(base, Some(scratch.git(&["rev-parse", "main"])), "{who:?}");
+        assert!(!scratch.root().join("beside").exists(), "{who:?}");
+        let records = std::fs::read_dir(scratch.state().join("attempts")).expect("there are records");
+        assert!(records.flatten().all(|it| !it.path().join("forged").exists()), "{who:?}");
+        assert_eq!(scratch.left_behind(), [], "{who:?}");
+    }
+}
+
+/// A try that fails for another reason would prove nothing above.
+#[test]
+fn without_the_sandbox_each_of_these_tries_bites() {
+    for who in [Who::Agent, Who::Check] {
+        let (scratch, came) = tried(who, "sandbox = \"off\"");
+        assert_eq!(came, expected("done"), "{who:?}: {}", scratch.heard());
+        assert_eq!(scratch.left_behind(), [], "{who:?}");
+    }
+}
