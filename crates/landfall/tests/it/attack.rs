@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
+use crate::sandbox::{off, open};
 
 /// Every attack of the scripted agent.
 const ATTACKS: [&str; 9] = [
@@ -20,6 +21,14 @@ const ATTACKS: [&str; 9] = [
     "config-include",
 ];
 
+/// Whether the agents and the checks are confined. What is planted must not fire either way: without the sandbox the
+/// rest of the defence stands alone.
+#[derive(Debug, Clone, Copy)]
+enum Sandbox {
+    On,
+    Off,
+}
+
 struct Attacked {
     scratch: Scratch,
     canary: PathBuf,
@@ -29,15 +38,20 @@ struct Attacked {
 
 impl Attacked {
     /// A person's repository with branches and a tag that nobody but them may move.
-    fn new(settings: &str) -> Self {
+    fn new(settings: &str, sandbox: Sandbox) -> Self {
         let scratch = Scratch::new(LANDFALL);
         scratch.more_settings(settings);
+        // Whoever runs what was planted can write the canary, an agent or a check in the sandbox too.
+        let canary = open(&scratch).join("canary");
+        match sandbox {
+            Sandbox::On => {}
+            Sandbox::Off => off(&scratch),
+        }
         for branch in ["mine", "master"] {
             scratch.git(&["branch", branch]);
         }
         scratch.git(&["tag", "v1"]);
         let begin = scratch.git(&["rev-parse", "main"]);
-        let canary = scratch.root().join("canary");
         let mut it = Self { scratch, canary, branches: String::new(), begin };
         it.branches = it.refs();
         it
@@ -99,34 +113,37 @@ fn script(attack: &str, canary: &str, last: &str) -> String {
     )
 }
 
-fn lands(attack: &str) {
-    let it = Attacked::new("");
+fn lands(attack: &str, sandbox: Sandbox) -> Attacked {
+    let story = format!("{attack}, sandbox {sandbox:?}");
+    let it = Attacked::new("", sandbox);
     let scratch = &it.scratch;
     scratch.task("Attacks", &script(attack, &it.canary.display().to_string(), "complete"), &[]);
     // It gets the workspace of the first, and its own git would set off whatever stayed there.
     let plain = "signal = \"complete\"\n[[write]]\npath = \"c.txt\"\ntext = \"plain\\n\"\n";
     scratch.task("Plain", plain, &["--needs", "T1"]);
     let run = scratch.landfall(&["run"]);
-    it.check(&format!("{attack}, landing: {}", scratch.why("T1")));
-    assert_eq!(scratch.status("T1"), "done", "{attack}: {}\n{}", scratch.why("T1"), run.err);
-    assert_eq!(scratch.status("T2"), "done", "{attack}: {}\n{}", scratch.why("T2"), run.err);
+    it.check(&format!("{story}, landing: {}", scratch.why("T1")));
+    assert_eq!(scratch.status("T1"), "done", "{story}: {}\n{}", scratch.why("T1"), run.err);
+    assert_eq!(scratch.status("T2"), "done", "{story}: {}\n{}", scratch.why("T2"), run.err);
     for (file, text) in
         [("b.txt", "work"), ("left.txt", "left"), ("c.txt", "plain"), ("a.txt", "one\ntwo\nfour")]
     {
-        assert_eq!(scratch.git(&["show", &format!("main:{file}")]), text, "{attack}: {file}");
+        assert_eq!(scratch.git(&["show", &format!("main:{file}")]), text, "{story}: {file}");
     }
-    it.look(attack);
+    it.look(&story);
     scratch.landfall(&["reclaim"]).ok();
-    it.check(&format!("{attack}, afterwards"));
+    it.check(&format!("{story}, afterwards"));
+    it
 }
 
-fn is_kept(attack: &str) {
-    let it = Attacked::new("[keep]\nfailed = \"0s\"");
+fn is_kept(attack: &str, sandbox: Sandbox) {
+    let story = format!("{attack}, sandbox {sandbox:?}");
+    let it = Attacked::new("[keep]\nfailed = \"0s\"", sandbox);
     let scratch = &it.scratch;
     scratch.task("Attacks", &script(attack, &it.canary.display().to_string(), "blocked:enough"), &[]);
     scratch.landfall(&["run"]);
-    assert_eq!(scratch.status("T1"), "blocked", "{attack}: {}", scratch.why("T1"));
-    it.look(attack);
+    assert_eq!(scratch.status("T1"), "blocked", "{story}: {}", scratch.why("T1"));
+    it.look(&story);
     // The old workspace is given up for a new one, and then that one too.
     scratch.landfall(&["retry", "T1", "--fresh"]).ok();
     scratch.landfall(&["run"]);
@@ -134,15 +151,15 @@ fn is_kept(attack: &str) {
     scratch.landfall(&["reclaim"]).ok();
     assert!(
         !it.canary.exists(),
-        "{attack}: the engine ran {}",
+        "{story}: the engine ran {}",
         std::fs::read_to_string(&it.canary).unwrap_or_default()
     );
-    assert_eq!(it.refs(), it.branches, "{attack}");
-    assert_eq!(scratch.git(&["rev-parse", "main"]), it.begin, "{attack}: nothing was proved, nothing moved");
-    assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{attack}");
+    assert_eq!(it.refs(), it.branches, "{story}");
+    assert_eq!(scratch.git(&["rev-parse", "main"]), it.begin, "{story}: nothing was proved, nothing moved");
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "", "{story}");
     let kept = scratch.kept("T1", "left.txt", "left\n");
-    assert_ne!(kept, Vec::<String>::new(), "{attack}: what it left is kept");
-    assert_eq!(scratch.left_behind(), [], "{attack}");
+    assert_ne!(kept, Vec::<String>::new(), "{story}: what it left is kept");
+    assert_eq!(scratch.left_behind(), [], "{story}");
 }
 
 #[test]
@@ -163,12 +180,14 @@ macro_rules! attacks {
         $(
             #[test]
             fn $lands() {
-                lands($attack);
+                lands($attack, Sandbox::On);
+                lands($attack, Sandbox::Off);
             }
 
             #[test]
             fn $is_kept() {
-                is_kept($attack);
+                is_kept($attack, Sandbox::On);
+                is_kept($attack, Sandbox::Off);
             }
         )*
     };
@@ -188,9 +207,27 @@ attacks! {
         "config-include";
 }
 
+/// What the agent said of its tries to move branches beyond its workspace.
+fn reached(sandbox: Sandbox) -> Vec<String> {
+    let it = lands("branches", sandbox);
+    let records = std::fs::read_dir(it.scratch.state().join("attempts")).expect("there are records");
+    let said =
+        records.flatten().map(|it| std::fs::read_to_string(it.path().join("out.log")).unwrap_or_default());
+    let tries = said.flat_map(|said| said.lines().map(str::to_owned).collect::<Vec<_>>());
+    tries.filter(|line| line.contains("tried git -C ")).collect()
+}
+
+#[test]
+fn in_the_sandbox_every_try_to_move_a_branch_elsewhere_is_refused() {
+    let confined = reached(Sandbox::On);
+    assert!(confined.len() >= 3 && confined.iter().all(|it| it.contains(": refused")), "{confined:?}");
+    let free = reached(Sandbox::Off);
+    assert!(free.iter().any(|it| it.contains(": done")), "the attack bites without it: {free:?}");
+}
+
 /// What an agent may do to its own workspace by a shell, and what must come of it.
-fn by_shell(command: &str) -> Attacked {
-    let it = Attacked::new("[run]\niterations_max = 2\nrestarts_max = 0");
+fn by_shell(command: &str, sandbox: Sandbox) -> Attacked {
+    let it = Attacked::new("[run]\niterations_max = 2\nrestarts_max = 0", sandbox);
     let project = it.scratch.project().display().to_string();
     let command = command.replace("PROJECT", &project);
     let script = format!(
@@ -202,12 +239,17 @@ fn by_shell(command: &str) -> Attacked {
 
 /// Whatever became of the task, the person's files, branches and settings are as they were, but for landings.
 #[track_caller]
-fn harmless(command: &str) -> Scratch {
-    let it = by_shell(command);
+fn harmless(command: &str) -> [Scratch; 2] {
+    [harmless_in(command, Sandbox::On), harmless_in(command, Sandbox::Off)]
+}
+
+#[track_caller]
+fn harmless_in(command: &str, sandbox: Sandbox) -> Scratch {
+    let it = by_shell(command, sandbox);
     let scratch = &it.scratch;
     let config = std::fs::read_to_string(scratch.project().join(".git/config")).expect("readable");
     scratch.landfall(&["run"]);
-    let story = format!("{command}: {}", scratch.why("T1"));
+    let story = format!("{command}, sandbox {sandbox:?}: {}", scratch.why("T1"));
     it.look(&story);
     scratch.landfall(&["reclaim"]);
     assert!(
@@ -227,9 +269,10 @@ fn harmless(command: &str) -> Scratch {
 
 #[test]
 fn a_work_tree_that_points_at_the_person_changes_nothing_there() {
-    let scratch = harmless("git config core.worktree PROJECT");
-    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
-    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+    for scratch in harmless("git config core.worktree PROJECT") {
+        assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+        assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+    }
 }
 
 #[test]
@@ -244,16 +287,18 @@ fn a_git_file_that_leads_to_the_persons_repository_changes_nothing_there() {
 
 #[test]
 fn a_head_that_names_another_branch_is_taken_for_what_it_is() {
-    let scratch = harmless("git checkout -q -b other; git symbolic-ref HEAD refs/heads/other");
-    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work", "{}", scratch.why("T1"));
+    for scratch in harmless("git checkout -q -b other; git symbolic-ref HEAD refs/heads/other") {
+        assert_eq!(scratch.git(&["show", "main:b.txt"]), "work", "{}", scratch.why("T1"));
+    }
 }
 
 #[test]
 fn a_detached_head_loses_no_commit() {
-    let scratch = harmless(
+    for scratch in harmless(
         "git checkout -q --detach; echo more > more.txt; git add more.txt; git -c user.name=a -c user.email=a@b commit -qm more",
-    );
-    assert_eq!(scratch.git(&["show", "main:more.txt"]), "more", "{}", scratch.why("T1"));
+    ) {
+        assert_eq!(scratch.git(&["show", "main:more.txt"]), "more", "{}", scratch.why("T1"));
+    }
 }
 
 #[test]
@@ -268,52 +313,57 @@ fn a_workspace_that_became_a_link_to_the_project_does_not_take_the_project_along
 
 #[test]
 fn links_that_lead_out_are_kept_as_links() {
-    let scratch = harmless("ln -s PROJECT/.git/config stolen; ln -s / root");
-    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
-    let kind = scratch.git(&["ls-tree", "main", "stolen"]);
-    assert!(kind.starts_with("120000"), "{kind}");
+    for scratch in harmless("ln -s PROJECT/.git/config stolen; ln -s / root") {
+        assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+        let kind = scratch.git(&["ls-tree", "main", "stolen"]);
+        assert!(kind.starts_with("120000"), "{kind}");
+    }
 }
 
 #[test]
 fn there_is_no_origin_to_push_to() {
-    let scratch = harmless("git push -q origin HEAD:refs/heads/main; echo pushed: $? >&2; git remote >&2");
-    let records = std::fs::read_dir(scratch.state().join("attempts")).expect("there are records");
-    let said: String = records
-        .flatten()
-        .filter(|it| it.file_name().to_string_lossy().contains("-i1"))
-        .map(|it| std::fs::read_to_string(it.path().join("err.log")).unwrap_or_default())
-        .collect();
-    assert!(said.contains("pushed: 128"), "{said}");
-    assert!(!said.lines().any(|line| line.trim() == "origin"), "{said}");
+    for scratch in harmless("git push -q origin HEAD:refs/heads/main; echo pushed: $? >&2; git remote >&2") {
+        let records = std::fs::read_dir(scratch.state().join("attempts")).expect("there are records");
+        let said: String = records
+            .flatten()
+            .filter(|it| it.file_name().to_string_lossy().contains("-i1"))
+            .map(|it| std::fs::read_to_string(it.path().join("err.log")).unwrap_or_default())
+            .collect();
+        assert!(said.contains("pushed: 128"), "{said}");
+        assert!(!said.lines().any(|line| line.trim() == "origin"), "{said}");
+    }
 }
 
 #[test]
 fn amended_commits_land_as_what_they_change() {
-    let scratch = harmless("git -c user.name=a -c user.email=a@b commit -q --amend -m amended");
-    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
-    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+    for scratch in harmless("git -c user.name=a -c user.email=a@b commit -q --amend -m amended") {
+        assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+        assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+    }
 }
 
 #[test]
 fn work_with_a_history_of_its_own_is_no_false_alarm_after_landing() {
     let alone = "git -c user.name=a -c user.email=a@b commit-tree -m alone HEAD^{tree}";
-    let scratch = harmless(&format!("git reset -q --soft $({alone})"));
-    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
-    assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
-    assert_eq!(scratch.git(&["show", "main:a.txt"]), "one\ntwo\nthree");
+    for scratch in harmless(&format!("git reset -q --soft $({alone})")) {
+        assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+        assert_eq!(scratch.git(&["show", "main:b.txt"]), "work");
+        assert_eq!(scratch.git(&["show", "main:a.txt"]), "one\ntwo\nthree");
+    }
 }
 
 #[test]
 fn a_branch_and_a_stash_beside_the_landed_work_are_kept() {
-    let scratch = harmless(
+    for scratch in harmless(
         "git checkout -q -b side; echo side > side.txt; git add side.txt; git commit -qm side; git checkout -q -; echo stashed > a.txt; git stash -q",
-    );
-    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
-    let kept =
-        scratch.store(&["for-each-ref", "--format=%(refname)", "refs/landfall/kept"]).expect("git runs");
-    let shows = |path: &str, text: &str| {
-        let at = |name: &str| scratch.store(&["show", &format!("{name}:{path}")]);
-        kept.lines().any(|name| at(name).as_deref() == Some(text))
-    };
-    assert!(shows("side.txt", "side") && shows("a.txt", "stashed"), "{kept}");
+    ) {
+        assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+        let kept =
+            scratch.store(&["for-each-ref", "--format=%(refname)", "refs/landfall/kept"]).expect("git runs");
+        let shows = |path: &str, text: &str| {
+            let at = |name: &str| scratch.store(&["show", &format!("{name}:{path}")]);
+            kept.lines().any(|name| at(name).as_deref() == Some(text))
+        };
+        assert!(shows("side.txt", "side") && shows("a.txt", "stashed"), "{kept}");
+    }
 }
