@@ -29,6 +29,7 @@ macro_rules! agent {
 agent!(claude: Claude:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
     goes_on_with_its_session,
     waits_out_a_passing_error,
     asks_for_a_login,
@@ -43,6 +44,7 @@ agent!(claude: Claude:
 agent!(codex: Codex:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
     goes_on_with_its_session,
     waits_out_a_passing_error,
     asks_for_a_login,
@@ -56,6 +58,7 @@ agent!(codex: Codex:
 agent!(gemini: Gemini:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
     goes_on_with_its_session,
     waits_out_a_passing_error,
     asks_for_a_login,
@@ -69,6 +72,7 @@ agent!(gemini: Gemini:
 agent!(opencode: Opencode:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
     goes_on_with_its_session,
     waits_out_a_passing_error,
     asks_for_a_login,

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use landfall_testkit::{Gate, Turn};
+use serde_json::json;
 
 use crate::LANDFALL;
 use crate::kind::{Kind, now};
@@ -45,6 +46,35 @@ pub fn signals_from_its_shell(kind: Kind) {
     stage.until_over(&mut stage.run());
     stage.check_landed();
     assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "{}", stage.story());
+}
+
+/// Or from its tools: Landfall's own server, which the agent starts by itself.
+pub fn signals_by_its_tools(kind: Kind) {
+    if !reads_our_settings(kind) {
+        return;
+    }
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    let found = json!({ "title": "Greet in French too", "body": "Nobody asked for it." });
+    stage.play([
+        Turn::shell(WORK),
+        Turn::tool("landfall", "follow_up", found),
+        Turn::tool("landfall", "signal", json!({ "word": "complete" })),
+        Turn::say("That was all."),
+    ]);
+    stage.until_over(&mut stage.run_only("T1"));
+    stage.check_landed();
+    assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "{}", stage.story());
+    let tasks = stage.scratch.landfall(&["--json", "list"]).json();
+    assert!(tasks.to_string().contains("Greet in French too"), "the new task is there: {tasks:#}");
+}
+
+/// One of them takes no settings from a folder that others can write to, or that lies in such a one.
+fn reads_our_settings(kind: Kind) -> bool {
+    let reads = kind != Kind::Gemini || private_folder().is_some();
+    if !reads {
+        eprintln!("skipped: the build stands in a folder that others can write to");
+    }
+    reads
 }
 
 /// In `session` style the second run knows what the first one did, and what was used is not counted twice.
