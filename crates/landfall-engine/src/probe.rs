@@ -246,7 +246,8 @@ fn heard(asked: &ProbeAsked<'_>, prepared: Prepared, dir: &Path, exit: &Exit, to
     });
     if let Some(Aside { root, suffix }) = session.and_then(|id| agent.aside(&profile, &id)) {
         let home = spec.env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
-        let bytes = confine::expand(home.as_deref(), &root).and_then(|root| crate::follow::kept_aside(&root, &suffix));
+        let bytes = confine::expand(home.as_deref(), &root)
+            .and_then(|root| crate::follow::kept_aside(&root, &suffix));
         seen.extend(parser.feed(landfall_agents::Stream::Aside, &bytes.unwrap_or_default()));
     }
     seen.extend(parser.finish());

@@ -49,6 +49,7 @@ commands! {
     Report: report,
     Flow: flow,
     Export: export,
+    Agents: agents,
     Doctor: doctor,
     Reclaim: reclaim,
     Demo: demo,

@@ -1,8 +1,11 @@
 //! The program from outside: real processes, real git, a home of its own.
 
+mod agents;
 mod attack;
 mod bad_input;
+mod budgets;
 mod crash;
+mod faces;
 mod gate;
 mod init;
 mod json;
@@ -10,6 +13,7 @@ mod landing;
 mod misbehave;
 mod person;
 mod player;
+mod quota;
 mod run;
 mod support;
 mod tasks;
