@@ -16,6 +16,14 @@ pub trait Service {
     /// # Errors
     /// The problem, for programs and for people.
     fn call(&self, request: Request) -> Result<Response, Problem>;
+
+    /// Whether the process `pid`, of the same user, may ask at all.
+    ///
+    /// # Errors
+    /// Why it may not.
+    fn admit(&self, _pid: i32) -> Result<(), Problem> {
+        Ok(())
+    }
 }
 
 macro_rules! operations {

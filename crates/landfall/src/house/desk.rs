@@ -102,6 +102,17 @@ impl Desk {
 }
 
 impl Service for Desk {
+    /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
+    fn admit(&self, pid: i32) -> Result<(), Problem> {
+        match &self.hand {
+            Hand::Running { site, .. } if site.is_confined(pid) => {
+                let what = "an agent at work may not ask the engine";
+                Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"))
+            }
+            Hand::Running { .. } | Hand::Door => Ok(()),
+        }
+    }
+
     fn call(&self, request: Request) -> Result<Response, Problem> {
         match &request {
             Request::Status(_) | Request::List(_) | Request::Show(_) | Request::Why(_) => match self.hand {
