@@ -144,3 +144,41 @@ fn account_line(account: &AccountLine, now_ms: i64) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use landfall_api::{AccountLine, AccountStanding, TaskId};
+
+    use super::account_line;
+
+    #[test]
+    fn accounts_are_counted_down() {
+        const HOUR: i64 = 3_600_000;
+        let now_ms = 1_785_283_200_000;
+        let check = |state, until_ms, used_percent, tasks: &[u32], expect: expect_test::Expect| {
+            let account = AccountLine {
+                account: "claude".to_owned(),
+                state,
+                until_ms,
+                used_percent,
+                resets_ms: None,
+                tasks: tasks.iter().copied().map(TaskId).collect(),
+            };
+            // The clock of this machine may be in any zone.
+            let line = account_line(&account, now_ms);
+            expect.assert_eq(line.split(", until").next().unwrap_or_default());
+        };
+        let (used_up, out) = (AccountStanding::UsedUp, AccountStanding::LoggedOut);
+        let later = Some(now_ms + HOUR + 720_000);
+        check(used_up, later, Some(100), &[3, 4], expect_test::expect!["claude: used up, 1h 12m left"]);
+        check(
+            used_up,
+            Some(now_ms - 1),
+            None,
+            &[3],
+            expect_test::expect!["claude: its time is up; one agent tries it first; T3 waits"],
+        );
+        check(out, None, None, &[3, 4], expect_test::expect!["claude: wants a login; T3, T4 wait"]);
+        check(AccountStanding::Open, None, Some(91), &[], expect_test::expect!["claude: 91 % used"]);
+    }
+}

@@ -596,3 +596,26 @@ fn said(live: &Live) -> String {
         None => live.words.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use landfall_engine::Live;
+    use landfall_engine::model::liveness::Class;
+
+    use super::last_words;
+
+    #[test]
+    fn an_agent_that_does_not_plainly_work_is_seen_to() {
+        let check = |class, words: &str, expect: &str| {
+            let live =
+                Live { class: Some(class), words: words.to_owned(), quiet_ms: 120_000, ..Live::default() };
+            assert_eq!(last_words(&live), expect);
+        };
+        check(Class::Working, "reading the tests", "reading the tests");
+        check(Class::WaitingForModel, "", "waiting for the model 2m");
+        check(Class::WaitingForModel, "I see.", "waiting for the model 2m · I see.");
+        check(Class::InTool, "[Bash] cargo test", "in a tool: cargo test");
+        check(Class::InTool, "[Bash]", "in a tool · [Bash]");
+        check(Class::Looping, "again", "looping · again");
+    }
+}

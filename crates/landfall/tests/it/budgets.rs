@@ -78,6 +78,25 @@ fn a_day_that_is_spent_starts_no_agent_while_work_that_is_done_still_lands() {
 }
 
 #[test]
+fn a_task_half_done_is_not_taken_up_again_on_a_day_that_is_spent() {
+    let scratch = scene("[budget]\nday_usd = 10");
+    let script = "[[iteration]]\nsay = \"more to do\"\nusage = { micro_usd = 12000000 }\n\
+                  [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n";
+    scratch.task("Dear", script, &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("it holds", || scratch.wait_of("T1") == "budget");
+    run.kill();
+    // Recovery starts no agent either.
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the run is under way", || !status(&scratch)["run"].is_null());
+    assert_eq!(scratch.wait_of("T1"), "budget", "{}", scratch.why("T1"));
+    scratch.landfall(&["stop"]).ok();
+    assert_eq!(run.wait(Duration::from_secs(20)), Some(0), "{}", scratch.heard());
+    assert_eq!(scratch.facts("T1", "iteration-began").len(), 1);
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
 fn a_run_that_is_spent_ends_and_the_next_one_goes_on() {
     let scratch = scene("[run]\nslots = 1\n[budget]\nrun_usd = 10");
     scratch.task("First", &spends("b.txt", 12), &[]);
