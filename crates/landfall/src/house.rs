@@ -20,6 +20,7 @@ mod reads;
 mod reclaim;
 mod reports;
 mod run;
+mod terminal;
 mod wire;
 mod words;
 mod writes;
@@ -78,6 +79,11 @@ pub fn installed(kind: &str) -> Option<(PathBuf, String)> {
     let profile = landfall_agents::Profile { kind: kind.to_owned(), ..landfall_agents::Profile::default() };
     let needs = entry.agent().needs(&profile);
     Some((agents::on_path(&needs.program?)?, needs.login.to_owned()))
+}
+
+/// Where to attach to the agent of a task in the project around `dir`.
+pub fn terminal(dir: &Path, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
+    terminal::of(&Place::find(dir)?, wire::model_task(task))
 }
 
 /// Drives the project around `dir`.

@@ -53,6 +53,9 @@ commands! {
     Doctor: doctor,
     Reclaim: reclaim,
     Demo: demo,
+    Attach: attach,
+    Signal: signal,
+    Mcp: mcp,
     Completions: completions,
 }
 

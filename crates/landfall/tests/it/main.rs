@@ -1,5 +1,6 @@
 //! The program from outside: real processes, real git, a home of its own.
 
+mod acp;
 mod agents;
 mod attack;
 mod bad_input;
@@ -10,14 +11,17 @@ mod gate;
 mod init;
 mod json;
 mod landing;
+mod mcp;
 mod misbehave;
 mod person;
 mod player;
 mod quota;
 mod run;
+mod signal;
 mod support;
 mod tasks;
 mod terminal;
+mod tmux;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
