@@ -20,6 +20,7 @@ mod provider;
 pub mod registry;
 pub mod script;
 mod tags;
+pub mod tmux;
 mod voice;
 mod words;
 

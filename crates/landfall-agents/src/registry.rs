@@ -11,6 +11,7 @@ use crate::gemini::Gemini;
 use crate::nearest::nearest;
 use crate::opencode::Opencode;
 use crate::script::Scripted;
+use crate::tmux::Tmux;
 
 /// An agent in the registry.
 pub struct Entry {
@@ -30,6 +31,7 @@ pub const AGENTS: &[Entry] = &[
     Entry { name: "gemini", about: "Gemini CLI of Google.", make: || Box::new(Gemini) },
     Entry { name: "opencode", about: "opencode, with any provider it knows.", make: || Box::new(Opencode) },
     Entry { name: "script", about: "The scripted agent: no model, no account.", make: || Box::new(Scripted) },
+    Entry { name: "tmux", about: "An interactive agent in a terminal.", make: || Box::new(Tmux) },
 ];
 
 impl Entry {

@@ -11,10 +11,27 @@ pub struct InitFound {
     pub base: String,
     /// How the project is tested.
     pub commands: Vec<InitCommand>,
+    /// The agent that was found; none when there is none of those it looks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<InitAgent>,
+    /// Folders that its tools keep their caches in, which the sandbox leaves open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<String>,
     /// The file that holds the settings.
     pub file: String,
     /// Whether this call wrote it. An existing one is left as it is.
     pub written: bool,
+}
+
+/// An agent that is installed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InitAgent {
+    /// Its kind.
+    pub kind: String,
+    /// Where its program is.
+    pub path: String,
+    /// How to log in.
+    pub login: String,
 }
 
 /// A command that tests the project.

@@ -7,6 +7,7 @@
 //! Moments are Unix milliseconds and end in `_ms`, as durations do. Text that came from tasks or agents is as they
 //! wrote it: whoever shows it on a terminal cleans it first.
 
+mod agents;
 mod blob;
 mod flow;
 mod ids;
@@ -20,6 +21,10 @@ pub mod socket;
 mod task;
 pub mod taskfile;
 
+pub use agents::{
+    AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
+    BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
+};
 pub use blob::{Blob, NotBase64};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
@@ -27,14 +32,14 @@ pub use flow::{
 pub use ids::{BadId, RunId, TaskId, TaskRef};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
-    Check, CheckState, Doctor, Health, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
+    Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
 };
 pub use nearest::nearest;
 pub use operation::{Ask, Request, Response, Service};
 pub use problem::{Problem, ProblemCode};
 pub use run::{
-    ActiveLine, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList, RunOutcome,
-    RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
+    ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
+    RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,

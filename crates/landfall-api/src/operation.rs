@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Added, Answer, Cancel, CertificateJson, Changed, Diff, Doctor, EditTask, Export, Exported, Filter,
-    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks, Nothing,
-    Problem, ProblemCode, Reclaim, Reclaimed, Report, ReportOf, Retry, RolledBack, RunList, StatusReport,
-    StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentsAsked, AgentsFound, Answer, Cancel, CertificateJson, Changed, Diff, Doctor, EditTask,
+    Export, Exported, Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked,
+    LogPage, NewTasks, Nothing, Problem, ProblemCode, Reclaim, Reclaimed, Report, ReportOf, Retry,
+    RolledBack, RunList, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -16,6 +16,14 @@ pub trait Service {
     /// # Errors
     /// The problem, for programs and for people.
     fn call(&self, request: Request) -> Result<Response, Problem>;
+
+    /// Whether the process `pid`, of the same user, may ask at all.
+    ///
+    /// # Errors
+    /// Why it may not.
+    fn admit(&self, _pid: i32) -> Result<(), Problem> {
+        Ok(())
+    }
 }
 
 macro_rules! operations {
@@ -84,7 +92,7 @@ operations! {
     /// Changes the words of a task.
     Edit: edit(EditTask) -> Changed;
     /// What goes on, what waits, and how the project stands.
-    Status: status(Nothing) -> StatusReport;
+    Status: status(Nothing) -> Box<StatusReport>;
     /// Why a task is where it is.
     Why: why(TaskAsked) -> Why;
     /// A page of the journal, for people.
@@ -115,6 +123,8 @@ operations! {
     FlowCheck: flow_check(FlowCheck) -> FlowChecked;
     /// Tasks as files that `add -f` reads.
     Export: export(Export) -> Exported;
+    /// Which agents there are, and what each profile would run.
+    Agents: agents(AgentsAsked) -> AgentsFound;
     /// Whether everything Landfall needs is there and whole.
     Doctor: doctor(Doctor) -> Health;
     /// Gives disk space back, where it is proved that nothing is lost.

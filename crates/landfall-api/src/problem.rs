@@ -83,16 +83,16 @@ pub struct Problem {
     /// What to do about it. Agents read this too: it never names a command that destroys anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The facts behind the message, for programs.
-    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
-    pub context: serde_json::Value,
+    /// The facts behind the message, for programs. Boxed: problems are returned everywhere, facts are rare.
+    #[serde(default, skip_serializing_if = "is_null")]
+    pub context: Box<serde_json::Value>,
 }
 
 impl Problem {
     /// A problem with nothing but its message.
     #[must_use]
     pub fn new(code: ProblemCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, context: serde_json::Value::Null }
+        Self { code, message: message.into(), hint: None, context: Box::default() }
     }
 
     /// The same with what to do about it.
@@ -105,7 +105,11 @@ impl Problem {
     /// The same with the facts behind it.
     #[must_use]
     pub fn context(mut self, context: serde_json::Value) -> Self {
-        self.context = context;
+        *self.context = context;
         self
     }
+}
+
+fn is_null(value: &serde_json::Value) -> bool {
+    value.is_null()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Problem, RunId, Status, TaskId, WaitFor};
+use crate::{AccountLine, BudgetLine, Problem, RunId, SpendingLine, Status, TaskId, WaitFor};
 
 /// A request without words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -25,6 +25,15 @@ pub struct StatusReport {
     pub active: Vec<ActiveLine>,
     /// What waits, by what for.
     pub waiting: Vec<WaitingGroup>,
+    /// Accounts that are shut, or of whose allowance an agent has told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<AccountLine>,
+    /// What was spent in the run under way and today, where that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spending: Vec<SpendingLine>,
+    /// The budgets of the run and the day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetLine>,
     /// The branch that work lands on.
     pub base: Base,
     /// The disk that holds the state folder.
@@ -78,6 +87,39 @@ pub struct ActiveLine {
     pub elapsed_ms: u64,
     /// Tokens used so far.
     pub tokens: u64,
+    /// Money used so far, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The agent at work on it, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentAtWork>,
+}
+
+/// An agent at work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentAtWork {
+    /// The profile.
+    pub profile: String,
+    /// The model it uses, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How it is confined: `strict`, `write` or `off`.
+    pub sandbox: String,
+    /// What it is at: `working`, `in a tool`, `waiting for the model`, `waiting for a person`, `looping`, `dead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// The evidence for that.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub evidence: String,
+    /// How full its context is, in per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_percent: Option<u32>,
+    /// How far it says it is, in per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<u8>,
+    /// The last it said, one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
 }
 
 /// Tasks that wait for the same thing.

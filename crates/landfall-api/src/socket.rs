@@ -268,13 +268,17 @@ fn accept(
 
 fn welcome(stream: UnixStream, guests: usize, service: &Arc<dyn Service + Send + Sync>) -> Option<Guest> {
     stream.set_nonblocking(false).ok()?;
-    check_peer(&stream).ok()?;
+    let pid = check_peer(&stream).ok()?;
     let kept = stream.try_clone().ok()?;
     let service = Arc::clone(service);
     let mut line = Line::new(stream);
     let greeting =
         Greeting { v: VERSION, engine: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() };
     line.send(&serde_json::to_vec(&greeting).expect("a greeting is plain text and numbers")).ok()?;
+    if let Err(problem) = service.admit(pid) {
+        drop(line.answer(&Answered::new(Err(problem)))); // it has left already
+        return None;
+    }
     if guests >= CONNECTIONS_MAX {
         let problem = Problem::new(
             ProblemCode::EngineBusy,
@@ -431,10 +435,11 @@ impl Line {
     }
 }
 
-fn check_peer(stream: &UnixStream) -> io::Result<()> {
+/// The process on the other side, if it is of the same user.
+fn check_peer(stream: &UnixStream) -> io::Result<i32> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
     if peer.uid == rustix::process::geteuid() {
-        return Ok(());
+        return Ok(peer.pid.as_raw_nonzero().get());
     }
     Err(io::Error::new(ErrorKind::PermissionDenied, "the other side belongs to another user"))
 }

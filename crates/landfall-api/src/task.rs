@@ -330,6 +330,12 @@ pub struct TaskDetail {
     /// Money used, if an agent told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The same in full.
+    #[serde(default)]
+    pub usage: crate::Usage,
+    /// What it may spend, as its settings were when it last started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<crate::BudgetLine>,
     /// The last verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<Gate>,
@@ -471,6 +477,9 @@ pub struct AttemptLine {
     pub iterations: u32,
     /// How it ended, in one line.
     pub end: String,
+    /// The runs of the agent in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<crate::AgentRun>,
 }
 
 /// Changes to the words of a task. What is left out stays.

@@ -1,6 +1,7 @@
 //! Bridges: small processes of ours that a sitter starts as the agent, and that drive the real agent as their child.
 //!
-//! Some agents want a conversation ([`acp`]). A bridge gives them one and prints what happens as lines that the adapters of `landfall-agents` understand. So they run under the same sitter as all others:
+//! Some agents want a conversation ([`acp`]), some a terminal ([`tmux`]). A bridge gives them one and prints what
+//! happens as lines that the adapters of `landfall-agents` understand. So they run under the same sitter as all others:
 //! the engine may go and come back, the bridge goes on. A bridge knows nothing of tasks.
 //!
 //! The agent's own way back to us is here too: [`socket`] takes one word to the run's sitter, for `landfall signal` and
@@ -10,12 +11,14 @@ pub mod acp;
 pub mod mcp;
 mod say;
 pub mod socket;
+pub mod tmux;
 
 /// The bridge of this name, with its order on stdin. None: there is no such bridge. Returns the exit code.
 #[must_use]
 pub fn bridge(name: &str) -> Option<u8> {
     match name {
         "acp" => Some(acp::run()),
+        "tmux" => Some(tmux::run()),
         _ => None,
     }
 }

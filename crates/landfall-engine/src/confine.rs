@@ -75,10 +75,9 @@ pub(crate) fn around(
 
 /// Makes the folders an agent keeps its own state in: the sandbox opens only what is there, and some agents give up
 /// without them. What looks like a file is the agent's to make.
-pub(crate) fn make_state(site: &Site, own: &[String]) {
+pub(crate) fn make_state(home: Option<&Path>, own: &[String]) {
     use std::os::unix::fs::DirBuilderExt as _;
-    let home = home(site);
-    for path in own.iter().filter_map(|path| expand(home.as_deref(), path)) {
+    for path in own.iter().filter_map(|path| expand(home, path)) {
         if path.extension().is_none() {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
             drop(made); // where it cannot be made, the agent says what it misses

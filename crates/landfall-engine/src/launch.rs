@@ -339,7 +339,7 @@ fn begin(
         script_text,
         program: site.program.clone(),
     };
-    confine::make_state(site, &reach.own);
+    confine::make_state(confine::home(site).as_deref(), &reach.own);
     let Launch { argv, mut env, stdin, files } = agent.launch(&brief)?;
     env.push(("PWD".into(), workspace.path().as_os_str().to_owned())); // some trust it over where they are
     for (path, bytes) in files {

@@ -157,20 +157,24 @@ fn prepare(asked: &ProbeAsked<'_>, scratch: &Scratch) -> Result<Prepared, String
         script_text,
         program: asked.program.clone(),
     };
-    let Launch { argv, env: own, stdin, files } = agent.launch(&brief).map_err(|error| error.to_string())?;
-    for (path, bytes) in files {
-        std::fs::write(&path, bytes).map_err(|error| io("write a file of the probe", error))?;
-    }
     let named = |name: &OsString| asked.profile.pass_env.iter().any(|it| *name == **it);
     let passed = asked.environment.iter().filter(|(name, _)| named(name)).cloned().collect();
     let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
-    let reach = Reach {
+    let mut reach = Reach {
         confinement: asked.profile.sandbox,
         work: work.clone(),
         tmp,
         own: agent.needs(&profile).state,
         read: vec![prompt_file],
     };
+    confine::make_state(home.as_deref(), &reach.own);
+    let Launch { argv, env: mut own, stdin, files } =
+        agent.launch(&brief).map_err(|error| error.to_string())?;
+    own.push(("PWD".into(), work.as_os_str().to_owned()));
+    for (path, bytes) in files {
+        std::fs::write(&path, bytes).map_err(|error| io("write a file of the probe", error))?;
+        reach.read.push(path);
+    }
     let spec = Spec {
         argv,
         cwd: work,
@@ -246,7 +250,8 @@ fn heard(asked: &ProbeAsked<'_>, prepared: Prepared, dir: &Path, exit: &Exit, to
     });
     if let Some(Aside { root, suffix }) = session.and_then(|id| agent.aside(&profile, &id)) {
         let home = spec.env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
-        let bytes = confine::expand(home.as_deref(), &root).and_then(|root| crate::follow::kept_aside(&root, &suffix));
+        let bytes = confine::expand(home.as_deref(), &root)
+            .and_then(|root| crate::follow::kept_aside(&root, &suffix));
         seen.extend(parser.feed(landfall_agents::Stream::Aside, &bytes.unwrap_or_default()));
     }
     seen.extend(parser.finish());

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
+use landfall_host::sitter;
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
 use landfall_model::{
@@ -66,6 +67,8 @@ pub struct Site {
     pub view: Mutex<View>,
     /// The folders of checks that run now.
     pub(crate) checking: Mutex<BTreeSet<PathBuf>>,
+    /// The folders of agents that run now.
+    pub(crate) working: Mutex<BTreeSet<PathBuf>>,
     /// The engine is stopping now: what a check came to no longer counts.
     pub(crate) interrupted: std::sync::atomic::AtomicBool,
     /// Workspaces that are being given up.
@@ -176,6 +179,22 @@ impl Site {
         let live = meter.live.values().fold(Spending::default(), |sum, spent| sum.plus(*spent));
         let today = meter.ledger.since(crate::meter::day(self.now()).from);
         (meter.ledger.run().plus(live), today.plus(live))
+    }
+
+    /// Whether a process belongs to an agent or a check that runs now. Where that cannot be told it does.
+    #[must_use]
+    pub fn is_confined(&self, pid: i32) -> bool {
+        let dirs = |set: &Mutex<BTreeSet<PathBuf>>| {
+            set.lock().expect("no thread panics while it holds the folders").clone()
+        };
+        let running = dirs(&self.working).into_iter().chain(dirs(&self.checking));
+        let sittings: Vec<_> = running
+            .filter_map(|dir| match sitter::find(&dir) {
+                Ok(sitter::Found::Running(sitting)) => Some(sitting),
+                _ => None,
+            })
+            .collect();
+        !sittings.is_empty() && sitter::is_within(&sittings, pid).unwrap_or(true)
     }
 
     /// The base may be here: a fact says so, or is about to.

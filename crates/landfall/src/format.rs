@@ -42,6 +42,11 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
+/// `$0.21`; less than a cent in full.
+pub fn usd(amount: f64) -> String {
+    if amount > 0.0 && amount < 0.01 { format!("${amount:.6}") } else { format!("${amount:.2}") }
+}
+
 /// The first ten digits of a commit.
 pub fn commit(hex: &str) -> &str {
     hex.get(..10).unwrap_or(hex)
@@ -62,6 +67,12 @@ fn at(at_ms: i64, form: &str) -> String {
         Ok(timestamp) => timestamp.to_zoned(TimeZone::system()).strftime(form).to_string(),
         Err(_) => format!("@{at_ms}ms"), // outside of every calendar: shown as it is rather than guessed
     }
+}
+
+/// `14:05`, here; with the day if it is another one.
+pub fn until(at_ms: i64, now_ms: i64) -> String {
+    let day = "%Y-%m-%d";
+    if at(at_ms, day) == at(now_ms, day) { at(at_ms, "%H:%M") } else { at(at_ms, "%Y-%m-%d %H:%M") }
 }
 
 /// Now, in Unix milliseconds.

@@ -4,12 +4,14 @@
 //! through the engine. `run` drives, `demo` makes something to drive. Conversions are in `wire`, sentences in `words`
 //! and `moment`, and what goes wrong becomes a problem in `problem`.
 
+mod agents;
 mod attempts;
 mod demo;
 mod desk;
 mod doctor;
 mod engine_at;
 mod flows;
+mod holds;
 mod moment;
 mod orphans;
 mod place;
@@ -18,6 +20,7 @@ mod reads;
 mod reclaim;
 mod reports;
 mod run;
+mod terminal;
 mod wire;
 mod words;
 mod writes;
@@ -25,7 +28,7 @@ mod writes;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use landfall_api::{Problem, Service};
+use landfall_api::{AgentsAsked, AgentsFound, Ask as _, Problem, ProblemCode, Service};
 
 use crate::running::{RunAsked, RunHandle};
 use desk::Desk;
@@ -57,6 +60,30 @@ pub fn project(dir: &Path) -> Result<Project, Problem> {
 /// Whoever answers for the project around `dir`.
 pub fn service(dir: &Path) -> Result<Box<dyn Service>, Problem> {
     Ok(Box::new(Desk::door(Place::find(dir)?)))
+}
+
+/// The agents there are, with the profiles of the project around `dir`, if there is one.
+pub fn agents(dir: &Path, asked: AgentsAsked) -> Result<AgentsFound, Problem> {
+    match service(dir) {
+        Ok(service) => service.agents(asked),
+        Err(problem) if problem.code == ProblemCode::NotARepository && asked.profile.is_none() => {
+            Ok(AgentsFound { kinds: agents::kinds(), profiles: Vec::new() })
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Where an agent of this kind is installed, and how to log in to it; none when it is not.
+pub fn installed(kind: &str) -> Option<(PathBuf, String)> {
+    let entry = landfall_agents::registry::find(kind).ok()?;
+    let profile = landfall_agents::Profile { kind: kind.to_owned(), ..landfall_agents::Profile::default() };
+    let needs = entry.agent().needs(&profile);
+    Some((agents::on_path(&needs.program?)?, needs.login.to_owned()))
+}
+
+/// Where to attach to the agent of a task in the project around `dir`.
+pub fn terminal(dir: &Path, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
+    terminal::of(&Place::find(dir)?, wire::model_task(task))
 }
 
 /// Drives the project around `dir`.

@@ -213,12 +213,13 @@ fn slot_line(slot: &SlotLine) -> String {
     let words =
         if slot.last_words.is_empty() { String::new() } else { format!(" · {}", clean(&slot.last_words)) };
     format!(
-        "{:<5} {:<10} {:>7} {:>8} {:>7}  {}{words}",
+        "{:<5} {:<10} {:>7} {:>8} {:>7}{}  {}{words}",
         clean(&slot.task),
         clean(&slot.doing),
         format!("{}/{}", slot.iteration, slot.iterations_max),
         format::duration(slot.elapsed_ms),
         format::count(slot.tokens),
+        slot.cost_usd.map(|usd| format!(" {:>7}", format::usd(usd))).unwrap_or_default(),
         shorten(&clean(&slot.title), 48),
     )
 }
@@ -248,6 +249,7 @@ fn sums(view: &RunView) -> String {
     if view.tokens > 0 {
         parts.push(format!("{} tokens", format::count(view.tokens)));
     }
+    parts.extend(view.cost_usd.map(format::usd));
     format!("{mode}{}", parts.join(" · "))
 }
 
@@ -289,7 +291,7 @@ pub fn summary(outcome: &RunOutcome) -> String {
     let landed = count(&[Status::Done]);
     let not_landed = outcome.tasks.len() as u64 - landed - count(&[Status::Cancelled]);
     let took = format::duration(outcome.elapsed_ms);
-    let cost = outcome.cost_usd.map(|usd| format!(", ${usd:.2}")).unwrap_or_default();
+    let cost = outcome.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
     let tokens = format::count(outcome.tokens);
     text += &match (outcome.tasks.len(), not_landed) {
         (0, _) => format!("{}: there was nothing to do\n", outcome.run),

@@ -1,8 +1,9 @@
 //! Landfall: takes a backlog and the coding agents a person already has, and lands only work that it has proved.
 //!
-//! The sitter, the scripted agent and `--version` come before everything else: they are started often and must be
-//! small and quick. All other words are commands.
+//! The sitter, the scripted agent, the bridges and `--version` come before everything else: they are started often and
+//! must be small and quick. All other words are commands.
 
+mod bridge;
 mod commands;
 mod context;
 mod exit;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
             None => return exit::Exit::Usage.into(),
         },
         Some("play") => return ExitCode::from(player::play(args)),
+        Some("bridge") => return ExitCode::from(bridge::bridge(args)),
         Some("--version" | "-V") if args.next().is_none() => {
             let text = concat!("landfall ", env!("CARGO_PKG_VERSION"), "\n");
             return match say::print(text) {

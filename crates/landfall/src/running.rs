@@ -55,6 +55,8 @@ pub struct RunView {
     pub elapsed_ms: u64,
     /// Tokens used so far.
     pub tokens: u64,
+    /// Money used so far, if it is known.
+    pub cost_usd: Option<f64>,
     /// What happened since the last look, oldest first.
     pub news: Vec<NewsLine>,
 }
@@ -90,6 +92,8 @@ pub struct SlotLine {
     pub elapsed_ms: u64,
     /// Tokens the task used.
     pub tokens: u64,
+    /// Money the task used, if it is known.
+    pub cost_usd: Option<f64>,
     /// The last line the agent said.
     pub last_words: String,
 }

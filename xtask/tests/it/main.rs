@@ -1,3 +1,4 @@
 //! The rules of the house as tests: facts about the tree that no compiler checks.
 
+mod agents;
 mod house;

@@ -7,12 +7,14 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use landfall_api::{
-    ActiveLine, Added, AttemptLine, Base, Blob, Changed, ChangedTask, Check, CheckState, CommandReport,
-    Concern, Counter, Diff, DiskState, EngineState, Exported, ExportedFile, FlowChecked, FlowDrawing,
-    FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, InitCommand, InitFound, Landed,
-    LogEntry, LogPage, Outcome, OutcomeLine, Publication, Reclaimed, ReclaimedItem, Report, ReportOf,
-    RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, Status, StatusReport, Stopped, TaskDetail,
-    TaskId, TaskLine, TaskPage, Wait, WaitFor, WaitingGroup, Why,
+    AccountLine, AccountStanding, ActiveLine, Added, AgentAtWork, AgentKind, AgentProfile, AgentRun,
+    AgentsFound, AttemptLine, Base, Blob, BudgetLine, BudgetOf, Changed, ChangedTask, Check, CheckState,
+    CommandReport, Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile,
+    FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, InitAgent,
+    InitCommand, InitFound, Landed, LogEntry, LogPage, Outcome, OutcomeLine, ProbeAnswer, Probed,
+    Publication, Reclaimed, ReclaimedItem, Report, ReportOf, RolledBack, RunEnded, RunId, RunOutcome,
+    RunState, Size, SpendingLine, Status, StatusReport, Stopped, TaskDetail, TaskId, TaskLine, TaskPage,
+    Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,6 +44,21 @@ fn line() -> TaskLine {
     }
 }
 
+fn usage() -> Usage {
+    Usage {
+        tokens_in: 11_045,
+        tokens_cached: 9_000,
+        tokens_out: 1_300,
+        turns: 14,
+        cost_usd: Some(0.21),
+        cost_from: Some(CostFrom::Agent),
+    }
+}
+
+fn budget(scope: &str) -> BudgetLine {
+    BudgetLine { scope: scope.to_owned(), of: BudgetOf::Usd, used: 0.21, max: 5.0 }
+}
+
 fn detail() -> TaskDetail {
     TaskDetail {
         line: line(),
@@ -59,6 +76,8 @@ fn detail() -> TaskDetail {
         limit_ms: 1_800_000,
         tokens: 12_345,
         cost_usd: Some(0.21),
+        usage: usage(),
+        budgets: vec![budget("task")],
         gate: Some(Gate {
             outcome: Outcome::Fail,
             base: "b0…".to_owned(),
@@ -103,6 +122,19 @@ fn detail() -> TaskDetail {
             ended_ms: Some(AT_MS + 41_000),
             iterations: 2,
             end: "verified".to_owned(),
+            runs: vec![AgentRun {
+                iteration: 2,
+                began_ms: AT_MS,
+                took_ms: Some(39_000),
+                profile: "default".to_owned(),
+                model: Some("claude-sonnet-4-5".to_owned()),
+                session: Some("0b6c…".to_owned()),
+                resumed: true,
+                sandbox: Some("write".to_owned()),
+                context_percent: Some(41),
+                usage: usage(),
+                verdict: "the agent says it is done".to_owned(),
+            }],
         }],
         added_ms: AT_MS,
     }
@@ -128,6 +160,17 @@ fn status() -> StatusReport {
             iterations_max: 50,
             elapsed_ms: 41_000,
             tokens: 12_345,
+            cost_usd: Some(0.21),
+            agent: Some(AgentAtWork {
+                profile: "default".to_owned(),
+                model: Some("claude-sonnet-4-5".to_owned()),
+                sandbox: "write".to_owned(),
+                class: Some("in a tool".to_owned()),
+                evidence: "last word 12 s ago, processor or disk 1 s ago".to_owned(),
+                context_percent: Some(41),
+                progress: Some(60),
+                words: "[Bash] cargo test".to_owned(),
+            }),
         }],
         waiting: vec![WaitingGroup {
             wait: WaitFor::Quota,
@@ -136,6 +179,16 @@ fn status() -> StatusReport {
             detail: "account `default`".to_owned(),
             tasks: vec![TaskId(8), TaskId(9)],
         }],
+        accounts: vec![AccountLine {
+            account: "claude".to_owned(),
+            state: AccountStanding::UsedUp,
+            until_ms: Some(AT_MS),
+            used_percent: Some(100),
+            resets_ms: Some(AT_MS),
+            tasks: vec![TaskId(8), TaskId(9)],
+        }],
+        spending: vec![SpendingLine { scope: "day".to_owned(), usage: usage(), time_ms: 41_000 }],
+        budgets: vec![budget("day")],
         base: Base {
             branch: "main".to_owned(),
             commit: "3f2a9c0d1e…".to_owned(),
@@ -198,6 +251,12 @@ fn the_page_about_json_shows_what_is_written() {
             run: "cargo test".to_owned(),
             found_in: "Cargo.toml".to_owned(),
         }],
+        agent: Some(InitAgent {
+            kind: "claude".to_owned(),
+            path: "/usr/local/bin/claude".to_owned(),
+            login: "run `claude` once and use /login".to_owned(),
+        }),
+        caches: vec!["~/.cargo/registry".to_owned()],
         file: "…/project/landfall.toml".to_owned(),
         written: true,
     };
@@ -209,7 +268,11 @@ fn the_page_about_json_shows_what_is_written() {
     );
     let tasks = TaskPage { tasks: vec![line()], next: Some(TaskId(7)) };
     page.sample("`list`", "A page; `next` is what to give as `--after` for the next one.", &tasks);
-    page.sample("`show`", "Everything about one task.", &detail());
+    page.sample(
+        "`show`",
+        "Everything about one task. `cost_from` is `agent`, `prices` (the table of prices, by the tokens) or `both`.",
+        &detail(),
+    );
     page.sample("`edit`, `retry`, `cancel`, `answer`", "The tasks that changed.", &changed());
     page.sample(
         "`run`, `demo`",
@@ -219,7 +282,9 @@ fn the_page_about_json_shows_what_is_written() {
     );
     page.sample(
         "`status`",
-        "How the project stands. A status without tasks is left out of `counts`.",
+        "How the project stands. A status without tasks is left out of `counts`. The `state` of an account is `open`, `used-up` or \
+         `logged-out`; `of` of a budget is `usd`, `tokens`, `turns` or `time` (in milliseconds). `agent` is there while one works and \
+         the engine that runs it answers.",
         &status(),
     );
     let why = Why {
@@ -293,6 +358,45 @@ fn the_page_about_json_shows_what_is_written() {
         }],
     };
     page.sample("`export`", "Files that `landfall add -f` reads.", &exported);
+    let agents = AgentsFound {
+        kinds: vec![AgentKind {
+            kind: "claude".to_owned(),
+            about: "Claude Code.".to_owned(),
+            program: Some("claude".to_owned()),
+            path: Some("/usr/local/bin/claude".to_owned()),
+            version: Some("2.1.325 (Claude Code)".to_owned()),
+            problem: Some("no answer within 10 s".to_owned()),
+            install: "npm install -g @anthropic-ai/claude-code".to_owned(),
+            login: "run `claude` once and use /login".to_owned(),
+        }],
+        profiles: vec![AgentProfile {
+            profile: "default".to_owned(),
+            kind: "claude".to_owned(),
+            model: Some("sonnet".to_owned()),
+            effort: Some("high".to_owned()),
+            style: "session".to_owned(),
+            account: "claude".to_owned(),
+            failover: Some("spare".to_owned()),
+            sandbox: "write".to_owned(),
+            path: Some("/usr/local/bin/claude".to_owned()),
+            command: Some("claude -p --model sonnet … < PROMPT_FILE".to_owned()),
+            problem: Some("`claude` is not on the PATH".to_owned()),
+            hint: Some("npm install -g @anthropic-ai/claude-code".to_owned()),
+            probe: Some(Probed {
+                answer: ProbeAnswer::Answers,
+                detail: "landfall".to_owned(),
+                until_ms: Some(AT_MS),
+                model: Some("claude-sonnet-4-5".to_owned()),
+                took_ms: 4_100,
+                usage: usage(),
+            }),
+        }],
+    };
+    page.sample(
+        "`agents`",
+        "`answer` is `answers`, `wants-login`, `used-up`, `trouble`, `failed` or `silent`; it is there with `--probe` only.",
+        &agents,
+    );
     let health = Health {
         checks: vec![Check {
             name: "git".to_owned(),
@@ -335,7 +439,7 @@ the engine sends over its socket.
 - Names that end in `_ms` are milliseconds: moments since 1970, or durations. `_bytes` are bytes, `_usd` dollars.
 - Tasks are `"T7"`, runs `"R2"`, commits and trees full hex.
 - Statuses: `draft`, `ready`, `active`, `waiting`, `blocked`, `review`, `landing`, `done`, `failed`, `timeout`, `cancelled`.
-- Waits: `dependency`, `slot`, `quota`, `question`, `backoff`, `disk`, `pause`, `gate broken`.
+- Waits: `dependency`, `slot`, `quota`, `login`, `budget`, `question`, `backoff`, `disk`, `pause`, `gate broken`.
 - Outcomes of checks: `pass`, `flaky`, `pre-existing`, `fail`, `timeout`, `broken`.
 - What is not known or not there is left out. The samples below show every field.
 - New fields may come at any time: take no notice of what you do not know.

@@ -2,6 +2,7 @@
 
 mod acp;
 mod mcp;
+mod tmux;
 
 /// The program with the bridges and the agents.
 const PROBE: &str = env!("CARGO_BIN_EXE_landfall-bridge-probe");

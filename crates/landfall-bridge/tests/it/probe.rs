@@ -1,6 +1,7 @@
 //! The program the tests run: the bridges as `landfall` has them, and small agents to drive with them.
 
 mod tiny_acp;
+mod tiny_cli;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ fn main() -> ExitCode {
         ["bridge", name] => landfall_bridge::bridge(name).map_or(ExitCode::from(2), ExitCode::from),
         ["mcp", "--agent"] => ExitCode::from(landfall_bridge::mcp::agent()),
         ["acp", ways @ ..] => tiny_acp::main(ways),
+        ["cli", ways @ ..] => tiny_cli::main(ways),
         _ => ExitCode::from(2),
     }
 }

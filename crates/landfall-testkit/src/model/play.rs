@@ -38,6 +38,8 @@ pub(super) enum Act {
     Quote { from: String, to: String },
     /// A command for the shell tool the agent offers.
     Shell(String),
+    /// A tool of an MCP server.
+    Tool { server: String, name: String, input: Value },
     /// An answer that the token limit has cut off.
     TooLong,
     /// An HTTP error.
@@ -132,6 +134,13 @@ impl Turn {
     #[must_use]
     pub fn shell(command: &str) -> Self {
         Self::new(Act::Shell(command.to_owned()), "")
+    }
+
+    /// The model uses a tool of an MCP server, under the name that the agent gives it. Some agents offer such tools only
+    /// to models that search for them; then the model is taken to have done so.
+    #[must_use]
+    pub fn tool(server: &str, name: &str, input: Value) -> Self {
+        Self::new(Act::Tool { server: server.to_owned(), name: name.to_owned(), input }, "")
     }
 
     /// The answer grows too long and ends in the middle.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::dialect::{Dialect, Reply, Wanted, shell};
+use super::dialect::{Dialect, Reply, Wanted, shell, tool};
 use super::http::{self, Request};
 use super::play::{Act, Before, Play, Times, Turn};
 use crate::scratch::eventually;
@@ -288,6 +288,7 @@ impl House {
                     return Ok(true);
                 }
             },
+            Act::Tool { server, name, input } => reply(&turn.text, Some(tool(dialect, server, name, input))),
             Act::Quote { from, to } => reply(&quote(body, from, to), None),
             Act::Say | Act::TooLong | Act::Stall | Act::Cut => reply(&turn.text, None),
         };

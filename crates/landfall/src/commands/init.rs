@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use landfall_api::taskfile::quoted;
-use landfall_api::{InitCommand, InitFound};
+use landfall_api::{InitAgent, InitCommand, InitFound};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -14,25 +14,36 @@ use crate::say::{clean, talk};
 
 /// Writes `landfall.toml` with what it finds out about the project.
 ///
-/// Finds the base branch and how the project is tested (Cargo, npm, pytest, go, make). Asks nothing. A file that is
-/// already there is left as it is.
+/// Finds the base branch, how the project is tested (Cargo, npm, pytest, go, make) and which agent is installed. Asks
+/// nothing. A file that is already there is left as it is.
 #[derive(clap::Args)]
 pub struct Args {}
 
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let project = house::project(&context.dir)?;
     let commands = detect(&project.root);
+    let agent = agent();
+    let caches = caches(&project.root);
     let path = project.root.join("landfall.toml");
-    let written = write(&path, &settings(&project.branch, &commands))?;
+    let written = write(&path, &settings(&project.branch, &commands, agent.as_ref(), &caches))?;
     let found = InitFound {
         root: project.root.display().to_string(),
         base: project.branch,
         commands,
+        agent,
+        caches,
         file: path.display().to_string(),
         written,
     };
     context.answer(&found, text)?;
     if found.written {
+        match &found.agent {
+            Some(agent) => talk(&format!("`landfall agents --probe` tries whether it answers; to log in: {}", agent.login)),
+            None => talk(
+                "no agent was found, so the scripted one is set, which does only what a script says; `landfall doctor` says \
+                 which agents there are and how to install them",
+            ),
+        }
         talk("next: commit landfall.toml (checks are read from the base branch), then `landfall add \"…\"` and `landfall run`");
     }
     Ok(Exit::Ok)
@@ -46,6 +57,10 @@ fn text(found: &InitFound) -> String {
     let mut text = format!("wrote {file}\nbase   {}\n", clean(&found.base));
     for command in &found.commands {
         text += &format!("check  {} (found in {})\n", clean(&command.run), clean(&command.found_in));
+    }
+    match &found.agent {
+        Some(agent) => text += &format!("agent  {} ({})\n", clean(&agent.kind), clean(&agent.path)),
+        None => text += "agent  none found: the scripted one is set for now\n",
     }
     if found.commands.is_empty() {
         text += "check  none found: without one nothing is proved; name your test command under [[verify.command]]\n";
@@ -74,7 +89,46 @@ fn write(path: &Path, text: &str) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn settings(base: &str, commands: &[InitCommand]) -> String {
+/// The agents that are looked for, most wanted first.
+const AGENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
+
+/// The first that is installed.
+fn agent() -> Option<InitAgent> {
+    AGENTS.iter().find_map(|kind| {
+        let (path, login) = house::installed(kind)?;
+        Some(InitAgent { kind: (*kind).to_owned(), path: path.display().to_string(), login })
+    })
+}
+
+/// Where the tools of the project keep what they download: outside of the workspace, so the sandbox has to leave it open.
+fn caches(root: &Path) -> Vec<String> {
+    let is = |file: &str| root.join(file).is_file();
+    let mut caches: Vec<&str> = Vec::new();
+    if is("Cargo.toml") {
+        caches.extend(["~/.cargo/registry", "~/.cargo/git"]);
+    }
+    if is("package.json") {
+        caches.push(match () {
+            () if is("pnpm-lock.yaml") => "~/.local/share/pnpm",
+            () if is("yarn.lock") => "~/.cache/yarn",
+            () if is("bun.lock") || is("bun.lockb") => "~/.bun/install/cache",
+            () => "~/.npm",
+        });
+    }
+    if is("go.mod") {
+        caches.extend(["~/go/pkg", "~/.cache/go-build"]);
+    }
+    if ["pyproject.toml", "requirements.txt", "setup.py", "setup.cfg"].into_iter().any(is) {
+        caches.push(match () {
+            () if is("uv.lock") => "~/.cache/uv",
+            () if is("poetry.lock") => "~/.cache/pypoetry",
+            () => "~/.cache/pip",
+        });
+    }
+    caches.into_iter().map(str::to_owned).collect()
+}
+
+fn settings(base: &str, commands: &[InitCommand], agent: Option<&InitAgent>, caches: &[String]) -> String {
     let mut text = format!(
         "# Landfall's settings for this project. Every key has a default, so any line may be taken out.\n\
          # Commit this file: the checks are read from the base branch, never from the work they check.\n\
@@ -99,15 +153,34 @@ fn settings(base: &str, commands: &[InitCommand]) -> String {
         text += "\n# No test command was found. Name yours; until then every task is held at its checks.\n\
                  # [[verify.command]]\n# name = \"tests\"\n# run = \"make test\"\n# timeout = \"10m\"\n";
     }
-    text + "\n[run]\n\
-            # slots = 3                 # agents at work at once\n\
-            # iterations_max = 50       # runs of the agent per task\n\
-            # task_limit = \"30m\"        # time per task\n\
-            \n\
-            # The agent: any program that takes the prompt on stdin and works in the current folder.\n\
-            # [agent.default]\n\
-            # kind = \"command\"\n\
-            # run = \"my-agent --unattended\"\n"
+    text += "\n[run]\n\
+             # slots = 3                 # agents at work at once\n\
+             # iterations_max = 50       # runs of the agent per task\n\
+             # task_limit = \"30m\"        # time per task\n";
+    if !caches.is_empty() {
+        let list = caches.iter().map(|cache| quoted(cache)).collect::<Vec<_>>().join(", ");
+        text += &format!(
+            "# Agents and checks can change nothing outside of their workspace. These folders are open besides, because the\n\
+             # tools of this project keep in them what they download.\n\
+             sandbox_write = [{list}]\n"
+        );
+    }
+    text += "\n# [budget]\n# day_usd = 20               # no agent starts once this much is spent today\n";
+    text += &match agent {
+        Some(agent) => format!(
+            "\n[agent.default]\n\
+             kind = {}\n\
+             # model = \"…\"               # what the agent itself would take, otherwise\n\
+             # style = \"session\"         # goes on with its session instead of beginning anew each time\n",
+            quoted(&agent.kind)
+        ),
+        None => "\n# No agent was found. The scripted one does only what a script in a task's text says; put yours in its place:\n\
+                 # `landfall agents` lists the kinds, `kind = \"command\"` with `run` is any program that takes a prompt on stdin.\n\
+                 [agent.default]\n\
+                 kind = \"script\"\n"
+            .to_owned(),
+    };
+    text
 }
 
 /// How the project is tested, from the files at its root. Make is asked last: it often only calls the others.

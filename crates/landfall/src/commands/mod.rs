@@ -49,9 +49,13 @@ commands! {
     Report: report,
     Flow: flow,
     Export: export,
+    Agents: agents,
     Doctor: doctor,
     Reclaim: reclaim,
     Demo: demo,
+    Attach: attach,
+    Signal: signal,
+    Mcp: mcp,
     Completions: completions,
 }
 

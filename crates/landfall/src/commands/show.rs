@@ -1,7 +1,8 @@
 //! `landfall show`: all there is to know about one task.
 
-use landfall_api::{Ask, CommandReport, Gate, Publication, TaskAsked, TaskDetail, TaskId};
+use landfall_api::{AgentRun, Ask, CommandReport, Gate, Publication, TaskAsked, TaskDetail, TaskId};
 
+use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format;
@@ -114,21 +115,29 @@ fn wanted(page: &mut Page, task: &TaskDetail) {
 fn spent(page: &mut Page, task: &TaskDetail) {
     page.line("iterations", &format!("{} of {}", task.line.iterations, task.iterations_max));
     page.line("time", &format!("{} of {}", format::duration(task.spent_ms), format::duration(task.limit_ms)));
-    let cost = task.cost_usd.map(|usd| format!(", ${usd:.2}")).unwrap_or_default();
-    page.line("tokens", &format!("{}{cost}", format::count(task.tokens)));
+    page.line("tokens", &words::usage(&task.usage));
+    if let Some(usd) = task.usage.cost_usd {
+        let from = task.usage.cost_from.map(|from| format!(", {}", from.words())).unwrap_or_default();
+        page.line("cost", &format!("{}{from}", format::usd(usd)));
+    }
+    page.lines("budget", &task.budgets.iter().map(words::budget).collect::<Vec<_>>());
     for counter in task.counters.iter().filter(|counter| counter.used > 0) {
         let max = counter.max.map(|max| format!(" of {max}")).unwrap_or_default();
         page.line("counted", &format!("{}: {}{max}", counter.name, counter.used));
     }
-    let attempts: Vec<String> = task
-        .attempts
-        .iter()
-        .map(|it| {
-            let took = it.ended_ms.map(|end| u64::try_from(end - it.began_ms).unwrap_or(0));
-            let took = took.map(|ms| format!(" after {}", format::duration(ms))).unwrap_or_default();
-            format!("{} {} at {}: {}{took}", it.attempt, it.step, format::moment(it.began_ms), it.end)
-        })
-        .collect();
+    let mut attempts: Vec<String> = Vec::new();
+    for it in &task.attempts {
+        let took = it.ended_ms.map(|end| u64::try_from(end - it.began_ms).unwrap_or(0));
+        let took = took.map(|ms| format!(" after {}", format::duration(ms))).unwrap_or_default();
+        attempts.push(format!(
+            "{} {} at {}: {}{took}",
+            it.attempt,
+            it.step,
+            format::moment(it.began_ms),
+            it.end
+        ));
+        attempts.extend(it.runs.iter().map(|run| format!("  {}", agent_run(run))));
+    }
     page.lines("attempts", &attempts);
     if let Some(branch) = &task.branch {
         page.line("branch", branch);
@@ -136,6 +145,29 @@ fn spent(page: &mut Page, task: &TaskDetail) {
     if let Some(workspace) = &task.workspace {
         page.line("workspace", workspace);
     }
+}
+
+/// One run of the agent: `iteration 2 by default with sonnet (session s-1, sandbox write): …`.
+fn agent_run(run: &AgentRun) -> String {
+    let model = run.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
+    let mut about = Vec::new();
+    if let Some(session) = &run.session {
+        let resumed = if run.resumed { "resumed session" } else { "session" };
+        about.push(format!("{resumed} {session}"));
+    } else if run.resumed {
+        about.push("resumed".to_owned());
+    }
+    about.extend(run.sandbox.as_ref().map(|level| format!("sandbox {level}")));
+    about.extend(run.context_percent.map(|percent| format!("context {percent} %")));
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    let took = run.took_ms.map(|ms| format!(" after {}", format::duration(ms))).unwrap_or_default();
+    let mut used = Vec::new();
+    if run.usage.tokens_in + run.usage.tokens_out > 0 {
+        used.push(format!("{} tokens", format::count(run.usage.tokens_in + run.usage.tokens_out)));
+    }
+    used.extend(run.usage.cost_usd.map(format::usd));
+    let used = if used.is_empty() { String::new() } else { format!(", {}", used.join(", ")) };
+    format!("iteration {} by {}{model}{about}: {}{took}{used}", run.iteration, run.profile, run.verdict)
 }
 
 fn checked(page: &mut Page, gate: &Gate) {

@@ -1,7 +1,8 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
-use landfall_api::{Ask, Nothing, Status, StatusReport};
+use landfall_api::{AccountLine, AccountStanding, ActiveLine, Ask, Nothing, Status, StatusReport};
 
+use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format;
@@ -14,7 +15,7 @@ pub struct Args {}
 
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let report = context.service()?.status(Nothing {})?;
-    context.answer(&report, |report| text(report, format::now_ms()))?;
+    context.answer(&*report, |report| text(report, format::now_ms()))?;
     Ok(Exit::Ok)
 }
 
@@ -48,22 +49,44 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         let used = disk.used_bytes.map(|used| format!(", {} used here", format::bytes(used))).unwrap_or_default();
         text += &format!("disk    {} free{used}\n", format::bytes(disk.free_bytes));
     }
+    for account in &report.accounts {
+        text += &format!("account {}\n", clean(&account_line(account, now_ms)));
+    }
+    for spent in &report.spending {
+        let cost = spent.usage.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+        let tokens = format::count(spent.usage.tokens_in.saturating_add(spent.usage.tokens_out));
+        let time = format::duration(spent.time_ms);
+        let when = if spent.scope == "day" { "today" } else { "in this run" };
+        text += &format!("spent   {when}: {tokens} tokens{cost}, {time} of working time\n");
+    }
+    for budget in &report.budgets {
+        text += &format!("budget  {}\n", clean(&words::budget(budget)));
+    }
     for warning in &report.warnings {
         text += &format!("warning {}\n", clean(warning));
     }
     if !report.active.is_empty() {
-        let mut table = Table::new(&["TASK", "DOING", "ITERATION", "TIME", "TOKENS", "TITLE"]);
+        let mut table =
+            Table::new(&["TASK", "DOING", "AGENT", "ITERATION", "TIME", "TOKENS", "COST", "TITLE"]);
         for line in &report.active {
             table.row([
                 &line.task.to_string(),
-                &format!("{} ({})", line.doing, line.step),
+                &format!("{} ({})", doing(line), line.step),
+                &agent(line),
                 &format!("{}/{}", line.iteration, line.iterations_max),
                 &format::duration(line.elapsed_ms),
                 &format::count(line.tokens),
+                &line.cost_usd.map(format::usd).unwrap_or_default(),
                 &line.title,
             ]);
         }
         text += &format!("\n{}", table.text());
+        for line in &report.active {
+            let Some(agent) = &line.agent else { continue };
+            let words = if agent.words.is_empty() { String::new() } else { format!(" · {}", agent.words) };
+            let progress = agent.progress.map(|percent| format!(" · {percent} %")).unwrap_or_default();
+            text += &format!("  {} {}{}\n", line.task, clean(&agent.evidence), clean(&format!("{progress}{words}")));
+        }
     }
     if !report.waiting.is_empty() {
         let mut table = Table::new(&["WAITS FOR", "ENDED BY", "UNTIL", "TASKS", "DETAIL"]);
@@ -80,4 +103,82 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("\n{}", table.text());
     }
     text
+}
+
+/// What is being done: what the agent is at, if one works.
+fn doing(line: &ActiveLine) -> &str {
+    let class = line.agent.as_ref().and_then(|agent| agent.class.as_deref());
+    if line.doing == "working" { class.unwrap_or(&line.doing) } else { &line.doing }
+}
+
+/// Who works: `default, sonnet, context 41 %, sandbox write`.
+fn agent(line: &ActiveLine) -> String {
+    let Some(agent) = &line.agent else { return String::new() };
+    let mut parts = vec![agent.profile.clone()];
+    parts.extend(agent.model.clone());
+    parts.extend(agent.context_percent.map(|percent| format!("context {percent} %")));
+    parts.push(format!("sandbox {}", agent.sandbox));
+    parts.join(", ")
+}
+
+/// How an account stands: `claude: used up, 1h 12m left, until 14:05; T3, T4 wait`.
+fn account_line(account: &AccountLine, now_ms: i64) -> String {
+    let tasks: Vec<String> = account.tasks.iter().map(ToString::to_string).collect();
+    let wait = match tasks.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one} waits"),
+        many => format!("; {} wait", many.join(", ")),
+    };
+    let used = account.used_percent.map(|percent| format!("{percent} % used"));
+    let resets = account.resets_ms.map(|at| format!(", begins anew at {}", format::until(at, now_ms)));
+    let name = &account.account;
+    match (account.state, account.until_ms) {
+        (AccountStanding::UsedUp, Some(until)) if until > now_ms => {
+            let left = format::duration(u64::try_from(until - now_ms).unwrap_or(0));
+            format!("{name}: used up, {left} left, until {}{wait}", format::until(until, now_ms))
+        }
+        (AccountStanding::UsedUp, _) => format!("{name}: its time is up; one agent tries it first{wait}"),
+        (AccountStanding::LoggedOut, _) => format!("{name}: wants a login{wait}"),
+        (AccountStanding::Open, _) => {
+            format!("{name}: {}{}", used.unwrap_or_else(|| "open".to_owned()), resets.unwrap_or_default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api::{AccountLine, AccountStanding, TaskId};
+
+    use super::account_line;
+
+    #[test]
+    fn accounts_are_counted_down() {
+        const HOUR: i64 = 3_600_000;
+        let now_ms = 1_785_283_200_000;
+        let check = |state, until_ms, used_percent, tasks: &[u32], expect: expect_test::Expect| {
+            let account = AccountLine {
+                account: "claude".to_owned(),
+                state,
+                until_ms,
+                used_percent,
+                resets_ms: None,
+                tasks: tasks.iter().copied().map(TaskId).collect(),
+            };
+            // The clock of this machine may be in any zone.
+            let line = account_line(&account, now_ms);
+            expect.assert_eq(line.split(", until").next().unwrap_or_default());
+        };
+        let (used_up, out) = (AccountStanding::UsedUp, AccountStanding::LoggedOut);
+        let later = Some(now_ms + HOUR + 720_000);
+        check(used_up, later, Some(100), &[3, 4], expect_test::expect!["claude: used up, 1h 12m left"]);
+        check(
+            used_up,
+            Some(now_ms - 1),
+            None,
+            &[3],
+            expect_test::expect!["claude: its time is up; one agent tries it first; T3 waits"],
+        );
+        check(out, None, None, &[3, 4], expect_test::expect!["claude: wants a login; T3, T4 wait"]);
+        check(AccountStanding::Open, None, Some(91), &[], expect_test::expect!["claude: 91 % used"]);
+    }
 }

@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
-use landfall_api::{Changed, Size};
+use landfall_api::{BudgetLine, BudgetOf, Changed, Size, Usage};
 
 use crate::context::Context;
 use crate::exit::Failure;
+use crate::format;
 use crate::say::clean;
 
 const TEXT_BYTES_MAX: u64 = 32 * 1024 * 1024; // half of what the engine takes in one request
@@ -53,4 +54,49 @@ pub fn changed(changed: &Changed) -> String {
 /// Reads a size as people write it, in any case.
 pub fn size(text: &str) -> Result<Size, String> {
     text.parse().map_err(|error: landfall_api::UnknownWord| error.to_string())
+}
+
+/// What agents used: `12.3k (10.0k in, 8.1k of it cached, 2.3k out) in 14 turns`.
+pub fn usage(usage: &Usage) -> String {
+    let all = usage.tokens_in.saturating_add(usage.tokens_out);
+    if all == 0 {
+        return "0".to_owned();
+    }
+    let cached = match usage.tokens_cached {
+        0 => String::new(),
+        cached => format!(" ({} of it cached)", format::count(cached)),
+    };
+    let turns = match usage.turns {
+        0 => String::new(),
+        turns => format!(" in {}", format::plural(turns, "turn")),
+    };
+    let (read, written) = (format::count(usage.tokens_in), format::count(usage.tokens_out));
+    format!("{}: {read} in{cached}, {written} out{turns}", format::count(all))
+}
+
+/// A budget: `task: $0.20 of $1.00`.
+pub fn budget(line: &BudgetLine) -> String {
+    let shown = |amount: f64| match line.of {
+        BudgetOf::Usd => format::usd(amount),
+        BudgetOf::Tokens => format::count(whole(amount)),
+        BudgetOf::Turns => whole(amount).to_string(),
+        BudgetOf::Time => format::duration(whole(amount)),
+    };
+    let unit = match line.of {
+        BudgetOf::Usd => "",
+        BudgetOf::Tokens => " tokens",
+        BudgetOf::Turns => " turns",
+        BudgetOf::Time => " of working time",
+    };
+    let spent = if line.used >= line.max { ", used up" } else { "" };
+    format!("{}: {} of {}{unit}{spent}", line.scope, shown(line.used), shown(line.max))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the figures were whole and positive"
+)]
+fn whole(amount: f64) -> u64 {
+    amount as u64
 }

@@ -1,15 +1,19 @@
 //! The attempts of a task, folded from its events.
 
-use landfall_api::AttemptLine;
-use landfall_engine::model::{Entry, Event, Fact};
+use landfall_api::{AgentRun, AttemptLine, Usage};
+use landfall_engine::model::{Context, Entry, Event, Fact, Talk, Traces};
 
-use super::words;
+use super::{wire, words};
 
 /// Each attempt with how it ended, oldest first.
 pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLine> {
     let mut attempts: Vec<AttemptLine> = Vec::new();
+    let mut profile = String::new();
     for entry in entries {
         let Fact::Task(_, event) = &entry.fact else { continue };
+        if let Event::Bound { driving, .. } = event {
+            profile.clone_from(&driving.profile);
+        }
         if let Event::Entered { attempt, step, .. } = event {
             // An attempt that is followed by another is over, even if no event of its own says so.
             if let Some(before) = attempts.last_mut()
@@ -24,14 +28,39 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
                 ended_ms: None,
                 iterations: 0,
                 end: "under way".to_owned(),
+                runs: Vec::new(),
             });
             continue;
         }
         let Some(attempt) = attempts.last_mut() else { continue };
         let end = match event {
-            Event::IterationEnded { verdict, .. } => {
+            Event::IterationBegan { iteration, talk, .. } => {
+                attempt.runs.push(AgentRun {
+                    iteration: *iteration,
+                    began_ms: entry.at.0,
+                    took_ms: None,
+                    profile: profile.clone(),
+                    model: None,
+                    session: None,
+                    resumed: *talk != Talk::New,
+                    sandbox: None,
+                    context_percent: None,
+                    usage: Usage::default(),
+                    verdict: "at work".to_owned(),
+                });
+                None
+            }
+            Event::IterationEnded { verdict, took_ms, usage, traces, .. } => {
                 attempt.iterations += 1;
                 attempt.end = words::verdict_words(verdict);
+                if let Some(run) = attempt.runs.last_mut() {
+                    let Traces { session, model, context, words: _, sandbox } = traces.clone();
+                    run.took_ms = Some(*took_ms);
+                    (run.session, run.model, run.sandbox) = (session, model, sandbox);
+                    run.context_percent = context.map(Context::percent);
+                    run.usage = wire::usage(*usage);
+                    run.verdict = words::verdict_words(verdict);
+                }
                 None
             }
             Event::Verified { report, .. } => {
@@ -53,7 +82,6 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::Bound { .. }
             | Event::Entered { .. }
             | Event::WorkspaceMade { .. }
-            | Event::IterationBegan { .. }
             | Event::Warned(_)
             | Event::Collected { .. }
             | Event::Resumed { .. }

@@ -12,7 +12,7 @@ use landfall_engine::{Ask, Engine, Handle, OpenError, Options, Reply, Site};
 use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::Look;
-use super::{doctor, flows, moment, problem, reclaim, reports, wire, writes};
+use super::{agents, doctor, flows, moment, problem, reclaim, reports, wire, writes};
 
 /// Answers for one project.
 pub(super) struct Desk {
@@ -65,6 +65,7 @@ impl Desk {
             Request::FlowShow(asked) => Response::FlowShow(flows::show(&self.place, &asked)?),
             Request::FlowCheck(asked) => Response::FlowCheck(flows::check(&asked)),
             Request::Export(asked) => Response::Export(look.export(&asked)?),
+            Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked)?),
             Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
             Request::Reclaim(_) => Response::Reclaim(reclaim::dry_run(&look)?),
             Request::Add(_)
@@ -101,9 +102,20 @@ impl Desk {
 }
 
 impl Service for Desk {
+    /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
+    fn admit(&self, pid: i32) -> Result<(), Problem> {
+        match &self.hand {
+            Hand::Running { site, .. } if site.is_confined(pid) => {
+                let what = "an agent at work may not ask the engine";
+                Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"))
+            }
+            Hand::Running { .. } | Hand::Door => Ok(()),
+        }
+    }
+
     fn call(&self, request: Request) -> Result<Response, Problem> {
         match &request {
-            Request::Status(_) => match self.hand {
+            Request::Status(_) | Request::List(_) | Request::Show(_) | Request::Why(_) => match self.hand {
                 // The engine that runs knows best how it is; if it is too busy to say, the tables do.
                 Hand::Door => match Client::connect(&self.place.folder.socket()) {
                     Ok(client) => client.call(request.clone()).or_else(|_| self.read(request)),
@@ -111,10 +123,7 @@ impl Service for Desk {
                 },
                 Hand::Running { .. } => self.read(request),
             },
-            Request::List(_)
-            | Request::Show(_)
-            | Request::Why(_)
-            | Request::Log(_)
+            Request::Log(_)
             | Request::Diff(_)
             | Request::Certificate(_)
             | Request::Report(_)
@@ -122,7 +131,8 @@ impl Service for Desk {
             | Request::FlowList(_)
             | Request::FlowShow(_)
             | Request::FlowCheck(_)
-            | Request::Export(_) => self.read(request),
+            | Request::Export(_)
+            | Request::Agents(_) => self.read(request),
             Request::Doctor(asked) if !asked.rebuild => self.read(request),
             Request::Reclaim(asked) if asked.dry_run => self.read(request),
             Request::Doctor(_) | Request::Reclaim(_) => self.keep_house(&request),
@@ -209,7 +219,7 @@ pub(super) fn open(place: &Place, command: &str) -> Result<Engine, OpenError> {
 }
 
 /// Our own executable. If the file was replaced since we were started, the running image still stands.
-fn program() -> std::path::PathBuf {
+pub(super) fn program() -> std::path::PathBuf {
     match std::env::current_exe() {
         Ok(path) if path.exists() => path,
         Ok(_) | Err(_) => "/proc/self/exe".into(),

@@ -10,14 +10,15 @@ use landfall_engine::flows;
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store};
 use landfall_engine::host::lock::{Holder, StateLock};
+use landfall_engine::host::sandbox::{self, Available};
 use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::model::TaskId;
-use landfall_engine::settings::{Settings, Verify};
+use landfall_engine::settings::{Confinement, Settings, Verify};
 use landfall_engine::store::{self, Reader, Seq, Sqlite};
 
 use super::place::Place;
 use super::reads::Look;
-use super::{moment, problem};
+use super::{agents, moment, problem};
 
 /// Looks at everything.
 pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
@@ -27,6 +28,8 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
     let settings = visit.settings(place);
     if let Some(settings) = &settings {
         visit.agents(settings);
+        visit.sandbox(settings);
+        visit.budgets(settings);
     }
     visit.flows(place, settings.as_ref());
     if let (Some(repo), Some(settings)) = (&repo, &settings) {
@@ -143,12 +146,32 @@ impl Visit {
     }
 
     fn agents(&mut self, settings: &Settings) {
-        if settings.agents.is_empty() {
-            self.warn(
-                "agents",
-                "no agent profile is set, so nobody can work",
-                "add an `[agent.default]` section to landfall.toml",
+        let mut fit = false;
+        for (name, profile) in &settings.agents {
+            let label = format!("agent {name}");
+            let path = match agents::fitness(profile) {
+                Ok(path) => path,
+                Err(unfit) => {
+                    self.bad(&label, unfit.problem, unfit.hint);
+                    continue;
+                }
+            };
+            fit = true;
+            let entry = registry::find(&profile.kind).expect("it fits");
+            let Some(path) = path else {
+                self.ok(&label, entry.about);
+                continue;
+            };
+            let login = entry.agent().needs(&landfall_engine::agent_profile(profile)).login;
+            let hint = format!(
+                "whether it is logged in shows only when it is tried: `landfall agents --probe {name}`; to log in: {login}"
             );
+            self.note(&label, CheckState::Ok, format!("{} ({})", entry.about, path.display()), Some(hint));
+        }
+        if settings.agents.is_empty() {
+            self.warn("agents", "no agent profile is set, so nobody can work", suggestion());
+        } else if !fit {
+            self.warn("agents", "no agent profile can work", suggestion());
         } else if !settings.agents.contains_key("default") {
             self.warn(
                 "agents",
@@ -156,28 +179,92 @@ impl Visit {
                 "call one of the profiles `default`",
             );
         }
-        for (name, profile) in &settings.agents {
-            let label = format!("agent {name}");
-            let entry = match registry::find(&profile.kind) {
-                Ok(entry) => entry,
-                Err(unknown) => {
-                    self.bad(&label, unknown.to_string(), unknown.hint());
-                    continue;
-                }
-            };
-            let brief = landfall_engine::agent_profile(profile);
-            if let Err(error) = entry.agent().check(&brief) {
-                let hint = error.hint().unwrap_or_else(|| format!("mend `[agent.{name}]` in landfall.toml"));
-                self.bad(&label, error.to_string(), hint);
-                continue;
+        let terminal = settings.agents.values().find(|profile| profile.kind == "tmux");
+        if let Some(profile) = terminal.filter(|_| agents::on_path("tmux").is_none()) {
+            self.bad(
+                "tmux",
+                format!("the profile `{}` works in a terminal of tmux, which is not installed", profile.name),
+                "install tmux with the package manager of your system",
+            );
+        }
+    }
+
+    /// What the settings ask of the sandbox, and whether this machine has it.
+    fn sandbox(&mut self, settings: &Settings) {
+        let name = "sandbox";
+        let wanted = |level: Confinement| {
+            let profiles = settings.agents.values().filter(move |profile| profile.sandbox == level);
+            profiles.map(|profile| profile.name.as_str()).collect::<Vec<_>>()
+        };
+        let off = wanted(Confinement::Off);
+        let strict = !wanted(Confinement::Strict).is_empty() || settings.run.sandbox == Confinement::Strict;
+        let any =
+            strict || !wanted(Confinement::Write).is_empty() || settings.run.sandbox != Confinement::Off;
+        match sandbox::probe() {
+            Err(missing) if any => self.bad(name, missing.to_string(), missing.hint()),
+            Ok(Available { strict: Some(missing), .. }) if strict => {
+                self.bad(name, missing.to_string(), missing.hint());
             }
-            match missing_program(profile.run.as_deref()) {
-                Some(program) => self.bad(
+            Err(missing) => self.warn(name, format!("off; {missing}"), missing.hint()),
+            Ok(Available { landlock, strict }) => {
+                let more = match strict {
+                    None => "`strict` can be had too".to_owned(),
+                    Some(missing) => format!("`strict` cannot be had: {}", missing.feature),
+                };
+                self.ok(name, format!("Landlock {landlock} is there; {more}"));
+            }
+        }
+        if settings.run.sandbox == Confinement::Off {
+            self.warn(
+                name,
+                "`run.sandbox` is off: checks, and agents that do not say otherwise, can change whatever you can change",
+                "take it out of landfall.toml, and open what they need with `sandbox_write`",
+            );
+        } else if !off.is_empty() {
+            self.warn(
+                name,
+                format!("off for {}: it can change whatever you can change", off.join(", ")),
+                "take `sandbox` out of the profile, and open what it needs with `sandbox_write`",
+            );
+        }
+    }
+
+    /// Budgets that some agent can never reach, because nobody counts what it uses.
+    fn budgets(&mut self, settings: &Settings) {
+        let Settings { attempt_budget, task_budget, purse, .. } = settings;
+        let all = [attempt_budget, task_budget, &purse.run, &purse.day];
+        let usd = all.iter().any(|budget| budget.micro_usd.is_some());
+        let counted = all.iter().any(|budget| budget.tokens.is_some() || budget.turns.is_some());
+        for (name, profile) in &settings.agents {
+            let reports = Reports::of(&profile.kind);
+            let model = profile.model.as_deref();
+            let priced = model.is_some_and(|model| settings.prices.of(model).is_some());
+            let label = format!("budget of {name}");
+            match reports {
+                Reports::Nothing if usd || counted => self.warn(
                     &label,
-                    format!("`{program}` is not on the PATH"),
-                    format!("install it, or change `run` in `[agent.{name}]`"),
+                    format!(
+                        "an agent of kind `{}` does not say what it uses, so a budget of money, tokens or turns never \
+                         stops it",
+                        profile.kind
+                    ),
+                    "bound it by time: `day_time`, `task_time` under [budget]",
                 ),
-                None => self.ok(&label, entry.about),
+                Reports::Tokens if usd && !priced => {
+                    let why = match model {
+                        Some(model) => format!("the model `{model}` has no price"),
+                        None => "the profile names no model".to_owned(),
+                    };
+                    self.warn(
+                        &label,
+                        format!("`{}` does not say what it costs, and {why}", profile.kind),
+                        match model {
+                            Some(model) => format!("add [price.{model:?}] with `input` and `output`"),
+                            None => format!("name the `model` in [agent.{name}]"),
+                        },
+                    );
+                }
+                Reports::Nothing | Reports::Tokens | Reports::Money => {}
             }
         }
     }
@@ -459,16 +546,51 @@ impl Visit {
     }
 }
 
-/// The program of a command line, if it cannot be found.
-pub(super) fn missing_program(run: Option<&str>) -> Option<String> {
-    let words = landfall_agents::split(run?).ok()?;
-    let program = words.first()?;
-    if program.contains('/') {
-        return (!Path::new(program).exists()).then(|| program.clone());
+/// What an agent says about what it uses.
+enum Reports {
+    /// Money, or enough to know its price.
+    Money,
+    /// Tokens, but neither money nor always its model.
+    Tokens,
+    /// Nothing.
+    Nothing,
+}
+
+impl Reports {
+    fn of(kind: &str) -> Self {
+        match kind {
+            "codex" | "gemini" => Self::Tokens,
+            "command" | "tmux" => Self::Nothing,
+            _ => Self::Money,
+        }
     }
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    (!found).then(|| program.clone())
+}
+
+/// Which agent to set up: one that is installed, or what could be.
+fn suggestion() -> String {
+    let mut there = Vec::new();
+    let mut others = Vec::new();
+    for entry in registry::AGENTS {
+        let profile =
+            landfall_agents::Profile { kind: entry.name.to_owned(), ..landfall_agents::Profile::default() };
+        let needs = entry.agent().needs(&profile);
+        match needs.program.as_deref().map(agents::on_path) {
+            Some(Some(_)) => there.push(entry.name),
+            Some(None) => others.push(format!("{}: {}", entry.name, needs.install)),
+            None => {}
+        }
+    }
+    match there.first() {
+        Some(kind) => format!(
+            "installed: {}; add an `[agent.default]` section with `kind = \"{kind}\"` to landfall.toml",
+            there.join(", ")
+        ),
+        None => format!(
+            "none of the agents that Landfall knows is installed. Install one ({}), then add an `[agent.default]` section with \
+             its `kind` to landfall.toml; or name any program of yours with `kind = \"command\"` and `run`",
+            others.join("; ")
+        ),
+    }
 }
 
 /// The nearest folder that is there.

@@ -1,10 +1,12 @@
 //! The engine that drives the project, if one does: this process, another, or none.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_api::EngineState;
 use landfall_api::socket::{Client, Greeting};
-use landfall_engine::Site;
+use landfall_engine::model::TaskId;
+use landfall_engine::{Live, Site};
 
 use super::place::Place;
 
@@ -38,6 +40,16 @@ impl EngineAt {
         match self {
             Self::Here { .. } | Self::There { .. } => true,
             Self::Nowhere => false,
+        }
+    }
+
+    /// What is known of the agents at work. Only the process that drives them knows.
+    pub fn live(&self) -> BTreeMap<TaskId, Live> {
+        match self {
+            Self::Here { site } => {
+                site.view.lock().expect("no thread panics while it holds the view").live.clone()
+            }
+            Self::There { .. } | Self::Nowhere => BTreeMap::new(),
         }
     }
 

@@ -8,9 +8,18 @@ pub(super) fn when(ms: i64) -> String {
     when_from(ms, &Zoned::now())
 }
 
-/// The same for the model's moments.
+/// The same for the model's moments; one that is still to come is counted down to.
 pub(super) fn when_model(at: landfall_engine::model::Timestamp) -> String {
-    when(at.0)
+    match left(at.0, now_ms()) {
+        Some(left) => format!("{}, {left} from now", when(at.0)),
+        None => when(at.0),
+    }
+}
+
+/// How long it is until then: `1h 12m`; none when it is past.
+fn left(ms: i64, now_ms: i64) -> Option<String> {
+    let left = u64::try_from(ms.checked_sub(now_ms)?).ok().filter(|left| *left > 0)?;
+    Some(span(left.next_multiple_of(1000)))
 }
 
 fn when_from(ms: i64, now: &Zoned) -> String {

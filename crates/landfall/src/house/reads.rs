@@ -1,15 +1,17 @@
 //! What can be answered by looking: from the tables, without git, without replay, beside a running engine or without
 //! one. A project whose journal has not begun answers as an empty one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::Live;
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
-use landfall_engine::model::{Doing, Fact, State, Status, Task, TaskId};
-use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
+use landfall_engine::model::{Doing, Fact, Spending, State, Status, Task, TaskId, Wait};
+use landfall_engine::store::{Filter, Reader, Seq, TaskRow, written};
 
 use super::engine_at::EngineAt;
+use super::holds::Holds;
 use super::place::Place;
 use super::{attempts, moment, problem, wire, words};
 use wire::Among;
@@ -25,12 +27,6 @@ pub(super) struct Look<'a> {
     pub engine: &'a EngineAt,
 }
 
-/// The run under way, and how full it is. Only an engine that lives has one.
-struct Drive {
-    run: RunRow,
-    full: bool,
-}
-
 impl Look<'_> {
     fn reader(&self) -> Result<Option<Reader>, Problem> {
         self.place.reader()
@@ -41,32 +37,20 @@ impl Look<'_> {
         self.reader()?.ok_or_else(|| problem::unknown_task(task))
     }
 
-    /// The run under way, if there is one.
-    fn drive(&self, reader: &Reader) -> Result<Option<Drive>, Problem> {
-        let newest = reader.runs(1).map_err(|error| problem::store(&error))?.pop();
-        let Some(run) = newest.filter(|run| run.ended.is_none() && self.engine.is_alive()) else {
-            return Ok(None);
-        };
-        let busy = Filter { status: Some(Status::Active), ..Filter::default() };
-        let mut held = 0;
-        for row in reader.tasks(&busy, None, PAGE_MAX).map_err(|error| problem::store(&error))? {
-            let task = reader.task(row.id).map_err(|error| problem::store(&error))?;
-            held += u32::from(task.is_some_and(|task| holds_a_slot(&task)));
-        }
-        Ok(Some(Drive { full: held >= run.slots, run }))
+    fn holds(&self, reader: &Reader) -> Result<Holds, Problem> {
+        Holds::now(self.place, self.engine, reader)
     }
 
-    fn among(&self, reader: &Reader, row: &TaskRow, full: bool) -> Result<Among, Problem> {
+    fn among(&self, reader: &Reader, row: &TaskRow, holds: &Holds) -> Result<Among, Problem> {
         let of = |error| problem::store(&error);
         let mut needs = reader.needs_graph(&[row.id]).map_err(of)?;
         let needs = needs.remove(&row.id).unwrap_or_default();
         let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
-        let starved = full && row.status == Status::Ready && unmet.is_empty();
-        Ok(Among { needs, unmet, held: starved.then_some(landfall_engine::model::Wait::Slot) })
+        Ok(Among { needs, unmet, held: holds.of(row) })
     }
 
-    pub fn line(&self, reader: &Reader, row: TaskRow, full: bool) -> Result<api::TaskLine, Problem> {
-        let among = self.among(reader, &row, full)?;
+    fn line(&self, reader: &Reader, row: TaskRow, holds: &Holds) -> Result<api::TaskLine, Problem> {
+        let among = self.among(reader, &row, holds)?;
         Ok(wire::line(row, &among))
     }
 
@@ -74,9 +58,9 @@ impl Look<'_> {
         let Some(reader) = self.reader()? else { return Ok(api::TaskPage { tasks: Vec::new(), next: None }) };
         let limit = page(asked.limit, PAGE);
         let after = asked.after.map(wire::model_task);
-        let full = self.drive(&reader)?.is_some_and(|drive| drive.full);
+        let holds = self.holds(&reader)?;
         let mut rows: BTreeMap<TaskId, TaskRow> = BTreeMap::new();
-        for status in stored_statuses(&asked.status, full) {
+        for status in stored_statuses(&asked.status, holds.full || holds.is_shut()) {
             let filter = Filter {
                 status,
                 tag: asked.tag.clone(),
@@ -88,14 +72,14 @@ impl Look<'_> {
             rows.extend(found.into_iter().map(|row| (row.id, row)));
         }
         let wanted = |row: &TaskRow| {
-            let starved = full && row.status == Status::Ready && row.unmet == 0;
-            asked.status.is_empty() || asked.status.contains(&wire::status(wire::row_status(row, starved)))
+            asked.status.is_empty()
+                || asked.status.contains(&wire::status(wire::row_status(row, holds.of(row).is_some())))
         };
         let rows: Vec<TaskRow> = rows.into_values().filter(wanted).take(limit as usize + 1).collect();
         let more = rows.len() > limit as usize;
         let mut tasks = Vec::new();
         for row in rows.into_iter().take(limit as usize) {
-            tasks.push(self.line(&reader, row, full)?);
+            tasks.push(self.line(&reader, row, &holds)?);
         }
         let next = tasks.last().map(|task| task.id).filter(|_| more);
         Ok(api::TaskPage { tasks, next })
@@ -106,8 +90,7 @@ impl Look<'_> {
         let of = |error| problem::store(&error);
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
         let task = reader.task(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
-        let full = self.drive(&reader)?.is_some_and(|drive| drive.full);
-        let among = self.among(&reader, &row, full)?;
+        let among = self.among(&reader, &row, &self.holds(&reader)?)?;
         let sentence = why_sentence(&task, &among);
         let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(of)?;
         let usage = task.counters.usage;
@@ -130,6 +113,8 @@ impl Look<'_> {
             limit_ms: task.limits.task_ms,
             tokens: wire::tokens(usage),
             cost_usd: wire::usd(usage.micro_usd),
+            usage: wire::usage(usage),
+            budgets: task_budgets(&task),
             gate: task.gate.as_ref().map(wire::gate),
             concerns: task.concerns.iter().map(wire::concern).collect(),
             feedback: (!feedback.is_empty()).then(|| feedback.join("\n\n")),
@@ -175,50 +160,57 @@ impl Look<'_> {
         let of = |error| problem::store(&error);
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
         let task = reader.task(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
-        // Only a task that could start wants to know who holds the slots.
-        let full = row.shown() == Status::Ready && self.drive(&reader)?.is_some_and(|drive| drive.full);
-        let among = self.among(&reader, &row, full)?;
+        // Only a task that could start wants to know what is in its way.
+        let holds = if row.shown() == Status::Ready { self.holds(&reader)? } else { Holds::default() };
+        let among = self.among(&reader, &row, &holds)?;
         let status = wire::status(wire::row_status(&row, among.held.is_some()));
-        let details = details(&reader, &task, &among)?;
+        let account = matches!(among.held, Some(Wait::Quota { .. })).then(|| holds.account(&row).to_owned());
+        let account = account.or_else(|| account_waited_for(&task));
+        let mut details = details(&reader, &task, &among)?;
+        details.extend(account.map(|account| {
+            format!("the account is `{account}`; `landfall status` shows who else waits for it")
+        }));
         Ok(api::Why { task: wire::task_id(id), status, sentence: why_sentence(&task, &among), details })
     }
 
-    pub fn status(&self) -> Result<api::StatusReport, Problem> {
+    pub fn status(&self) -> Result<Box<api::StatusReport>, Problem> {
         let branch = self.place.branch();
         let disk = disk_state(self.place);
         let Some(reader) = self.reader()? else {
             let commit = self.place.tip(&branch).unwrap_or_default();
-            return Ok(api::StatusReport {
+            return Ok(Box::new(api::StatusReport {
                 counts: BTreeMap::new(),
                 run: None,
                 engine: None,
                 active: Vec::new(),
                 waiting: Vec::new(),
+                accounts: Vec::new(),
+                spending: Vec::new(),
+                budgets: Vec::new(),
                 base: api::Base { branch, commit, published: true, held: None },
                 warnings: disk_warnings(self.place, disk.as_ref()),
                 disk,
-            });
+            }));
         };
         let of = |error| problem::store(&error);
-        let drive = self.drive(&reader)?;
-        let full = drive.as_ref().is_some_and(|drive| drive.full);
+        let holds = self.holds(&reader)?;
         let counted = reader.counts().map_err(of)?;
+        let ready = counted.of(Status::Ready);
+        let mut waits = Waits::stored(&reader)?;
+        let held = waits.held(&reader, &holds, ready)?;
         let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
         for (status, many) in &counted.by {
-            let shown = if full && *status == Status::Ready { Status::Waiting } else { *status };
-            *counts.entry(wire::status(shown)).or_default() += many;
+            let many = if *status == Status::Ready { many.saturating_sub(held) } else { *many };
+            *counts.entry(wire::status(*status)).or_default() += many;
         }
-        *counts.entry(api::Status::Waiting).or_default() += counted.dependency;
+        *counts.entry(api::Status::Waiting).or_default() += counted.dependency + held;
         counts.retain(|_, many| *many > 0);
 
-        let mut waiting = wait_groups(&reader)?;
+        let accounts = holds.accounts(&waits.accounts);
+        let (spending, budgets) = holds.spending();
+        let mut waiting = waits.groups();
         if counted.dependency > 0 {
             waiting.push(dependency_group(&reader, counted.dependency)?);
-        }
-        let ready = counted.of(Status::Ready);
-        if full && ready > 0 {
-            let rows = reader.next(GROUP_TASKS_MAX).map_err(of)?;
-            waiting.push(group(api::WaitFor::Slot, &rows, ready));
         }
         let base = self.base(&reader)?;
         let mut warnings = Vec::new();
@@ -227,21 +219,24 @@ impl Look<'_> {
         }
         warnings.extend(self.orphaned(&reader)?);
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
-        Ok(api::StatusReport {
+        Ok(Box::new(api::StatusReport {
             counts,
-            engine: self.engine.state(drive.as_ref().map(|drive| drive.run.started.0)),
-            run: drive.map(|Drive { run, .. }| api::RunState {
+            engine: self.engine.state(holds.run.as_ref().map(|run| run.started.0)),
+            run: holds.run.map(|run| api::RunState {
                 run: wire::run_id(run.id),
                 since_ms: run.started.0,
                 slots: run.slots,
                 mode: self.engine.mode().to_owned(),
             }),
-            active: active(&reader)?,
+            active: active(&reader, &self.engine.live())?,
             waiting,
+            accounts,
+            spending,
+            budgets,
             base,
             disk,
             warnings,
-        })
+        }))
     }
 
     /// What to say about a run whose engine is gone.
@@ -421,15 +416,16 @@ fn page(asked: u32, usual: u32) -> u32 {
     if asked == 0 { usual } else { asked.min(PAGE_MAX) }
 }
 
-/// The statuses to ask the tables for. They do not know about slots, so what waits for one is read as ready.
-fn stored_statuses(wanted: &[api::Status], full: bool) -> Vec<Option<Status>> {
+/// The statuses to ask the tables for. They do not know about slots, accounts and budgets, so what waits for one is read as
+/// ready.
+fn stored_statuses(wanted: &[api::Status], held: bool) -> Vec<Option<Status>> {
     if wanted.is_empty() {
         return vec![None];
     }
     let mut statuses: Vec<Option<Status>> = Vec::new();
     for status in wanted {
         statuses.push(Some(wire::model_status(*status)));
-        if full && *status == api::Status::Waiting {
+        if held && *status == api::Status::Waiting {
             statuses.push(Some(Status::Ready));
         }
     }
@@ -438,7 +434,7 @@ fn stored_statuses(wanted: &[api::Status], full: bool) -> Vec<Option<Status>> {
     statuses
 }
 
-fn holds_a_slot(task: &Task) -> bool {
+pub(super) fn holds_a_slot(task: &Task) -> bool {
     match &task.state {
         State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => true,
         State::Active { doing: Doing::Checking { .. } | Doing::Landing | Doing::Reporting, .. }
@@ -507,7 +503,7 @@ fn next_steps(task: &Task) -> Option<String> {
         State::Review { .. } => {
             Some(format!("`landfall answer {id} \"changes: …\"` sends it back to its agent"))
         }
-        State::Waiting { wait: landfall_engine::model::Wait::GateBroken { .. }, .. } => {
+        State::Waiting { wait: Wait::GateBroken { .. }, .. } => {
             Some(format!("mend the check on the base branch, or `landfall retry {id}` once it can run again"))
         }
         State::Active { doing: Doing::Running { .. }, .. } => {
@@ -521,22 +517,23 @@ fn next_steps(task: &Task) -> Option<String> {
     }
 }
 
-/// What is being worked on.
-fn active(reader: &Reader) -> Result<Vec<api::ActiveLine>, Problem> {
+/// What is being worked on. `live` is what is known of agents at work.
+fn active(reader: &Reader, live: &BTreeMap<TaskId, Live>) -> Result<Vec<api::ActiveLine>, Problem> {
     let mut lines = Vec::new();
     for status in [Status::Active, Status::Landing] {
         let filter = Filter { status: Some(status), ..Filter::default() };
         for row in reader.tasks(&filter, None, PAGE).map_err(|error| problem::store(&error))? {
             let task = reader.task(row.id).map_err(|error| problem::store(&error))?;
-            lines.extend(task.and_then(|task| active_line(&task)));
+            lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
         }
     }
     lines.sort_by_key(|line| line.task);
     Ok(lines)
 }
 
-fn active_line(task: &Task) -> Option<api::ActiveLine> {
+fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
     let State::Active { step, doing } = &task.state else { return None };
+    let usage = task.counters.usage.plus(live.map(|live| live.usage).unwrap_or_default());
     Some(api::ActiveLine {
         task: wire::task_id(task.id),
         title: task.spec.title.clone(),
@@ -545,7 +542,9 @@ fn active_line(task: &Task) -> Option<api::ActiveLine> {
         iteration: iteration(task),
         iterations_max: task.limits.iterations_max,
         elapsed_ms: elapsed_ms(task, moment::now_ms()),
-        tokens: wire::tokens(task.counters.usage),
+        tokens: wire::tokens(usage),
+        cost_usd: wire::usd(usage.micro_usd),
+        agent: live.map(wire::at_work),
     })
 }
 
@@ -590,23 +589,111 @@ pub(super) fn elapsed_ms(task: &Task, now_ms: i64) -> u64 {
     task.counters.spent_ms + running
 }
 
-/// Who waits for the same thing.
-fn wait_groups(reader: &Reader) -> Result<Vec<api::WaitingGroup>, Problem> {
-    let rows = reader.waiting(PAGE_MAX).map_err(|error| problem::store(&error))?;
-    let mut groups: BTreeMap<(api::WaitFor, Option<i64>, String), Vec<TaskRow>> = BTreeMap::new();
-    for row in rows {
-        if let Some(wait) = wire::row_wait(&row, &Among::default()) {
-            groups.entry((wait.wait, wait.until_ms, wait.detail)).or_default().push(row);
+/// Who waits for the same thing, and for which account.
+#[derive(Default)]
+struct Waits {
+    groups: BTreeMap<(api::WaitFor, Option<i64>, String), Vec<api::TaskId>>,
+    accounts: BTreeMap<String, BTreeSet<api::TaskId>>,
+    more: BTreeMap<(api::WaitFor, Option<i64>, String), u64>,
+}
+
+impl Waits {
+    /// Those who wait by their own facts.
+    fn stored(reader: &Reader) -> Result<Self, Problem> {
+        let of = |error| problem::store(&error);
+        let mut waits = Self::default();
+        for row in reader.waiting(PAGE_MAX).map_err(of)? {
+            let Some(wait) = wire::row_wait(&row, &Among::default()) else { continue };
+            let account = match wait.wait {
+                api::WaitFor::Quota | api::WaitFor::Login => {
+                    reader.task(row.id).map_err(of)?.as_ref().and_then(account_waited_for)
+                }
+                _ => None,
+            };
+            waits.note(row.id, wait, account);
         }
+        Ok(waits)
     }
-    let made = groups.into_iter().map(|((wait, until_ms, detail), rows)| api::WaitingGroup {
-        wait,
-        owner: wire::owner(wait).to_owned(),
-        until_ms,
-        detail,
-        tasks: rows.iter().map(|row| wire::task_id(row.id)).collect(),
-    });
-    Ok(made.collect())
+
+    /// Those who could start, but for what holds them. How many.
+    fn held(&mut self, reader: &Reader, holds: &Holds, ready: u64) -> Result<u64, Problem> {
+        if ready == 0 || !(holds.full || holds.is_shut()) {
+            return Ok(0);
+        }
+        let rows = reader.next(PAGE_MAX).map_err(|error| problem::store(&error))?;
+        let (mut held, mut last) = (0, None);
+        for row in &rows {
+            let Some(wait) = holds.of(row) else { continue };
+            held += 1;
+            let account = matches!(wait, Wait::Quota { .. }).then(|| holds.account(row).to_owned());
+            last = Some(self.note(row.id, wire::wait(&wait), account));
+        }
+        // What is beyond the page is taken to wait for what the last of them waits for.
+        let rest = ready.saturating_sub(rows.len() as u64);
+        if let Some(key) = last.filter(|_| rest > 0) {
+            *self.more.entry(key).or_default() += rest;
+            held += rest;
+        }
+        Ok(held)
+    }
+
+    fn note(
+        &mut self,
+        task: TaskId,
+        wait: api::Wait,
+        account: Option<String>,
+    ) -> (api::WaitFor, Option<i64>, String) {
+        let task = wire::task_id(task);
+        let detail = match &account {
+            Some(account) if wait.detail.is_empty() => format!("account `{account}`"),
+            Some(_) | None => wait.detail,
+        };
+        if let Some(account) = account {
+            self.accounts.entry(account).or_default().insert(task);
+        }
+        let key = (wait.wait, wait.until_ms, detail);
+        let group = self.groups.entry(key.clone()).or_default();
+        if group.len() < GROUP_TASKS_MAX as usize {
+            group.push(task);
+        } else {
+            *self.more.entry(key.clone()).or_default() += 1;
+        }
+        key
+    }
+
+    fn groups(self) -> Vec<api::WaitingGroup> {
+        let Self { groups, more, .. } = self;
+        let made = groups.into_iter().map(|(key, tasks)| {
+            let more = more.get(&key).map(|many| format!("and {many} more"));
+            let (wait, until_ms, detail) = key;
+            let detail = [Some(detail).filter(|it| !it.is_empty()), more];
+            let detail = detail.into_iter().flatten().collect::<Vec<_>>().join(", ");
+            api::WaitingGroup { wait, owner: wire::owner(wait).to_owned(), until_ms, detail, tasks }
+        });
+        made.collect()
+    }
+}
+
+/// The account a task waits for by its own facts.
+fn account_waited_for(task: &Task) -> Option<String> {
+    match &task.state {
+        State::Waiting { wait: Wait::Quota { .. }, .. } => Some(task.driving.as_ref()?.account.clone()),
+        State::Waiting { wait: Wait::Login { account, .. }, .. } => Some(account.clone()),
+        State::Waiting { .. }
+        | State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Review { .. }
+        | State::Ended(_) => None,
+    }
+}
+
+/// What a task may spend, and its attempt under way.
+fn task_budgets(task: &Task) -> Vec<api::BudgetLine> {
+    let counters = &task.counters;
+    let whole = Spending { usage: counters.usage, time_ms: counters.agent_ms };
+    let attempt = wire::budgets("attempt", counters.attempt, &task.limits.attempt_budget);
+    attempt.into_iter().chain(wire::budgets("task", whole, &task.limits.task_budget)).collect()
 }
 
 fn dependency_group(reader: &Reader, many: u64) -> Result<api::WaitingGroup, Problem> {

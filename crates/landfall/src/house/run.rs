@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use landfall_api::socket::{self, Serving};
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
+use landfall_engine::model::liveness::Class;
 use landfall_engine::model::{
     EngineEvent, Event, Fact, RunEnd, RunId, State, Status, Task, TaskId, Usage, Verdict, Wait, Warning,
 };
@@ -21,7 +22,7 @@ use super::desk::{Desk, open_to_drive};
 use super::place::Place;
 use super::reads::{self, why_sentence};
 use super::wire::Among;
-use super::{doctor, moment, problem, reports, wire, words, writes};
+use super::{agents, moment, problem, reports, wire, words, writes};
 use crate::running::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
 
 /// A run under way.
@@ -101,10 +102,10 @@ fn check_agents<'a>(
                 format!("the agent profile `{name}` has the kind `{}`, which is not known", profile.kind);
             return Err(Problem::new(ProblemCode::AgentMissing, message).hint(unknown.hint()));
         }
-        if let Some(program) = doctor::missing_program(profile.run.as_deref()) {
-            let message = format!("`{program}` of the agent profile `{name}` is not there");
-            return Err(Problem::new(ProblemCode::AgentMissing, message)
-                .hint("install it, or put it on the PATH; `landfall doctor` looks at all agents"));
+        if let Err(unfit) = agents::fitness(profile) {
+            let message = format!("the agent profile `{name}` cannot work: {}", unfit.problem);
+            let hint = format!("{}; `landfall agents` shows what is installed", unfit.hint);
+            return Err(Problem::new(ProblemCode::AgentMissing, message).hint(hint));
         }
     }
     Ok(())
@@ -158,7 +159,13 @@ impl Run {
                 Some(reason) => api::RunEnded::Held(reason),
                 None => api::RunEnded::Finished,
             },
-            RunEnd::Spent => api::RunEnded::Held("the budget of the run is used up".to_owned()),
+            RunEnd::Spent => {
+                let what = self.running.view().spent.map(|spent| format!(" ({})", spent.what));
+                let what = what.unwrap_or_default();
+                api::RunEnded::Held(format!(
+                    "the budget of the run is used up{what}; another `landfall run` goes on"
+                ))
+            }
             RunEnd::Drained => api::RunEnded::Drained,
             RunEnd::Interrupted => api::RunEnded::Stopped,
         };
@@ -493,12 +500,13 @@ impl Watch {
 
     fn view(&mut self, live: &BTreeMap<TaskId, Live>, mode: RunMode, elapsed: Duration) -> RunView {
         let now_ms = moment::now_ms();
-        let mut under_way = 0;
+        let mut under_way = Usage::default();
         let slots = self.active.values().filter_map(|task| {
             let State::Active { step, doing } = &task.state else { return None };
             let live = live.get(&task.id);
-            let used = live.map_or(0, |live| wire::tokens(live.usage));
-            under_way += used;
+            let used = live.map(|live| live.usage).unwrap_or_default();
+            under_way = under_way.plus(used);
+            let all = task.counters.usage.plus(used);
             Some(SlotLine {
                 task: task.id.to_string(),
                 title: task.spec.title.clone(),
@@ -507,7 +515,8 @@ impl Watch {
                 iteration: reads::iteration(task),
                 iterations_max: task.limits.iterations_max,
                 elapsed_ms: reads::elapsed_ms(task, now_ms),
-                tokens: wire::tokens(task.counters.usage).saturating_add(used),
+                tokens: wire::tokens(all),
+                cost_usd: wire::usd(all.micro_usd),
                 last_words: live.map(last_words).unwrap_or_default(),
             })
         });
@@ -525,7 +534,8 @@ impl Watch {
             needs_you,
             queued,
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
-            tokens: wire::tokens(self.usage).saturating_add(under_way),
+            tokens: wire::tokens(self.usage.plus(under_way)),
+            cost_usd: wire::usd(self.usage.plus(under_way).micro_usd),
             news: std::mem::take(&mut self.news),
         }
     }
@@ -561,10 +571,51 @@ impl Drop for Door {
     }
 }
 
-/// How far an agent says it is, and the last it said.
+/// What an agent is at when it does not plainly work, and the last it said.
 fn last_words(live: &Live) -> String {
+    let words = said(live);
+    let at = match live.class {
+        None | Some(Class::Working) => return words,
+        // The tool is its last word, unless it said something since.
+        Some(Class::InTool) => match words.split_once("] ") {
+            Some((_, detail)) if words.starts_with('[') => return format!("in a tool: {detail}"),
+            _ => Class::InTool.word().to_owned(),
+        },
+        Some(class @ (Class::WaitingForModel | Class::WaitingForPerson | Class::Dead)) => {
+            format!("{} {}", class.word(), moment::span(live.quiet_ms))
+        }
+        Some(Class::Looping) => Class::Looping.word().to_owned(),
+    };
+    if words.is_empty() { at } else { format!("{at} · {words}") }
+}
+
+/// How far an agent says it is, and the last it said.
+fn said(live: &Live) -> String {
     match live.progress {
         Some(percent) => format!("{percent} % {}", live.words).trim_end().to_owned(),
         None => live.words.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_engine::Live;
+    use landfall_engine::model::liveness::Class;
+
+    use super::last_words;
+
+    #[test]
+    fn an_agent_that_does_not_plainly_work_is_seen_to() {
+        let check = |class, words: &str, expect: &str| {
+            let live =
+                Live { class: Some(class), words: words.to_owned(), quiet_ms: 120_000, ..Live::default() };
+            assert_eq!(last_words(&live), expect);
+        };
+        check(Class::Working, "reading the tests", "reading the tests");
+        check(Class::WaitingForModel, "", "waiting for the model 2m");
+        check(Class::WaitingForModel, "I see.", "waiting for the model 2m · I see.");
+        check(Class::InTool, "[Bash] cargo test", "in a tool: cargo test");
+        check(Class::InTool, "[Bash]", "in a tool · [Bash]");
+        check(Class::Looping, "again", "looping · again");
     }
 }

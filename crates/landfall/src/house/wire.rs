@@ -2,6 +2,7 @@
 //! someone decide what clients see of it.
 
 use landfall_api as api;
+use landfall_engine::Live;
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
 use landfall_engine::model::{
     self, Concern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, Wait,
@@ -342,6 +343,56 @@ pub(super) fn usd(micro: u64) -> Option<f64> {
     // Exact up to nine thousand million dollars.
     #[expect(clippy::cast_precision_loss, reason = "money beyond 2^53 millionths of a dollar is nonsense")]
     (micro > 0).then(|| micro as f64 / MICRO)
+}
+
+/// What agents used, with who says what it cost.
+pub(super) fn usage(usage: model::Usage) -> api::Usage {
+    let cost_from = match (usage.micro_usd, usage.micro_usd_priced) {
+        (0, _) => None,
+        (_, 0) => Some(api::CostFrom::Agent),
+        (all, priced) if priced >= all => Some(api::CostFrom::Prices),
+        (_, _) => Some(api::CostFrom::Both),
+    };
+    api::Usage {
+        tokens_in: usage.tokens_in,
+        tokens_cached: usage.tokens_cached,
+        tokens_out: usage.tokens_out,
+        turns: usage.turns,
+        cost_usd: usd(usage.micro_usd),
+        cost_from,
+    }
+}
+
+/// A budget as lines, one for each thing it bounds.
+pub(super) fn budgets(scope: &str, spent: model::Spending, budget: &model::Budget) -> Vec<api::BudgetLine> {
+    let model::Budget { micro_usd, tokens, turns, time_ms } = *budget;
+    let used = spent.usage;
+    let figures = [
+        (api::BudgetOf::Usd, used.micro_usd, micro_usd, 1e6),
+        (api::BudgetOf::Tokens, used.tokens(), tokens, 1.0),
+        (api::BudgetOf::Turns, used.turns, turns, 1.0),
+        (api::BudgetOf::Time, spent.time_ms, time_ms, 1.0),
+    ];
+    #[expect(clippy::cast_precision_loss, reason = "figures beyond 2^53 are nonsense")]
+    let line = |(of, used, max, unit): (api::BudgetOf, u64, Option<u64>, f64)| {
+        let (used, max) = (used as f64 / unit, max? as f64 / unit);
+        Some(api::BudgetLine { scope: scope.to_owned(), of, used, max })
+    };
+    figures.into_iter().filter_map(line).collect()
+}
+
+/// An agent at work, as clients see it.
+pub(super) fn at_work(live: &Live) -> api::AgentAtWork {
+    api::AgentAtWork {
+        profile: live.profile.clone(),
+        model: live.model.clone(),
+        sandbox: live.sandbox.to_owned(),
+        class: live.class.map(|class| class.word().to_owned()),
+        evidence: live.evidence.clone(),
+        context_percent: live.context_percent,
+        progress: live.progress,
+        words: live.words.clone(),
+    }
 }
 
 /// Ids in one line.

@@ -3,7 +3,7 @@
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
 use landfall_engine::model::{
     AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd,
-    StepResult, Stop, Target, Task, Verdict, Wait, Warning,
+    StepResult, Stop, Talk, Target, Task, Usage, Verdict, Wait, Warning, usd,
 };
 
 use super::moment::{count, span, tokens, when};
@@ -15,9 +15,10 @@ pub(super) fn event(event: &Event) -> String {
         Event::Added { spec } => format!("added: {}", spec.title),
         Event::Edited { spec } => format!("its words were changed: {}", spec.title),
         Event::Offered { head } => format!("its work is offered as {}", head.short()),
-        Event::Bound { flow, limits, .. } => format!(
-            "takes the flow `{}`: at most {} and {}",
+        Event::Bound { flow, limits, driving } => format!(
+            "takes the flow `{}` with the profile `{}`: at most {} and {}",
             flow.name,
+            driving.profile,
             count(u64::from(limits.iterations_max), "iteration"),
             span(limits.task_ms)
         ),
@@ -25,14 +26,22 @@ pub(super) fn event(event: &Event) -> String {
             format!("attempt {attempt} of step `{step}` began in {run}: {}", opening_words(*opening))
         }
         Event::WorkspaceMade { base, .. } => format!("its workspace stands, at {}", base.short()),
-        Event::IterationBegan { iteration, .. } => format!("iteration {iteration} began"),
-        Event::IterationEnded { iteration, exit, verdict, took_ms, usage, .. } => {
-            let used = match wire::tokens(*usage) {
-                0 => String::new(),
-                some => format!(", {} tokens", tokens(some)),
-            };
+        Event::IterationBegan { iteration, talk, .. } => match talk {
+            Talk::New => format!("iteration {iteration} began"),
+            Talk::Resumed { compact: false, .. } => {
+                format!("iteration {iteration} began, with its earlier session")
+            }
+            Talk::Resumed { compact: true, .. } => {
+                format!(
+                    "iteration {iteration} began, with its earlier session, which is to sum itself up first"
+                )
+            }
+        },
+        Event::IterationEnded { iteration, exit, verdict, took_ms, usage, traces, .. } => {
+            let used = used(*usage);
+            let model = traces.model.as_ref().map(|model| format!(" with {model}")).unwrap_or_default();
             format!(
-                "iteration {iteration} ended after {}{used}: {} ({})",
+                "iteration {iteration}{model} ended after {}{used}: {} ({})",
                 span(*took_ms),
                 verdict_words(verdict),
                 exit_words(exit)
@@ -217,6 +226,19 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
     }
 }
 
+/// Tokens and money after a comma, if there are any.
+fn used(usage: Usage) -> String {
+    let tokens_used = match wire::tokens(usage) {
+        0 => String::new(),
+        some => format!(", {} tokens", tokens(some)),
+    };
+    let cost = match usage.micro_usd {
+        0 => String::new(),
+        some => format!(", {}", usd(some)),
+    };
+    format!("{tokens_used}{cost}")
+}
+
 /// What a task took: `2 iterations, 4s, 1.2k tokens`.
 pub(super) fn effort(task: &Task) -> String {
     let counters = &task.counters;
@@ -230,6 +252,9 @@ pub(super) fn effort(task: &Task) -> String {
     let used = wire::tokens(counters.usage);
     if used > 0 {
         parts.push(format!("{} tokens", tokens(used)));
+    }
+    if counters.usage.micro_usd > 0 {
+        parts.push(usd(counters.usage.micro_usd));
     }
     parts.join(", ")
 }

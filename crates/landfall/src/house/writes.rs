@@ -46,6 +46,7 @@ pub(super) fn write(
         | Request::FlowShow(_)
         | Request::FlowCheck(_)
         | Request::Export(_)
+        | Request::Agents(_)
         | Request::Doctor(_)
         | Request::Reclaim(_) => unreachable!("a read is not a write"),
     })

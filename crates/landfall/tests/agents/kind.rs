@@ -116,13 +116,21 @@ impl Kind {
         Turn::error(status, word, "not now").header("retry-after-ms", "20")
     }
 
-    /// Passing errors, each in its turn.
-    pub fn troubles(self) -> [u16; 2] {
+    /// Passing errors of its provider, each in its turn.
+    pub fn troubles(self) -> [u16; 3] {
         match self {
-            Self::Claude => [529, 500],
-            Self::Codex => [500, 429],
-            Self::Gemini => [503, 429],
-            Self::Opencode => [500, 429],
+            Self::Claude => [529, 500, 429],
+            Self::Codex | Self::Gemini | Self::Opencode => [503, 500, 429],
+        }
+    }
+
+    /// Where it keeps its sessions, below the home folder.
+    pub fn sessions(self) -> &'static str {
+        match self {
+            Self::Claude => ".claude/projects",
+            Self::Codex => ".codex/sessions",
+            Self::Gemini => ".gemini/tmp",
+            Self::Opencode => ".local/share/opencode",
         }
     }
 

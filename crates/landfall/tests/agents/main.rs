@@ -29,7 +29,10 @@ macro_rules! agent {
 agent!(claude: Claude:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
+    answers_a_probe,
     goes_on_with_its_session,
+    begins_anew_when_its_session_is_gone,
     waits_out_a_passing_error,
     asks_for_a_login,
     waits_for_the_reset_of_its_limit,
@@ -43,7 +46,10 @@ agent!(claude: Claude:
 agent!(codex: Codex:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
+    answers_a_probe,
     goes_on_with_its_session,
+    begins_anew_when_its_session_is_gone,
     waits_out_a_passing_error,
     asks_for_a_login,
     waits_for_the_reset_of_its_limit,
@@ -56,7 +62,10 @@ agent!(codex: Codex:
 agent!(gemini: Gemini:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
+    answers_a_probe,
     goes_on_with_its_session,
+    begins_anew_when_its_session_is_gone,
     waits_out_a_passing_error,
     asks_for_a_login,
     waits_when_its_limit_names_no_reset,
@@ -69,7 +78,10 @@ agent!(gemini: Gemini:
 agent!(opencode: Opencode:
     edits_commits_signals_and_lands,
     signals_from_its_shell,
+    signals_by_its_tools,
+    answers_a_probe,
     goes_on_with_its_session,
+    begins_anew_when_its_session_is_gone,
     waits_out_a_passing_error,
     asks_for_a_login,
     is_stopped_when_it_hangs,

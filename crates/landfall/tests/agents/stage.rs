@@ -80,6 +80,11 @@ impl Stage {
         self.scratch.start(&["run"])
     }
 
+    /// Starts the engine for one task.
+    pub fn run_only(&self, task: &str) -> Started {
+        self.scratch.start(&["run", task])
+    }
+
     /// How often the model was asked.
     pub fn asked(&self) -> usize {
         self.server.asked(PLAYER).len()

@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use landfall_testkit::{Gate, Turn};
+use serde_json::json;
 
 use crate::LANDFALL;
 use crate::kind::{Kind, now};
@@ -47,6 +48,35 @@ pub fn signals_from_its_shell(kind: Kind) {
     assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "{}", stage.story());
 }
 
+/// Or from its tools: Landfall's own server, which the agent starts by itself.
+pub fn signals_by_its_tools(kind: Kind) {
+    if !reads_our_settings(kind) {
+        return;
+    }
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    let found = json!({ "title": "Greet in French too", "body": "Nobody asked for it." });
+    stage.play([
+        Turn::shell(WORK),
+        Turn::tool("landfall", "follow_up", found),
+        Turn::tool("landfall", "signal", json!({ "word": "complete" })),
+        Turn::say("That was all."),
+    ]);
+    stage.until_over(&mut stage.run_only("T1"));
+    stage.check_landed();
+    assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "{}", stage.story());
+    let tasks = stage.scratch.landfall(&["--json", "list"]).json();
+    assert!(tasks.to_string().contains("Greet in French too"), "the new task is there: {tasks:#}");
+}
+
+/// One of them takes no settings from a folder that others can write to, or that lies in such a one.
+fn reads_our_settings(kind: Kind) -> bool {
+    let reads = kind != Kind::Gemini || private_folder().is_some();
+    if !reads {
+        eprintln!("skipped: the build stands in a folder that others can write to");
+    }
+    reads
+}
+
 /// In `session` style the second run knows what the first one did, and what was used is not counted twice.
 pub fn goes_on_with_its_session(kind: Kind) {
     let Some(stage) = Stage::new(kind, "style = \"session\"", "") else { return };
@@ -66,17 +96,61 @@ pub fn goes_on_with_its_session(kind: Kind) {
     assert_eq!(detail["tokens"], 4 * (PRICE.fresh + PRICE.cached + PRICE.out), "{detail:#}");
 }
 
+/// When its session is not there any more, a new one is told what happened so far.
+pub fn begins_anew_when_its_session_is_gone(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "style = \"session\"", "") else { return };
+    stage.play([
+        Turn::shell("echo half > hello.txt && git add hello.txt && git commit -qm half"),
+        Turn::quote("<landfall key=", ">PENDING:question</landfall>"),
+    ]);
+    let mut run = stage.run();
+    stage.until_waits_for("question");
+    stage.until("the run to end", || run.is_over());
+    let sessions = stage.scratch.root().join("home").join(kind.sessions());
+    std::fs::remove_dir_all(&sessions).expect("it keeps its sessions there");
+    std::fs::create_dir_all(&sessions).expect("a folder can be made");
+    let asked = stage.asked();
+    stage.play([Turn::shell("echo hello > hello.txt && git commit -qam whole"), says_complete()]);
+    stage.scratch.landfall(&["answer", "T1", "Write it in lower case, said the person."]).ok();
+    stage.until_over(&mut stage.run());
+    stage.check_landed();
+    assert_eq!(stage.counter("sessions lost"), 1, "{}", stage.story());
+    let later = &stage.bodies()[asked];
+    assert!(later.mentions("said the person"), "the answer is in the new prompt");
+    assert!(later.mentions("Write hello into hello.txt."), "and the task, as in a first one");
+}
+
+/// `landfall agents --probe` says whether it answers, and what is in the way when it does not.
+pub fn answers_a_probe(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    stage.play([Turn::say("ok").always()]);
+    let probed = stage.scratch.landfall(&["--json", "agents", "--probe"]).json();
+    assert_eq!(probed["profiles"][0]["probe"]["answer"], "answers", "{probed:#}\n{}", stage.story());
+    let of = |it: &&serde_json::Value| it["kind"] == kind.name();
+    let kinds = probed["kinds"].as_array().expect("a list");
+    let version = kinds.iter().find(of).and_then(|it| it["version"].as_str()).unwrap_or_default();
+    assert!(version.contains(|c: char| c.is_ascii_digit()), "{probed:#}");
+    stage.play([kind.refusal(401).always()]);
+    let probed = stage.scratch.landfall(&["--json", "agents", "--probe"]);
+    assert_eq!(probed.code, Some(9), "a person has to do something: {probed:?}");
+    assert_eq!(probed.json()["profiles"][0]["probe"]["answer"], "wants-login", "{}", probed.out);
+    assert_eq!(stage.scratch.left_behind(), [], "no process is left");
+    assert_eq!(stage.scratch.git(&["status", "--porcelain"]), "", "the checkout is clean");
+}
+
 /// Overload and errors of the provider: it waits, spends no iteration, and goes on.
 pub fn waits_out_a_passing_error(kind: Kind) {
     let Some(stage) = Stage::new(kind, "", "") else { return };
-    let [first, second] = kind.troubles();
-    stage.play([kind.refusal(first).always()]);
+    let troubles = kind.troubles();
+    stage.play([kind.refusal(troubles[0]).always()]);
     let mut run = stage.run();
     stage.until_waits_for("backoff");
     let detail = stage.scratch.detail("T1");
     assert!(detail["wait"]["until_ms"].is_i64(), "it is known when it goes on: {detail:#}");
-    stage.play([kind.refusal(second).always()]);
-    stage.until("a second passing error", || stage.counter("transient errors") >= 2);
+    for (status, count) in troubles.into_iter().zip(1..).skip(1) {
+        stage.play([kind.refusal(status).always()]);
+        stage.until(&format!("the passing error {status}"), || stage.counter("transient errors") >= count);
+    }
     stage.play(works());
     stage.until_over(&mut run);
     stage.check_landed();
@@ -177,6 +251,7 @@ fn is_stopped(kind: Kind, silence: Turn) {
     let took = began.elapsed();
     stage.play(works());
     assert!(took < Duration::from_secs(60), "{took:?}\n{}", stage.story());
+    assert!(stage.counter("stalls in all") >= 1, "{}", stage.story());
     stage.until_over(&mut run);
     stage.check_landed();
 }
@@ -273,6 +348,8 @@ pub fn survives_the_end_of_the_engine(kind: Kind) {
     for word in ["apricot", "medlar"] {
         assert!(outputs[0].contains(word), "`{word}` is in the output:\n{}", outputs[0]);
     }
+    let torn = outputs[0].lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_err());
+    assert_eq!(torn.collect::<Vec<_>>(), [""; 0], "every line is whole");
     let used = stage.scratch.detail("T1")["tokens"].clone();
     assert_eq!(
         used,

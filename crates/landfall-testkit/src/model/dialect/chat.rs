@@ -9,7 +9,7 @@ pub(super) fn wanted(body: &Value) -> Wanted {
         model: text_of(&body["model"]),
         stream: body["stream"] == true,
         tools: names(&body["tools"], |tool| tool["function"]["name"].as_str()),
-        tools_plain: Vec::new(),
+        ..Wanted::default()
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) fn wanted(path: &str, body: &Value) -> Wanted {
         tools: groups
             .flat_map(|group| names(&group["functionDeclarations"], |tool| tool["name"].as_str()))
             .collect(),
-        tools_plain: Vec::new(),
+        ..Wanted::default()
     }
 }
 

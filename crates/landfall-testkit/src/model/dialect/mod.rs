@@ -48,6 +48,8 @@ pub(super) struct Reply {
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub tool: String,
+    /// The group it is offered in.
+    pub group: Option<String>,
     pub input: Input,
 }
 
@@ -125,7 +127,8 @@ impl Dialect {
 
 /// The use of the shell tool that is offered, in the words of that tool.
 pub(super) fn shell(wanted: &Wanted, command: &str) -> Option<Call> {
-    let json = |tool: &str, input: Value| Call { tool: tool.to_owned(), input: Input::Json(input) };
+    let json =
+        |tool: &str, input: Value| Call { tool: tool.to_owned(), group: None, input: Input::Json(input) };
     for tool in &wanted.tools {
         match tool.as_str() {
             "Bash" | "bash" | "run_shell_command" => {
@@ -140,11 +143,23 @@ pub(super) fn shell(wanted: &Wanted, command: &str) -> Option<Call> {
     // A model that writes code for its tools: the command is one call of a function.
     wanted.tools_plain.iter().find(|tool| *tool == "exec").map(|tool| Call {
         tool: tool.clone(),
+        group: None,
         input: Input::Plain(format!(
             "const done = await tools.exec_command({}); text(done.output ?? done);",
             json!({ "cmd": command })
         )),
     })
+}
+
+/// The use of a tool of an MCP server, as the agents that speak this dialect call it.
+pub(super) fn tool(dialect: Dialect, server: &str, name: &str, input: &Value) -> Call {
+    let (tool, group) = match dialect {
+        Dialect::Anthropic => (format!("mcp__{server}__{name}"), None),
+        Dialect::Responses => (name.to_owned(), Some(format!("mcp__{server}"))),
+        Dialect::Chat => (format!("{server}_{name}"), None),
+        Dialect::Gemini => (format!("mcp_{server}_{name}"), None),
+    };
+    Call { tool, group, input: Input::Json(input.clone()) }
 }
 
 /// A text in two parts, as a stream would bring it.

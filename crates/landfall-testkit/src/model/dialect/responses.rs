@@ -5,12 +5,8 @@ use serde_json::{Value, json};
 use super::{Event, Input, Reply, Wanted, parts, text_of};
 
 pub(super) fn wanted(body: &Value) -> Wanted {
-    let mut wanted = Wanted {
-        model: text_of(&body["model"]),
-        stream: body["stream"] == true,
-        tools: Vec::new(),
-        tools_plain: Vec::new(),
-    };
+    let mut wanted =
+        Wanted { model: text_of(&body["model"]), stream: body["stream"] == true, ..Wanted::default() };
     offered(&body["tools"], &mut wanted);
     // Newer models get their tools inside the input, in groups.
     for item in body["input"].as_array().into_iter().flatten() {
@@ -105,7 +101,7 @@ fn items(reply: &Reply) -> Vec<Value> {
     }
     if let Some(call) = &reply.call {
         let id = format!("call_{:020}", reply.number);
-        items.push(match &call.input {
+        let mut item = match &call.input {
             Input::Json(input) => json!({
                 "type": "function_call",
                 "id": format!("fc_{:020}", reply.number),
@@ -122,7 +118,11 @@ fn items(reply: &Reply) -> Vec<Value> {
                 "input": text,
                 "status": "completed",
             }),
-        });
+        };
+        if let Some(group) = &call.group {
+            item["namespace"] = json!(group);
+        }
+        items.push(item);
     }
     items
 }

@@ -1,0 +1,168 @@
+//! Kind `tmux`: an interactive agent in a terminal that a person can attach to.
+//!
+//! Our own program is started as a bridge. It gives the agent a terminal, types the prompt, and looks at the screen. What a
+//! screen means is said here, by tables and without any IO ([`look`]); the bridge only carries it out. What it is told
+//! is an [`Order`], what it says are [`Note`]s.
+
+mod blocks;
+mod deny;
+mod look;
+mod note;
+mod order;
+mod parser;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+pub use blocks::messages;
+pub use deny::destructive;
+pub use look::{Ask, Key, Seen, Why, look};
+pub use note::Note;
+pub use order::{Order, SOCKET, TERMINAL, Terminal};
+pub use screen::Screen;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::mcp;
+use crate::words::split;
+
+/// The adapter.
+pub(crate) struct Tmux;
+
+/// The programs whose screens we know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cli {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// Any other: only what most terminals have in common is understood.
+    Other,
+}
+
+impl Cli {
+    /// The one that this program is.
+    #[must_use]
+    pub fn of(program: &str) -> Self {
+        match program.rsplit('/').next() {
+            Some("claude") => Self::Claude,
+            Some("codex") => Self::Codex,
+            Some(_) | None => Self::Other,
+        }
+    }
+}
+
+impl Agent for Tmux {
+    fn check(&self, profile: &Profile) -> Result<(), LaunchError> {
+        profile.check_env()?;
+        command_line(profile).map(drop)
+    }
+
+    fn launch(&self, brief: &Brief) -> Result<Launch, LaunchError> {
+        self.check(&brief.profile)?;
+        let (cli, argv) = argv(brief)?;
+        let order = Order {
+            argv,
+            cli,
+            prompt: brief.prompt.clone(),
+            name: format!("landfall-{}", brief.task),
+            folder: brief.tmp.clone(),
+            session: (cli == Cli::Claude)
+                .then(|| brief.resume.clone().unwrap_or_else(|| brief.session.clone())),
+        };
+        let terminal =
+            Terminal { folder: brief.tmp.clone(), socket: SOCKET.to_owned(), name: order.name.clone() };
+        let file = brief.attempt_dir.join("bridge.json");
+        Ok(Launch {
+            argv: vec![brief.program.clone().into(), "bridge".into(), "tmux".into()],
+            env: brief.env_after(&ENV),
+            // By stdin: whatever the agent may not read, it has been opened before.
+            stdin: Some(file.clone()),
+            // Where a person attaches is written by us, before the agent runs: it must not send them elsewhere.
+            files: vec![(file, order.json()?), (brief.attempt_dir.join(TERMINAL), terminal.json()?)],
+        })
+    }
+
+    fn parser(&self, ear: &Ear) -> Box<dyn Parse + Send> {
+        parser::parser(ear)
+    }
+
+    fn needs(&self, profile: &Profile) -> Needs {
+        Needs {
+            program: command_line(profile).ok().and_then(|words| words.into_iter().next()),
+            version_args: &[],
+            install: "install tmux and the agent that `run` names",
+            login: "log in as that agent wants it, once, in a terminal",
+            state: match command_line(profile).ok().and_then(|words| words.first().map(|word| Cli::of(word)))
+            {
+                Some(Cli::Claude) => vec!["~/.claude".to_owned(), "~/.claude.json".to_owned()],
+                Some(Cli::Codex) => vec!["~/.codex".to_owned()],
+                Some(Cli::Other) | None => Vec::new(),
+            },
+        }
+    }
+
+    fn closes(&self) -> bool {
+        true // the bridge says how it ended
+    }
+}
+
+/// As for the same agents without a terminal: no noise, no updates, and the word that they are confined.
+const ENV: [(&str, &str); 3] =
+    [("IS_SANDBOX", "1"), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"), ("DISABLE_AUTOUPDATER", "1")];
+
+/// The words of `run`.
+fn command_line(profile: &Profile) -> Result<Vec<String>, LaunchError> {
+    let missing = || LaunchError::Missing { profile: profile.name.clone(), kind: "tmux", key: "run" };
+    let run = profile.run.as_deref().ok_or_else(missing)?;
+    split(run).map_err(|problem| LaunchError::Words { profile: profile.name.clone(), problem })
+}
+
+/// The whole command line: `run`, what the brief asks for, and the flags.
+fn argv(brief: &Brief) -> Result<(Cli, Vec<String>), LaunchError> {
+    let profile = &brief.profile;
+    let mut argv = command_line(profile)?;
+    let cli = argv.first().map_or(Cli::Other, |program| Cli::of(program));
+    let mut words: Vec<String> = Vec::new();
+    let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    if let Some(model) = &profile.model {
+        option("--model", model.clone());
+    }
+    match cli {
+        Cli::Claude => {
+            if let Some(effort) = &profile.effort {
+                option("--effort", effort.clone());
+            }
+            match &brief.resume {
+                Some(session) => option("--resume", session.clone()),
+                None => option("--session-id", brief.session.clone()),
+            }
+            if let Some(program) = mcp::program(brief) {
+                option("--mcp-config", mcp_config(program).to_string());
+            }
+        }
+        Cli::Codex => {
+            if let Some(session) = &brief.resume {
+                argv.extend(["resume".to_owned(), session.clone()]);
+            }
+        }
+        Cli::Other => {
+            if let Some(session) = &brief.resume {
+                option("--resume", session.clone());
+            }
+        }
+    }
+    argv.extend(words);
+    argv.extend(profile.flags.iter().cloned());
+    Ok((cli, argv))
+}
+
+/// Claude fills in `${NAME}` from its own environment, so the key stands in no argument.
+fn mcp_config(program: &str) -> Value {
+    let env: Map<String, Value> =
+        mcp::ENV.iter().map(|name| ((*name).to_owned(), json!(format!("${{{name}}}")))).collect();
+    json!({"mcpServers": {mcp::NAME: {"command": program, "args": mcp::ARGS, "env": env}}})
+}

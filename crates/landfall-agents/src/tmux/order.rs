@@ -1,0 +1,72 @@
+//! What the bridge is told, and where a person finds the terminal, as files.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::Cli;
+use crate::agent::LaunchError;
+
+/// The name of the socket of the terminal's own server.
+pub const SOCKET: &str = "tmux.sock";
+/// The file in the folder of a run that says where its terminal is.
+pub const TERMINAL: &str = "terminal.json";
+
+/// One agent to drive in a terminal. It works in the folder the bridge is started in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// The agent's command line.
+    pub argv: Vec<String>,
+    /// Whose screens they are.
+    pub cli: Cli,
+    /// What it is asked.
+    pub prompt: String,
+    /// What the terminal is called.
+    pub name: String,
+    /// Where the socket of the terminal's server is: a folder of this run alone.
+    pub folder: PathBuf,
+    /// The agent's session, where we choose its name.
+    pub session: Option<String>,
+}
+
+/// Where a person attaches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    /// The folder the socket is in. Its path may be longer than a socket's address.
+    pub folder: PathBuf,
+    /// The socket in it.
+    pub socket: String,
+    /// What the terminal is called.
+    pub name: String,
+}
+
+impl Order {
+    /// As it is written.
+    pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
+        json(self)
+    }
+
+    /// As it was written; else what is wrong with it.
+    pub fn read(text: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).map_err(|error| error.to_string())
+    }
+}
+
+impl Terminal {
+    pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
+        json(self)
+    }
+
+    /// As it was written; else what is wrong with it.
+    pub fn read(text: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).map_err(|error| error.to_string())
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, LaunchError> {
+    serde_json::to_vec(value).map_err(|_| LaunchError::Env {
+        profile: String::new(),
+        key: "TMPDIR".to_owned(),
+        problem: "is a path that is no text, and a terminal's socket must be named",
+    })
+}

@@ -1,0 +1,82 @@
+//! The bridge's lines into signals.
+
+use landfall_model::{Finish, Signal, Usage};
+use serde_json::Value;
+
+use super::note::Note;
+use crate::agent::{Ear, Parse};
+use crate::json::{JsonLines, Known, Protocol, brief};
+use crate::voice::Voice;
+
+/// The ear for one terminal.
+pub(super) fn parser(ear: &Ear) -> Box<dyn Parse + Send> {
+    Box::new(JsonLines::new(Terminal {
+        voice: Voice::new(&ear.nonce),
+        last_words: String::new(),
+        close: None,
+    }))
+}
+
+struct Terminal {
+    voice: Voice,
+    last_words: String,
+    /// How it ended, once the bridge has put the terminal away too.
+    close: Option<(Finish, String)>,
+}
+
+impl Protocol for Terminal {
+    fn event(&mut self, event: &Value, signals: &mut Vec<Signal>) -> Known {
+        match Note::deserialize(event) {
+            Some(note) => {
+                self.note(note, signals);
+                Known::Yes
+            }
+            None => Known::No,
+        }
+    }
+}
+
+impl Terminal {
+    fn note(&mut self, note: Note, signals: &mut Vec<Signal>) {
+        match note {
+            Note::Started { session, .. } => signals.push(Signal::Started { session, model: None }),
+            Note::Prompted => signals.push(Signal::Usage(Usage { turns: 1, ..Usage::default() })),
+            Note::Said { text } => self.said(&text, signals),
+            Note::Asked { why, text } if why == "permission" => {
+                signals.push(Signal::PermissionAsked { what: brief(&text) });
+            }
+            Note::Asked { text, .. } => signals.push(Signal::Question(brief(&text))),
+            Note::Limit { .. } => signals.push(Signal::Quota { until: None }),
+            Note::Login { text } => signals.push(Signal::Unauthorized { detail: brief(&text) }),
+            Note::Done => self.close = Some((Finish::Success, std::mem::take(&mut self.last_words))),
+            Note::Failed { why } => self.close = Some((Finish::Error, why)),
+            Note::Ended { .. } => {
+                let (how, text) = self.close.take().unwrap_or((Finish::Interrupted, String::new()));
+                signals.push(Signal::Finished { how, text });
+            }
+            Note::Screen { .. }
+            | Note::Lines { .. }
+            | Note::Key { .. }
+            | Note::Held { .. }
+            | Note::Stopping => {}
+        }
+    }
+
+    /// A screen shows no fences around code. So a control word counts only where a message closes with it, which no
+    /// quotation does.
+    fn said(&mut self, text: &str, signals: &mut Vec<Signal>) {
+        brief(text).clone_into(&mut self.last_words);
+        let text = text.trim_end();
+        let (words, last) = text.rsplit_once('\n').map_or(("", text), |(words, last)| (words, last));
+        let mut closing = Vec::new();
+        self.voice.message(last, &mut closing);
+        if matches!(closing.as_slice(), [Signal::Said(_) | Signal::Malformed { .. }]) {
+            if !words.trim().is_empty() {
+                signals.push(Signal::Text(words.trim_matches('\n').to_owned()));
+            }
+            signals.extend(closing);
+        } else if !text.is_empty() {
+            signals.push(Signal::Text(text.to_owned()));
+        }
+    }
+}

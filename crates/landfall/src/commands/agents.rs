@@ -1,0 +1,109 @@
+//! `landfall agents`: which agents there are, what each profile would run, and whether it answers.
+
+use landfall_api::{AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format;
+use crate::house;
+use crate::say::{clean, talk};
+
+/// Lists the agents there are, what is installed of them, and what each profile of the project would run.
+///
+/// Outside of a project it lists the kinds only. Keys and tokens are never shown.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Runs one tiny prompt through each profile, or through PROFILE, to see whether it answers. Costs a little money.
+    #[arg(long)]
+    probe: bool,
+
+    /// Only this profile.
+    profile: Option<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let asked = AgentsAsked { probe: args.probe, profile: args.profile };
+    if asked.probe {
+        talk("asking the agents; that takes up to a minute");
+    }
+    let found = house::agents(&context.dir, asked)?;
+    context.answer(&found, text)?;
+    let answers = |profile: &AgentProfile| match &profile.probe {
+        Some(probe) => probe.answer == ProbeAnswer::Answers,
+        None => profile.problem.is_none() || !args.probe,
+    };
+    Ok(if found.profiles.iter().all(answers) { Exit::Ok } else { Exit::NeedsYou })
+}
+
+fn text(found: &AgentsFound) -> String {
+    let mut text = String::new();
+    for kind in &found.kinds {
+        text += &kind_lines(kind);
+    }
+    if !found.profiles.is_empty() {
+        text += "\nprofiles of this project:\n";
+    }
+    for profile in &found.profiles {
+        text += &profile_lines(profile);
+    }
+    text
+}
+
+fn kind_lines(kind: &AgentKind) -> String {
+    let state = match (&kind.program, &kind.path) {
+        (None, _) if kind.install.contains("part of Landfall") => "built in".to_owned(),
+        (None, _) => "as the profile says".to_owned(),
+        (Some(program), None) => format!("not installed: no `{program}` on the PATH"),
+        (Some(_), Some(path)) => match (&kind.version, &kind.problem) {
+            (Some(version), _) => format!("{version} ({path})"),
+            (None, Some(problem)) => format!("{path}; {problem}"),
+            (None, None) => path.clone(),
+        },
+    };
+    let mut text = format!("{:<10} {}\n           {}\n", clean(&kind.kind), clean(&kind.about), clean(&state));
+    if kind.program.is_some() && kind.path.is_none() {
+        text += &format!("           install: {}\n", clean(&kind.install));
+    }
+    text
+}
+
+fn profile_lines(profile: &AgentProfile) -> String {
+    let mut about = vec![profile.kind.clone()];
+    about.extend(profile.model.as_ref().map(|model| format!("model {model}")));
+    about.extend(profile.effort.as_ref().map(|effort| format!("effort {effort}")));
+    about.push(format!("style {}", profile.style));
+    about.push(format!("account {}", profile.account));
+    about.push(format!("sandbox {}", profile.sandbox));
+    about.extend(profile.failover.as_ref().map(|next| format!("then {next}")));
+    let mut text = format!("{:<10} {}\n", clean(&profile.profile), clean(&about.join(", ")));
+    if let Some(command) = &profile.command {
+        text += &format!("           runs: {}\n", clean(command));
+    }
+    if let Some(problem) = &profile.problem {
+        text += &format!("           PROBLEM: {}\n", clean(problem));
+    }
+    if let Some(hint) = &profile.hint {
+        text += &format!("           hint: {}\n", clean(hint));
+    }
+    if let Some(probe) = &profile.probe {
+        text += &format!("           {}\n", clean(&probe_line(probe)));
+    }
+    text
+}
+
+/// `answers: landfall (4.1s, sonnet, 812 tokens, $0.01)`.
+fn probe_line(probe: &Probed) -> String {
+    let detail = if probe.detail.is_empty() { String::new() } else { format!(": {}", probe.detail) };
+    let until = probe.until_ms.map(|at| format!(" until {}", format::moment(at))).unwrap_or_default();
+    let mut spent = vec![format::duration(probe.took_ms)];
+    spent.extend(probe.model.clone());
+    let tokens = probe.usage.tokens_in.saturating_add(probe.usage.tokens_out);
+    if tokens > 0 {
+        spent.push(format!("{} tokens", format::count(tokens)));
+    }
+    if let Some(usd) = probe.usage.cost_usd {
+        let from = probe.usage.cost_from.map(|from| format!(" {}", from.words())).unwrap_or_default();
+        spent.push(format!("{}{from}", format::usd(usd)));
+    }
+    format!("{}{until}{detail} ({})", probe.answer.words(), spent.join(", "))
+}

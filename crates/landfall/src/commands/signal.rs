@@ -1,0 +1,71 @@
+//! `landfall signal`: what an agent at work says to its run.
+
+use std::io::{IsTerminal as _, Read as _};
+
+use landfall_bridge::socket::{Line, LineError, Word};
+use serde_json::json;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+
+/// Tells the run you are working in how it stands. For agents, in their own shell; it needs no engine.
+#[derive(clap::Args)]
+#[command(after_help = "Words:\n  \
+    complete                the work is done and committed\n  \
+    blocked TEXT            you cannot go on, and why\n  \
+    pending TEXT            only a person can decide this\n  \
+    progress NUMBER         how far you are, from 0 to 100\n  \
+    resolved                a conflict is resolved\n  \
+    discovery TEXT          something worth knowing for this task\n  \
+    discovery-global TEXT   something worth knowing for every task\n  \
+    ask TEXT                a question to a person\n  \
+    follow-up TITLE [TEXT]  a new task for work that is not part of yours")]
+pub struct Args {
+    /// What to say.
+    word: String,
+
+    /// What belongs to it; `-` reads it from stdin.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    text: Vec<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let text = match args.text.as_slice() {
+        [dash] if dash == "-" => read_stdin()?,
+        // The title is one line: what follows it is the text.
+        [title, rest @ ..] if args.word == "follow-up" => format!("{title}\n{}", rest.join(" ")),
+        words => words.join(" "),
+    };
+    let word =
+        Word::new(&args.word, &text).map_err(|error| Failure::usage(error.to_string()).hint(error.hint()))?;
+    Line::of_environment().and_then(|line| line.say(&word)).map_err(failure)?;
+    context.answer(&json!({ "ok": true }), |_| String::from("noted\n"))?;
+    Ok(Exit::Ok)
+}
+
+fn failure(error: LineError) -> Failure {
+    let code = match error {
+        LineError::Outside { .. } | LineError::Refused { .. } => Exit::NotNow,
+        LineError::Unreachable { .. } => Exit::Machine,
+    };
+    let failure = Failure::new(code, error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+fn read_stdin() -> Result<String, Failure> {
+    const TEXT_MAX: u64 = 256 << 10; // a long report; the run keeps less of it
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Failure::usage("`-` reads the text from stdin, and stdin is a terminal"));
+    }
+    let mut bytes = Vec::new();
+    stdin
+        .lock()
+        .take(TEXT_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Exit::Machine, format!("read stdin: {error}")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,228 @@
+//! What keeps tasks from starting although they could: slots, accounts, budgets. The engine that runs knows; without one,
+//! the tables and the settings say what the next run will find.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall_api::{self as api, Problem};
+use landfall_engine::flows;
+use landfall_engine::model::{
+    AccountState, Event, Fact, Flow, Ledger, Purse, Spending, Spent, Status, StepKind, Task, Timestamp, Wait,
+    World,
+};
+use landfall_engine::settings::Settings;
+use landfall_engine::store::{Filter, Reader, RunRow, TaskRow};
+use landfall_engine::{Allowance, day, engine};
+
+use super::engine_at::EngineAt;
+use super::place::Place;
+use super::{moment, problem, wire};
+
+/// What holds tasks back now.
+#[derive(Default)]
+pub(super) struct Holds {
+    /// The run under way.
+    pub run: Option<RunRow>,
+    /// Every slot is taken.
+    pub full: bool,
+    /// The budget that is used up.
+    pub spent: Option<Spent>,
+    /// Accounts that are not open.
+    shut: BTreeMap<String, AccountState>,
+    allowances: BTreeMap<String, Allowance>,
+    spending: Option<(Spending, Spending)>,
+    purse: Purse,
+    /// Routes, accounts and the tasks at work: the model's own rule is asked.
+    world: World,
+    flows: BTreeMap<String, std::sync::Arc<Flow>>,
+    flow: String,
+}
+
+const ROWS_MAX: u32 = 1_000; // tasks at work or waiting that are looked at; a list has no more
+
+impl Holds {
+    /// As it is now.
+    pub fn now(place: &Place, engine: &EngineAt, reader: &Reader) -> Result<Self, Problem> {
+        let of = |error| problem::store(&error);
+        let newest = reader.runs(1).map_err(of)?.pop();
+        let run = newest.filter(|run| run.ended.is_none() && engine.is_alive());
+        let at_work = match &run {
+            Some(_) => at_work(reader)?,
+            None => Vec::new(),
+        };
+        let holding = at_work.iter().filter(|task| super::reads::holds_a_slot(task)).count();
+        let full = run.as_ref().is_some_and(|run| holding >= run.slots as usize);
+        let mut holds = Self { run, full, ..Self::default() };
+        let settings = match engine {
+            EngineAt::Here { site } => {
+                let view = site.view.lock().expect("no thread panics while it holds the view").clone();
+                holds.spent = view.spent;
+                holds.shut = view.shut;
+                holds.allowances = view.allowances;
+                holds.spending = Some(site.spending());
+                Some(site.settings.clone())
+            }
+            EngineAt::There { .. } | EngineAt::Nowhere => holds.at_rest(place, reader)?,
+        };
+        let Some(settings) = settings else { return Ok(holds) };
+        holds.purse = settings.purse;
+        if holds.is_shut() {
+            holds.learn(place, &settings, at_work);
+        }
+        Ok(holds)
+    }
+
+    /// What the next run will find, by the tables. Settings are read only where they matter, and given back then: this
+    /// is on the way of every `list`.
+    fn at_rest(&mut self, place: &Place, reader: &Reader) -> Result<Option<Settings>, Problem> {
+        let of = |error| problem::store(&error);
+        for row in reader.waiting(ROWS_MAX).map_err(of)? {
+            let wait: Option<api::WaitFor> = row.wait.as_deref().and_then(|word| word.parse().ok());
+            let state = match (wait, row.due) {
+                (Some(api::WaitFor::Quota), Some(until)) => AccountState::UsedUp { until },
+                (Some(api::WaitFor::Login), _) => AccountState::LoggedOut { task: row.id },
+                _ => continue,
+            };
+            let task = reader.task(row.id).map_err(of)?;
+            if let Some(driving) = task.and_then(|task| task.driving) {
+                self.shut.insert(driving.account, state);
+            }
+        }
+        let budget = place.settings_text().is_some_and(|text| text.contains("day_"));
+        if self.shut.is_empty() && !budget {
+            return Ok(None);
+        }
+        // Settings that are broken complain where they are used.
+        let Ok(settings) = engine::load_settings(&place.root) else { return Ok(None) };
+        if settings.purse.day != landfall_engine::model::Budget::default() {
+            let today = day(Timestamp(moment::now_ms()));
+            let mut ledger = Ledger::default();
+            self.spending = Some((Spending::default(), spent_today(reader, today.from, &mut ledger)?));
+            let purse = Purse { day: settings.purse.day, ..Purse::default() };
+            self.spent = purse.spent(&ledger, Spending::default(), today);
+        }
+        Ok(Some(settings))
+    }
+
+    /// Makes ready to say what each task waits for.
+    fn learn(&mut self, place: &Place, settings: &Settings, at_work: Vec<Task>) {
+        self.flows = flows::load(Some(&place.root.join(".landfall/flows"))).flows;
+        self.flow.clone_from(&settings.project.flow);
+        self.world.set_routes(engine::routes(settings));
+        for (account, state) in &self.shut {
+            self.world.set_account(account, state.clone());
+        }
+        for task in at_work {
+            self.world.put(task);
+        }
+    }
+
+    /// Whether anything but slots may hold a task back.
+    pub fn is_shut(&self) -> bool {
+        self.spent.is_some() || !self.shut.is_empty()
+    }
+
+    /// What keeps a task from starting that could otherwise.
+    pub fn of(&self, row: &TaskRow) -> Option<Wait> {
+        if row.status != Status::Ready || row.unmet > 0 {
+            return None;
+        }
+        if self.is_shut() && self.wants_agent(row) {
+            if let Some(Spent { what, until, .. }) = &self.spent {
+                return Some(Wait::Budget { what: what.clone(), until: *until });
+            }
+            if let Err(wait) = self.world.open_route(profile(row), Timestamp(moment::now_ms())) {
+                return Some(wait);
+            }
+        }
+        self.full.then_some(Wait::Slot)
+    }
+
+    /// The account a task waits for, if it is one.
+    pub fn account<'a>(&'a self, row: &'a TaskRow) -> &'a str {
+        self.world.account_of(profile(row))
+    }
+
+    /// Whether its next step needs an agent.
+    fn wants_agent(&self, row: &TaskRow) -> bool {
+        let Some(flow) = self.flows.get(row.flow.as_deref().unwrap_or(&self.flow)) else { return true };
+        let step = row.step.as_deref().unwrap_or(flow.entry.as_str());
+        let step = flow.steps.iter().find(|it| it.name.as_str() == step);
+        step.is_none_or(|step| matches!(step.kind, StepKind::Agent { .. }))
+    }
+
+    /// The accounts worth a line, with those who wait for each.
+    pub fn accounts(&self, waiting: &BTreeMap<String, BTreeSet<api::TaskId>>) -> Vec<api::AccountLine> {
+        let names: BTreeSet<&String> = self.shut.keys().chain(self.allowances.keys()).collect();
+        let now = Timestamp(moment::now_ms());
+        let line = |account: &String| {
+            let (state, until) = match self.shut.get(account) {
+                None | Some(AccountState::Open) => (api::AccountStanding::Open, None),
+                Some(AccountState::UsedUp { until }) => (api::AccountStanding::UsedUp, Some(until.0)),
+                Some(AccountState::LoggedOut { .. }) => (api::AccountStanding::LoggedOut, None),
+            };
+            let allowance =
+                self.allowances.get(account).filter(|it| it.until.is_none_or(|until| until > now));
+            api::AccountLine {
+                account: account.clone(),
+                state,
+                until_ms: until,
+                used_percent: allowance.map(|it| it.used_percent),
+                resets_ms: allowance.and_then(|it| it.until).map(|until| until.0),
+                tasks: waiting.get(account).into_iter().flatten().copied().collect(),
+            }
+        };
+        let told =
+            |line: &api::AccountLine| line.state != api::AccountStanding::Open || line.used_percent.is_some();
+        names.into_iter().map(line).filter(told).collect()
+    }
+
+    /// What was spent, and the budgets for it.
+    pub fn spending(&self) -> (Vec<api::SpendingLine>, Vec<api::BudgetLine>) {
+        let Some((run, today)) = self.spending else { return (Vec::new(), Vec::new()) };
+        let runs = self.run.is_some().then_some(("run", run, self.purse.run));
+        let scopes: Vec<_> = runs.into_iter().chain([("day", today, self.purse.day)]).collect();
+        let told = |spent: &Spending| *spent != Spending::default();
+        let lines = scopes.iter().filter(|(_, spent, _)| told(spent)).map(|(scope, spent, _)| {
+            let usage = wire::usage(spent.usage);
+            api::SpendingLine { scope: (*scope).to_owned(), usage, time_ms: spent.time_ms }
+        });
+        let budgets = scopes.iter().flat_map(|(scope, spent, budget)| wire::budgets(scope, *spent, budget));
+        (lines.collect(), budgets.collect())
+    }
+}
+
+fn profile(row: &TaskRow) -> &str {
+    row.agent.as_deref().unwrap_or("default")
+}
+
+/// The tasks with something under way.
+fn at_work(reader: &Reader) -> Result<Vec<Task>, Problem> {
+    let of = |error| problem::store(&error);
+    let busy = Filter { status: Some(Status::Active), ..Filter::default() };
+    let mut tasks = Vec::new();
+    for row in reader.tasks(&busy, None, ROWS_MAX).map_err(of)? {
+        tasks.extend(reader.task(row.id).map_err(of)?);
+    }
+    Ok(tasks)
+}
+
+/// What the journal says was spent since then. It is read from its end, as far back as that.
+fn spent_today(reader: &Reader, from: Timestamp, ledger: &mut Ledger) -> Result<Spending, Problem> {
+    const PAGE: u32 = 2_000;
+    const EVENTS_MAX: u32 = 256_000; // a day of more is not counted while nobody drives
+    let mut page = PAGE;
+    let events = loop {
+        let events = reader.tail(page).map_err(|error| problem::store(&error))?;
+        let whole = events.len() < page as usize || events.first().is_none_or(|(_, it)| it.at < from);
+        if whole || page >= EVENTS_MAX {
+            break events;
+        }
+        page *= 4;
+    };
+    for (_, entry) in events.iter().filter(|(_, entry)| entry.at >= from) {
+        if let Fact::Task(_, Event::IterationEnded { usage, took_ms, .. }) = &entry.fact {
+            ledger.note(entry.at, Spending { usage: *usage, time_ms: *took_ms });
+        }
+    }
+    Ok(ledger.since(from))
+}

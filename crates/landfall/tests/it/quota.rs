@@ -1,0 +1,103 @@
+//! Accounts that are used up, from outside: who waits, who goes on, and what a person sees of it.
+
+use landfall_testkit::Scratch;
+use serde_json::Value;
+
+use crate::LANDFALL;
+
+const PROFILES: &str = "[agent.default]\nkind = \"script\"\naccount = \"shared\"\n\
+                        [agent.second]\nkind = \"script\"\naccount = \"shared\"\n\
+                        [agent.other]\nkind = \"script\"\naccount = \"apart\"\n\
+                        [[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\n";
+
+/// A script that works and is done.
+fn work(file: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{file}\"\ntext = \"work\\n\"\n")
+}
+
+/// A script that is out of quota at first, and then takes a moment to work.
+fn work_after_quota(file: &str, until: &str) -> String {
+    format!(
+        "[[iteration]]\nmisbehave = \"quota\"\nuntil = \"{until}\"\n\
+         [[iteration]]\nsleep = \"600ms\"\nsignal = \"complete\"\n\
+         [[iteration.write]]\npath = \"{file}\"\ntext = \"work\\n\"\n"
+    )
+}
+
+fn account<'a>(status: &'a Value, name: &str) -> &'a Value {
+    let found = status["accounts"].as_array().and_then(|list| list.iter().find(|it| it["account"] == name));
+    found.unwrap_or(&Value::Null)
+}
+
+#[test]
+fn those_on_one_account_wait_together_and_the_others_go_on() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(&format!("{PROFILES}[run]\nslots = 2\n"));
+    scratch.task("First", &work_after_quota("b.txt", "8s"), &[]);
+    scratch.task("Second", &work_after_quota("c.txt", "8s"), &["--agent", "second"]);
+    scratch.task("Apart", &work("d.txt"), &["--agent", "other"]);
+    scratch.task("Late", &work("e.txt"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the other account goes on", || scratch.status("T3") == "done");
+    for task in ["T1", "T2", "T4"] {
+        assert_eq!(scratch.wait_of(task), "quota", "{task}: {}", scratch.why(task));
+        let why = scratch.why(task);
+        assert!(why.contains("used up until") && why.contains("from now"), "it counts down: {why}");
+    }
+    let status = scratch.landfall(&["--json", "status"]).json();
+    let shut = account(&status, "shared");
+    assert_eq!(shut["state"], "used-up", "{status}");
+    assert_eq!(shut["tasks"], serde_json::json!(["T1", "T2", "T4"]), "{status}");
+    assert_eq!(account(&status, "apart"), &Value::Null, "{status}");
+    let text = scratch.landfall(&["status"]).ok();
+    assert!(text.contains("account shared: used up, ") && text.contains("; T1, T2, T4 wait"), "{text}");
+    assert!(text.contains(" left, until "), "{text}");
+    assert_eq!(scratch.facts("T4", "iteration-began"), Vec::<Value>::new(), "T4 spent no try");
+
+    assert_eq!(run.wait(std::time::Duration::from_secs(60)), Some(0), "{}", scratch.heard());
+    // One finds out for the others: until it has ended, nobody else on the account begins.
+    let log = scratch.log();
+    let seq = |it: &Value| it["seq"].as_u64().expect("a number");
+    let shared = ["T1", "T2", "T4"];
+    let runs = |kind: &str| {
+        let of = |it: &&Value| it["kind"] == kind && shared.iter().any(|task| it["task"] == *task);
+        log.iter().filter(of).map(seq).collect::<Vec<_>>()
+    };
+    let (began, ended) = (runs("iteration-began"), runs("iteration-ended"));
+    assert_eq!((began.len(), ended.len()), (5, 5), "two were refused, three worked");
+    assert!(began[2] > ended[1], "all waited for the reset");
+    assert!(began[3] > ended[2], "and for the one that tried: {began:?} {ended:?}");
+    assert_eq!(scratch.detail("T1")["iterations"], 1, "the refused run is no iteration");
+}
+
+#[test]
+fn another_profile_takes_over_if_settings_say_so() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings(
+        "[agent.default]\nkind = \"script\"\naccount = \"mine\"\nfailover = \"spare\"\n\
+         [agent.spare]\nkind = \"script\"\naccount = \"spare\"\n\
+         [[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\n",
+    );
+    scratch.task("First", &work_after_quota("b.txt", "1h"), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    let detail = scratch.detail("T1");
+    let runs: Vec<&str> = detail["attempts"]
+        .as_array()
+        .expect("attempts")
+        .iter()
+        .flat_map(|it| it["runs"].as_array().into_iter().flatten())
+        .filter_map(|run| run["profile"].as_str())
+        .collect();
+    assert_eq!(runs, ["default", "spare"], "{detail}");
+}
+
+#[test]
+fn words_about_a_quota_in_ordinary_output_change_nothing() {
+    let scratch = Scratch::new(LANDFALL);
+    let script = "say = [\"You've hit your 5-hour limit · resets 8:42am (UTC)\", \"  {\\\"landfall\\\":\\\"quota\\\"}\"]\n";
+    scratch.task("Talks", &format!("{script}{}", work("b.txt")), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    assert_eq!(scratch.facts("T1", "waited"), Vec::<Value>::new());
+}

@@ -1,0 +1,113 @@
+//! An interactive program in a terminal, end to end, and a person who looks for it. Skipped, with a line that says so,
+//! where tmux is not installed.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::LANDFALL;
+use crate::support::{TIME_MAX, TestEnvironment, until};
+
+/// Reads what is pasted, waits for leave, does the work, says so by `landfall signal`, and prompts again.
+const TINY: &str = r#"#!/bin/bash
+echo tiny 1.0
+while true; do
+  printf '> '
+  IFS= read -r first || exit 0
+  while IFS= read -r -t 1 more; do :; done
+  echo 'a look-alike: continue? (y/n)'
+  echo 'and >'
+  until [ -e "$GO" ]; do sleep 0.1; done
+  echo hello >hello.txt
+  git add hello.txt
+  git -c user.name=Tiny -c user.email=tiny@example.invalid commit --quiet --message hello
+  "$OUR_BIN" signal complete
+  echo all done
+done
+"#;
+
+fn has_tmux() -> bool {
+    let there = Command::new("tmux").arg("-V").output().is_ok();
+    if !there {
+        eprintln!("SKIPPED: tmux is not installed");
+    }
+    there
+}
+
+#[test]
+fn an_interactive_program_lands_its_work_and_a_person_can_attach() {
+    if !has_tmux() {
+        return;
+    }
+    let environment = TestEnvironment::new();
+    let tiny = environment.path("tiny");
+    std::fs::write(&tiny, TINY).expect("a script");
+    let go = environment.path("go");
+    environment.write(
+        "landfall.toml",
+        &format!(
+            "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
+             [agent.default]\nkind = \"tmux\"\nrun = \"bash {}\"\nenv = {{ GO = \"{}\", OUR_BIN = \"{LANDFALL}\" }}\n",
+            tiny.display(),
+            go.display()
+        ),
+    );
+    environment.commit("settings");
+    environment.add(&["Say hello"]);
+
+    let early = environment.landfall(&["attach", "T1"]);
+    assert_eq!(early.code, Some(6), "{early:?}");
+    assert!(early.err.contains("no agent runs for T1"), "{early:?}");
+
+    let running = environment.start(&["run"]);
+    let deadline = Instant::now() + TIME_MAX;
+    let terminal: Value = loop {
+        let said = environment.landfall(&["--json", "attach", "T1"]);
+        if said.code == Some(0) {
+            break serde_json::from_str(&said.out).expect("JSON");
+        }
+        assert!(Instant::now() < deadline, "no terminal: {said:?}");
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    let field = |name: &str| terminal[name].as_str().expect("a text").to_owned();
+    let seen = Command::new("tmux")
+        .args(["-S", &field("socket"), "capture-pane", "-p", "-t", &field("name")])
+        .current_dir(field("folder"))
+        .output()
+        .expect("tmux");
+    assert!(String::from_utf8_lossy(&seen.stdout).contains("tiny 1.0"), "{seen:?}");
+    let piped = environment.landfall(&["attach", "T1"]);
+    assert!(piped.err.contains("needs a terminal"), "{piped:?}");
+
+    std::fs::write(&go, "").expect("a file");
+    let said = running.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert_eq!(environment.git(&["show", "main:hello.txt"]), "hello");
+}
+
+#[test]
+fn an_agent_without_a_terminal_is_followed_in_the_log() {
+    let environment = TestEnvironment::new();
+    let go = environment.path("go");
+    environment.write(
+        "landfall.toml",
+        &format!(
+            "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"true\"\n\
+             [run]\niterations_max = 1\n[agent.default]\nkind = \"command\"\nrun = \"sh -c 'until [ -e {} ]; do sleep 0.1; done'\"\n",
+            go.display()
+        ),
+    );
+    environment.commit("settings");
+    environment.add(&["Wait"]);
+    let none = environment.landfall(&["attach", "T9"]);
+    assert_eq!(none.code, Some(5), "{none:?}");
+    let running = environment.start(&["run"]);
+    until("it says so", || {
+        let said = environment.landfall(&["attach", "T1"]);
+        assert_eq!(said.code, Some(6), "{said:?}");
+        said.err.contains("does not run in a terminal") && said.err.contains("landfall log T1 --follow")
+    });
+    std::fs::write(&go, "").expect("a file");
+    running.end();
+}
