@@ -17,11 +17,8 @@ mod person;
 mod player;
 mod quota;
 mod run;
-<<<<<<< HEAD
 mod sandbox;
-=======
 mod signal;
->>>>>>> main
 mod support;
 mod tasks;
 mod terminal;
