@@ -185,3 +185,28 @@ fn without_the_sandbox_each_of_these_tries_bites() {
         assert_eq!(scratch.left_behind(), [], "{who:?}");
     }
 }
+
+/// An agent that asks the engine which drives it: its state folder cannot be read, but a socket is reached by its path.
+#[test]
+fn an_agent_at_work_cannot_ask_the_engine_with_or_without_the_sandbox() {
+    for setting in ["sandbox = \"write\"", "sandbox = \"off\""] {
+        let scratch = Scratch::new(LANDFALL);
+        run_setting(&scratch, setting);
+        let ask = format!(
+            "cd {} && LANDFALL_STATE={} {LANDFALL} add planted >said.txt 2>&1; cat said.txt",
+            scratch.project().display(),
+            scratch.state().display(),
+        )
+        .replace("said.txt", "$LANDFALL_WORK/said.txt");
+        let ask = format!("LANDFALL_WORK=$PWD; {ask}");
+        let run = format!("run = [\"sh\", \"-c\", {ask:?}]");
+        let script =
+            format!("{run}\nsignal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n");
+        scratch.task("Asks", &script, &[]);
+        scratch.landfall(&["run"]);
+        let said = scratch.git(&["show", "main:said.txt"]);
+        assert!(said.contains("an agent at work may not ask the engine"), "{setting}: {said}");
+        let listed = scratch.landfall(&["--json", "list"]).json();
+        assert_eq!(listed["tasks"].as_array().map(Vec::len), Some(1), "{setting}: {listed}");
+    }
+}
