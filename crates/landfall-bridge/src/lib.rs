@@ -8,6 +8,7 @@
 //! for the tools that [`mcp`] offers.
 
 pub mod acp;
+pub mod attach;
 pub mod mcp;
 mod say;
 pub mod socket;

@@ -11,8 +11,21 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["bridge", name] => landfall_bridge::bridge(name).map_or(ExitCode::from(2), ExitCode::from),
         ["mcp", "--agent"] => ExitCode::from(landfall_bridge::mcp::agent()),
+        ["attach", folder] => attach(folder),
         ["acp", ways @ ..] => tiny_acp::main(ways),
         ["cli", ways @ ..] => tiny_cli::main(ways),
         _ => ExitCode::from(2),
     }
+}
+
+/// Attaches to the terminal in this folder, as `landfall attach` does.
+fn attach(folder: &str) -> ExitCode {
+    let terminal = landfall_agents::tmux::Terminal {
+        folder: folder.into(),
+        socket: landfall_agents::tmux::SOCKET.to_owned(),
+        name: "landfall-T7".to_owned(),
+    };
+    let error = landfall_bridge::attach::attach(&terminal, false);
+    eprintln!("{error}");
+    ExitCode::from(9)
 }

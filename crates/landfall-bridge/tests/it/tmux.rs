@@ -269,3 +269,98 @@ fn a_program_that_is_not_there_is_an_error() {
     assert_eq!(said.status.code(), Some(1), "{out}");
     assert!(out.contains("exit status 127"), "{out}");
 }
+
+/// Ends a tmux server with the test.
+struct Gone(PathBuf);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        drop(Command::new("tmux").arg("-S").arg(&self.0).arg("kill-server").output()); // it never started
+    }
+}
+
+/// Runs tmux on the run's own server, as an agent could that looks for it.
+fn as_agent(scene: &Scene, words: &[&str]) -> String {
+    let said = Command::new("tmux")
+        .args(["-S", SOCKET])
+        .args(words)
+        .current_dir(scene.tmp())
+        .env_remove("TMUX")
+        .output()
+        .expect("tmux");
+    String::from_utf8_lossy(&said.stdout).into_owned()
+}
+
+#[test]
+fn a_person_who_attaches_sees_the_terminal_and_runs_nothing_for_the_agent() {
+    let Some(scene) = Scene::new() else { return };
+    let mut run = scene.start(&["never-ready"]);
+    run.until("screen", |note| matches!(note, Note::Screen { .. }));
+    // The person's own terminal: another server, whose pane is the client.
+    let home = tempfile::tempdir().expect("a folder");
+    let socket = home.path().join("s");
+    let _gone = Gone(socket.clone());
+    let person = |words: &[&str]| {
+        let said = Command::new("tmux")
+            .arg("-S")
+            .arg(&socket)
+            .args(words)
+            .env_remove("TMUX")
+            .output()
+            .expect("tmux");
+        String::from_utf8_lossy(&said.stdout).into_owned()
+    };
+    let wait = |what: &str, holds: &dyn Fn() -> bool| {
+        let until = Instant::now() + PATIENCE;
+        while !holds() {
+            assert!(Instant::now() < until, "never: {what}; {}", person(&["capture-pane", "-p", "-t", "me"]));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let tmp = scene.tmp();
+    let client = [PROBE, "attach", tmp.to_str().expect("text")];
+    person(
+        &[&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-s",
+            "me",
+            "-x",
+            "150",
+            "-y",
+            "70",
+            "--",
+            "sleep",
+            "600",
+        ][..]]
+        .concat(),
+    );
+    for trick in ["lock", "exec"] {
+        let marker = home.path().join(trick);
+        let evil = format!("touch {}", marker.display());
+        let mut words = vec!["respawn-pane", "-k", "-t", "me", "--"];
+        words.extend(client);
+        person(&words);
+        wait("the terminal is shown", &|| {
+            !as_agent(&scene, &["list-clients"]).is_empty()
+                && person(&["capture-pane", "-p", "-t", "me"]).contains("still loading")
+        });
+        match trick {
+            "lock" => {
+                as_agent(&scene, &["set-option", "-g", "lock-command", &evil]);
+                as_agent(&scene, &["lock-server"]);
+            }
+            _ => {
+                as_agent(&scene, &["detach-client", "-a", "-s", "landfall-T7", "-E", &evil]);
+                as_agent(&scene, &["detach-client", "-s", "landfall-T7", "-E", &evil]);
+            }
+        }
+        std::thread::sleep(Duration::from_secs(1)); // time in which it would be there
+        assert!(!marker.exists(), "{trick}: the agent has run a program as the person");
+    }
+    run.stop();
+    run.end();
+    assert!(scene.server_is_gone());
+}

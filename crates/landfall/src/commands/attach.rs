@@ -1,10 +1,9 @@
 //! `landfall attach`: a person at the terminal of an agent at work.
 
 use std::io::IsTerminal as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
 
 use landfall_api::TaskId;
+use landfall_bridge::attach::{AttachError, attach};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -34,19 +33,13 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return Err(Failure::usage("attaching needs a terminal, and this is none")
             .hint("`--json` says where the agent's terminal is"));
     }
-    let mut tmux = Command::new("tmux");
-    // In the folder of the socket: its whole path may be longer than an address can be.
-    tmux.current_dir(&terminal.folder)
-        .args(["-u", "-f", "/dev/null", "-S", &terminal.socket, "attach-session", "-t"])
-        .arg(format!("={}", terminal.name))
-        .env_remove("TMUX"); // a person may well be in a tmux of their own
-    if args.read_only {
-        tmux.arg("-r");
-    }
-    let error = tmux.exec();
-    let failure = Failure::new(Exit::Machine, format!("run tmux: {error}"));
-    Err(match error.kind() {
-        std::io::ErrorKind::NotFound => failure.hint("install tmux"),
-        _ => failure,
+    let error = attach(&terminal, args.read_only);
+    let failure = Failure::new(Exit::Machine, error.to_string());
+    Err(match error {
+        AttachError::NoTmux => failure.hint("install tmux"),
+        AttachError::Unconfined(_) => failure.hint(
+            "a client obeys the agent's side of the terminal, so it is confined by Landlock, which Linux has from 5.13 on",
+        ),
+        AttachError::Exec(_) => failure,
     })
 }
