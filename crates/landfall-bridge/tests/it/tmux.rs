@@ -240,9 +240,6 @@ fn told_to_stop_it_ends_the_terminal_with_all_that_is_in_it() {
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
     let Some(scene) = Scene::new() else { return };
-    let mut run = scene.start(&[]);
-    run.stop();
-    run.end();
     let order = Order {
         argv: vec!["no-such-program".to_owned()],
         cli: Cli::Other,
