@@ -12,6 +12,7 @@ pub use note::{Fault, Note};
 pub use order::{McpServer, Order};
 
 use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::family;
 use crate::mcp;
 use crate::words::split;
 
@@ -65,7 +66,7 @@ impl Agent for Acp {
             version_args: &[],
             install: "install the agent that `run` names; it must speak the Agent Client Protocol on stdio",
             login: "log in as that agent wants it, once, in a terminal",
-            state: Vec::new(),
+            state: command_line(profile).map(|words| family::state(&words, profile)).unwrap_or_default(),
         }
     }
 

@@ -9,6 +9,7 @@ mod agent;
 mod claude;
 mod codex;
 mod command;
+mod family;
 mod fence;
 mod gemini;
 mod json;

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::family;
 use crate::mcp;
 use crate::words::split;
 
@@ -96,12 +97,7 @@ impl Agent for Tmux {
             version_args: &[],
             install: "install tmux and the agent that `run` names",
             login: "log in as that agent wants it, once, in a terminal",
-            state: match command_line(profile).ok().and_then(|words| words.first().map(|word| Cli::of(word)))
-            {
-                Some(Cli::Claude) => vec!["~/.claude".to_owned(), "~/.claude.json".to_owned()],
-                Some(Cli::Codex) => vec!["~/.codex".to_owned()],
-                Some(Cli::Other) | None => Vec::new(),
-            },
+            state: command_line(profile).map(|words| family::state(&words, profile)).unwrap_or_default(),
         }
     }
 

@@ -28,6 +28,8 @@ const WAIT_MIN: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// How long a program may take until it can be typed to, questions to a person not counted.
 const READY_MAX: Duration = Duration::from_secs(300);
+/// In how many looks in a row a program must be idle before it is typed to: some draw their input before a dialog.
+const IDLE_LOOKS: u32 = 3;
 /// How long an idle screen must stay as it is before we believe that the work is done.
 const SETTLED: Duration = Duration::from_secs(3);
 /// How long a program may go without a sign that it has taken the prompt before Enter is pressed again.
@@ -120,13 +122,21 @@ enum Phase {
     Working,
 }
 
+/// What was seen, on which screen, since when the screen is so, and in how many looks in a row.
+struct Last {
+    seen: Seen,
+    screen: Screen,
+    since: Instant,
+    times: u32,
+}
+
 struct Bridge<'a> {
     order: &'a Order,
     server: &'a mut Server,
     stop: Arc<AtomicBool>,
     phase: Phase,
-    /// The last look: what was seen, on which screen, and since when it has been so.
-    last: Option<(Seen, Screen, Instant)>,
+    /// The last look.
+    last: Option<Last>,
     /// Questions for a person that were told already.
     asked: VecDeque<String>,
     held: Option<String>,
@@ -169,7 +179,8 @@ impl<'a> Bridge<'a> {
                 return End::Failed(format!("the agent ended by itself: {how}"));
             }
             let seen = look(self.order.cli, &screen);
-            let (settled, twice) = self.remember(&seen, &screen);
+            let (settled, times) = self.remember(&seen, &screen);
+            let twice = times >= 2;
             if !matches!(self.phase, Phase::Starting) {
                 self.watch.see(&seen, &screen);
             }
@@ -196,7 +207,7 @@ impl<'a> Bridge<'a> {
             let now = Instant::now();
             let nap = match &mut self.phase {
                 Phase::Starting => match seen {
-                    Seen::Idle if twice => {
+                    Seen::Idle if times >= IDLE_LOOKS => {
                         self.prompt(&screen);
                         LOOK
                     }
@@ -242,20 +253,19 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    /// Keeps the look. Says whether the screen has stood still for long, and whether the same was seen twice.
-    fn remember(&mut self, seen: &Seen, screen: &Screen) -> (bool, bool) {
+    /// Keeps the look. Says whether the screen has stood still for long, and how often the same was seen in a row.
+    fn remember(&mut self, seen: &Seen, screen: &Screen) -> (bool, u32) {
         let now = Instant::now();
-        let (since, twice) = match &self.last {
-            Some((before, old, since)) if before == seen && old == screen => (*since, true),
-            Some((before, _, _)) => (now, before == seen),
-            None => (now, false),
+        let (since, times) = match &self.last {
+            Some(last) if last.seen == *seen && last.screen == *screen => (last.since, last.times + 1),
+            Some(last) if last.seen == *seen => (now, last.times + 1),
+            Some(_) | None => (now, 1),
         };
-        let changed = self.last.as_ref().is_none_or(|(before, _, _)| before.word() != seen.word());
-        if changed {
+        if self.last.as_ref().is_none_or(|last| last.seen.word() != seen.word()) {
             note(&Note::Screen { seen: seen.word().to_owned() });
         }
-        self.last = Some((seen.clone(), screen.clone(), since));
-        (now.duration_since(since) >= SETTLED, twice)
+        self.last = Some(Last { seen: seen.clone(), screen: screen.clone(), since, times });
+        (now.duration_since(since) >= SETTLED, times)
     }
 
     /// Whether it is the agent that reads what we type.

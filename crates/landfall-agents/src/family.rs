@@ -1,0 +1,51 @@
+//! Which agent a command line starts, for the kinds that start any: so that it gets its own folders.
+
+use crate::agent::{Agent, Profile};
+use crate::claude::Claude;
+use crate::codex::Codex;
+use crate::gemini::Gemini;
+use crate::opencode::Opencode;
+
+/// Files and folders that the agent of this command line keeps its own state in. None for those we do not know: a
+/// person opens theirs by a setting.
+pub(crate) fn state(words: &[String], profile: &Profile) -> Vec<String> {
+    /// Words looked at: a runner, its flag, and the package.
+    const WORDS_MAX: usize = 3;
+    let of = |name: &str| words.iter().take(WORDS_MAX).any(|word| word.contains(name));
+    let mut state = Vec::new();
+    let agents: [(&str, &dyn Agent); 4] =
+        [("claude", &Claude), ("codex", &Codex), ("gemini", &Gemini), ("opencode", &Opencode)];
+    for (name, agent) in agents {
+        if of(name) {
+            state.extend(agent.needs(profile).state);
+        }
+    }
+    for (name, place) in [("qwen", "~/.qwen"), ("copilot", "~/.copilot"), ("npx", "~/.npm")] {
+        if of(name) {
+            state.push(place.to_owned());
+        }
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::state;
+    use crate::agent::Profile;
+
+    #[test]
+    fn known_agents_get_their_folders_and_strangers_none() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            state(&words, &Profile::default())
+        };
+        assert_eq!(of("gemini --acp"), ["~/.gemini"]);
+        assert_eq!(of("/opt/bin/codex"), ["~/.codex"]);
+        assert_eq!(
+            of("npx -y @agentclientprotocol/claude-agent-acp"),
+            ["~/.claude", "~/.claude.json", "~/.npm"]
+        );
+        assert_eq!(of("my-agent --like gemini-2.5 --model codex"), ["~/.gemini"]); // a folder too many, and no more
+        assert_eq!(of("my-agent"), [""; 0]);
+    }
+}
