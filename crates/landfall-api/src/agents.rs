@@ -250,6 +250,8 @@ pub enum AccountStanding {
     Open,
     /// Not before its reset; then one agent tries it first.
     UsedUp,
+    /// Its provider has a passing trouble; one agent tries it a little later.
+    Troubled,
     /// Not before a person has logged in.
     LoggedOut,
 }

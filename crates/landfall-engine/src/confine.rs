@@ -9,7 +9,7 @@ use crate::settings::{Confinement, Run};
 use crate::site::Site;
 
 /// Where people and programs keep secrets, below the home folder.
-const SECRETS: [&str; 15] = [
+const SECRETS: [&str; 24] = [
     ".ssh",
     ".gnupg",
     ".aws",
@@ -25,6 +25,15 @@ const SECRETS: [&str; 15] = [
     ".git-credentials",
     ".password-store",
     ".local/share/keyrings",
+    ".config/git/credentials",
+    ".cargo/credentials.toml",
+    ".cargo/credentials",
+    ".vault-token",
+    ".bash_history",
+    ".zsh_history",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
 ];
 
 /// What one run may touch.
@@ -63,9 +72,12 @@ pub(crate) fn around(
     write.extend(reach.own.iter().chain(&settings.sandbox_write).filter_map(at_home));
     let mut read = vec![folder.store().join("objects")];
     read.extend(reach.read.iter().cloned());
-    // The program's own state may lie where secrets do; what it may write it may read.
-    let own = |path: &PathBuf| !write.iter().any(|open| open.starts_with(path));
-    let mut hide: Vec<PathBuf> = vec![folder.root().to_owned()];
+    // The program's own state may be where secrets are; what it may write it may read.
+    let own = |path: &PathBuf| !write.contains(path);
+    let mut hide: Vec<PathBuf> = vec![folder.root().to_owned(), tmp_root()];
+    // The states of other projects stand beside this one.
+    let beside = folder.root().parent().filter(|parent| parent.ends_with("landfall"));
+    hide.extend(beside.map(Path::to_owned));
     let secrets = SECRETS.iter().filter_map(|name| Some(home.as_ref()?.join(name))).filter(own);
     hide.extend(secrets);
     hide.extend(home.as_ref().map(|home| home.join(".local/state/landfall")));
@@ -100,26 +112,41 @@ pub(crate) fn expand(home: Option<&Path>, path: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
+/// Where the folders for temporary files of all runs are: one for each person, hidden from every run but for its own
+/// part.
+pub(crate) fn tmp_root() -> PathBuf {
+    use std::os::unix::fs::MetadataExt as _;
+    let uid = std::fs::metadata("/proc/self").map(|it| it.uid()).unwrap_or_default();
+    std::env::temp_dir().join(format!("landfall-{uid}"))
+}
+
 /// The folder for temporary files of the run in `dir`: short, because programs put sockets into it, and its own.
 pub(crate) fn private_tmp(dir: &Path) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     let name = blake3::hash(dir.as_os_str().as_bytes()).to_hex();
-    std::env::temp_dir().join(format!("landfall-{}", &name.as_str()[..16]))
+    tmp_root().join(&name.as_str()[..16])
 }
 
-/// Makes it, for nobody else to read. One that stands already must be our own.
-pub(crate) fn make_tmp(dir: &Path) -> std::io::Result<PathBuf> {
+/// Makes a folder for nobody else to read. One that stands already must be our own: the place is known to everyone.
+pub(crate) fn make_own(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-    let tmp = private_tmp(dir);
-    match std::fs::DirBuilder::new().mode(0o700).create(&tmp) {
-        Ok(()) => Ok(tmp),
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let meta = std::fs::symlink_metadata(&tmp)?;
+            let meta = std::fs::symlink_metadata(folder)?;
             let own = std::fs::metadata("/proc/self").map(|it| it.uid()).ok() == Some(meta.uid());
-            if meta.is_dir() && own && meta.mode() & 0o077 == 0 { Ok(tmp) } else { Err(error) }
+            if meta.is_dir() && own && meta.mode() & 0o077 == 0 { Ok(()) } else { Err(error) }
         }
         Err(error) => Err(error),
     }
+}
+
+/// Makes it.
+pub(crate) fn make_tmp(dir: &Path) -> std::io::Result<PathBuf> {
+    make_own(&tmp_root())?;
+    let tmp = private_tmp(dir);
+    make_own(&tmp)?;
+    Ok(tmp)
 }
 
 /// Gives it up.

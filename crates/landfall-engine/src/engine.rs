@@ -123,6 +123,8 @@ pub(crate) enum Mail {
     Fact(EngineEvent),
     /// A person asks.
     Ask(Ask, Sender<Answer>),
+    /// The model has answered an agent of this task: its account can be worked on.
+    Answered(TaskId),
     /// Publishing is over for now.
     PublishOver,
     /// A workspace was given up, or could not be: whoever waits for the end of that looks again.
@@ -651,6 +653,7 @@ impl Engine {
                         self.turn.replies.push((reply, Ok(Reply::Stopping { agents })));
                     }
                     Mail::Ask(ask, reply) => self.hear_ask(ask, reply),
+                    Mail::Answered(task) => self.answered(task),
                     Mail::PublishOver => publishing.over(),
                     Mail::Tidied => {}
                     Mail::Drain => self.stop(false, &mut why),
@@ -784,7 +787,7 @@ impl Engine {
 
     /// The limits, without slots while the disk has too little room.
     fn limits_now(&mut self) -> Limits {
-        let free = landfall_host::disk::free_bytes(self.site.folder.root()).unwrap_or(u64::MAX);
+        let free = self.free_bytes();
         let wanted = self.site.settings.disk.pause_bytes;
         self.low_disk = (free < wanted && self.world.waiting_for(Standing::Slot) > 0)
             .then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
@@ -808,9 +811,19 @@ impl Engine {
         }
     }
 
+    /// Room on the fuller of the two disks that agents can fill: that of the state, and that of temporary files.
+    fn free_bytes(&self) -> u64 {
+        let places = [self.site.folder.root().to_owned(), std::env::temp_dir()];
+        places
+            .iter()
+            .filter_map(|place| landfall_host::disk::free_bytes(place).ok())
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+
     /// Whether there is so little room that agents at work must end before they lose what they write.
     fn disk_is_full(&self) -> bool {
-        let free = landfall_host::disk::free_bytes(self.site.folder.root()).unwrap_or(u64::MAX);
+        let free = self.free_bytes();
         free < self.site.settings.disk.stop_bytes && self.world.active().next().is_some()
     }
 
@@ -849,7 +862,16 @@ impl Engine {
             let state = "unknown".to_owned();
             return Err(Refusal::NotNow { task: id, state, what: "there is no such task" });
         };
+        // What the run has used counts from here on, also for whether the next one may begin.
+        if let News::AgentEnded(run) = news {
+            let spent = Spending { usage: run.usage, time_ms: run.took_ms };
+            self.meter().live.insert(id, spent);
+        }
         let input = self.input(news);
+        let overruled = match news {
+            News::Retry { .. } => self.world.accounts().overruled(&task, input.at),
+            _ => None,
+        };
         let (after, decision) = landfall_model::step(&task, &input)?;
         let mut before = (*task).clone();
         for event in decision.events {
@@ -877,6 +899,9 @@ impl Engine {
                 self.fact(EngineEvent::Account { account: driving.account, state });
             }
         }
+        if let Some((account, state)) = overruled {
+            self.fact(EngineEvent::Account { account, state });
+        }
         self.turn.effects.extend(decision.effects);
         if is_mismatch(&after) {
             self.mismatch = Some(id);
@@ -888,6 +913,14 @@ impl Engine {
             self.follow_ups(id, input.at, &run.seen);
         }
         Ok(after)
+    }
+
+    /// The model answered an agent: whoever waited for its account to be tried may go on.
+    fn answered(&mut self, id: TaskId) {
+        let Some(driving) = self.world.get(id).and_then(|task| task.driving.clone()) else { return };
+        if let Some(state) = self.world.accounts().answered(&driving.account, self.site.now()) {
+            self.fact(EngineEvent::Account { account: driving.account, state });
+        }
     }
 
     /// Tasks an agent wants to be thought of are drafts: only a person lets them start.

@@ -1,7 +1,7 @@
 //! Following agents at work: one thread for all of them. It reads what they write, gathers signs of life, shows both, and
 //! tells the engine when one has ended. When one is to end early is decided by the model, from what is gathered here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,15 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
-use landfall_model::liveness::{self, Class, Echo, Pulse};
+use landfall_model::liveness::{self, Case, Early, Echo, Pulse};
 use landfall_model::{
-    Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Scope, Signal, Spending, Spent, StepKind,
-    Tally, Task, TaskId, Traces,
+    Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Signal, Spending, Spent, StepKind, Tally,
+    Task, TaskId, Traces,
 };
 
 use crate::channel::Channel;
 use crate::confine;
+use crate::engine::Mail;
 use crate::launch::{head_of, marker};
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, go};
@@ -101,7 +102,9 @@ struct Open {
     said: Follow,
     channel: Channel,
     sitting: Option<Sitting>,
-    seen: Vec<Signal>,
+    seen: VecDeque<Signal>,
+    /// Whether the model has answered in this run.
+    answered: bool,
     tally: Tally,
     echo: Echo,
     asking: bool,
@@ -144,21 +147,29 @@ impl Vital {
             fingerprint: 0,
         }
     }
+
+    /// Of a run that began before this engine: its clocks go on from what its files say.
+    fn adopted(now: u64, wall_ms: i64, dir: &Path) -> Self {
+        let age = |name: &str| {
+            let written = std::fs::metadata(dir.join(name)).ok()?.modified().ok()?;
+            let at = i64::try_from(written.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
+            u64::try_from(wall_ms - at).ok()
+        };
+        let back = |age: u64| now.saturating_sub(age);
+        let heard = ["out.log", "err.log"].into_iter().filter_map(|name| {
+            let some = std::fs::metadata(dir.join(name)).ok()?.len() > 0;
+            some.then(|| age(name))?
+        });
+        let began_ms = age("prompt.md").map_or(now, back);
+        Self { began_ms, heard_ms: heard.min().map(back), ..Self::begin(now) }
+    }
 }
 
 /// Why the follower asked a run to end.
 #[derive(Clone, PartialEq, Eq)]
 enum Asked {
-    /// A person wants it to end.
-    Stopped,
-    /// There was no sign of life for too long.
-    Silent,
-    /// It repeats itself.
-    Looping,
-    /// A budget is used up.
-    OverBudget(Scope, String),
-    /// It drops its context again and again.
-    ContextUsedUp,
+    /// The model says so.
+    Early(Early),
     /// Its sitter did not end it in time.
     Overdue,
 }
@@ -214,6 +225,10 @@ impl Desk {
         let err = Follow::new(&followed.dir, Stream::Err, 0);
         let said = Follow::new(&followed.dir, Stream::Signals, 0);
         let now = self.site.clock.mono_ms();
+        let vital = match &followed.sitting {
+            Some(_) => Vital::begin(now),
+            None => Vital::adopted(now, self.site.clock.now_ms(), &followed.dir),
+        };
         let live = Live {
             profile: followed.profile.name.clone(),
             model: followed.profile.model.clone(),
@@ -232,12 +247,13 @@ impl Desk {
             said,
             channel: Channel::default(),
             sitting: sitting.clone(),
-            seen: Vec::new(),
+            seen: VecDeque::new(),
+            answered: false,
             tally,
             echo: Echo::default(),
             asking: false,
             live,
-            vital: Vital::begin(now),
+            vital,
             patience,
             asked: None,
         };
@@ -263,7 +279,11 @@ impl Desk {
             }
         }
         for open in self.open.values_mut() {
+            let before = open.answered;
             open.read(READ_MAX, now);
+            if open.answered && !before {
+                site.answered(open.followed.task.id);
+            }
             open.reckon(site, now);
             site.note_live(open.followed.task.id, open.spending(site, now));
             site.show(open.followed.task.id, &open.live);
@@ -307,12 +327,13 @@ impl Desk {
                 abandon(dir, &marker(site, dir)); // the next attempt works in the same workspace
                 match open.asked.clone() {
                     Some(Asked::Overdue) => (Exit::Deadline, open.followed.deadline_ms, 0),
-                    Some(Asked::Stopped) | None => (Exit::Lost, 0, 0),
+                    Some(Asked::Early(Early::Stopped)) | None => (Exit::Lost, 0, 0),
                     Some(asked) => (exit_for(asked), 0, 0),
                 }
             }
         };
-        confine::remove_tmp(&open.followed.dir);
+        let dir = open.followed.dir.clone();
+        go(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
         let usage = open.tally.usage(&site.settings.prices);
         let words = |words: &str| Digest::new(&blake3::hash(words.as_bytes()).to_hex()[..32]);
         let traces = Traces {
@@ -328,7 +349,8 @@ impl Desk {
             missing: missing_outputs(site, &task, began_ms),
             closes,
         };
-        let run = EndedRun { attempt, iteration, exit, seen: open.seen, evidence, took_ms, usage, traces };
+        let run =
+            EndedRun { attempt, iteration, exit, seen: open.seen.into(), evidence, took_ms, usage, traces };
         site.tell(task.id, News::AgentEnded(run));
     }
 }
@@ -447,31 +469,19 @@ impl Open {
     /// Whether it is to end now, and why.
     fn verdict(&self, site: &Site, now: u64, spent: Option<&Spent>) -> Option<Asked> {
         let Followed { task, attempt, .. } = &self.followed;
-        if site.is_stopped(task.id, *attempt) {
-            return Some(Asked::Stopped);
-        }
-        if let Some(Spent { scope, what, .. }) = spent {
-            return Some(Asked::OverBudget(*scope, what.clone()));
-        }
-        let here = self.spending(site, now);
-        let attempt_spent = task.counters.attempt.plus(here);
-        if let Some(what) = task.limits.attempt_budget.used_up(attempt_spent) {
-            return Some(Asked::OverBudget(Scope::Attempt, what));
-        }
-        let before = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
-        if let Some(what) = task.limits.task_budget.used_up(before.plus(here)) {
-            return Some(Asked::OverBudget(Scope::Task, what));
-        }
-        if self.tally.compactions() >= site.settings.run.compactions_max {
-            return Some(Asked::ContextUsedUp);
-        }
-        self.sitting.as_ref()?; // one without a sitter is at its end
-        let class = liveness::class(&self.pulse(now), &site.settings.run.watch);
-        match class {
-            Class::Dead => Some(Asked::Silent),
-            Class::Looping => Some(Asked::Looping),
-            Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson => None,
-        }
+        let class = || liveness::class(&self.pulse(now), &site.settings.run.watch);
+        let early = liveness::early(&Case {
+            stopped: site.is_stopped(task.id, *attempt),
+            spent,
+            here: self.spending(site, now),
+            attempt: task.counters.attempt,
+            task: Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms },
+            limits: &task.limits,
+            compactions: self.tally.compactions(),
+            compactions_max: site.settings.run.compactions_max,
+            class: self.sitting.is_some().then(class),
+        });
+        early.map(Asked::Early)
     }
 
     /// Asks the run to end.
@@ -499,6 +509,11 @@ impl Open {
     /// Keeps what the verdict may need; words are only shown.
     fn hear(&mut self, signals: Vec<Signal>) {
         for signal in signals {
+            self.answered |= match &signal {
+                Signal::ToolUse { .. } => true,
+                Signal::Usage(usage) => usage.turns > 0,
+                _ => false,
+            };
             self.tally.hear(&signal);
             self.echo.hear(&signal);
             self.asking = match &signal {
@@ -535,10 +550,16 @@ impl Open {
                 | Signal::Malformed { .. }
                 | Signal::Finished { .. } => {}
             }
-            if self.seen.len() == SEEN_MAX {
-                self.seen.remove(0); // the last control word wins
+            // Only that it went on matters of a tool, and only since the last other word.
+            let again = matches!(signal, Signal::ToolUse { .. })
+                && matches!(self.seen.back(), Some(Signal::ToolUse { .. }));
+            if again {
+                continue;
             }
-            self.seen.push(signal);
+            if self.seen.len() == SEEN_MAX {
+                self.seen.pop_front(); // the last control word wins
+            }
+            self.seen.push_back(signal);
         }
     }
 }
@@ -559,7 +580,11 @@ impl Site {
         meter.live.insert(task, spending);
     }
 
-    fn note_allowances(&self, task: &Task, seen: &[Signal]) {
+    fn answered(&self, task: TaskId) {
+        drop(self.mail.send(Mail::Answered(task))); // the engine has left
+    }
+
+    fn note_allowances(&self, task: &Task, seen: &VecDeque<Signal>) {
         let Some(driving) = &task.driving else { return };
         let last = seen.iter().rev().find_map(|signal| match signal {
             Signal::Allowance { used_percent, until } => {
@@ -594,11 +619,11 @@ fn exit_of(ended: &sitter::Ended, asked: Option<Asked>) -> Exit {
 
 fn exit_for(asked: Asked) -> Exit {
     match asked {
-        Asked::Stopped => Exit::Asked,
-        Asked::Silent => Exit::Silent,
-        Asked::Looping => Exit::Looping,
-        Asked::OverBudget(scope, what) => Exit::OverBudget { scope, what },
-        Asked::ContextUsedUp => Exit::ContextUsedUp,
+        Asked::Early(Early::Stopped) => Exit::Asked,
+        Asked::Early(Early::Silent) => Exit::Silent,
+        Asked::Early(Early::Looping) => Exit::Looping,
+        Asked::Early(Early::OverBudget(scope, what)) => Exit::OverBudget { scope, what },
+        Asked::Early(Early::ContextUsedUp) => Exit::ContextUsedUp,
         Asked::Overdue => Exit::Deadline,
     }
 }
@@ -653,8 +678,16 @@ fn newest(root: &Path, suffix: &str) -> Option<PathBuf> {
 /// The end of a file, from the beginning of a line.
 fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::{Read as _, Seek as _, SeekFrom};
-    let mut file = std::fs::File::open(path)?;
-    let length = file.metadata()?.len();
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // Agents can write there: a link or a pipe in its place is not followed, and not waited for.
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut file =
+        std::fs::OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    let length = meta.len();
     let from = length.saturating_sub(ASIDE_MAX);
     file.seek(SeekFrom::Start(from))?;
     let mut bytes = Vec::new();

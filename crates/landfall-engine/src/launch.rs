@@ -88,10 +88,12 @@ pub(crate) fn settled(dir: &Path) -> Result<Found, FindError> {
 }
 
 fn failed(site: &Site, task: &Task, run: &Run, detail: String) {
+    confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     site.tell(task.id, News::MachineFailed { attempt: run.attempt, detail, hopeless: false });
 }
 
 fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
+    confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     let head_after = head_of(site, task);
     let evidence = Evidence { head_before: task.seen_head.clone(), head_after, ..Evidence::default() };
     let news = EndedRun {

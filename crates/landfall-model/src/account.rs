@@ -17,6 +17,11 @@ pub enum AccountState {
         /// The reset, as it was first said.
         until: Timestamp,
     },
+    /// Its provider has a passing trouble: not before then; after that one agent tries it first.
+    Troubled {
+        /// The next try.
+        until: Timestamp,
+    },
     /// Not before a person has logged in and said so.
     LoggedOut {
         /// The task that asks them.
@@ -44,8 +49,8 @@ impl AccountState {
     pub fn leave(&self, now: Timestamp) -> Leave {
         match self {
             Self::Open => Leave::Free,
-            Self::UsedUp { until } if *until <= now => Leave::One,
-            Self::UsedUp { until } => Leave::Never { until: Some(*until) },
+            Self::UsedUp { until } | Self::Troubled { until } if *until <= now => Leave::One,
+            Self::UsedUp { until } | Self::Troubled { until } => Leave::Never { until: Some(*until) },
             Self::LoggedOut { .. } => Leave::Never { until: None },
         }
     }
@@ -71,7 +76,7 @@ impl Accounts {
     pub fn set(&mut self, account: &str, state: AccountState) {
         match state {
             AccountState::Open => drop(self.0.remove(account)),
-            AccountState::UsedUp { .. } | AccountState::LoggedOut { .. } => {
+            AccountState::UsedUp { .. } | AccountState::Troubled { .. } | AccountState::LoggedOut { .. } => {
                 self.0.insert(account.to_owned(), state);
             }
         }
@@ -86,6 +91,15 @@ impl Accounts {
                 AccountState::UsedUp { until: known } if known >= until => return None,
                 _ => AccountState::UsedUp { until: *until },
             },
+            // Once may be chance. Twice in a row it is the provider, and the others need not find out for themselves.
+            Event::Waited { wait: Wait::Backoff { until, .. }, .. } if task.counters.transients > 1 => {
+                match now {
+                    AccountState::Open | AccountState::Troubled { .. } => {
+                        AccountState::Troubled { until: *until }
+                    }
+                    AccountState::UsedUp { .. } | AccountState::LoggedOut { .. } => return None,
+                }
+            }
             Event::Waited { wait: Wait::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },
             // A person answered one of those who asked: one agent finds out whether it helped.
             Event::Resumed { .. } => match (&task.state, now) {
@@ -104,10 +118,35 @@ impl Accounts {
             // What was begun before the reset says nothing about what comes after it.
             Event::IterationEnded { verdict, .. } if verdict.is_own_word() => match now {
                 AccountState::UsedUp { until } if *until > at => return None,
-                _ => AccountState::Open,
+                AccountState::Open
+                | AccountState::UsedUp { .. }
+                | AccountState::Troubled { .. }
+                | AccountState::LoggedOut { .. } => AccountState::Open,
             },
             _ => return None,
         };
         (next != *now).then_some(next)
+    }
+
+    /// The model answered an agent on this account: it can be worked on, if it was only to be tried.
+    #[must_use]
+    pub fn answered(&self, account: &str, now: Timestamp) -> Option<AccountState> {
+        match self.get(account).leave(now) {
+            Leave::One => Some(AccountState::Open),
+            Leave::Free | Leave::Never { .. } => None,
+        }
+    }
+
+    /// A person wants a task that waits for its account to go on now: one agent finds out whether it can.
+    #[must_use]
+    pub fn overruled(&self, task: &Task, at: Timestamp) -> Option<(String, AccountState)> {
+        let account = &task.driving.as_ref()?.account;
+        match (&task.state, self.get(account).leave(at)) {
+            (
+                State::Waiting { wait: Wait::Quota { .. } | Wait::Backoff { .. }, .. },
+                Leave::Never { until: Some(_) },
+            ) => Some((account.clone(), AccountState::UsedUp { until: at })),
+            _ => None,
+        }
     }
 }

@@ -143,6 +143,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.seen_head.clone_from(head);
             }
             count_words(task, verdict, traces, committed);
+            task.counters.permission_denials += traces.denials;
             count_iteration(task, verdict, committed);
             let spent = Spending { usage: *usage, time_ms: *took_ms };
             task.counters.spent_ms += took_ms;
@@ -389,7 +390,10 @@ fn count_words(task: &mut Task, verdict: &Verdict, traces: &Traces, committed: b
 /// The session that the next run may go on with.
 fn keep_session(task: &mut Task, talk: &Talk, verdict: &Verdict, traces: &Traces, usage: Usage) {
     // One without room would only run out of it again.
-    if matches!(verdict, Verdict::SessionGone | Verdict::ContextUsedUp) {
+    // One that crashed before it said a word may be what crashed it.
+    let never_up =
+        *talk != Talk::New && traces.session.is_none() && matches!(verdict, Verdict::Crashed { .. });
+    if never_up || matches!(verdict, Verdict::SessionGone | Verdict::ContextUsedUp) {
         task.session = None;
         return;
     }
@@ -550,6 +554,10 @@ impl Warning {
             Self::OptionalFailed { command } => format!("the optional check `{command}` failed"),
             Self::Flaky { command } => format!("the check `{command}` failed once and then passed: flaky"),
             Self::SignalMalformed { code, text } => format!("{code}: {text}"),
+            Self::Discovery { global: false, text } => format!("the agent found out: {text}"),
+            Self::Discovery { global: true, text } => {
+                format!("the agent found out, for every task: {text}")
+            }
             Self::LeftoversCommitted => "the engine committed what the agent had left uncommitted".to_owned(),
         }
     }

@@ -225,6 +225,7 @@ pub struct Tally {
     session: Option<String>,
     context: Option<Context>,
     compactions: u32,
+    denials: u32,
     tools_open: u32,
     words: String,
 }
@@ -243,6 +244,7 @@ impl Tally {
             Signal::Cost(micro_usd) => self.reported = Some(*micro_usd),
             Signal::Context { used, size } => self.context = Some(Context { used: *used, size: *size }),
             Signal::Compacted => self.compactions += 1,
+            Signal::PermissionAsked { .. } => self.denials = self.denials.saturating_add(1),
             Signal::ToolUse { .. } => self.tools_open += 1,
             Signal::ToolDone => self.tools_open = self.tools_open.saturating_sub(1),
             Signal::Text(text) | Signal::Finished { text, .. } if !text.trim().is_empty() => {
@@ -256,7 +258,6 @@ impl Tally {
             | Signal::Transient { .. }
             | Signal::Unauthorized { .. }
             | Signal::SessionGone
-            | Signal::PermissionAsked { .. }
             | Signal::Question(_)
             | Signal::Malformed { .. } => {}
         }
@@ -317,6 +318,7 @@ impl Tally {
             context: self.context,
             words: (!words.is_empty()).then(|| digest(words)),
             sandbox: None,
+            denials: self.denials,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::input::{Drive, EndedRun, Input, News, Parting};
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::recover::{candidate, check, may_land};
-use crate::signal::Signal;
+use crate::signal::{Said, Signal};
 use crate::task::{Concern, Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
 use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, Wait};
 
@@ -452,7 +452,7 @@ impl Draft {
                     let detail = format!("{count} passing errors in a row did not pass: {detail}");
                     return self.end(EndKind::Failed, EndCode::TransientLimit, detail);
                 }
-                let pause = backoff_ms(count, 1_000, 60_000);
+                let pause = backoff_ms(count, 1_000, 600_000);
                 self.back_off(
                     Parting::Transient,
                     pause,
@@ -569,10 +569,19 @@ impl Draft {
 
     fn warn_of_signals(&mut self, seen: &[Signal]) -> Result<(), Refusal> {
         for signal in seen {
-            if let Signal::Malformed { code, text } = signal {
-                let warning = Warning::SignalMalformed { code: (*code).to_owned(), text: text.clone() };
-                self.event(Event::Warned(warning))?;
-            }
+            let warning = match signal {
+                Signal::Malformed { code, text } => {
+                    Warning::SignalMalformed { code: (*code).to_owned(), text: text.clone() }
+                }
+                Signal::Said(Said::DiscoveryLocal(text)) => {
+                    Warning::Discovery { global: false, text: text.clone() }
+                }
+                Signal::Said(Said::DiscoveryGlobal(text)) => {
+                    Warning::Discovery { global: true, text: text.clone() }
+                }
+                _ => continue,
+            };
+            self.event(Event::Warned(warning))?;
         }
         Ok(())
     }

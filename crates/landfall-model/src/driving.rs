@@ -85,6 +85,8 @@ pub struct Traces {
     pub words: Option<Digest>,
     /// How it was confined.
     pub sandbox: Option<String>,
+    /// How often it was refused leave for something.
+    pub denials: u32,
 }
 
 /// One run of the agent in a few words, for whoever goes on without its memory.

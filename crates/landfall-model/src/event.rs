@@ -401,6 +401,13 @@ pub enum Warning {
     },
     /// The engine committed what the agent had left uncommitted.
     LeftoversCommitted,
+    /// The agent found out something worth knowing.
+    Discovery {
+        /// For every task, not just this one.
+        global: bool,
+        /// What.
+        text: String,
+    },
 }
 
 /// One fact: of a task, or of the engine as a whole.

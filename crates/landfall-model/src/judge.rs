@@ -128,6 +128,7 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
     let mut stop: Option<Verdict> = None;
     let mut provider: Option<Verdict> = None;
     let mut finish: Option<Finish> = None;
+    let mut leave: Option<&String> = None;
     for signal in seen {
         match signal {
             Signal::Said(Said::Complete | Said::Resolved) => complete = true,
@@ -147,7 +148,9 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
                     provider = None; // it passed
                 }
             }
-            Signal::ToolUse { .. } => provider = None, // the agent went on: whatever it was has passed
+            Signal::PermissionAsked { what } => leave = Some(what),
+            // The agent went on: whatever it was has passed.
+            Signal::ToolUse { .. } => (provider, leave) = (None, None),
             Signal::Said(
                 Said::Progress(_) | Said::DiscoveryLocal(_) | Said::DiscoveryGlobal(_) | Said::FollowUp(_),
             )
@@ -159,7 +162,6 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             | Signal::Context { .. }
             | Signal::Compacted
             | Signal::Allowance { .. }
-            | Signal::PermissionAsked { .. }
             | Signal::Malformed { .. } => {}
         }
     }
@@ -189,7 +191,14 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
         {
             Verdict::Continue
         }
-        Exit::Silent => provider.unwrap_or(Verdict::Stalled), // waiting for an account is not a stall
+        // Waiting for an account is not a stall, nor is waiting for leave that only a person gives.
+        Exit::Silent => match (provider, leave) {
+            (Some(verdict), _) => verdict,
+            (None, Some(what)) => {
+                Verdict::Pending { question: format!("the agent wants leave to go on: {what}") }
+            }
+            (None, None) => Verdict::Stalled,
+        },
         Exit::Looping => Verdict::Looping,
         Exit::OverBudget { scope, what } => Verdict::OverBudget { scope: *scope, what: what.clone() },
         Exit::ContextUsedUp => Verdict::ContextUsedUp,

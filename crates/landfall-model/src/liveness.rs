@@ -3,8 +3,10 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 
+use crate::budget::{Scope, Spending, Spent};
 use crate::decide::spell_ms;
 use crate::signal::Signal;
+use crate::task::TaskLimits;
 
 /// What is known of a running agent; every figure is an age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -114,12 +116,66 @@ pub fn class(pulse: &Pulse, watch: &Watch) -> Class {
     if lifeless_ms >= suspect_ms { Class::WaitingForModel } else { Class::Working }
 }
 
-/// Whether an agent of this class is to be ended.
+/// All that may end a run of an agent before it ends itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// A person wants it to end.
+    pub stopped: bool,
+    /// A budget of the run or the day that is used up.
+    pub spent: Option<&'a Spent>,
+    /// What this run has spent so far.
+    pub here: Spending,
+    /// What the attempt had spent before.
+    pub attempt: Spending,
+    /// What the task had spent before.
+    pub task: Spending,
+    /// What they may spend.
+    pub limits: &'a TaskLimits,
+    /// How often it dropped its context.
+    pub compactions: u32,
+    /// How often it may.
+    pub compactions_max: u32,
+    /// What it is at; none once its processes are gone.
+    pub class: Option<Class>,
+}
+
+/// Why a run is ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Early {
+    /// A person wants it to end.
+    Stopped,
+    /// A budget is used up.
+    OverBudget(Scope, String),
+    /// It drops its context again and again.
+    ContextUsedUp,
+    /// It says and does the same over and over.
+    Looping,
+    /// There is no sign of life.
+    Silent,
+}
+
+/// Whether a run is to end now, and why. A person comes first, then money, then what it does.
 #[must_use]
-pub fn is_to_end(class: Class) -> bool {
-    match class {
-        Class::Dead | Class::Looping => true,
-        Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson => false,
+pub fn early(case: &Case<'_>) -> Option<Early> {
+    if case.stopped {
+        return Some(Early::Stopped);
+    }
+    if let Some(Spent { scope, what, .. }) = case.spent {
+        return Some(Early::OverBudget(*scope, what.clone()));
+    }
+    if let Some(what) = case.limits.attempt_budget.used_up(case.attempt.plus(case.here)) {
+        return Some(Early::OverBudget(Scope::Attempt, what));
+    }
+    if let Some(what) = case.limits.task_budget.used_up(case.task.plus(case.here)) {
+        return Some(Early::OverBudget(Scope::Task, what));
+    }
+    if case.compactions >= case.compactions_max {
+        return Some(Early::ContextUsedUp);
+    }
+    match case.class? {
+        Class::Dead => Some(Early::Silent),
+        Class::Looping => Some(Early::Looping),
+        Class::Working | Class::InTool | Class::WaitingForModel | Class::WaitingForPerson => None,
     }
 }
 

@@ -407,7 +407,7 @@ impl Default for TaskLimits {
             restarts_max: 3,
             stalls_step_max: 3,
             stalls_total_max: 10,
-            transients_max: 8,
+            transients_max: 20,
             conflicts_max: 3,
             loops_max: 3,
             compact_percent: 82,

@@ -85,15 +85,17 @@ fn visible(text: &str) -> String {
 }
 
 /// The text with a note in the place of each HTML comment: what pages hide from people, agents should not see either.
-/// An opening without an end is no comment.
+/// One without an end hides all the rest.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("<!--") {
-        let Some(length) = rest[start + 4..].find("-->") else { break };
         out.push_str(&rest[..start]);
         out.push_str("[comment removed]");
-        rest = &rest[start + 4 + length + 3..];
+        rest = match rest[start + 4..].find("-->") {
+            Some(length) => &rest[start + 4 + length + 3..],
+            None => "",
+        };
     }
     out.push_str(rest);
     out
@@ -119,7 +121,7 @@ mod tests {
             "abcd [comment removed] e"
         );
         assert_eq!(line("\u{1b}]8;;http://x\u{7}link\u{1b}]8;;\u{7}"), "link");
-        assert!(body("say <!-- and no end").contains("say <!-- and no end"));
+        assert!(body("say <!-- and no end").contains("say [comment removed]\n"));
         assert_eq!(body(" \n <!----> ".trim_matches(' ')).lines().nth(1), Some("[comment removed]"));
         assert_eq!(body(" \r\n\u{7}"), "");
     }

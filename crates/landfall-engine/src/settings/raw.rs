@@ -188,7 +188,7 @@ impl Default for RawRun {
             tool_limit: Millis(30 * MINUTE),
             stalls_step_max: Whole(3),
             stalls_total_max: Whole(10),
-            transients_max: Whole(8),
+            transients_max: Whole(20),
             compact_at: Whole(82),
             compactions_max: Whole(3),
             sandbox: RawSandbox::Write,

@@ -158,6 +158,7 @@ fn engine_facts(facts: &mut Facts) {
         .engine(EngineEvent::PublishHeld { commit: commit('c'), reason: "`a file` is \"dirty\"".to_owned() });
     let states = [
         AccountState::UsedUp { until: Timestamp(1_700_000_900_000) },
+        AccountState::Troubled { until: Timestamp(1_700_000_900_000) },
         AccountState::LoggedOut { task: TaskId(1) },
         AccountState::Open,
     ];
@@ -273,6 +274,7 @@ fn work_facts(facts: &mut Facts) {
                 context: Some(Context { used: 10, size: 20 }),
                 words: Some(Digest::new("77")),
                 sandbox: Some("write".to_owned()),
+                denials: 2,
             },
         };
         let took_ms = 1234;
@@ -405,6 +407,7 @@ fn warnings() -> Vec<Warning> {
         Warning::Flaky { command: text("tests") },
         Warning::SignalMalformed { code: text("SIGNAL_UNKNOWN"), text: text("<landfall>HM</landfall>") },
         Warning::LeftoversCommitted,
+        Warning::Discovery { global: true, text: text("the tests need a database") },
     ]
 }
 

@@ -138,6 +138,12 @@ fn account_line(account: &AccountLine, now_ms: i64) -> String {
             format!("{name}: used up, {left} left, until {}{wait}", format::until(until, now_ms))
         }
         (AccountStanding::UsedUp, _) => format!("{name}: its time is up; one agent tries it first{wait}"),
+        (AccountStanding::Troubled, Some(until)) if until > now_ms => {
+            format!("{name}: its provider has trouble; one agent tries it at {}{wait}", format::until(until, now_ms))
+        }
+        (AccountStanding::Troubled, _) => {
+            format!("{name}: its provider had trouble; one agent tries it first{wait}")
+        }
         (AccountStanding::LoggedOut, _) => format!("{name}: wants a login{wait}"),
         (AccountStanding::Open, _) => {
             format!("{name}: {}{}", used.unwrap_or_else(|| "open".to_owned()), resets.unwrap_or_default())

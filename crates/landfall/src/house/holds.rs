@@ -158,6 +158,7 @@ impl Holds {
             let (state, until) = match self.shut.get(account) {
                 None | Some(AccountState::Open) => (api::AccountStanding::Open, None),
                 Some(AccountState::UsedUp { until }) => (api::AccountStanding::UsedUp, Some(until.0)),
+                Some(AccountState::Troubled { until }) => (api::AccountStanding::Troubled, Some(until.0)),
                 Some(AccountState::LoggedOut { .. }) => (api::AccountStanding::LoggedOut, None),
             };
             let allowance =

@@ -365,7 +365,8 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             Warning::Stuck { .. }
             | Warning::OptionalFailed { .. }
             | Warning::Flaky { .. }
-            | Warning::SignalMalformed { .. } => true,
+            | Warning::SignalMalformed { .. }
+            | Warning::Discovery { .. } => true,
         });
         let told: BTreeSet<String> = told.map(Warning::sentence).collect();
         sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));

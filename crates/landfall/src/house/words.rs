@@ -125,6 +125,10 @@ fn account_words(account: &str, state: &AccountState) -> String {
         AccountState::UsedUp { until } => {
             format!("the account `{account}` is used up until {}; one agent tries it then", when(until.0))
         }
+        AccountState::Troubled { until } => format!(
+            "the provider of the account `{account}` has trouble; one agent tries it {}",
+            when(until.0)
+        ),
         AccountState::LoggedOut { task } => {
             format!("the account `{account}` wants a login; {task} asks for it")
         }
@@ -159,6 +163,7 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Warning::Flaky { .. } | Warning::OptionalFailed { .. } | Warning::SignalMalformed { .. } => {
                 Some(format!("warning: {}", warning.sentence()))
             }
+            Warning::Discovery { .. } => Some(warning.sentence()),
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },
         Event::Waited { wait, .. } => match wait {

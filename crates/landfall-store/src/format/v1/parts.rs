@@ -355,6 +355,12 @@ pub(super) struct Traces<'a> {
     words: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     sandbox: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    denials: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[derive(Serialize, Deserialize)]
@@ -365,26 +371,28 @@ pub(super) struct Context {
 
 impl<'a> From<&'a model::Traces> for Traces<'a> {
     fn from(traces: &'a model::Traces) -> Self {
-        let model::Traces { session, model, context, words, sandbox } = traces;
+        let model::Traces { session, model, context, words, sandbox, denials } = traces;
         Self {
             session: session.as_ref().map(Into::into),
             model: model.as_ref().map(Into::into),
             context: context.map(|it| Context { used: it.used, size: it.size }),
             words: words.as_ref().map(|words| words.as_str().into()),
             sandbox: sandbox.as_ref().map(Into::into),
+            denials: *denials,
         }
     }
 }
 
 impl From<Traces<'_>> for model::Traces {
     fn from(traces: Traces<'_>) -> Self {
-        let Traces { session, model, context, words, sandbox } = traces;
+        let Traces { session, model, context, words, sandbox, denials } = traces;
         Self {
             session: session.map(Text::into_string),
             model: model.map(Text::into_string),
             context: context.map(|it| model::Context { used: it.used, size: it.size }),
             words: words.map(|words| model::Digest::new(words.as_str())),
             sandbox: sandbox.map(Text::into_string),
+            denials,
         }
     }
 }
@@ -394,6 +402,7 @@ impl From<Traces<'_>> for model::Traces {
 pub(super) enum AccountState {
     Open,
     UsedUp { until: i64 },
+    Troubled { until: i64 },
     LoggedOut { task: u32 },
 }
 
@@ -402,6 +411,7 @@ impl From<&model::AccountState> for AccountState {
         match state {
             model::AccountState::Open => Self::Open,
             model::AccountState::UsedUp { until } => Self::UsedUp { until: until.0 },
+            model::AccountState::Troubled { until } => Self::Troubled { until: until.0 },
             model::AccountState::LoggedOut { task } => Self::LoggedOut { task: task.0 },
         }
     }
@@ -412,6 +422,7 @@ impl From<AccountState> for model::AccountState {
         match state {
             AccountState::Open => Self::Open,
             AccountState::UsedUp { until } => Self::UsedUp { until: Timestamp(until) },
+            AccountState::Troubled { until } => Self::Troubled { until: Timestamp(until) },
             AccountState::LoggedOut { task } => Self::LoggedOut { task: TaskId(task) },
         }
     }
@@ -1203,6 +1214,11 @@ pub(super) enum Warning<'a> {
         text: Text<'a>,
     },
     LeftoversCommitted,
+    Discovery {
+        global: bool,
+        #[serde(borrow)]
+        text: Text<'a>,
+    },
 }
 
 impl<'a> From<&'a model::Warning> for Warning<'a> {
@@ -1219,6 +1235,9 @@ impl<'a> From<&'a model::Warning> for Warning<'a> {
                 Self::SignalMalformed { code: code.into(), text: text.into() }
             }
             model::Warning::LeftoversCommitted => Self::LeftoversCommitted,
+            model::Warning::Discovery { global, text } => {
+                Self::Discovery { global: *global, text: text.into() }
+            }
         }
     }
 }
@@ -1235,6 +1254,7 @@ impl From<Warning<'_>> for model::Warning {
                 Self::SignalMalformed { code: code.into_string(), text: text.into_string() }
             }
             Warning::LeftoversCommitted => Self::LeftoversCommitted,
+            Warning::Discovery { global, text } => Self::Discovery { global, text: text.into_string() },
         }
     }
 }
