@@ -328,7 +328,8 @@ struct Can {
     load: bool,
 }
 
-/// The session to speak in: the old one if it is wanted and there, else a new one.
+/// The session to speak in: a new one, or the old one if it is wanted. One that is gone ends the run: the prompt was
+/// written for an agent that remembers, and the next run is briefed from the journal.
 async fn session(
     connection: &ConnectionTo<Agent>,
     order: &Order,
@@ -349,7 +350,8 @@ async fn session(
         match resumed {
             Ok(answer) => return Ok((old.clone(), Offers::new(answer), true)),
             Err(Broken::Fault(fault)) if fault.code != Some(AUTH_REQUIRED) => {
-                note(&Note::SessionGone { id: old.clone(), why: fault.message });
+                note(&Note::SessionGone { id: old.clone(), why: fault.message.clone() });
+                return Err(Broken::Fault(fault));
             }
             Err(broken) => return Err(broken),
         }

@@ -212,14 +212,15 @@ fn an_old_session_goes_on_and_its_replay_says_nothing() {
 }
 
 #[test]
-fn a_session_that_is_gone_is_told_and_a_new_one_made() {
+fn a_session_that_is_gone_is_told_and_the_run_ends_before_its_prompt() {
     let scene = Scene::new();
     for ways in [&["loads", "only-no"][..], &["only-no"]] {
         let mut order = scene.order(ways);
         order.resume = Some("tiny-0".to_owned());
         let told = scene.run(&order);
         assert_eq!(told.signals.first(), Some(&Signal::SessionGone), "{}", told.out);
-        assert_eq!(told.closing().0, Finish::Success, "{}", told.out);
+        assert_eq!(told.closing().0, Finish::Error, "{}", told.out);
+        assert!(!told.out.contains("prompted"), "it was written for one that remembers: {}", told.out);
     }
 }
 
