@@ -14,6 +14,8 @@ pub struct Scratch {
     folder: tempfile::TempDir,
     program: PathBuf,
     env: Vec<(String, String)>,
+    /// How long a command may take.
+    patience: Duration,
 }
 
 /// What a command said.
@@ -143,7 +145,7 @@ impl Scratch {
         for part in ["project", "home", "tmp"] {
             std::fs::create_dir(folder.path().join(part)).expect("a folder can be made");
         }
-        Self { folder, program: PathBuf::from(program), env: Vec::new() }
+        Self { folder, program: PathBuf::from(program), env: Vec::new(), patience: COMMAND_MAX }
     }
 
     /// The folder of everything.
@@ -173,6 +175,11 @@ impl Scratch {
     /// Every command from now on is run with another program, as after an upgrade.
     pub fn upgrade(&mut self, program: &Path) {
         program.clone_into(&mut self.program);
+    }
+
+    /// Lets every command from now on take longer than most do.
+    pub fn be_patient(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 
     /// Takes a variable back.
@@ -285,12 +292,12 @@ impl Scratch {
             drop(done); // which is the word that it is over
             output
         });
-        let hung = over.recv_timeout(COMMAND_MAX) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        let hung = over.recv_timeout(self.patience) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
         if hung {
             drop(Command::new("kill").args(["-9", &pid]).status()); // it has ended just now
         }
         let said = said(&waiting.join().expect("it only waits").expect("the program ends"));
-        assert!(!hung, "it did not end within {COMMAND_MAX:?}: {said:?}");
+        assert!(!hung, "it did not end within {:?}: {said:?}", self.patience);
         said
     }
 

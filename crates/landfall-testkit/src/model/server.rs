@@ -202,7 +202,7 @@ impl House {
         };
         let body: Value = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         let wanted = dialect.wanted(path, &body);
-        let side = wanted.tools.is_empty() && wanted.tools_plain.is_empty() || makes_a_title(&body);
+        let side = wanted.tools.is_empty() && wanted.tools_plain.is_empty() || is_aside(&body);
         let Some((number, turn)) = self.next(name, side) else {
             lock(&self.strays).push(format!("{} {}", request.method, request.path));
             let text = dialect.error(404, "not_found_error", "there is no such play").to_string();
@@ -362,14 +362,18 @@ fn named(path: &str) -> (&str, &str) {
     parts.map_or(("", path), |(name, _)| (name, &path["/s/".len() + name.len()..]))
 }
 
-/// Some agents offer their tools while they only ask for a title.
-fn makes_a_title(body: &Value) -> bool {
+/// Some agents offer their tools while they only ask for a title, or for what a person might say next.
+fn is_aside(body: &Value) -> bool {
     let mut found = false;
     for part in ["system", "instructions", "text", "messages"] {
         strings(&body[part], &mut |it| {
             found |= it.contains("thread_title") || it.starts_with("You are a title generator");
         });
     }
+    let last = body["messages"].as_array().and_then(|it| it.last()).unwrap_or(&Value::Null);
+    strings(last, &mut |it| {
+        found |= it.ends_with("Reply with ONLY the suggestion, no quotes or explanation.")
+    });
     found
 }
 

@@ -256,10 +256,14 @@ fn side_requests_get_a_dull_answer_and_do_not_move_the_play() {
     let (path, mut body) = request(Dialect::Chat, false);
     body["messages"] = json!([{ "role": "system", "content": "You are a title generator. Be short." }]);
     assert!(client.post(&path, &body).body.contains("Nothing to add."));
+    let (path, mut body) = request(Dialect::Anthropic, false);
+    let wish = "What would the user type? Reply with ONLY the suggestion, no quotes or explanation.";
+    body["messages"] = json!([{ "role": "user", "content": [{ "type": "text", "text": wish }] }]);
+    assert!(client.post(&path, &body).body.contains("Nothing to add."));
     let (path, body) = request(Dialect::Anthropic, false);
     assert!(client.post(&path, &body).body.contains("first"));
     assert_eq!(server.asked("one").len(), 1);
-    assert_eq!(server.asked_all().len(), 3);
+    assert_eq!(server.asked_all().len(), 4);
     assert_eq!(server.asked("one")[0].turn, Some(0));
 }
 

@@ -11,6 +11,10 @@ pub enum Kind {
     Codex,
     Gemini,
     Opencode,
+    /// Claude behind an adapter for the Agent Client Protocol.
+    AcpClaude,
+    /// Gemini, which speaks that protocol itself.
+    AcpGemini,
 }
 
 impl Kind {
@@ -21,6 +25,18 @@ impl Kind {
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
+            Self::AcpClaude | Self::AcpGemini => "acp",
+        }
+    }
+
+    /// The names of its processes.
+    pub fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["claude", "claude.exe"],
+            Self::Codex => &["codex"],
+            Self::Gemini | Self::AcpGemini => &["gemini"],
+            Self::Opencode => &["opencode", "opencode.exe"],
+            Self::AcpClaude => &["claude-agent-acp"],
         }
     }
 
@@ -47,6 +63,15 @@ impl Kind {
                  env = {{ GEMINI_API_KEY = \"dummy\", GOOGLE_GEMINI_BASE_URL = \"{url}\" }}"
             ),
             Self::Opencode => "model = \"fake/fake-1\"".to_owned(),
+            Self::AcpClaude => format!(
+                "run = \"claude-agent-acp\"\n\
+                 env = {{ ANTHROPIC_API_KEY = \"dummy\", ANTHROPIC_BASE_URL = \"{url}\", IS_SANDBOX = \"1\", \
+                 CLAUDE_CODE_MAX_RETRIES = \"1\", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC = \"1\" }}"
+            ),
+            Self::AcpGemini => format!(
+                "run = \"gemini --acp --skip-trust -m gemini-2.5-pro\"\n\
+                 env = {{ GEMINI_API_KEY = \"dummy\", GOOGLE_GEMINI_BASE_URL = \"{url}\" }}"
+            ),
         }
     }
 
@@ -59,8 +84,8 @@ impl Kind {
             std::fs::write(path, value.to_string()).expect("a file can be written");
         };
         match self {
-            Self::Claude | Self::Codex => {}
-            Self::Gemini => write(
+            Self::Claude | Self::Codex | Self::AcpClaude => {}
+            Self::Gemini | Self::AcpGemini => write(
                 ".gemini/settings.json",
                 &json!({
                     "security": { "auth": { "selectedType": "gemini-api-key" } },
@@ -86,15 +111,24 @@ impl Kind {
     /// Makes the folders that it makes itself when it is first used.
     pub fn settle(self, scratch: &Scratch) {
         let folders: &[&str] = match self {
-            Self::Claude => &[".claude"],
+            Self::Claude | Self::AcpClaude => &[".claude"],
             Self::Codex => &[".codex"],
-            Self::Gemini => &[".gemini"],
+            Self::Gemini | Self::AcpGemini => &[".gemini"],
             Self::Opencode => {
                 &[".local/share/opencode", ".config/opencode", ".cache/opencode", ".local/state/opencode"]
             }
         };
         for folder in folders {
             std::fs::create_dir_all(scratch.root().join("home").join(folder)).expect("a folder can be made");
+        }
+    }
+
+    /// What a person has to say of the sandbox: of an agent of that protocol nobody knows where it keeps its state.
+    pub fn sandbox(self) -> &'static str {
+        match self {
+            Self::Claude | Self::Codex | Self::Gemini | Self::Opencode => "",
+            Self::AcpClaude => "sandbox_write = [\"~/.claude\"]\n",
+            Self::AcpGemini => "sandbox_write = [\"~/.gemini\"]\n",
         }
     }
 
@@ -108,28 +142,30 @@ impl Kind {
             _ => panic!("no words for {status}"),
         };
         let word = match self {
-            Self::Claude => anthropic,
+            Self::Claude | Self::AcpClaude => anthropic,
             Self::Codex | Self::Opencode => openai,
-            Self::Gemini => gemini,
+            Self::Gemini | Self::AcpGemini => gemini,
         };
         // One of them tries again by itself, often; this makes it quick.
         Turn::error(status, word, "not now").header("retry-after-ms", "20")
     }
 
     /// Passing errors of its provider, each in its turn.
-    pub fn troubles(self) -> [u16; 3] {
+    pub fn troubles(self) -> &'static [u16] {
         match self {
-            Self::Claude => [529, 500, 429],
-            Self::Codex | Self::Gemini | Self::Opencode => [503, 500, 429],
+            Self::Claude => &[529, 500, 429],
+            // Behind the adapter, too many requests look like a limit of the account.
+            Self::AcpClaude => &[529, 500],
+            Self::Codex | Self::Gemini | Self::Opencode | Self::AcpGemini => &[503, 500, 429],
         }
     }
 
     /// Where it keeps its sessions, below the home folder.
     pub fn sessions(self) -> &'static str {
         match self {
-            Self::Claude => ".claude/projects",
+            Self::Claude | Self::AcpClaude => ".claude/projects",
             Self::Codex => ".codex/sessions",
-            Self::Gemini => ".gemini/tmp",
+            Self::Gemini | Self::AcpGemini => ".gemini/tmp",
             Self::Opencode => ".local/share/opencode",
         }
     }
@@ -138,14 +174,16 @@ impl Kind {
     pub fn limit(self, reset: u64) -> Turn {
         let at = reset.to_string();
         match self {
-            Self::Claude => Turn::error(429, "rate_limit_error", "This would exceed your account's limit.")
-                .header("anthropic-ratelimit-unified-status", "rejected")
-                .header("anthropic-ratelimit-unified-reset", &at)
-                .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
-                .header("anthropic-ratelimit-unified-5h-status", "rejected")
-                .header("anthropic-ratelimit-unified-5h-reset", &at)
-                .header("anthropic-ratelimit-unified-5h-utilization", "1.0")
-                .header("retry-after", "7200"),
+            Self::Claude | Self::AcpClaude => {
+                Turn::error(429, "rate_limit_error", "This would exceed your account's limit.")
+                    .header("anthropic-ratelimit-unified-status", "rejected")
+                    .header("anthropic-ratelimit-unified-reset", &at)
+                    .header("anthropic-ratelimit-unified-representative-claim", "five_hour")
+                    .header("anthropic-ratelimit-unified-5h-status", "rejected")
+                    .header("anthropic-ratelimit-unified-5h-reset", &at)
+                    .header("anthropic-ratelimit-unified-5h-utilization", "1.0")
+                    .header("retry-after", "7200")
+            }
             Self::Codex => {
                 let error = json!({
                     "type": "usage_limit_reached",
@@ -158,7 +196,7 @@ impl Kind {
                     .header("x-codex-primary-window-minutes", "300")
                     .header("x-codex-primary-reset-at", &at)
             }
-            Self::Gemini => {
+            Self::Gemini | Self::AcpGemini => {
                 let violation =
                     json!({ "quotaId": "GenerateRequestsPerDayPerProjectPerModel", "quotaValue": "1" });
                 let failure = json!({ "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation] });

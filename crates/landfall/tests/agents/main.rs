@@ -3,7 +3,6 @@
 //! `cargo xtask agents` installs them and runs this; without it every test says that it is skipped and passes. A story
 //! is told once, in a module of its own, and holds for every agent that it can happen to.
 
-mod acp;
 mod kind;
 mod shared;
 mod stage;
@@ -81,6 +80,35 @@ agent!(opencode: Opencode:
     signals_by_its_tools,
     answers_a_probe,
     goes_on_with_its_session,
+    begins_anew_when_its_session_is_gone,
+    waits_out_a_passing_error,
+    asks_for_a_login,
+    is_stopped_when_it_hangs,
+    is_started_again_after_sigterm,
+    survives_the_end_of_the_engine,
+);
+
+agent!(acp_claude: AcpClaude:
+    edits_commits_signals_and_lands,
+    signals_from_its_shell,
+    signals_by_its_tools,
+    answers_a_probe,
+    goes_on_with_its_session,
+    begins_anew_when_its_session_is_gone,
+    waits_out_a_passing_error,
+    asks_for_a_login,
+    waits_when_its_limit_names_no_reset,
+    is_stopped_when_it_hangs,
+    is_started_again_after_sigterm,
+    survives_the_end_of_the_engine,
+);
+
+// In this mode it tells neither a limit from a passing error nor keeps its sessions.
+agent!(acp_gemini: AcpGemini:
+    edits_commits_signals_and_lands,
+    signals_from_its_shell,
+    signals_by_its_tools,
+    answers_a_probe,
     begins_anew_when_its_session_is_gone,
     waits_out_a_passing_error,
     asks_for_a_login,

@@ -24,41 +24,33 @@ pub struct Stage {
 const PLAYER: &str = "agent";
 
 impl Stage {
-    /// A project whose agent is of this kind and has been used before, with more lines for its profile and more sections
-    /// for the settings; none when the agents are not there.
-    pub fn new(kind: Kind, profile: &str, settings: &str) -> Option<Self> {
-        let stage = Self::unused(kind, profile, settings)?;
+    /// A project whose agent is of this kind and has been used before, with more lines for its profile and for the
+    /// section `[run]`; none when the agents are not there.
+    pub fn new(kind: Kind, profile: &str, run: &str) -> Option<Self> {
+        let stage = Self::unused(kind, profile, run)?;
         kind.settle(&stage.scratch);
         Some(stage)
     }
 
     /// The same with an agent that was never started in this home.
-    pub fn unused(kind: Kind, profile: &str, settings: &str) -> Option<Self> {
-        let server = ModelServer::start();
-        let url = server.url(PLAYER);
-        let stage = Self::with(
-            server,
-            &format!("kind = \"{}\"\n{}\n{profile}", kind.name(), kind.profile(&url)),
-            settings,
-        )?;
-        kind.move_in(&stage.scratch, &url);
-        Some(stage)
-    }
-
-    /// A project with this profile.
-    pub fn with(server: ModelServer, profile: &str, settings: &str) -> Option<Self> {
+    pub fn unused(kind: Kind, profile: &str, run: &str) -> Option<Self> {
         let Some(folders) = std::env::var_os(VARIABLE) else {
             eprintln!("skipped: {VARIABLE} is not set; `cargo xtask agents` runs this");
             return None;
         };
+        let server = ModelServer::start();
+        let url = server.url(PLAYER);
         let mut scratch = Scratch::within(&private_folder().unwrap_or_else(std::env::temp_dir), LANDFALL);
+        scratch.be_patient(LIMIT);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let all = std::env::split_paths(&folders).chain(std::env::split_paths(&path));
         let path = std::env::join_paths(all).expect("they were joined before");
         scratch.set("PATH", path.to_str().expect("plain folders"));
+        kind.move_in(&scratch, &url);
+        let (name, usual, sandbox) = (kind.name(), kind.profile(&url), kind.sandbox());
         scratch.settings(&format!(
-            "[agent.default]\n{profile}\n\n[[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\n\
-             timeout = \"20s\"\n\n{settings}\n"
+            "[agent.default]\nkind = \"{name}\"\n{usual}\n{profile}\n\n[run]\n{sandbox}{run}\n\
+             [[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\ntimeout = \"20s\"\n"
         ));
         let added = scratch.landfall(&["add", "Add a greeting", "--body", "Write hello into hello.txt."]);
         assert_eq!(added.code, Some(0), "{}", added.err);
@@ -68,11 +60,6 @@ impl Stage {
     /// Begins a play anew.
     pub fn play(&self, turns: impl IntoIterator<Item = Turn>) {
         self.server.play(PLAYER, turns);
-    }
-
-    /// The base of the model's URLs.
-    pub fn url(&self) -> String {
-        self.server.url(PLAYER)
     }
 
     /// Starts the engine.

@@ -15,7 +15,8 @@ use crate::stage::{Stage, private_folder};
 pub fn edits_commits_signals_and_lands(kind: Kind) {
     let prices = "[price.\"gpt-5.5\"]\ninput = 1\ncached = 0.1\noutput = 10\n\n\
                   [price.\"gemini-2.5-pro\"]\ninput = 1\ncached = 0.1\noutput = 10\n";
-    let Some(stage) = Stage::unused(kind, "", prices) else { return };
+    let Some(stage) = Stage::unused(kind, "", "") else { return };
+    stage.scratch.more_settings(prices);
     stage.play(works());
     stage.until_over(&mut stage.run());
     stage.check_landed();
@@ -29,9 +30,13 @@ pub fn edits_commits_signals_and_lands(kind: Kind) {
     let cost = detail["cost_usd"].as_f64().unwrap_or_default();
     match kind {
         // It reports by a list of its own.
-        Kind::Claude => assert!(cost > 0.001 && cost < 0.1, "{cost} dollars"),
+        Kind::Claude | Kind::AcpClaude => assert!(cost > 0.001 && cost < 0.1, "{cost} dollars"),
         // It does not report; the table in the settings holds.
-        Kind::Codex | Kind::Gemini => assert_eq!(cost, dollars(1.0, 0.1, 10.0), "{}", stage.story()),
+        Kind::Codex | Kind::Gemini => {
+            assert_eq!(cost, dollars(1.0, 0.1, 10.0), "{}", stage.story())
+        }
+        // Nor does it tell what came from a cache.
+        Kind::AcpGemini => assert_eq!(cost, dollars(1.0, 1.0, 10.0), "{}", stage.story()),
         // It reports by the list in its own settings.
         Kind::Opencode => assert_eq!(cost, dollars(3.0, 0.3, 15.0), "{}", stage.story()),
     }
@@ -92,7 +97,7 @@ pub fn goes_on_with_its_session(kind: Kind) {
     assert_eq!(detail["iterations"], 2, "{}", stage.story());
     let asked = stage.bodies();
     assert_eq!(asked.len(), 4, "{}", stage.story());
-    assert!(asked[2].mentions("quince"), "the second run has the first in its memory");
+    assert!(asked[2].mentions("quince"), "the second run has the first in its memory\n{}", stage.story());
     assert_eq!(detail["tokens"], 4 * (PRICE.fresh + PRICE.cached + PRICE.out), "{detail:#}");
 }
 
@@ -126,10 +131,12 @@ pub fn answers_a_probe(kind: Kind) {
     stage.play([Turn::say("ok").always()]);
     let probed = stage.scratch.landfall(&["--json", "agents", "--probe"]).json();
     assert_eq!(probed["profiles"][0]["probe"]["answer"], "answers", "{probed:#}\n{}", stage.story());
-    let of = |it: &&serde_json::Value| it["kind"] == kind.name();
+    let of = |it: &&serde_json::Value| it["kind"] == kind.name() && it["program"].is_string();
     let kinds = probed["kinds"].as_array().expect("a list");
-    let version = kinds.iter().find(of).and_then(|it| it["version"].as_str()).unwrap_or_default();
-    assert!(version.contains(|c: char| c.is_ascii_digit()), "{probed:#}");
+    for found in kinds.iter().filter(of) {
+        let version = found["version"].as_str().unwrap_or_default();
+        assert!(version.contains(|c: char| c.is_ascii_digit()), "{probed:#}");
+    }
     stage.play([kind.refusal(401).always()]);
     let probed = stage.scratch.landfall(&["--json", "agents", "--probe"]);
     assert_eq!(probed.code, Some(9), "a person has to do something: {probed:?}");
@@ -147,8 +154,8 @@ pub fn waits_out_a_passing_error(kind: Kind) {
     stage.until_waits_for("backoff");
     let detail = stage.scratch.detail("T1");
     assert!(detail["wait"]["until_ms"].is_i64(), "it is known when it goes on: {detail:#}");
-    for (status, count) in troubles.into_iter().zip(1..).skip(1) {
-        stage.play([kind.refusal(status).always()]);
+    for (status, count) in troubles.iter().zip(1..).skip(1) {
+        stage.play([kind.refusal(*status).always()]);
         stage.until(&format!("the passing error {status}"), || stage.counter("transient errors") >= count);
     }
     stage.play(works());
@@ -178,7 +185,7 @@ pub fn waits_for_the_reset_of_its_limit(kind: Kind) {
     let login = match kind {
         // It tells of limits only those who log in.
         Kind::Claude => "CLAUDE_CODE_OAUTH_TOKEN = \"dummy\"",
-        Kind::Codex | Kind::Gemini | Kind::Opencode => "",
+        Kind::Codex | Kind::Gemini | Kind::Opencode | Kind::AcpClaude | Kind::AcpGemini => "",
     };
     let Some(stage) = Stage::new(kind, "", "") else { return };
     if !login.is_empty() {
@@ -186,7 +193,7 @@ pub fn waits_for_the_reset_of_its_limit(kind: Kind) {
             std::fs::read_to_string(stage.scratch.project().join("landfall.toml")).expect("written");
         stage.scratch.settings(&settings.replace("ANTHROPIC_API_KEY = \"dummy\"", login));
     }
-    let reset = now() + 15;
+    let reset = now() + 20;
     stage.play([kind.limit(reset).always()]);
     let mut run = stage.run();
     stage.until_waits_for("quota");
@@ -222,11 +229,11 @@ pub fn waits_when_its_limit_names_no_reset(kind: Kind) {
 /// Limits that a test can wait for. One of them never rests quite: it takes a longer look to see that it does nothing.
 fn haste(kind: Kind) -> &'static str {
     match kind {
-        Kind::Claude | Kind::Codex | Kind::Gemini => {
-            "[run]\nsilence = \"3s\"\nfirst_output = \"12s\"\nheartbeat = \"2s\"\nheartbeats = 1\ngrace = \"1s\"\n"
-        }
         Kind::Opencode => {
-            "[run]\nsilence = \"10s\"\nfirst_output = \"10s\"\nheartbeat = \"10s\"\nheartbeats = 1\ngrace = \"1s\"\n"
+            "silence = \"10s\"\nfirst_output = \"10s\"\nheartbeat = \"10s\"\nheartbeats = 1\ngrace = \"1s\"\n"
+        }
+        Kind::Claude | Kind::Codex | Kind::Gemini | Kind::AcpClaude | Kind::AcpGemini => {
+            "silence = \"3s\"\nfirst_output = \"12s\"\nheartbeat = \"2s\"\nheartbeats = 1\ngrace = \"1s\"\n"
         }
     }
 }
@@ -311,7 +318,7 @@ fn agents(stage: &Stage, kind: Kind) -> Vec<i32> {
     let ours = |process: &landfall_testkit::Process| {
         process.command.split(' ').take(2).any(|word| {
             let word = word.rsplit('/').next().unwrap_or_default();
-            word == kind.name() || word == format!("{}.exe", kind.name())
+            kind.programs().contains(&word)
         })
     };
     let all = landfall_testkit::left_behind(stage.scratch.root());
