@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| landfall_fuzz::check::parser("tmux", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| landfall_fuzz::check::screen(data));

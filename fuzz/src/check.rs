@@ -2,6 +2,7 @@
 //! as it stands.
 
 use landfall_agents::registry::find;
+use landfall_agents::tmux::{Cli, Screen, Seen, Why, destructive, look, messages};
 use landfall_agents::{Ear, Heard, LINE_MAX, Line, Parse, Stream, Tags};
 use landfall_model::{Signal, Usage};
 
@@ -51,6 +52,30 @@ pub fn parser(kind: &str, data: &[u8]) {
         let forged = matches!(signal, Signal::Said(_)) && !["command", "script"].contains(&kind);
         assert!(!forged, "{signal:?} without the key");
     }
+}
+
+/// Takes an input for a screen of each program. A screen that asks for something that cannot be taken back is never
+/// answered.
+pub fn screen(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut lines: Vec<String> = text.split('\n').map(ToOwned::to_owned).collect();
+    let title = lines.pop().unwrap_or_default();
+    let cursor =
+        data.iter().fold(0, |sum: usize, byte| sum.wrapping_add(usize::from(*byte))) % (lines.len() + 2);
+    let screen = Screen { lines, cursor, title };
+    for cli in [Cli::Claude, Cli::Codex, Cli::Other] {
+        let seen = look(cli, &screen);
+        assert_eq!(look(cli, &screen), seen, "the same screen shows the same");
+        if let Seen::Ask(ask) = &seen {
+            let asks_leave = matches!(ask.why, Why::Permission | Why::YesNo | Why::Continue | Why::Question);
+            let answered = asks_leave && ask.key.is_some() && destructive(&ask.text);
+            assert!(!answered, "answered: {ask:?}");
+        }
+        let shown: usize = screen.lines.iter().map(|line| line.len() + 1).sum();
+        let words: usize = messages(cli, &screen).iter().map(String::len).sum();
+        assert!(words <= 2 * shown + 64, "{words} bytes of messages on a screen of {shown}");
+    }
+    let _: bool = destructive(&text);
 }
 
 /// Reads a text line by line as the control words of a model and of a program.

@@ -23,7 +23,7 @@ fn every_input_of_every_corpus_holds() {
             let data = fs::read(&input).expect("a listed file can be read");
             let held = std::panic::catch_unwind(|| match name.as_str() {
                 "tags" => check::tags(&data),
-                "tmux_screen" => check::parser("tmux", &data),
+                "tmux_screen" => check::screen(&data),
                 kind => check::parser(kind, &data),
             });
             assert!(held.is_ok(), "{}", input.display());
