@@ -51,6 +51,11 @@ pub fn is_within(_sittings: &[Sitting], _pid: i32) -> Option<bool> {
     None
 }
 
+/// There is no sitter here.
+pub fn is_confined(_pid: i32) -> Option<bool> {
+    Some(false)
+}
+
 /// Nothing is heard here.
 pub const WORDS: [&str; 0] = [];
 

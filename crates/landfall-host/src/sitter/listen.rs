@@ -18,10 +18,15 @@
 //! `seq` counts from 1, `at_ms` is when it was taken. What is refused leaves no trace. The bounds are below; who comes
 //! when all places are taken waits.
 //!
+//! Only the processes of this run are heard: the path can be guessed, and a key that an agent has printed can be read by
+//! others of the same user. Whoever else comes is sent away at once, and takes nobody's place.
+//!
 //! It has a thread of its own: a disk may take its time, and the outputs of the program must be drained meanwhile.
 
 use super::files;
+use super::identity::Stat;
 use super::spec::SignalSpec;
+use super::within;
 use crate::clock::{Clock as _, SystemClock};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use serde_json::{Map, Value};
@@ -59,6 +64,7 @@ pub(super) struct Ear {
     listener: UnixListener,
     socket: PathBuf,
     book: Book,
+    own: Stat,
 }
 
 /// The socket at work.
@@ -76,20 +82,21 @@ impl Ear {
         let listener = bind(&spec.socket)?;
         listener.set_nonblocking(true)?;
         let book = Book { dir: dir.to_owned(), file, len, seq: 0, key: spec.key.clone() };
-        Ok(Ear { listener, socket: spec.socket.clone(), book })
+        let own = Stat::of(within::own_pid()).ok_or_else(|| io::Error::other("read our own start time"))?;
+        Ok(Ear { listener, socket: spec.socket.clone(), book, own })
     }
 
     /// Begins to listen. Without a thread to be had nobody is heard, and the program is told so by silence; the run itself
     /// does not depend on it.
     pub(super) fn listen(self) -> Listening {
         const STACK: usize = 1 << 20; // the JSON reader goes 128 deep; what is not used costs nothing
-        let Ear { listener, socket, book } = self;
+        let Ear { listener, socket, book, own } = self;
         let (told, done) = sync_channel(1);
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map(Arc::new);
         let Ok(stop) = stop else { return Listening { socket, stop: Arc::new(listener.into()), done: None } };
         let wake = Arc::clone(&stop);
         let thread = thread::Builder::new().name("socket".to_owned()).stack_size(STACK).spawn(move || {
-            host(&listener, &wake, book);
+            host(&own, &listener, &wake, book);
             told.send(()).ok(); // the main thread has stopped waiting
         });
         Listening { socket, stop, done: thread.is_ok().then_some(done) }
@@ -150,8 +157,8 @@ struct Guest {
     until: Instant,
 }
 
-/// Serves whoever comes until told to stop.
-fn host(listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
+/// Serves whoever comes from the tree of `own` until told to stop.
+fn host(own: &Stat, listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
     let mut guests: Vec<Guest> = Vec::new();
     loop {
         let now = Instant::now();
@@ -179,7 +186,12 @@ fn host(listener: &UnixListener, stop: &OwnedFd, mut book: Book) {
             && let Ok((stream, _)) = listener.accept()
             && stream.set_nonblocking(true).is_ok()
         {
-            guests.push(Guest { stream, heard: Vec::new(), until: Instant::now() + GUEST_TIME });
+            let mut guest = Guest { stream, heard: Vec::new(), until: Instant::now() + GUEST_TIME };
+            if within::is_peer_within(own, &guest.stream) == Some(true) {
+                guests.push(guest);
+            } else {
+                guest.answer(Err(stranger()));
+            }
         }
     }
 }
@@ -249,6 +261,13 @@ fn too_long() -> Refused {
     refused(
         format!("the line has more than {LINE_MAX} bytes"),
         "put the long part into a file of the workspace and name it",
+    )
+}
+
+fn stranger() -> Refused {
+    refused(
+        "only the processes of this run are heard here",
+        "stay until the answer comes, and speak from a process that the agent has started",
     )
 }
 

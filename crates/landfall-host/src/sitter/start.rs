@@ -9,7 +9,7 @@ use crate::crash;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
 };
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -18,6 +18,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
+
+/// The command that makes a program a sitter.
+pub(super) const WORD: &CStr = c"sit";
 
 /// Starts `exe sit dir` with what `spec` asks for, detached from us, and returns who it is. `dir` is made if it is missing.
 ///
@@ -188,7 +191,8 @@ fn spawn(exe: &Path, dir: &Path, lock: &File) -> io::Result<i32> {
     let path = CString::new(exe.as_os_str().as_bytes())?;
     let name =
         exe.file_name().filter(|_| exe != Path::new("/proc/self/exe")).unwrap_or(OsStr::new("landfall"));
-    let argv = [CString::new(name.as_bytes())?, c"sit".to_owned(), CString::new(dir.as_os_str().as_bytes())?];
+    // By these words, and no others, `is_confined` knows a sitter.
+    let argv = [CString::new(name.as_bytes())?, WORD.to_owned(), CString::new(dir.as_os_str().as_bytes())?];
     let env = environment();
     let argv: Vec<*mut libc::c_char> =
         argv.iter().map(|arg| arg.as_ptr().cast_mut()).chain([std::ptr::null_mut()]).collect();

@@ -13,3 +13,4 @@ mod sitter;
 mod sitter_figures;
 mod sitter_scene;
 mod sitter_signals;
+mod sitter_within;

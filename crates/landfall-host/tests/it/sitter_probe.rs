@@ -54,6 +54,11 @@ fn main() -> ExitCode {
         ["attack", home, engine, port] => {
             attacks::all(Path::new(home), engine.parse().expect("a pid"), port.parse().expect("a port"));
         }
+        ["tell-pid"] => {
+            println!("{}.", std::process::id());
+            hang();
+        }
+        ["judge", dir, stranger] => judge(Path::new(dir), stranger.parse().expect("a pid")),
         ["nested", folder, level] => nested(Path::new(folder), level),
         ["later", home] => attacks::later(Path::new(home)),
         ["slip", name] => attacks::slip(name),
@@ -61,6 +66,14 @@ fn main() -> ExitCode {
         ["speak", lines @ ..] => speak::each(lines),
         ["speak-through-noise", line] => speak::through_noise(line),
         ["speak-much", line] => speak::much(line),
+        ["speak-from-afar", line] => escape_and(|| speak::each(&[line])),
+        ["speak-after", file, line] => {
+            while !Path::new(file).exists() {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            speak::each(&[line]);
+            hang();
+        }
         ["speak-and-hang", line] => {
             speak::each(&[line]);
             hang();
@@ -72,6 +85,15 @@ fn main() -> ExitCode {
 
 /// An engine: starts a sitter for `command`, says who it is, and waits to be killed.
 fn engine(dir: &Path, command: &[&str]) {
+    sitter::raise_file_limit().expect("up to the hard limit one always may");
+    match launch(dir, command) {
+        Ok(sitting) => println!("{} {}", sitting.pid, sitting.started),
+        Err(error) => println!("error: {error}"),
+    }
+    hang();
+}
+
+fn launch(dir: &Path, command: &[&str]) -> Result<sitter::Sitting, sitter::StartError> {
     let spec = sitter::Spec {
         argv: command.iter().map(Into::into).collect(),
         cwd: "/".into(),
@@ -84,13 +106,31 @@ fn engine(dir: &Path, command: &[&str]) {
         sandbox: None,
         signal: None,
     };
-    sitter::raise_file_limit().expect("up to the hard limit one always may");
+    sitter::start(&std::env::current_exe().expect("we run"), dir, &spec)
+}
+
+/// An engine at work inside an agent: says who it takes for an agent's, and then who they are.
+fn judge(dir: &Path, stranger: i32) {
     let exe = std::env::current_exe().expect("we run");
-    match sitter::start(&exe, dir, &spec) {
-        Ok(sitting) => println!("{} {}", sitting.pid, sitting.started),
-        Err(error) => println!("error: {error}"),
-    }
+    let mut ordinary = std::process::Command::new(&exe).arg("hang").spawn().expect("runs");
+    let sitting = launch(dir, &[exe.to_str().expect("plain text"), "tell-pid"]).expect("starts");
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    let agent: i32 = loop {
+        let said = sitter::Follow::new(dir, sitter::Stream::Out, 0).read(1 << 20).expect("readable");
+        if let Some(pid) = String::from_utf8_lossy(&said).trim_end().strip_suffix('.') {
+            break pid.parse().expect("a pid");
+        }
+        assert!(std::time::Instant::now() < until, "the agent does not speak");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let small = |pid: u32| i32::try_from(pid).expect("small");
+    let (own, child) = (small(std::process::id()), small(ordinary.id()));
+    let outer = rustix::process::getppid().expect("our sitter").as_raw_nonzero().get();
+    let judged = [own, child, outer, agent, sitting.pid, stranger].map(sitter::is_confined);
+    println!("{judged:?}");
+    println!("{own} {child} {agent}.");
     hang();
+    ordinary.wait().expect("ours");
 }
 
 fn hang() {
@@ -228,6 +268,26 @@ fn polite(file: &Path) {
 fn fork() -> i32 {
     // SAFETY: this program has one thread.
     unsafe { libc::fork() }
+}
+
+/// As daemons do: a child that has lost its parent, in a session of its own, does `it`.
+fn escape_and(it: impl Fn()) {
+    let between = fork();
+    if between == 0 {
+        rustix::process::setsid().ok();
+        let parent = rustix::process::getpid();
+        if fork() == 0 {
+            while rustix::process::getppid() == Some(parent) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            it();
+            hang();
+        }
+        std::process::exit(0);
+    }
+    rustix::process::waitpid(rustix::process::Pid::from_raw(between), rustix::process::WaitOptions::empty())
+        .expect("our child");
+    hang();
 }
 
 /// Forks twice with a session of its own in between, as daemons do; the grandchild hears no TERM.

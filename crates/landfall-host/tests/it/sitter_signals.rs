@@ -1,9 +1,12 @@
 //! What an agent says through its socket, and the signs of life it gives without a word.
 
-use crate::sitter_scene::{Scene, Way, both_ways, within};
+use crate::sitter_scene::{PATIENCE, Scene, Way, both_ways, within};
 use landfall_host::sitter::{self, Exit, Follow, Pulse, SignalSpec, Sitting, Spec, Stop, Stream};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 fn spec(scene: &Scene, socket: &Path, args: &[&str]) -> Spec {
     let mut spec = scene.spec(args);
@@ -94,6 +97,76 @@ fn who_never_stops_speaking_is_sent_away_and_others_are_heard() {
     scene.hear("sent away");
     sitter::stop(&sitting, Stop::Now).expect("ours");
     scene.end_of(&sitting);
+}
+
+#[test]
+fn a_stranger_with_the_key_is_sent_away_and_takes_nobodys_place() {
+    both_ways(|scene| {
+        let socket = scene.folder.path().join("signal.sock");
+        let turn = scene.folder.path().join("turn");
+        let line = r#"{"key":"secret-7","say":"progress","text":"40"}"#;
+        let sitting =
+            scene.start(&spec(scene, &socket, &["speak-after", turn.to_str().expect("plain"), line]));
+        within("somebody listens", || socket.exists());
+        // More than there are places, and none of them leaves.
+        let strangers: Vec<UnixStream> = (0..20)
+            .map(|at| {
+                let mut stream = UnixStream::connect(&socket).expect("somebody listens");
+                stream.set_read_timeout(Some(PATIENCE)).expect("a stream");
+                if at % 2 == 0 {
+                    drop(stream.write_all(b"{\"key\":\"secret-7\",\"say\":\"complete\"}\n")); // it may be too late
+                }
+                stream
+            })
+            .collect();
+        let began = Instant::now();
+        for mut stream in &strangers {
+            let mut answer = String::new();
+            BufReader::new(&mut stream).read_line(&mut answer).expect("answered");
+            assert!(answer.starts_with(r#"{"error":"only the processes of this run"#), "{answer}");
+            assert!(answer.contains(r#""ok":false"#) && answer.contains(r#""hint":"#), "{answer}");
+            // Some had a word on the way, and so hear that it was not read.
+            let after = stream.read(&mut [0; 16]);
+            assert!(
+                matches!(&after, Ok(0)) || after.is_err_and(|it| it.kind() == ErrorKind::ConnectionReset)
+            );
+        }
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(4),
+            "less than a guest has: {:?}",
+            began.elapsed()
+        );
+        // Nor is an agent of the same kind heard, whose own sitter is another one.
+        let other = Scene::new(Way::AsItCan);
+        let ended = other.run(&spec(&other, &other.folder.path().join("s"), &["speak", line]));
+        assert_eq!((ended.exit, other.out().as_str()), (Exit::Code(0), "{\"ok\":true}\n"));
+        let other = Scene::new(Way::AsItCan);
+        let mut astray = spec(&other, &other.folder.path().join("s"), &["speak", line]);
+        astray.env = vec![("LANDFALL_SIGNAL".into(), socket.clone().into())];
+        other.run(&astray);
+        assert!(other.out().contains("only the processes of this run"), "{}", other.out());
+        assert_eq!(std::fs::read(scene.dir.join("signals.jsonl")).expect("there"), b"", "nothing is kept");
+        std::fs::write(&turn, "").expect("writable");
+        scene.hear(r#"{"ok":true}"#);
+        let kept = std::fs::read_to_string(scene.dir.join("signals.jsonl")).expect("there");
+        assert_eq!((kept.lines().count(), kept.contains(r#""say":"progress","seq":1"#)), (1, true), "{kept}");
+        drop(strangers);
+        sitter::stop(&sitting, Stop::Now).expect("ours");
+        scene.end_of(&sitting);
+    });
+}
+
+#[test]
+fn who_has_lost_its_parent_and_its_session_is_still_of_the_run() {
+    both_ways(|scene| {
+        let socket = scene.folder.path().join("signal.sock");
+        let line = r#"{"key":"secret-7","say":"complete"}"#;
+        let sitting = scene.start(&spec(scene, &socket, &["speak-from-afar", line]));
+        scene.hear("\n");
+        assert_eq!(scene.out(), "{\"ok\":true}\n");
+        sitter::stop(&sitting, Stop::Now).expect("ours");
+        scene.end_of(&sitting);
+    });
 }
 
 #[test]

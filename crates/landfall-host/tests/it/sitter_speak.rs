@@ -26,8 +26,7 @@ fn connect() -> UnixStream {
 pub fn each(lines: &[&str]) {
     for line in lines {
         let mut stream = connect();
-        stream.write_all(line.as_bytes()).expect("taken");
-        stream.write_all(b"\n").expect("taken");
+        drop(stream.write_all(format!("{line}\n").as_bytes())); // who is not welcome is answered before it speaks
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer).expect("answered");
         print!("{answer}");
