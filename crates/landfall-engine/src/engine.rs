@@ -414,7 +414,6 @@ impl Engine {
             stops: Mutex::default(),
             view: Mutex::new(View::default()),
             checking: Mutex::default(),
-            working: Mutex::default(),
             interrupted: std::sync::atomic::AtomicBool::new(false),
             tidying: std::sync::atomic::AtomicUsize::new(0),
             landing: Mutex::new(()),

@@ -257,7 +257,6 @@ impl Desk {
             patience,
             asked: None,
         };
-        self.site.working().insert(open.followed.dir.clone());
         self.open.insert(id, open);
         let watched = sitting.is_some_and(|sitting| self.watch.add(id, &sitting).is_ok());
         if !watched {
@@ -304,7 +303,6 @@ impl Desk {
     fn end(&mut self, id: u64) {
         self.watch.remove(id);
         let Some(mut open) = self.open.remove(&id) else { return };
-        self.site.working().remove(&open.followed.dir);
         let now = self.site.clock.mono_ms();
         while open.read(READ_MAX, now) > 0 {}
         let site = &self.site;
@@ -569,10 +567,6 @@ impl Site {
     fn spent(&self) -> Option<Spent> {
         let meter = self.meter.lock().expect("no thread panics while it holds the meter");
         meter.spent(&self.settings.purse, self.now())
-    }
-
-    fn working(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeSet<PathBuf>> {
-        self.working.lock().expect("no thread panics while it holds the folders")
     }
 
     fn note_live(&self, task: TaskId, spending: Spending) {

@@ -67,8 +67,6 @@ pub struct Site {
     pub view: Mutex<View>,
     /// The folders of checks that run now.
     pub(crate) checking: Mutex<BTreeSet<PathBuf>>,
-    /// The folders of agents that run now.
-    pub(crate) working: Mutex<BTreeSet<PathBuf>>,
     /// The engine is stopping now: what a check came to no longer counts.
     pub(crate) interrupted: std::sync::atomic::AtomicBool,
     /// Workspaces that are being given up.
@@ -181,20 +179,11 @@ impl Site {
         (meter.ledger.run().plus(live), today.plus(live))
     }
 
-    /// Whether a process belongs to an agent or a check that runs now. Where that cannot be told it does.
+    /// Whether a process belongs to an agent or a check, of this engine or of any other. Where that cannot be told it
+    /// does.
     #[must_use]
     pub fn is_confined(&self, pid: i32) -> bool {
-        let dirs = |set: &Mutex<BTreeSet<PathBuf>>| {
-            set.lock().expect("no thread panics while it holds the folders").clone()
-        };
-        let running = dirs(&self.working).into_iter().chain(dirs(&self.checking));
-        let sittings: Vec<_> = running
-            .filter_map(|dir| match sitter::find(&dir) {
-                Ok(sitter::Found::Running(sitting)) => Some(sitting),
-                _ => None,
-            })
-            .collect();
-        !sittings.is_empty() && sitter::is_within(&sittings, pid).unwrap_or(true)
+        sitter::is_confined(pid).unwrap_or(true)
     }
 
     /// The base may be here: a fact says so, or is about to.
