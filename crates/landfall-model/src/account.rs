@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::decide::trouble_ms;
 use crate::event::Event;
+use crate::judge::Verdict;
 use crate::status::Wait;
 use crate::task::{State, Task};
 use crate::{TaskId, Timestamp};
@@ -92,12 +94,17 @@ impl Accounts {
                 _ => AccountState::UsedUp { until: *until },
             },
             // Once may be chance. Twice in a row it is the provider, and the others need not find out for themselves.
-            Event::Waited { wait: Wait::Backoff { until, .. }, .. } if task.counters.transients > 1 => {
+            Event::IterationEnded { verdict: Verdict::Transient { .. }, .. } => {
+                let count = task.counters.transients + 1;
+                let until = at.plus_ms(trouble_ms(task.id, count));
                 match now {
-                    AccountState::Open | AccountState::Troubled { .. } => {
-                        AccountState::Troubled { until: *until }
+                    _ if count < 2 => return None,
+                    AccountState::UsedUp { until: known } if *known > at => return None,
+                    AccountState::Troubled { until: known } if *known > until => return None,
+                    AccountState::LoggedOut { .. } => return None,
+                    AccountState::Open | AccountState::UsedUp { .. } | AccountState::Troubled { .. } => {
+                        AccountState::Troubled { until }
                     }
-                    AccountState::UsedUp { .. } | AccountState::LoggedOut { .. } => return None,
                 }
             }
             Event::Waited { wait: Wait::Login { .. }, .. } => AccountState::LoggedOut { task: task.id },

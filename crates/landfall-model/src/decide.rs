@@ -452,13 +452,8 @@ impl Draft {
                     let detail = format!("{count} passing errors in a row did not pass: {detail}");
                     return self.end(EndKind::Failed, EndCode::TransientLimit, detail);
                 }
-                let pause = backoff_ms(count, 1_000, 600_000);
-                self.back_off(
-                    Parting::Transient,
-                    pause,
-                    format!("a passing error of the provider ({detail})"),
-                    step,
-                )
+                let cause = format!("a passing error of the provider ({detail})");
+                self.back_off(Parting::Transient, transient_ms(count), cause, step)
             }
             Verdict::Crashed { detail } => {
                 let cause = format!("the agent crashed ({detail})");
@@ -1031,6 +1026,16 @@ pub(crate) fn spell_ms(ms: u64) -> String {
 /// Doubles with every try, up to a cap.
 fn backoff_ms(tries: u32, first_ms: u64, cap_ms: u64) -> u64 {
     first_ms.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(cap_ms)
+}
+
+/// The pause after so many passing errors of a provider in a row.
+fn transient_ms(count: u32) -> u64 {
+    backoff_ms(count, 1_000, 600_000)
+}
+
+/// How long a task leaves its provider alone after so many passing errors in a row.
+pub(crate) fn trouble_ms(task: TaskId, count: u32) -> u64 {
+    jittered(task, transient_ms(count))
 }
 
 /// Up to a tenth more, by the task's number, so that tasks that failed together do not come back together.

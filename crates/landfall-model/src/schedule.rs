@@ -243,11 +243,19 @@ impl World {
         for at in self.chain(profile) {
             let account = self.account_of(at);
             let state = self.accounts.get(account);
+            let shut = |until: Timestamp| match state {
+                AccountState::Troubled { .. } => {
+                    Wait::Backoff { until, cause: format!("passing errors of the provider of `{account}`") }
+                }
+                AccountState::Open | AccountState::UsedUp { .. } | AccountState::LoggedOut { .. } => {
+                    Wait::Quota { until }
+                }
+            };
             let in_the_way = match self.leave(account, now) {
                 Leave::Free => return Ok(at),
                 Leave::One if self.at_work_on(account) == 0 => return Ok(at),
-                Leave::One => Wait::Quota { until: now },
-                Leave::Never { until: Some(until) } => Wait::Quota { until },
+                Leave::One => shut(now),
+                Leave::Never { until: Some(until) } => shut(until),
                 Leave::Never { until: None } => {
                     let AccountState::LoggedOut { task: asker } = state else {
                         unreachable!("only a person ends such a wait");
@@ -333,7 +341,11 @@ impl World {
                 (Some(Ok(profile)), Some(task)) => {
                     let account = task.driving.as_ref().map(|driving| driving.account.as_str());
                     let same = account == Some(self.account_of(profile));
-                    !same || *self.accounts.get(self.account_of(profile)) == AccountState::Open
+                    // Whoever asks for a login goes on asking when another could take over: else nobody would hear of it.
+                    let asks = matches!(task.state, State::Waiting { wait: Wait::Login { .. }, .. });
+                    let own = profile == Self::profile_of(task);
+                    let open = *self.accounts.get(self.account_of(profile)) == AccountState::Open;
+                    (own || !asks) && (open || !same)
                 }
                 _ => false,
             }

@@ -180,6 +180,10 @@ pub struct Sim {
     pub heard: u64,
     /// How often a task was woken because an account was open.
     pub rescues: u32,
+    /// How often the first answer of a model opened an account.
+    pub openings: u32,
+    /// How often a person had a shut account tried.
+    pub overrulings: u32,
 }
 
 impl Sim {
@@ -238,6 +242,8 @@ impl Sim {
             approved: BTreeSet::new(),
             heard: 0,
             rescues: 0,
+            openings: 0,
+            overrulings: 0,
             rng,
         };
         for _ in 0..3 + sim.rng.below(4) {
@@ -320,6 +326,7 @@ impl Sim {
             14..=15 => {
                 self.person_answers();
             }
+            17 => self.model_answers(),
             _ => self.answer_an_order(),
         }
         self.grant_all();
@@ -443,7 +450,7 @@ impl Sim {
         };
         let limits = Limits { spent: None, ..self.limits_now() };
         let held = self.world.tasks().filter(|task| match self.world.held(task.id, &limits) {
-            Some(Wait::Quota { .. } | Wait::Login { .. }) => true,
+            Some(Wait::Quota { .. } | Wait::Backoff { .. } | Wait::Login { .. }) => true,
             Some(_) | None => false,
         });
         let chains = held.flat_map(|task| self.chain(World::profile_of(task)));
@@ -495,6 +502,22 @@ impl Sim {
         let style = self.styles.get(profile).copied().unwrap_or_default();
         let account = self.world.account_of(profile).to_owned();
         Driving { profile: profile.to_owned(), account, style }
+    }
+
+    /// A model answers an agent at work for the first time.
+    fn model_answers(&mut self) {
+        let running = |task: &&Arc<Task>| {
+            matches!(task.state, State::Active { doing: Doing::Running { stop: None, .. }, .. })
+        };
+        let at_work: Vec<_> = self.world.tasks().filter(running).cloned().collect();
+        let Some(task) = at_work.get(self.rng.below(at_work.len())) else { return };
+        let account = task.driving.as_ref().expect("settled before it runs").account.clone();
+        let before = self.world.accounts().get(&account).clone();
+        let Some(state) = self.world.accounts().answered(&account, self.now) else { return };
+        self.demand(before.leave(self.now) == Leave::One, || format!("{account} was opened from {before:?}"));
+        self.openings += 1;
+        self.world.set_account(&account, state.clone());
+        self.fact(EngineEvent::Account { account, state });
     }
 
     fn drain_or_drive(&mut self) {
@@ -549,7 +572,11 @@ impl Sim {
     }
 
     fn person_acts(&mut self) {
-        let task = self.any_task();
+        // Whoever is kept from work by an account is looked at more often.
+        let accounts = self.world.accounts();
+        let shut = self.world.tasks().find(|task| accounts.overruled(task, self.now).is_some());
+        let shut = shut.map(|task| task.id);
+        let task = shut.filter(|_| self.rng.once_in(2)).unwrap_or_else(|| self.any_task());
         let before = self.world.get(task).expect("it exists").clone();
         let news = match self.rng.below(12) {
             0..=2 => News::StopTask,
@@ -631,6 +658,10 @@ impl Sim {
         self.heard += 1;
         let task = self.world.get(id).expect("news is of tasks").clone();
         let input = Input { at: self.now, drive: self.drive, spent: self.spent(), news };
+        let overruled = match &input.news {
+            News::Retry { .. } => self.world.accounts().overruled(&task, self.now),
+            _ => None,
+        };
         let (after, decision) = match step(&task, &input) {
             Ok(taken) => taken,
             Err(Refusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
@@ -661,6 +692,11 @@ impl Sim {
             }
         }
         self.demand(before == after, || format!("{id} is not what its events tell"));
+        if let Some((account, state)) = overruled {
+            self.overrulings += 1;
+            self.world.set_account(&account, state.clone());
+            self.fact(EngineEvent::Account { account, state });
+        }
         self.world.put(after);
         if self.faults.crash && self.rng.once_in(150) {
             self.crash(); // written, but nothing was performed
@@ -826,6 +862,11 @@ impl Sim {
             None => self.over_budget(key.0, usage),
         };
         let mut idle = false;
+        // A provider that was in trouble a moment ago often still is.
+        let before = self.world.get(key.0).expect("it exists").counters.clone();
+        let on = self.faults.agent && self.rng.once_in(2);
+        let outage = on && self.faults.account && before.transients > 0;
+        let round_again = on && self.faults.circle && before.loops > 0; // and so is an agent that goes round in a circle
         let (exit, seen) = match choice {
             _ if agent.killed => match self.rng.below(3) {
                 0 => (Exit::Code(0), said(Said::Complete)), // it was faster
@@ -835,13 +876,24 @@ impl Sim {
                 let (scope, what) = over.expect("just seen");
                 (Exit::OverBudget { scope, what }, Vec::new())
             }
-            18..=22 => (Exit::Code(0), Vec::new()),
+            _ if outage => (Exit::Code(1), vec![Signal::Transient { detail: "overloaded".to_owned() }]),
+            _ if round_again => {
+                idle = true;
+                (Exit::Looping, Vec::new())
+            }
+            18 => (Exit::Code(0), said(Said::DiscoveryLocal("it is so".to_owned()))),
+            19..=22 => (Exit::Code(0), Vec::new()),
             23 => (Exit::Code(0), said(Said::Blocked("no access".to_owned()))),
             24..=25 => (Exit::Code(0), said(Said::Pending("Which port?".to_owned()))),
             26..=28 => (Exit::Code(1), Vec::new()),
             29 => (Exit::Signal(9), Vec::new()),
             30 => (Exit::Lost, Vec::new()),
-            31..=32 => (Exit::Silent, Vec::new()),
+            31 => (Exit::Silent, Vec::new()),
+            32 => {
+                traces.denials = 1;
+                let asks = Signal::PermissionAsked { what: "rm".to_owned() };
+                (Exit::Silent, if self.rng.once_in(2) { vec![asks] } else { Vec::new() })
+            }
             33..=34 if self.faults.account => {
                 let until = self.rng.once_in(2).then(|| self.now.plus_ms(self.rng.below(9_000) as u64));
                 (Exit::Code(1), vec![Signal::Quota { until }])
@@ -1105,8 +1157,27 @@ impl Sim {
         if !events.iter().any(|event| matches!(event, Event::Retried { .. })) {
             self.check_counters(id, &before.counters, &after.counters, events);
         }
+        self.check_session_kept(before, after, events);
         let usage = (before.counters.usage, after.counters.usage);
         self.demand(usage.0.turns <= usage.1.turns, || format!("{id} was given turns back"));
+    }
+
+    /// A resumed session that crashed the agent before it said a word is not resumed again.
+    fn check_session_kept(&self, before: &Task, after: &Task, events: &[Event]) {
+        let resumed = matches!(
+            &before.state,
+            State::Active { doing: Doing::Running { talk: Talk::Resumed { .. }, .. }, .. }
+        );
+        let mute = |event: &Event| match event {
+            Event::IterationEnded { verdict: Verdict::Crashed { .. }, traces, .. } => {
+                traces.session.is_none()
+            }
+            _ => false,
+        };
+        let crashed = resumed && events.iter().any(mute);
+        self.demand(!crashed || after.session.is_none(), || {
+            format!("{} keeps a session that crashes", before.id)
+        });
     }
 
     fn check_counters(&self, id: TaskId, before: &Counters, after: &Counters, events: &[Event]) {
@@ -1123,6 +1194,7 @@ impl Sim {
             ("sessions_lost", before.sessions_lost > after.sessions_lost),
             ("logins", before.logins > after.logins),
             ("overspent", before.overspent > after.overspent),
+            ("permission_denials", before.permission_denials > after.permission_denials),
             ("edges", before.edges.iter().any(|(edge, taken)| after.edges.get(edge) < Some(taken))),
         ];
         for (name, fell) in falls {

@@ -34,7 +34,10 @@ fn route(line: &str) -> (String, Route) {
 /// A task that asks a person to log in.
 fn asker(id: u32) -> Task {
     let mut task = Task::added(TaskId(id), TaskSpec::new("a task").expect("a title"), Timestamp(0));
-    let wait = Wait::Login { account: "any".to_owned(), detail: String::new(), asker: TaskId(id) };
+    let account = "any".to_owned();
+    task.driving = Some(Driving { profile: "any".to_owned(), account: account.clone(), style: Style::Fresh });
+    task.spec.agent = Some("any".to_owned());
+    let wait = Wait::Login { account, detail: String::new(), asker: TaskId(id) };
     task.state = State::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) };
     task
 }
@@ -60,6 +63,10 @@ impl Backlog {
     fn hear(&mut self, id: u32, news: News) {
         let (at, spent) = (self.limits.now, self.limits.spent.clone());
         let mut task = self.task(id);
+        let overruled = match &news {
+            News::Retry { .. } => self.world.accounts().overruled(&task, at),
+            _ => None,
+        };
         let input = Input { at, drive: Drive::Running, spent, news };
         let (after, decision) = step(&task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         for event in &decision.events {
@@ -71,6 +78,9 @@ impl Backlog {
             task = apply(Some(task), TaskId(id), at, event).expect("decided");
         }
         assert_eq!(task, after);
+        if let Some((account, state)) = overruled {
+            self.world.set_account(&account, state);
+        }
         self.world.put(after);
     }
 
@@ -102,6 +112,7 @@ impl Backlog {
         let shut = self.world.accounts().shut().map(|(account, state)| match state {
             AccountState::Open => unreachable!("those are left out"),
             AccountState::UsedUp { until } => format!("; {account} is used up until {}", until.0),
+            AccountState::Troubled { until } => format!("; {account} is in trouble until {}", until.0),
             AccountState::LoggedOut { task } => format!("; {account} is logged out, {task} asks"),
         });
         let shut: String = shut.collect();
@@ -133,6 +144,19 @@ impl Backlog {
 
     fn quota(self, id: u32, until: Option<i64>) -> Self {
         self.ends("quota", id, &[Signal::Quota { until: until.map(Timestamp) }])
+    }
+
+    fn overloaded(self, id: u32) -> Self {
+        self.ends("overloaded", id, &[Signal::Transient { detail: "overloaded".to_owned() }])
+    }
+
+    /// The agent of a task has heard from its model, and goes on.
+    fn answered(mut self, id: u32) -> Self {
+        let account = self.task(id).driving.expect("it runs").account;
+        if let Some(state) = self.world.accounts().answered(&account, self.limits.now) {
+            self.world.set_account(&account, state);
+        }
+        self.tell("is answered", id)
     }
 
     fn unauthorized(self, id: u32) -> Self {
@@ -244,14 +268,13 @@ fn after_the_reset_one_tries_first_and_when_it_ends_by_its_own_word_all_go_on() 
 
 #[test]
 fn whoever_tries_first_and_fails_leaves_it_to_the_next() {
-    let crash = [Signal::Transient { detail: "overloaded".to_owned() }];
     Backlog::new(&["main → a"], ["main", "main"])
         .start()
         .quota(1, Some(500_000))
         .quota(2, Some(500_000))
         .at(506_000)
         .start()
-        .ends("overloaded", 1, &crash)
+        .overloaded(1)
         .start()
         .quota(2, Some(900_000))
         .start()
@@ -350,6 +373,287 @@ fn an_agent_that_was_at_work_already_does_not_open_the_account_before_its_reset(
     assert!(matches!(leave, Leave::Never { until: Some(_) }), "{leave:?}");
 }
 
+fn again() -> News {
+    News::Retry { fresh: false, note: None }
+}
+
+#[test]
+fn a_retry_overrules_a_reset_and_one_finds_out_for_the_others() {
+    let told = || {
+        let mut story = Backlog::new(&[], ["main", "main", "main"]);
+        story.limits.slots = 2;
+        let mut story = story.start().quota(1, Some(500_000)).quota(2, Some(500_000));
+        story.limits.slots = 9;
+        story.told.clear();
+        story.at(300_000).person("retry", 1, again()).start()
+    };
+    // It was right.
+    told().nothing(1).start().check(expect![[r#"
+        at 300000
+        T1 retry → ready for work; main is used up until 300000
+        T1 by main started
+        T1 no word → work a2: running 2
+        T2 by main, T3 by main started
+    "#]]);
+    // It was wrong: the others are where they were.
+    told().quota(1, Some(500_000)).start().check(expect![[r#"
+        at 300000
+        T1 retry → ready for work; main is used up until 300000
+        T1 by main started
+        T1 quota → waits for quota +200000ms, then work; main is used up until 500000
+        nobody started
+    "#]]);
+}
+
+#[test]
+fn only_a_task_that_waits_for_its_account_overrules_it_and_only_a_time() {
+    let shut = |task: u32| {
+        let story = Backlog::new(&[], ["main", "main", "main"]).start().quota(1, Some(500_000));
+        story.world.accounts().overruled(&story.task(task), story.limits.now)
+    };
+    let tried = AccountState::UsedUp { until: Timestamp(1_000) };
+    assert_eq!(shut(1), Some(("main".to_owned(), tried)));
+    assert_eq!(shut(2), None, "it is at work");
+    let story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1);
+    let overruled = story.world.accounts().overruled(&story.task(1), story.limits.now);
+    assert_eq!(overruled, None, "the answer to its question does that");
+    let story = Backlog::new(&[], ["main"]).start().quota(1, Some(500_000)).at(500_000);
+    let overruled = story.world.accounts().overruled(&story.task(1), story.limits.now);
+    assert_eq!(overruled, None, "it may be tried already");
+}
+
+#[test]
+fn the_first_answer_of_the_model_opens_an_account_that_was_to_be_tried() {
+    let mut story = Backlog::new(&["main → a"], ["main", "main", "main"]);
+    story.limits.slots = 1;
+    let mut story = story.start().quota(1, Some(500_000));
+    story.limits.slots = 9;
+    story.at(506_000).start().start().answered(1).start().check(expect![[r#"
+        T1 by main started
+        T1 quota → waits for quota +499000ms, then work; a is used up until 500000
+        at 506000
+        T1 by main started
+        nobody started
+        T1 is answered → work a2: running 1
+        T2 by main, T3 by main started
+    "#]]);
+}
+
+#[test]
+fn an_answer_opens_no_account_before_its_time_or_its_login() {
+    let used_up = Backlog::new(&[], ["main", "main"]).start().quota(1, Some(500_000));
+    let troubled = Backlog::new(&[], ["main", "main"]).start().overloaded(1).at(3_000).start().overloaded(1);
+    let logged_out = Backlog::new(&[], ["main", "main"]).start().unauthorized(1);
+    for story in [used_up, troubled, logged_out] {
+        let before = story.world.accounts().clone();
+        let story = story.answered(2);
+        assert_eq!(*story.world.accounts(), before, "{}", story.told);
+    }
+    let open = Backlog::new(&[], ["main"]).start();
+    assert_eq!(open.world.accounts().answered("main", open.limits.now), None, "it is open already");
+}
+
+// ── a provider in trouble ────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn two_passing_errors_in_a_row_hold_the_account_and_one_tries_first() {
+    let mut story = Backlog::new(&["main → a", "cheap → a", "other → b"], ["main", "main", "cheap", "other"]);
+    story.limits.slots = 1;
+    let mut story = story.start().overloaded(1).at(3_000).start().overloaded(1);
+    story.limits.slots = 9;
+    story
+        .start()
+        .why(1)
+        .why(2)
+        .why(3)
+        .at(6_000)
+        .start()
+        .why(2)
+        .overloaded(1)
+        .start()
+        .at(12_000)
+        .start()
+        .nothing(1)
+        .start()
+        .check(expect![[r#"
+            T1 by main started
+            T1 overloaded → waits for backoff +1061ms (a passing error of the provider (overloaded)), then work
+            at 3000
+            T1 by main started
+            T1 overloaded → waits for backoff +2123ms (a passing error of the provider (overloaded)), then work; a is in trouble until 5123
+            T4 by other started
+            why: T1 tries again 5123 ms: a passing error of the provider (overloaded).
+            why: T2 tries again 5123 ms: passing errors of the provider of `a`.
+            why: T3 tries again 5123 ms: passing errors of the provider of `a`.
+            at 6000
+            T1 by main started
+            why: T2 tries again 6000 ms: passing errors of the provider of `a`.
+            T1 overloaded → waits for backoff +4246ms (a passing error of the provider (overloaded)), then work; a is in trouble until 10246
+            nobody started
+            at 12000
+            T1 by main started
+            T1 no word → work a4: running 2
+            T2 by main, T3 by cheap started
+        "#]]);
+}
+
+#[test]
+fn one_passing_error_may_be_chance_and_so_may_one_of_each_task() {
+    let story = Backlog::new(&[], ["main", "main", "main"]).start().overloaded(1).overloaded(2).overloaded(3);
+    assert_eq!(*story.world.accounts().get("main"), AccountState::Open, "{}", story.told);
+}
+
+#[test]
+fn a_run_that_goes_well_forgets_the_passing_error_before_it() {
+    let story = Backlog::new(&[], ["main"]).start().overloaded(1).at(3_000).start().nothing(1).overloaded(1);
+    assert_eq!(*story.world.accounts().get("main"), AccountState::Open, "{}", story.told);
+}
+
+#[test]
+fn only_passing_errors_hold_an_account_not_what_else_a_task_pauses_for() {
+    // Twice in trouble, then its model answers and only then it crashes.
+    let story = Backlog::new(&[], ["main"])
+        .start()
+        .overloaded(1)
+        .at(3_000)
+        .start()
+        .overloaded(1)
+        .at(6_000)
+        .start()
+        .answered(1);
+    assert_eq!(*story.world.accounts().get("main"), AccountState::Open, "{}", story.told);
+    let finish = landfall_model::Finish::Error;
+    let story = story.ends("crash", 1, &[Signal::Finished { how: finish, text: String::new() }]);
+    let task = story.task(1);
+    assert!(matches!(task.state, State::Waiting { wait: Wait::Backoff { .. }, .. }), "{}", story.told);
+    assert_eq!(task.counters.transients, 2);
+    assert_eq!(*story.world.accounts().get("main"), AccountState::Open, "{}", story.told);
+}
+
+#[test]
+fn a_later_try_is_not_drawn_nearer_by_whoever_was_at_work_as_well() {
+    let mut story = Backlog::new(&[], ["main", "main"]);
+    story.limits.slots = 1;
+    let mut story = story.start().overloaded(1).at(3_000).start().overloaded(1).at(6_000).start();
+    // Another finds it open and begins; T1 fails for the third time, the other for the second.
+    story = story.answered(1);
+    story.limits.slots = 9;
+    let mut other = story.task(2);
+    other.counters.transients = 1;
+    story.world.put(other);
+    story.told.clear();
+    story.start().overloaded(1).overloaded(2).check(expect![[r#"
+        T2 by main started
+        T1 overloaded → waits for backoff +4246ms (a passing error of the provider (overloaded)), then work; main is in trouble until 10246
+        T2 overloaded → waits for backoff +2046ms (a passing error of the provider (overloaded)), then work; main is in trouble until 10246
+    "#]]);
+}
+
+#[test]
+fn a_reset_and_a_login_outweigh_a_passing_trouble() {
+    let twice = || {
+        let story = Backlog::new(&[], ["main", "main", "main"]).start().overloaded(1).at(3_000).start();
+        Backlog { told: String::new(), ..story }
+    };
+    twice().quota(2, Some(500_000)).overloaded(1).check(expect![[r#"
+        T2 quota → waits for quota +497000ms, then work; main is used up until 500000
+        T1 overloaded → waits for backoff +2123ms (a passing error of the provider (overloaded)), then work; main is used up until 500000
+    "#]]);
+    twice().overloaded(1).quota(2, Some(500_000)).check(expect![[r#"
+        T1 overloaded → waits for backoff +2123ms (a passing error of the provider (overloaded)), then work; main is in trouble until 5123
+        T2 quota → waits for quota +497000ms, then work; main is used up until 500000
+    "#]]);
+    twice().unauthorized(2).overloaded(1).check(expect![[r#"
+        T2 401 → waits for a login to main (token expired), then work; main is logged out, T2 asks
+        T1 overloaded → waits for backoff +2123ms (a passing error of the provider (overloaded)), then work; main is logged out, T2 asks
+    "#]]);
+    twice().overloaded(1).unauthorized(2).check(expect![[r#"
+        T1 overloaded → waits for backoff +2123ms (a passing error of the provider (overloaded)), then work; main is in trouble until 5123
+        T2 401 → waits for a login to main (token expired), then work; main is logged out, T2 asks
+    "#]]);
+}
+
+#[test]
+fn an_outage_at_the_reset_holds_the_account_too() {
+    // Otherwise one task after the other would meet it, each with nothing between.
+    Backlog::new(&[], ["main", "main"])
+        .start()
+        .overloaded(1)
+        .at(3_000)
+        .start()
+        .quota(1, Some(500_000))
+        .quota(2, Some(500_000))
+        .at(506_000)
+        .start()
+        .overloaded(1)
+        .start()
+        .check(expect![[r#"
+            T1 by main, T2 by main started
+            T1 overloaded → waits for backoff +1061ms (a passing error of the provider (overloaded)), then work
+            at 3000
+            T1 by main started
+            T1 quota → waits for quota +497000ms, then work; main is used up until 500000
+            T2 quota → waits for quota +497000ms, then work; main is used up until 500000
+            at 506000
+            T1 by main started
+            T1 overloaded → waits for backoff +2123ms (a passing error of the provider (overloaded)), then work; main is in trouble until 508123
+            nobody started
+        "#]]);
+}
+
+#[test]
+fn a_retry_overrules_a_trouble_and_one_finds_out() {
+    let mut story = Backlog::new(&[], ["main", "main"]);
+    story.limits.slots = 1;
+    let mut story = story.start().overloaded(1).at(3_000).start().overloaded(1);
+    story.limits.slots = 9;
+    story.start().person("retry", 1, again()).start().overloaded(1).start().check(expect![[r#"
+        T1 by main started
+        T1 overloaded → waits for backoff +1061ms (a passing error of the provider (overloaded)), then work
+        at 3000
+        T1 by main started
+        T1 overloaded → waits for backoff +2123ms (a passing error of the provider (overloaded)), then work; main is in trouble until 5123
+        nobody started
+        T1 retry → ready for work; main is used up until 3000
+        T1 by main started
+        T1 overloaded → waits for backoff +4246ms (a passing error of the provider (overloaded)), then work; main is in trouble until 7246
+        nobody started
+    "#]]);
+}
+
+#[test]
+fn in_an_outage_one_task_is_given_up_late_and_the_others_are_only_held() {
+    let mut story = Backlog::new(&[], ["main", "main", "main"]).start();
+    let (mut now, mut tries) = (1_000, 0);
+    while !matches!(story.task(1).state, State::Ended(_)) {
+        let at_work: Vec<u32> =
+            (1..4).filter(|id| matches!(story.task(*id).state, State::Active { .. })).collect();
+        tries += at_work.len();
+        assert!(tries < 200, "nobody is ever given up");
+        for id in at_work {
+            story = story.overloaded(id);
+        }
+        let due = story.world.next_due().map(|(due, _)| due.0);
+        let opening = story.world.next_opening(story.limits.now).map(|at| at.0);
+        let Some(next) = due.into_iter().chain(opening).min() else { break };
+        now = now.max(next);
+        story = story.at(now).start();
+    }
+    assert!(now > 60 * 60 * 1_000, "given up after {now} ms:\n{}", story.told);
+    let others = [2, 3].map(|id| story.task(id).counters.transients);
+    assert!(others.into_iter().all(|transients| transients < 20), "{others:?}:\n{}", story.told);
+}
+
+#[test]
+fn whoever_may_take_over_does_while_a_provider_is_in_trouble() {
+    let mut story = Backlog::new(&["main → a, else spare", "spare → b"], ["main", "main"]);
+    story.limits.slots = 1;
+    let mut story = story.start().overloaded(1).at(3_000).start().overloaded(1);
+    story.limits.slots = 9;
+    let story = story.start();
+    assert_eq!(story.told.lines().last(), Some("T2 by spare started"), "{}", story.told);
+}
+
 // ── failover ─────────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]
@@ -359,11 +663,9 @@ fn another_profile_takes_over_only_if_settings_say_so_and_hands_back_afterwards(
         .quota(1, Some(500_000))
         .quota(2, Some(500_000))
         .at(300_000)
-        .person("retry", 1, News::Retry { fresh: false, note: None })
-        .person("retry", 2, News::Retry { fresh: false, note: None })
         .start()
         .nothing(1)
-        .ends("overloaded", 1, &[Signal::Transient { detail: "overloaded".to_owned() }])
+        .overloaded(1)
         .at(506_000)
         .start()
         .complete(1)
@@ -373,8 +675,6 @@ fn another_profile_takes_over_only_if_settings_say_so_and_hands_back_afterwards(
             T1 quota → waits for quota +499000ms, then work; a is used up until 500000
             T2 quota → waits for quota +499000ms, then work; a is used up until 500000
             at 300000
-            T1 retry → ready for work; a is used up until 500000
-            T2 retry → ready for work; a is used up until 500000
             T1 by spare started
             T1 no word → work a2: running 2; a is used up until 500000
             T1 overloaded → waits for backoff +1061ms (a passing error of the provider (overloaded)), then work; a is used up until 500000
@@ -420,8 +720,8 @@ fn when_both_accounts_are_shut_the_first_is_named_and_profiles_that_lead_round_i
     story.world.set_account("a", AccountState::UsedUp { until: Timestamp(500_000) });
     story.world.set_account("b", AccountState::LoggedOut { task: TaskId(9) });
     story.start().why(1).check(expect![[r#"
-        nobody started
-        why: T1 waits for the agent's account, which is used up until 500000 ms; no try is spent.
+        T1 by spare, T9 by any started
+        why: T1 is in step `work`: the agent works on iteration 1 of 50 since 1000 ms.
     "#]]);
 }
 
@@ -471,6 +771,35 @@ fn a_logged_out_account_holds_all_its_tasks_until_the_asker_is_answered_and_one_
 }
 
 #[test]
+fn whoever_asks_for_a_login_goes_on_asking_though_another_profile_could_take_over() {
+    // Else nobody would be asked, and whoever asked would meet the same refusal at once, over and over.
+    let routes = ["main → a, else spare", "spare → b"];
+    Backlog::new(&routes, ["main"]).start().unauthorized(1).start().check(expect![[r#"
+        T1 by main started
+        T1 401 → waits for a login to a (token expired), then work; a is logged out, T1 asks
+        nobody started
+    "#]]);
+    let mut story = Backlog::new(&routes, ["main", "main"]);
+    story.limits.slots = 1;
+    let story = story.start().unauthorized(1).start();
+    assert_eq!(story.told.lines().last(), Some("T2 by spare started"), "{}", story.told);
+}
+
+#[test]
+fn whoever_asks_for_a_login_goes_on_once_the_account_is_open() {
+    let story = Backlog::new(&[], ["main", "main"]).start().unauthorized(1).unauthorized(2);
+    story.person("answer", 2, answer()).start().answered(2).start().check(expect![[r#"
+        T1 by main, T2 by main started
+        T1 401 → waits for a login to main (token expired), then work; main is logged out, T1 asks
+        T2 401 → waits for a login to main (token expired), then work; main is logged out, T2 asks
+        T2 answer → ready for work; main is used up until 1000
+        T2 by main started
+        T2 is answered → work a2: running 1
+        T1 by main started
+    "#]]);
+}
+
+#[test]
 fn a_retry_a_pause_or_a_cancel_of_the_asker_lets_one_try_as_well() {
     let asked = || {
         let mut story = Backlog::new(&[], ["main", "main"]);
@@ -480,7 +809,7 @@ fn a_retry_a_pause_or_a_cancel_of_the_asker_lets_one_try_as_well() {
         story.told.clear();
         story.start()
     };
-    asked().person("retry", 1, News::Retry { fresh: false, note: None }).start().check(expect![[r#"
+    asked().person("retry", 1, again()).start().check(expect![[r#"
         nobody started
         T1 retry → ready for work; main is used up until 1000
         T1 by main started
@@ -538,12 +867,7 @@ fn an_account_whose_asker_has_gone_on_is_tried_by_one() {
 
 #[test]
 fn a_pause_that_is_over_is_no_login() {
-    let story = Backlog::new(&[], ["main", "main"])
-        .start()
-        .ends("overloaded", 2, &[Signal::Transient { detail: "overloaded".to_owned() }])
-        .unauthorized(1)
-        .at(60_000)
-        .start();
+    let story = Backlog::new(&[], ["main", "main"]).start().overloaded(2).unauthorized(1).at(60_000).start();
     assert_eq!(story.told.lines().last(), Some("nobody started"), "{}", story.told);
 }
 
@@ -697,6 +1021,7 @@ fn the_lines_agree_with_a_naive_model_and_no_grant_is_on_a_shut_account() {
                             AccountState::LoggedOut { task: id }
                         }
                         1 => AccountState::Open,
+                        2 => AccountState::Troubled { until: limits.now.plus_ms(rng.below(40) as u64) },
                         _ => AccountState::UsedUp { until: limits.now.plus_ms(rng.below(40) as u64) },
                     };
                     accounts.set(account, state.clone());

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use landfall_model::{
-    Budget, Context, Digest, Event, Exit, Scope, Session, Signal, Spending, Spent, Style, Talk, Timestamp,
-    Usage,
+    Budget, Context, Digest, Event, Exit, Said, Scope, Session, Signal, Spending, Spent, Style, Talk,
+    Timestamp, Usage, Warning,
 };
 
 use crate::flows_used::{agent_once, flow, loops, on, polishes, step};
 use crate::story::{
-    Line, Scene, answers, but, cancel, check_in, crashes, driven, due, fails, fruitless, granted, is_killed,
-    is_refused, lands, passes, ran, retry, retry_fresh, says_complete, says_nothing, stop, taking, working,
-    workspace,
+    Line, Scene, answers, but, cancel, cannot_start, check_in, crashes, driven, due, fails, falls_silent,
+    fruitless, granted, has_a_passing_error, hits_quota, is_killed, is_refused, lands, passes, ran, retry,
+    retry_fresh, says_complete, says_nothing, stop, taking, vanishes, working, workspace,
 };
 
 // ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -149,6 +149,52 @@ fn a_session_outlives_a_crash_a_pause_and_a_restart_of_the_engine() {
 }
 
 #[test]
+fn a_resumed_session_that_crashes_without_a_word_of_it_is_dropped_and_no_other_end_drops_it() {
+    let resumed = || session().play_all([granted(), workspace(), of("s1", says_nothing())]);
+    check_in(
+        resumed(),
+        [crashes(), Line::Wait(60_000), due(), granted(), workspace()],
+        expect![[r#"
+            crash → waits for backoff +530ms (the agent crashed (exit code 1)), then work [iteration-ended crashed, yielded crashed, waited]
+            due → ready for work [resumed]
+            granted → work a2: preparing [entered] ! prepare a2
+            workspace → work a2: running 2 [workspace-made, iteration-began] ! spawn a2/2 for 1798s
+        "#]],
+    );
+    let ends = [
+        vanishes(),
+        falls_silent(),
+        hits_quota(None),
+        has_a_passing_error(),
+        cannot_start(false),
+        is_refused(),
+        says_nothing(),
+        of("s1", crashes()),
+    ];
+    for run in ends {
+        let mut scene = resumed();
+        let told = scene.play(&run);
+        assert_eq!(scene.task.session.as_ref().map(|it| it.id.as_str()), Some("s1"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_new_run_that_crashes_without_a_word_leaves_the_session_of_another_profile() {
+    let scene = session().play_all([
+        granted(),
+        workspace(),
+        of("s1", crashes()),
+        driven("other", Style::Session),
+        Line::Wait(60_000),
+        due(),
+        granted(),
+        workspace(),
+        crashes(),
+    ]);
+    assert_eq!(scene.task.session.map(|session| session.id).as_deref(), Some("s1"));
+}
+
+#[test]
 fn a_session_that_is_gone_is_no_crash_and_a_new_one_is_briefed() {
     let task = check_in(
         session(),
@@ -272,7 +318,7 @@ fn another_profile_does_not_get_the_session_and_its_own_takes_its_place() {
             granted(),
             workspace(),
             of("s2", says_nothing()),
-            crashes(),
+            of("s2", crashes()),
             driven("main", Style::Session),
             Line::Wait(60_000),
             due(),
@@ -287,7 +333,7 @@ fn another_profile_does_not_get_the_session_and_its_own_takes_its_place() {
             granted → work a2: preparing [bound, entered] ! prepare a2
             workspace → work a2: running 1 [workspace-made, iteration-began] ! spawn a2/1 for 1799s
             no word, session s2 → work a2: running 2 [iteration-ended continue, iteration-began] ! spawn a2/2 for 1798s resuming s2
-            crash → waits for backoff +530ms (the agent crashed (exit code 1)), then work [iteration-ended crashed, yielded crashed, waited]
+            crash, session s2 → waits for backoff +530ms (the agent crashed (exit code 1)), then work [iteration-ended crashed, yielded crashed, waited]
             due → ready for work [resumed]
             granted → work a3: preparing [bound, entered] ! prepare a3
             workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1797s
@@ -392,6 +438,60 @@ fn a_context_that_is_dropped_again_and_again_ends_the_task() {
     "#]],
     );
     assert!(task.workspace.is_some(), "what it did stays");
+}
+
+// ── what it was refused, and what it found out ───────────────────────────────────────────────────────────
+
+#[test]
+fn what_an_agent_was_refused_leave_for_is_counted_over_all_its_runs() {
+    let asks = |what: &str| Signal::PermissionAsked { what: what.to_owned() };
+    let scene = session().play_all([
+        granted(),
+        workspace(),
+        ran("refused twice", Exit::Code(0), [asks("rm"), asks("curl")]),
+        ran("refused and crashed", Exit::Code(1), [asks("rm")]),
+        Line::Wait(60_000),
+        due(),
+        granted(),
+        workspace(),
+        says_nothing(),
+    ]);
+    assert_eq!(scene.task.counters.permission_denials, 3);
+}
+
+#[test]
+fn an_agent_that_waits_for_leave_in_vain_asks_a_person() {
+    let asks = Signal::PermissionAsked { what: "rm -r target".to_owned() };
+    let task = check_in(
+        working(),
+        [ran("wants leave", Exit::Silent, [asks]), answers("yes, do"), granted(), workspace()],
+        expect![[r#"
+            wants leave → waits for an answer to `the agent wants leave to go on: rm -r target`, then work [iteration-ended pending, yielded asked, waited]
+            answer `yes, do` → ready for work [resumed]
+            granted → work a2: preparing [entered] ! prepare a2
+            workspace → work a2: running 2 [workspace-made, iteration-began] ! spawn a2/2 for 1799s
+        "#]],
+    );
+    assert_eq!((task.counters.stalls_total, task.counters.permission_denials), (0, 1));
+}
+
+#[test]
+fn what_an_agent_found_out_is_a_warning_for_people() {
+    let found = [
+        Signal::Said(Said::DiscoveryLocal("the tests need a database".to_owned())),
+        Signal::Said(Said::DiscoveryGlobal("the linter is slow".to_owned())),
+        Signal::Said(Said::Progress(50)),
+        Signal::Said(Said::Complete),
+    ];
+    let task = check_in(
+        working(),
+        [ran("discoveries", Exit::Code(0), found)],
+        expect![[r#"
+            discoveries → ready for verify [iteration-ended complete, warned: the agent found out: the tests need a database, warned: the agent found out, for every task: the linter is slow, left done]
+        "#]],
+    );
+    let global = |warning: &Warning| matches!(warning, Warning::Discovery { global: true, .. });
+    assert_eq!(task.warnings.iter().map(global).collect::<Vec<_>>(), [false, true]);
 }
 
 // ── circles ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -123,6 +123,34 @@ fn waiting_for_the_provider_is_not_a_stall() {
     check([transient(), tool()], Exit::Silent, Verdict::Stalled);
 }
 
+fn asks_leave(what: &str) -> Signal {
+    Signal::PermissionAsked { what: what.to_owned() }
+}
+
+#[test]
+fn waiting_for_leave_that_only_a_person_gives_is_a_question_and_no_stall() {
+    let wants = |what: &str| Verdict::Pending { question: format!("the agent wants leave to go on: {what}") };
+    check([asks_leave("rm -r x")], Exit::Silent, wants("rm -r x"));
+    check([asks_leave("a"), asks_leave("b")], Exit::Silent, wants("b"));
+    check([tool(), asks_leave("rm -r x")], Exit::Silent, wants("rm -r x"));
+    check([asks_leave("rm -r x"), tool()], Exit::Silent, Verdict::Stalled);
+    check([asks_leave("a"), quota()], Exit::Silent, Verdict::Quota { until: Some(Timestamp(9)) });
+    check([quota(), asks_leave("a")], Exit::Silent, Verdict::Quota { until: Some(Timestamp(9)) });
+    check([asks_leave("a"), complete()], Exit::Silent, Verdict::Complete);
+    check([asks_leave("a"), blocked("b")], Exit::Silent, Verdict::Blocked { reason: "b".to_owned() });
+}
+
+#[test]
+fn leave_that_was_asked_for_explains_no_other_end() {
+    check([asks_leave("a")], Exit::Code(0), Verdict::Continue);
+    check([asks_leave("a")], Exit::Code(1), crashed("exit code 1"));
+    check([asks_leave("a")], Exit::Signal(9), crashed("killed by signal 9"));
+    check([asks_leave("a")], Exit::Deadline, Verdict::OutOfTime);
+    check([asks_leave("a")], Exit::Looping, Verdict::Looping);
+    check([asks_leave("a")], Exit::Lost, Verdict::Lost);
+    check([asks_leave("a")], Exit::Asked, Verdict::Stopped);
+}
+
 // ── closing words ────────────────────────────────────────────────────────────────────────────────────────
 
 fn closing(how: Finish) -> Signal {

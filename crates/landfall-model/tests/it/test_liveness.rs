@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use expect_test::expect;
-use landfall_model::liveness::{Class, ECHOES_MAX, Echo, Pulse, Watch, class, evidence, is_to_end};
-use landfall_model::{Finish, Said, Signal, Usage};
+use landfall_model::liveness::{Case, Class, ECHOES_MAX, Early, Echo, Pulse, Watch, class, early, evidence};
+use landfall_model::{Budget, Finish, Said, Scope, Signal, Spending, Spent, TaskLimits, Timestamp, Usage};
 
 const MINUTE_MS: u64 = 60_000;
 
@@ -128,11 +128,123 @@ fn a_circle_is_one_however_lively() {
     }
 }
 
+// ── ends before the end ──────────────────────────────────────────────────────────────────────────────────
+
+fn turns(turns: u64) -> Spending {
+    Spending { usage: Usage { turns, ..Usage::default() }, time_ms: 0 }
+}
+
+/// At most five turns an attempt, ten a task.
+fn five_and_ten() -> TaskLimits {
+    let of = |turns| Budget { turns: Some(turns), ..Budget::default() };
+    TaskLimits { attempt_budget: of(5), task_budget: of(10), ..TaskLimits::default() }
+}
+
+/// A run that nothing is wrong with.
+fn calm(limits: &TaskLimits) -> Case<'_> {
+    Case {
+        stopped: false,
+        spent: None,
+        here: Spending::default(),
+        attempt: Spending::default(),
+        task: Spending::default(),
+        limits,
+        compactions: 0,
+        compactions_max: 3,
+        class: Some(Class::Working),
+    }
+}
+
 #[test]
 fn only_the_dead_and_those_in_a_circle_are_ended() {
-    let ended: Vec<_> = Class::ALL.into_iter().filter(|class| is_to_end(*class)).map(Class::word).collect();
-    assert_eq!(ended, ["looping", "dead"]);
+    let limits = five_and_ten();
+    let told = Class::ALL.map(|class| {
+        let early = early(&Case { class: Some(class), ..calm(&limits) });
+        format!("{}: {early:?}\n", class.word())
+    });
+    expect![[r#"
+        working: None
+        in a tool: None
+        waiting for the model: None
+        waiting for a person: None
+        looping: Some(Looping)
+        dead: Some(Silent)
+    "#]]
+    .assert_eq(&told.concat());
+    assert_eq!(
+        early(&Case { class: None, ..calm(&limits) }),
+        None,
+        "its processes are gone, it is at its end"
+    );
 }
+
+#[test]
+fn of_several_reasons_a_person_comes_first_then_money_then_what_it_does() {
+    type Mend = fn(&mut Case<'_>);
+    let limits = five_and_ten();
+    let day = Spent { scope: Scope::Day, what: "$41.00 of $40.00".to_owned(), until: Some(Timestamp(9)) };
+    let mut case = Case {
+        stopped: true,
+        spent: Some(&day),
+        here: turns(5),
+        attempt: turns(4),
+        task: turns(8),
+        compactions: 3,
+        class: Some(Class::Dead),
+        ..calm(&limits)
+    };
+    let mends: [(&str, Mend); 7] = [
+        ("all of it", |_| {}),
+        ("nobody stopped it", |case| case.stopped = false),
+        ("there is money today", |case| case.spent = None),
+        ("the attempt has a rest", |case| case.attempt = Spending::default()),
+        ("and so it has with this run", |case| case.here = turns(4)),
+        ("the task has a rest", |case| case.task = turns(5)),
+        ("it dropped its context less often", |case| case.compactions = 2),
+    ];
+    let mut told = String::new();
+    for (what, mend) in mends {
+        mend(&mut case);
+        writeln!(told, "{what}: {:?}", early(&case)).expect("a string takes it");
+    }
+    case.class = Some(Class::Working);
+    writeln!(told, "it works: {:?}", early(&case)).expect("a string takes it");
+    expect![[r#"
+        all of it: Some(Stopped)
+        nobody stopped it: Some(OverBudget(Day, "$41.00 of $40.00"))
+        there is money today: Some(OverBudget(Attempt, "9 of 5 turns"))
+        the attempt has a rest: Some(OverBudget(Attempt, "5 of 5 turns"))
+        and so it has with this run: Some(OverBudget(Task, "12 of 10 turns"))
+        the task has a rest: Some(ContextUsedUp)
+        it dropped its context less often: Some(Silent)
+        it works: None
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn what_a_run_spends_counts_on_top_of_what_was_spent_before() {
+    let limits = five_and_ten();
+    for (before, here, over) in [(0, 4, false), (0, 5, true), (4, 0, false), (4, 1, true), (1, 3, false)] {
+        let case = Case { attempt: turns(before), here: turns(here), ..calm(&limits) };
+        let scope = early(&case).map(|early| match early {
+            Early::OverBudget(scope, _) => scope,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(scope, over.then_some(Scope::Attempt), "{before} before, {here} here");
+    }
+    let case = Case { task: turns(9), here: turns(1), ..calm(&limits) };
+    assert!(matches!(early(&case), Some(Early::OverBudget(Scope::Task, _))));
+}
+
+#[test]
+fn a_run_whose_processes_are_gone_is_still_named_for_a_used_up_budget() {
+    let limits = five_and_ten();
+    let case = Case { here: turns(5), class: None, ..calm(&limits) };
+    assert!(matches!(early(&case), Some(Early::OverBudget(Scope::Attempt, _))));
+}
+
+// ── what the class is worth ──────────────────────────────────────────────────────────────────────────────
 
 #[test]
 fn whatever_the_figures_more_life_never_makes_it_dead() {

@@ -108,7 +108,7 @@ fn what_is_taken_and_what_is_refused_is_settled_for_every_place_and_all_news() {
         landing: edit, machine, landed, moved, mismatch
         reporting: edit, machine, reported
         waits: quota: edit, opened, stop, cancel, retry
-        waits: login: edit, answer, stop, cancel, retry
+        waits: login: edit, opened, answer, stop, cancel, retry
         waits: backoff: edit, stop, cancel, retry
         waits: question: edit, answer, cancel
         waits: ask step: edit, answer, cancel

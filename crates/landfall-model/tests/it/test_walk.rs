@@ -54,13 +54,13 @@ const MUST_MEET: &str = "added edited offered bound entered workspace-made itera
     yielded:Drained yielded:Stopped yielded:Crashed yielded:Lost yielded:Stalled yielded:NotStarted \
     yielded:Quota yielded:Transient yielded:Asked yielded:GateBroken yielded:NothingChanged yielded:Machine \
     yielded:Budget yielded:Overspent yielded:Login yielded:Looping yielded:SessionGone \
-    over:Attempt over:Task over:Run over:Day account:Open account:UsedUp account:LoggedOut another-run \
-    rescued talk:new talk:resumed talk:summed-up driven:itself driven:another \
+    over:Attempt over:Task over:Run over:Day account:Open account:UsedUp account:Troubled account:LoggedOut another-run \
+    rescued opened-by-an-answer overruled warned:Discovery talk:new talk:resumed talk:summed-up driven:itself driven:another \
     wait:quota wait:login wait:question wait:backoff wait:pause wait:gate \
     left:done left:blocked left:pass left:fail left:conflict left:landed left:red left:answered left:changes \
     stop:Pause stop:Interrupt stop:Cancel \
     end:max_iterations end:task_limit end:agent_blocked end:agent_not_started end:nothing_changed \
-    end:reasoning_loop end:budget end:context_budget end:landing_mismatch end:machine end:rejected end:person";
+    end:transient_limit end:reasoning_loop end:budget end:context_budget end:landing_mismatch end:machine end:rejected end:person";
 
 #[test]
 fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
@@ -68,6 +68,8 @@ fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
     for seed in 0..400 {
         let sim = walk(seed);
         *met.entry("rescued".to_owned()).or_default() += sim.rescues;
+        *met.entry("opened-by-an-answer".to_owned()).or_default() += sim.openings;
+        *met.entry("overruled".to_owned()).or_default() += sim.overrulings;
         for entry in &sim.journal {
             let (id, event) = match &entry.fact {
                 Fact::Task(id, event) => (*id, event),
@@ -97,6 +99,7 @@ fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
                     let own = sim.profile_of(id) == driving.profile;
                     format!("driven:{}", if own { "itself" } else { "another" })
                 }
+                Event::Warned(warning) => format!("warned:{}", first_word(warning)),
                 Event::Yielded { why, .. } => format!("yielded:{}", first_word(why)),
                 Event::Waited { wait, .. } => format!("wait:{}", first_word(&wait.word()).trim_matches('"')),
                 Event::Left { result, .. } => format!("left:{}", result.word()),
