@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landfall_agents::{Aside, Brief, Ear, Launch, registry};
-use landfall_host::git::Git;
+use landfall_host::clock::{Clock as _, SystemClock};
+use landfall_host::git::{Git, Repo, Signature};
 use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Spec, Stream};
 use landfall_model::{Evidence, Exit, Signal, Tally, Usage, Verdict, judge};
 
@@ -127,7 +128,7 @@ fn prepare(asked: &ProbeAsked<'_>, scratch: &Scratch) -> Result<Prepared, String
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
     let (dir, work, tmp) = (scratch.run(), scratch.work(), scratch.tmp());
     let env = safe_environment(asked.environment, &asked.settings.run.env);
-    repository(&work, &env)?;
+    repository(&work)?;
     let prompt_file = dir.join("prompt.md");
     write_private(&prompt_file, PROMPT.as_bytes()).map_err(|error| io("write the prompt", error))?;
     let script_text = match &profile.script {
@@ -192,21 +193,11 @@ fn prepare(asked: &ProbeAsked<'_>, scratch: &Scratch) -> Result<Prepared, String
 }
 
 /// A workspace is a repository, and some agents will not work elsewhere.
-fn repository(work: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
+fn repository(work: &Path) -> Result<(), String> {
     let git = Git::find().map_err(|error| error.full())?;
-    let made = std::process::Command::new(git.program())
-        .args(["init", "--quiet"])
-        .current_dir(work)
-        .env_clear()
-        .envs(env.iter().cloned())
-        .output();
-    match made {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            Err(format!("make a repository: {}", String::from_utf8_lossy(&output.stderr).trim_end()))
-        }
-        Err(error) => Err(format!("make a repository: {error}")),
-    }
+    let branch = "main".parse().expect("a good name");
+    let by = Signature::landfall(SystemClock.now_ms());
+    Repo::create(&git, work, &branch, "Nothing yet", &by).map(drop).map_err(|error| error.to_string())
 }
 
 /// Waits for the end, which the sitter brings about; should that fail, we do.
