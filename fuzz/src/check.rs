@@ -75,7 +75,7 @@ pub fn screen(data: &[u8]) {
         let words: usize = messages(cli, &screen).iter().map(String::len).sum();
         assert!(words <= 2 * shown + 64, "{words} bytes of messages on a screen of {shown}");
     }
-    let _: bool = destructive(&text);
+    assert_eq!(destructive(&text), destructive(&text), "the same text is the same");
 }
 
 /// Reads a text line by line as the control words of a model and of a program.
