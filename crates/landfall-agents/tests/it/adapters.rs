@@ -37,32 +37,32 @@ fn claude_is_launched() {
         "claude",
         None,
         &expect![[r#"
-        claude
-        -p
-        --output-format
-        stream-json
-        --verbose
-        --dangerously-skip-permissions
-        --model
-        large
-        --effort
-        high
-        --max-turns
-        40
-        --session-id
-        5f0c2a9e-0000-4000-8000-000000000007
-        --mcp-config
-        {"mcpServers":{"landfall":{"args":["mcp","--agent"],"command":"/usr/bin/landfall","env":{"LANDFALL_KEY":"${LANDFALL_KEY}","LANDFALL_SIGNAL":"${LANDFALL_SIGNAL}","LANDFALL_TASK":"${LANDFALL_TASK}"}}}}
-        --mine
-        IS_SANDBOX=1
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
-        DISABLE_AUTOUPDATER=1
-        DISABLE_TELEMETRY=1
-        DISABLE_ERROR_REPORTING=1
-        CLAUDE_CODE_MAX_RETRIES=3
-        API_TIMEOUT_MS=300000
-        TMPDIR=/state/attempts/9/tmp
-        < /state/attempts/9/prompt.md"#]],
+            claude
+            -p
+            --output-format
+            stream-json
+            --verbose
+            --dangerously-skip-permissions
+            --model
+            large
+            --effort
+            high
+            --max-turns
+            40
+            --session-id
+            5f0c2a9e-0000-4000-8000-000000000007
+            --mcp-config
+            {"mcpServers":{"landfall":{"command":"/usr/bin/landfall","args":["mcp","--agent"],"env":{"LANDFALL_SIGNAL":"${LANDFALL_SIGNAL}","LANDFALL_KEY":"${LANDFALL_KEY}","LANDFALL_TASK":"${LANDFALL_TASK}"}}}}
+            --mine
+            IS_SANDBOX=1
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
+            DISABLE_AUTOUPDATER=1
+            DISABLE_TELEMETRY=1
+            DISABLE_ERROR_REPORTING=1
+            CLAUDE_CODE_MAX_RETRIES=3
+            API_TIMEOUT_MS=300000
+            TMPDIR=/state/attempts/9/tmp
+            < /state/attempts/9/prompt.md"#]],
     );
 }
 
@@ -108,23 +108,23 @@ fn gemini_is_launched() {
         "gemini",
         None,
         &expect![[r#"
-        gemini
-        --skip-trust
-        --approval-mode
-        yolo
-        --output-format
-        stream-json
-        --model
-        large
-        --session-id
-        5f0c2a9e-0000-4000-8000-000000000007
-        --mine
-        GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/state/attempts/9/gemini-settings.json
-        GEMINI_CLI_NO_RELAUNCH=true
-        GEMINI_TELEMETRY_ENABLED=false
-        TMPDIR=/state/attempts/9/tmp
-        /state/attempts/9/gemini-settings.json: {"general":{"enableAutoUpdate":false,"maxAttempts":3},"mcpServers":{"landfall":{"args":["mcp","--agent"],"command":"/usr/bin/landfall","env":{"LANDFALL_KEY":"${LANDFALL_KEY}","LANDFALL_SIGNAL":"${LANDFALL_SIGNAL}","LANDFALL_TASK":"${LANDFALL_TASK}"},"trust":true}},"model":{"maxSessionTurns":40},"privacy":{"usageStatisticsEnabled":false}}
-        < /state/attempts/9/prompt.md"#]],
+            gemini
+            --skip-trust
+            --approval-mode
+            yolo
+            --output-format
+            stream-json
+            --model
+            large
+            --session-id
+            5f0c2a9e-0000-4000-8000-000000000007
+            --mine
+            GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/state/attempts/9/gemini-settings.json
+            GEMINI_CLI_NO_RELAUNCH=true
+            GEMINI_TELEMETRY_ENABLED=false
+            TMPDIR=/state/attempts/9/tmp
+            /state/attempts/9/gemini-settings.json: {"general":{"enableAutoUpdate":false,"maxAttempts":3},"privacy":{"usageStatisticsEnabled":false},"model":{"maxSessionTurns":40},"mcpServers":{"landfall":{"command":"/usr/bin/landfall","args":["mcp","--agent"],"env":{"LANDFALL_SIGNAL":"${LANDFALL_SIGNAL}","LANDFALL_KEY":"${LANDFALL_KEY}","LANDFALL_TASK":"${LANDFALL_TASK}"},"trust":true}}}
+            < /state/attempts/9/prompt.md"#]],
     );
 }
 
@@ -134,22 +134,22 @@ fn opencode_is_launched_again() {
         "opencode",
         Some("ses_7"),
         &expect![[r#"
-        opencode
-        run
-        --format
-        json
-        --auto
-        --model
-        large
-        --variant
-        high
-        --session
-        ses_7
-        --mine
-        OPENCODE_DISABLE_AUTOUPDATE=1
-        TMPDIR=/state/attempts/9/tmp
-        OPENCODE_CONFIG_CONTENT={"autoupdate":false,"mcp":{"landfall":{"command":["/usr/bin/landfall","mcp","--agent"],"enabled":true,"environment":{"LANDFALL_KEY":"{env:LANDFALL_KEY}","LANDFALL_SIGNAL":"{env:LANDFALL_SIGNAL}","LANDFALL_TASK":"{env:LANDFALL_TASK}"},"type":"local"}},"share":"disabled"}
-        < /state/attempts/9/prompt.md"#]],
+            opencode
+            run
+            --format
+            json
+            --auto
+            --model
+            large
+            --variant
+            high
+            --session
+            ses_7
+            --mine
+            OPENCODE_DISABLE_AUTOUPDATE=1
+            TMPDIR=/state/attempts/9/tmp
+            OPENCODE_CONFIG_CONTENT={"autoupdate":false,"share":"disabled","mcp":{"landfall":{"type":"local","command":["/usr/bin/landfall","mcp","--agent"],"environment":{"LANDFALL_SIGNAL":"{env:LANDFALL_SIGNAL}","LANDFALL_KEY":"{env:LANDFALL_KEY}","LANDFALL_TASK":"{env:LANDFALL_TASK}"},"enabled":true}}}
+            < /state/attempts/9/prompt.md"#]],
     );
 }
 

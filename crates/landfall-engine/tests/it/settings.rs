@@ -233,14 +233,14 @@ fn a_section_this_version_does_not_have_is_named_not_ignored() {
         &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
         expect![[r#"
             landfall.toml:26:2: unknown section [tracker]
-            hint: known sections: [agent], [budget], [disk], [keep], [land], [price], [project], [run], [verify]
+            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [agent], [budget], [disk], [keep], [land], [price], [project], [run], [verify]
+            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk]
         "#]],
     );
 }
@@ -286,7 +286,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\nzzz = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `zzz` in [run]
-            hint: known keys: compact_at, compactions_max, env, first_output, grace, heartbeat, heartbeats, iterations_max, lanes, output_cap, restarts_max, sandbox, sandbox_hide, sandbox_write, silence, slots, stalls_step_max, stalls_total_max, stuck_after, task_limit, tool_limit, transients_max
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, env
         "#]],
     );
     refuses(
@@ -307,7 +307,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\n\"a\\nb\" = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `a\nb` in [run]
-            hint: known keys: compact_at, compactions_max, env, first_output, grace, heartbeat, heartbeats, iterations_max, lanes, output_cap, restarts_max, sandbox, sandbox_hide, sandbox_write, silence, slots, stalls_step_max, stalls_total_max, stuck_after, task_limit, tool_limit, transients_max
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, env
         "#]],
     );
 }

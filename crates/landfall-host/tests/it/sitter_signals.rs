@@ -44,12 +44,11 @@ fn what_is_said_with_the_key_is_kept_and_the_rest_leaves_no_trace() {
         let kept = kept.expect("text");
         let lines: Vec<&str> = kept.lines().collect();
         assert_eq!(lines.len(), 2, "{kept}");
-        assert!(lines[0].ends_with(r#""say":"progress","seq":1,"text":"40"}"#), "{kept}");
-        assert!(
-            lines[1].contains(r#""more":{"a":1},"say":"ask","seq":2,"text":"line one\nline two""#),
-            "{kept}"
-        );
-        assert!(lines.iter().all(|line| line.starts_with(r#"{"at_ms":1"#)), "{kept}");
+        let first = [r#""say":"progress""#, r#""seq":1"#, r#""text":"40""#];
+        let second = [r#""more":{"a":1}"#, r#""say":"ask""#, r#""seq":2"#, r#""text":"line one\nline two""#];
+        assert!(first.iter().all(|part| lines[0].contains(part)), "{kept}");
+        assert!(second.iter().all(|part| lines[1].contains(part)), "{kept}");
+        assert!(lines.iter().all(|line| line.contains(r#""at_ms":1"#)), "{kept}");
         assert!(!kept.contains("secret"), "the key is not for the record: {kept}");
         assert!(!socket.exists(), "the socket is gone with the run");
     });
@@ -123,7 +122,7 @@ fn a_stranger_with_the_key_is_sent_away_and_takes_nobodys_place() {
         for mut stream in &strangers {
             let mut answer = String::new();
             BufReader::new(&mut stream).read_line(&mut answer).expect("answered");
-            assert!(answer.starts_with(r#"{"error":"only the processes of this run"#), "{answer}");
+            assert!(answer.contains(r#""error":"only the processes of this run"#), "{answer}");
             assert!(answer.contains(r#""ok":false"#) && answer.contains(r#""hint":"#), "{answer}");
             // Some had a word on the way, and so hear that it was not read.
             let after = stream.read(&mut [0; 16]);
