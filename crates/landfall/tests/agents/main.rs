@@ -7,6 +7,7 @@ mod kind;
 mod shared;
 mod stage;
 mod stories;
+mod terminal;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
