@@ -49,3 +49,38 @@ mod tests {
         assert_eq!(of("my-agent"), [""; 0]);
     }
 }
+
+/// What in an agent's own state decides about code that it runs: a change there outlives the run and its sandbox, because
+/// it takes effect when a person starts the agent. Names below its state folders.
+pub const GUARDED: [&str; 8] = [
+    "settings.json",
+    "settings.local.json",
+    "config.toml",
+    "opencode.json",
+    "opencode.jsonc",
+    "hooks",
+    "plugin",
+    "extensions",
+];
+
+/// Of settings, the keys by which programs are run.
+pub const RUNS: [&str; 18] = [
+    "apiKeyHelper",
+    "awsAuthRefresh",
+    "awsCredentialExport",
+    "command",
+    "enabledPlugins",
+    "env",
+    "formatter",
+    "hooks",
+    "lsp",
+    "mcp",
+    "mcpServers",
+    "mcp_servers",
+    "notify",
+    "plugin",
+    "plugins",
+    "shell_environment_policy",
+    "statusLine",
+    "tools",
+];

@@ -97,6 +97,12 @@ pub(crate) fn make_state(home: Option<&Path>, own: &[String]) {
     }
 }
 
+/// Where an agent keeps its own state.
+pub(crate) fn own_state(site: &Site, own: &[String]) -> Vec<PathBuf> {
+    let home = home(site);
+    own.iter().filter_map(|path| expand(home.as_deref(), path)).collect()
+}
+
 /// The home folder agents get.
 pub(crate) fn home(site: &Site) -> Option<PathBuf> {
     site.env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home))

@@ -19,6 +19,7 @@ use landfall_model::{
 use crate::channel::Channel;
 use crate::confine;
 use crate::engine::Mail;
+use crate::guard::{self, Prints};
 use crate::launch::{head_of, marker};
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, go};
@@ -47,6 +48,8 @@ pub(crate) struct Followed {
     pub profile: Profile,
     /// How it is confined.
     pub sandbox: Confinement,
+    /// Its own settings as they were when it began.
+    pub guard: Prints,
 }
 
 enum Order {
@@ -339,12 +342,15 @@ impl Desk {
             sandbox: Some(open.followed.sandbox.word().to_owned()),
             ..open.tally.traces(&words)
         };
+        let state = open.followed.agent.needs(&open.followed.profile).state;
+        let touched = guard::touched(&open.followed.guard, &guard::prints(&confine::own_state(site, &state)));
         let closes = open.followed.agent.closes();
         let Followed { task, attempt, iteration, .. } = open.followed;
         let evidence = Evidence {
             head_before: task.seen_head.clone(),
             head_after: head_of(site, &task),
             missing: missing_outputs(site, &task, began_ms),
+            touched,
             closes,
         };
         let run =

@@ -16,6 +16,7 @@ use landfall_model::{
 use crate::confine::{self, Reach};
 use crate::follow::{Followed, Follower};
 use crate::gate;
+use crate::guard::{self, Prints};
 use crate::patience::abandon;
 use crate::perform::lower;
 use crate::prompts::PromptContext;
@@ -117,15 +118,21 @@ pub(crate) fn head_of(site: &Site, task: &Task) -> Option<landfall_model::Commit
 
 fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Option<Sitting>) -> Followed {
     let profile = profile_of(site, task).unwrap_or_default();
-    let Record { kind, ear, sandbox } = Record::read(dir).unwrap_or_else(|| Record {
+    let record = Record::read(dir);
+    let known = record.is_some();
+    let Record { kind, ear, sandbox, mut guard } = record.unwrap_or_else(|| Record {
         kind: profile.kind.clone(),
         ear: Ear::default(),
         sandbox: Confinement::Off,
+        guard: Prints::new(),
     });
     let agent = registry::find(&kind)
         .or_else(|_| registry::find("command"))
         .expect("`command` is always there")
         .agent();
+    if !known {
+        guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
+    }
     Followed {
         task: task.clone(),
         attempt: run.attempt,
@@ -137,6 +144,7 @@ fn followed(site: &Site, task: &Arc<Task>, run: &Run, dir: &Path, sitting: Optio
         agent,
         profile,
         sandbox,
+        guard,
     }
 }
 
@@ -145,6 +153,8 @@ struct Record {
     kind: String,
     ear: Ear,
     sandbox: Confinement,
+    /// The agent's own settings as they were.
+    guard: Prints,
 }
 
 const RECORD: &str = "run.json";
@@ -166,6 +176,7 @@ impl Record {
                 "micro_usd_priced": before.micro_usd_priced,
             },
             "sandbox": self.sandbox.word(),
+            "guard": self.guard,
         });
         write_private(&dir.join(RECORD), record.to_string().as_bytes())
     }
@@ -190,6 +201,7 @@ impl Record {
                 },
             },
             sandbox: sandbox.into_iter().find(|it| Some(it.word()) == record["sandbox"].as_str())?,
+            guard: serde_json::from_value(record["guard"].clone()).unwrap_or_default(),
         })
     }
 }
@@ -305,7 +317,8 @@ fn begin(
     let settings = &site.settings.agents[profile_name(task)];
     let before = task.session.as_ref().filter(|_| resume.is_some()).map(|it| it.usage).unwrap_or_default();
     let ear = Ear { nonce: key.clone(), resumed: resume.is_some(), before };
-    let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox };
+    let guard = guard::prints(&confine::own_state(site, &agent.needs(&profile).state));
+    let record = Record { kind: profile.kind.clone(), ear, sandbox: settings.sandbox, guard };
     record.write(dir).map_err(|error| io("write the record of the run", error))?;
     let mut reach = Reach {
         confinement: settings.sandbox,

@@ -11,6 +11,7 @@ pub mod flows;
 pub mod folder;
 mod follow;
 mod gate;
+mod guard;
 mod land;
 mod launch;
 mod meter;

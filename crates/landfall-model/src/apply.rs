@@ -554,6 +554,9 @@ impl Warning {
             Self::OptionalFailed { command } => format!("the optional check `{command}` failed"),
             Self::Flaky { command } => format!("the check `{command}` failed once and then passed: flaky"),
             Self::SignalMalformed { code, text } => format!("{code}: {text}"),
+            Self::SettingsTouched { path } => format!(
+                "AGENT_SETTINGS_CHANGED: `{path}` changed while the agent ran; look at it before you start that agent yourself"
+            ),
             Self::Discovery { global: false, text } => format!("the agent found out: {text}"),
             Self::Discovery { global: true, text } => {
                 format!("the agent found out, for every task: {text}")

@@ -410,6 +410,9 @@ impl Draft {
             head: run.evidence.head_after.clone(),
             traces: run.traces.clone(),
         })?;
+        for path in &run.evidence.touched {
+            self.event(Event::Warned(Warning::SettingsTouched { path: path.clone() }))?;
+        }
         self.warn_of_signals(&run.seen)?;
         self.warn_of_iterations(&verdict)?;
         if let Some(stop) = stop {

@@ -401,6 +401,11 @@ pub enum Warning {
     },
     /// The engine committed what the agent had left uncommitted.
     LeftoversCommitted,
+    /// While the agent ran, something changed in its own settings that decides what it runs for a person.
+    SettingsTouched {
+        /// The file or folder.
+        path: String,
+    },
     /// The agent found out something worth knowing.
     Discovery {
         /// For every task, not just this one.

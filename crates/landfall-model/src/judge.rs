@@ -14,6 +14,8 @@ pub struct Evidence {
     pub head_after: Option<Commit>,
     /// Files that the step must leave behind and that are missing, empty or older than the run.
     pub missing: Vec<String>,
+    /// What changed meanwhile in the agent's own settings.
+    pub touched: Vec<String>,
     /// Whether the agent's protocol has a closing word, so that a run without one was cut short.
     pub closes: bool,
 }

@@ -407,6 +407,7 @@ fn warnings() -> Vec<Warning> {
         Warning::Flaky { command: text("tests") },
         Warning::SignalMalformed { code: text("SIGNAL_UNKNOWN"), text: text("<landfall>HM</landfall>") },
         Warning::LeftoversCommitted,
+        Warning::SettingsTouched { path: text("~/.claude/settings.json") },
         Warning::Discovery { global: true, text: text("the tests need a database") },
     ]
 }

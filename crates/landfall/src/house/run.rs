@@ -366,6 +366,7 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             | Warning::OptionalFailed { .. }
             | Warning::Flaky { .. }
             | Warning::SignalMalformed { .. }
+            | Warning::SettingsTouched { .. }
             | Warning::Discovery { .. } => true,
         });
         let told: BTreeSet<String> = told.map(Warning::sentence).collect();

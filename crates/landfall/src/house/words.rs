@@ -163,7 +163,7 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Warning::Flaky { .. } | Warning::OptionalFailed { .. } | Warning::SignalMalformed { .. } => {
                 Some(format!("warning: {}", warning.sentence()))
             }
-            Warning::Discovery { .. } => Some(warning.sentence()),
+            Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.sentence()),
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },
         Event::Waited { wait, .. } => match wait {

@@ -28,6 +28,7 @@ macro_rules! agent {
 
 agent!(claude: Claude:
     edits_commits_signals_and_lands,
+    is_seen_to_change_its_own_settings,
     signals_from_its_shell,
     signals_by_its_tools,
     answers_a_probe,
@@ -45,6 +46,7 @@ agent!(claude: Claude:
 
 agent!(codex: Codex:
     edits_commits_signals_and_lands,
+    is_seen_to_change_its_own_settings,
     signals_from_its_shell,
     signals_by_its_tools,
     answers_a_probe,

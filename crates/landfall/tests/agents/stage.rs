@@ -132,6 +132,8 @@ impl Stage {
         assert_eq!(landed, 1, "it is on main once:\n{subjects}");
         assert_eq!(scratch.git(&["show", "main:hello.txt"]).lines().next(), Some("hello"));
         assert_eq!(scratch.git(&["status", "--porcelain"]), "", "the checkout is clean");
+        let warnings = scratch.detail("T1")["warnings"].to_string();
+        assert!(!warnings.contains("AGENT_SETTINGS_CHANGED"), "no false alarm: {warnings}");
         assert_eq!(scratch.left_behind(), [], "no process is left");
         assert_eq!(self.server.strays(), [""; 0], "nothing was asked that the model does not know");
     }

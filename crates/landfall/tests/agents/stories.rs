@@ -53,6 +53,20 @@ pub fn signals_from_its_shell(kind: Kind) {
     assert_eq!(stage.scratch.detail("T1")["iterations"], 1, "{}", stage.story());
 }
 
+/// What it plants in its own settings would run when a person starts it: they are told.
+pub fn is_seen_to_change_its_own_settings(kind: Kind) {
+    let Some(stage) = Stage::new(kind, "", "") else { return };
+    let plant = match kind {
+        Kind::Claude => "echo '{\"hooks\":{}}' > ~/.claude/settings.json",
+        Kind::Codex => "echo 'notify = [\"true\"]' > ~/.codex/config.toml",
+        Kind::Gemini | Kind::Opencode | Kind::AcpClaude | Kind::AcpGemini => panic!("no story for {kind:?}"),
+    };
+    stage.play([Turn::shell(&format!("{WORK} && {plant}")), says_complete()]);
+    stage.until_over(&mut stage.run());
+    let warnings = stage.scratch.detail("T1")["warnings"].to_string();
+    assert!(warnings.contains("AGENT_SETTINGS_CHANGED"), "{warnings}\n{}", stage.story());
+}
+
 /// Or from its tools: Landfall's own server, which the agent starts by itself.
 pub fn signals_by_its_tools(kind: Kind) {
     if !reads_our_settings(kind) {

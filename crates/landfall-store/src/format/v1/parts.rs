@@ -1214,6 +1214,10 @@ pub(super) enum Warning<'a> {
         text: Text<'a>,
     },
     LeftoversCommitted,
+    SettingsTouched {
+        #[serde(borrow)]
+        path: Text<'a>,
+    },
     Discovery {
         global: bool,
         #[serde(borrow)]
@@ -1235,6 +1239,7 @@ impl<'a> From<&'a model::Warning> for Warning<'a> {
                 Self::SignalMalformed { code: code.into(), text: text.into() }
             }
             model::Warning::LeftoversCommitted => Self::LeftoversCommitted,
+            model::Warning::SettingsTouched { path } => Self::SettingsTouched { path: path.into() },
             model::Warning::Discovery { global, text } => {
                 Self::Discovery { global: *global, text: text.into() }
             }
@@ -1254,6 +1259,7 @@ impl From<Warning<'_>> for model::Warning {
                 Self::SignalMalformed { code: code.into_string(), text: text.into_string() }
             }
             Warning::LeftoversCommitted => Self::LeftoversCommitted,
+            Warning::SettingsTouched { path } => Self::SettingsTouched { path: path.into_string() },
             Warning::Discovery { global, text } => Self::Discovery { global, text: text.into_string() },
         }
     }
