@@ -28,28 +28,6 @@ pub(crate) fn state(words: &[String], profile: &Profile) -> Vec<String> {
     state
 }
 
-#[cfg(test)]
-mod tests {
-    use super::state;
-    use crate::agent::Profile;
-
-    #[test]
-    fn known_agents_get_their_folders_and_strangers_none() {
-        let of = |line: &str| {
-            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            state(&words, &Profile::default())
-        };
-        assert_eq!(of("gemini --acp"), ["~/.gemini"]);
-        assert_eq!(of("/opt/bin/codex"), ["~/.codex"]);
-        assert_eq!(
-            of("npx -y @agentclientprotocol/claude-agent-acp"),
-            ["~/.claude", "~/.claude.json", "~/.npm"]
-        );
-        assert_eq!(of("my-agent --like gemini-2.5 --model codex"), ["~/.gemini"]); // a folder too many, and no more
-        assert_eq!(of("my-agent"), [""; 0]);
-    }
-}
-
 /// What in an agent's own state decides about code that it runs: a change there outlives the run and its sandbox, because
 /// it takes effect when a person starts the agent. Names below its state folders.
 pub const GUARDED: [&str; 8] = [
@@ -84,3 +62,25 @@ pub const RUNS: [&str; 18] = [
     "statusLine",
     "tools",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::state;
+    use crate::agent::Profile;
+
+    #[test]
+    fn known_agents_get_their_folders_and_strangers_none() {
+        let of = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            state(&words, &Profile::default())
+        };
+        assert_eq!(of("gemini --acp"), ["~/.gemini"]);
+        assert_eq!(of("/opt/bin/codex"), ["~/.codex"]);
+        assert_eq!(
+            of("npx -y @agentclientprotocol/claude-agent-acp"),
+            ["~/.claude", "~/.claude.json", "~/.npm"]
+        );
+        assert_eq!(of("my-agent --like gemini-2.5 --model codex"), ["~/.gemini"]); // a folder too many, and no more
+        assert_eq!(of("my-agent"), [""; 0]);
+    }
+}
