@@ -129,7 +129,7 @@ async fn converse(order: Order) -> Result<String, Failed> {
     // What we are told comes out of the connection by this, because its errors are the protocol's and not ours.
     let outcome: Arc<Mutex<Option<Result<(), Broken>>>> = Arc::default();
     let told = Arc::clone(&outcome);
-    let ended = Client
+    let conversation = Client
         .v1()
         .name("landfall")
         .on_receive_request(
@@ -156,8 +156,11 @@ async fn converse(order: Order) -> Result<String, Failed> {
                 *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 Ok(())
             },
-        )
-        .await;
+        );
+    let ended = tokio::select! {
+        ended = conversation => ended,
+        () = gone(&mut child) => Ok(()),
+    };
     // The connection is gone, and with it the agent's stdin: it knows that nothing more comes.
     let outcome = outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
     let how = end(child).await;
@@ -166,7 +169,7 @@ async fn converse(order: Order) -> Result<String, Failed> {
         (Some(Err(Broken::Fault(fault))), _) => fault,
         (Some(Err(Broken::Closed { at })), _) => fault(at, format!("the agent ended in the middle: {how}")),
         (None, Err(error)) => fault("conversation", error.message),
-        (None, Ok(())) => fault("conversation", "it broke off"),
+        (None, Ok(())) => fault("conversation", format!("the agent ended in the middle: {how}")),
     };
     Err(Failed { fault, how })
 }
@@ -201,6 +204,12 @@ fn spawn(program: &str, args: &[String]) -> io::Result<Child> {
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .spawn()
+}
+
+/// The agent itself has ended, and what it left behind holds its output open: nobody is there to answer any more.
+async fn gone(child: &mut Child) {
+    drop(child.wait().await); // however it ended
+    tokio::time::sleep(END_MAX).await; // its last words may be on the way
 }
 
 /// Gives the agent time to end by itself, then asks, then makes it. Says how it ended.
