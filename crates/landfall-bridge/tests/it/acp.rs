@@ -254,6 +254,19 @@ fn an_agent_that_is_not_there_dies_or_is_silent_at_once_is_an_error() {
     assert_eq!((told.code, told.closing().0), (Some(1), Finish::Error));
     assert!(told.signals.contains(&Signal::Text("I am about to".to_owned())), "{}", told.out);
     assert_eq!(told.fault(), "session/prompt: the agent ended in the middle: exit status: 7");
+
+    // What it leaves behind holds its output open: that is no conversation.
+    let began = std::time::Instant::now();
+    let told = scene.run(&scene.order(&["die-with-an-heir"]));
+    assert_eq!((told.code, told.closing().0), (Some(1), Finish::Error), "{}", told.out);
+    assert!(told.fault().contains("the agent ended in the middle: exit status: 7"), "{}", told.fault());
+    assert!(began.elapsed().as_secs() < 20, "it did not wait for the heir");
+    let heir = told.signals.iter().find_map(|signal| match signal {
+        Signal::Text(text) => text.strip_prefix("heir ")?.trim().parse().ok(),
+        _ => None,
+    });
+    let heir = rustix::process::Pid::from_raw(heir.expect("it said so")).expect("not 0");
+    rustix::process::kill_process(heir, rustix::process::Signal::KILL).expect("it is ours");
 }
 
 #[test]

@@ -138,6 +138,13 @@ impl Tiny {
         bad: &dyn Fn(i64, &str, Value) -> Value,
     ) -> Result<(), ExitCode> {
         let prompt = message["params"]["prompt"][0]["text"].as_str().expect("a text").to_owned();
+        if self.is("die-with-an-heir") {
+            // It holds our output open after we are gone.
+            let heir = std::process::Command::new("sleep").arg("30").spawn();
+            let heir = heir.expect("sleep is everywhere");
+            self.say(&format!("heir {}", heir.id()));
+            return Err(ExitCode::from(7));
+        }
         if self.is("die") {
             self.say("I am about to");
             return Err(ExitCode::from(7));
