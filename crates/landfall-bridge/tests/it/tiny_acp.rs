@@ -140,8 +140,8 @@ impl Tiny {
         let prompt = message["params"]["prompt"][0]["text"].as_str().expect("a text").to_owned();
         if self.is("die-with-an-heir") {
             // It holds our output open after we are gone.
-            let heir = std::process::Command::new("sleep").arg("30").spawn();
-            let heir = heir.expect("sleep is everywhere");
+            #[expect(clippy::zombie_processes, reason = "it outlives us; the test ends it")]
+            let heir = std::process::Command::new("sleep").arg("30").spawn().expect("sleep is everywhere");
             self.say(&format!("heir {}", heir.id()));
             return Err(ExitCode::from(7));
         }
