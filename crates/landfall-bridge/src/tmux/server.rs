@@ -31,6 +31,9 @@ pub(super) struct Shot {
     pub(super) dead: Option<String>,
 }
 
+/// A program ended, and tmux does not say how.
+const UNTOLD: &str = "it left";
+
 impl Server {
     /// Starts the server and the agent in it.
     pub(super) fn start(order: &Order) -> Result<Self, String> {
@@ -75,8 +78,21 @@ impl Server {
         self.pane
     }
 
-    /// Looks at the terminal.
+    /// Looks at the terminal. How a program ended is known a moment after its end: the terminal closes first.
     pub(super) fn look(&self) -> Result<Shot, String> {
+        const TRIES: u32 = 20;
+        const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+        for _ in 0..TRIES {
+            let shot = self.look_once()?;
+            if shot.dead.as_deref() != Some(UNTOLD) {
+                return Ok(shot);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.look_once()
+    }
+
+    fn look_once(&self) -> Result<Shot, String> {
         const FORMAT: &str = "#{pane_dead};#{pane_dead_status};#{pane_dead_signal};#{cursor_y};#{pane_title}";
         let told = self.tmux(&[
             "display-message",
@@ -96,7 +112,7 @@ impl Server {
         let (dead, status, signal, cursor, title) = (field(), field(), field(), field(), field());
         let dead = (dead == "1").then(|| match (status, signal) {
             (_, signal) if !signal.is_empty() => format!("signal {signal}"),
-            ("", _) => "it left".to_owned(),
+            ("", _) => UNTOLD.to_owned(),
             (status, _) => format!("exit status {status}"),
         });
         Ok(Shot { screen: Screen::new(text, cursor.parse().unwrap_or(usize::MAX), title), dead })
