@@ -360,8 +360,7 @@ impl Desk {
 }
 
 impl Open {
-    /// Reads what is new; how many bytes that was. A provider's passing troubles, told again and again, are words but no
-    /// sign of life.
+    /// Reads what is new; how many bytes that was.
     fn read(&mut self, max: usize, now: u64) -> usize {
         let mut read = 0;
         for stream in [Stream::Out, Stream::Err, Stream::Signals] {
@@ -380,9 +379,7 @@ impl Open {
                 Stream::Err => self.followed.parser.feed(landfall_agents::Stream::Err, &bytes),
                 Stream::Signals => self.channel.feed(&bytes),
             };
-            let only_trouble =
-                !signals.is_empty() && signals.iter().all(|it| matches!(it, Signal::Transient { .. }));
-            if !only_trouble {
+            if liveness::is_life(&signals) {
                 self.vital.heard_ms = Some(now);
             }
             self.hear(signals);

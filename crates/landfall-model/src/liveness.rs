@@ -179,6 +179,13 @@ pub fn early(case: &Case<'_>) -> Option<Early> {
     }
 }
 
+/// Whether what an agent wrote is a sign of life. A provider's passing troubles, told again and again, are none; what we do
+/// not understand may be one.
+#[must_use]
+pub fn is_life(signals: &[Signal]) -> bool {
+    signals.is_empty() || signals.iter().any(|signal| !matches!(signal, Signal::Transient { .. }))
+}
+
 /// The evidence in a few words, beside the class.
 #[must_use]
 pub fn evidence(pulse: &Pulse) -> String {

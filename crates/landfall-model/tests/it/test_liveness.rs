@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use expect_test::expect;
-use landfall_model::liveness::{Case, Class, ECHOES_MAX, Early, Echo, Pulse, Watch, class, early, evidence};
+use landfall_model::liveness::{
+    Case, Class, ECHOES_MAX, Early, Echo, Pulse, Watch, class, early, evidence, is_life,
+};
 use landfall_model::{Budget, Finish, Said, Scope, Signal, Spending, Spent, TaskLimits, Timestamp, Usage};
 
 const MINUTE_MS: u64 = 60_000;
@@ -365,4 +367,12 @@ fn the_same_message_in_other_pieces_is_the_same() {
     let whole = [text("Let me try again."), turn()];
     let pieces = [text("Let me "), text("try again."), turn()];
     assert_eq!(echoes(&[&whole[..], &pieces[..], &whole[..]].concat()), 3);
+}
+
+#[test]
+fn a_trouble_told_again_is_no_sign_of_life_and_anything_else_is() {
+    let trouble = || Signal::Transient { detail: "reconnecting".to_owned() };
+    assert!(!is_life(&[trouble(), trouble()]));
+    assert!(is_life(&[trouble(), Signal::ToolDone]));
+    assert!(is_life(&[]), "what is not understood may be one");
 }
