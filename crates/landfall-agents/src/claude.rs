@@ -95,7 +95,7 @@ impl Agent for Claude {
 }
 
 /// Claude fills in `${NAME}` from its own environment, so the key stands in no argument.
-fn mcp_config(program: &str) -> Value {
+pub(crate) fn mcp_config(program: &str) -> Value {
     let env: serde_json::Map<String, Value> =
         mcp::ENV.iter().map(|name| ((*name).to_owned(), json!(format!("${{{name}}}")))).collect();
     json!({"mcpServers": {mcp::NAME: {"command": program, "args": mcp::ARGS, "env": env}}})

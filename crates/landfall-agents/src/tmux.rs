@@ -22,9 +22,9 @@ pub use order::{Order, SOCKET, TERMINAL, Terminal};
 pub use screen::Screen;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
 use crate::agent::{Agent, Brief, Ear, Launch, LaunchError, Needs, Parse, Profile};
+use crate::claude;
 use crate::family;
 use crate::mcp;
 use crate::words::split;
@@ -137,7 +137,7 @@ fn argv(brief: &Brief) -> Result<(Cli, Vec<String>), LaunchError> {
                 None => option("--session-id", brief.session.clone()),
             }
             if let Some(program) = mcp::program(brief) {
-                option("--mcp-config", mcp_config(program).to_string());
+                option("--mcp-config", claude::mcp_config(program).to_string());
             }
         }
         Cli::Codex => {
@@ -154,11 +154,4 @@ fn argv(brief: &Brief) -> Result<(Cli, Vec<String>), LaunchError> {
     argv.extend(words);
     argv.extend(profile.flags.iter().cloned());
     Ok((cli, argv))
-}
-
-/// Claude fills in `${NAME}` from its own environment, so the key stands in no argument.
-fn mcp_config(program: &str) -> Value {
-    let env: Map<String, Value> =
-        mcp::ENV.iter().map(|name| ((*name).to_owned(), json!(format!("${{{name}}}")))).collect();
-    json!({"mcpServers": {mcp::NAME: {"command": program, "args": mcp::ARGS, "env": env}}})
 }

@@ -8,7 +8,7 @@ mod lines;
 mod offers;
 
 use std::ffi::OsStr;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,27 +42,16 @@ const LOAD_MAX: Duration = Duration::from_secs(600);
 const CANCEL_MAX: Duration = Duration::from_secs(3);
 /// How long it may take to end once its stdin is closed, and again once it is asked to.
 const END_MAX: Duration = Duration::from_secs(2);
-/// An order is a prompt and a few words.
-const ORDER_MAX: u64 = 64 << 20;
 
 const ANSWERED: u8 = 0;
 const FAILED: u8 = 1;
-const NO_ORDER: u8 = 2;
 
 /// Holds the conversation that stdin orders. Returns the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    let mut text = Vec::new();
-    let order = match io::stdin().lock().take(ORDER_MAX).read_to_end(&mut text) {
-        Ok(_) => Order::read(&text),
-        Err(error) => Err(error.to_string()),
-    };
-    let order = match order {
+    let order = match crate::order(Order::read) {
         Ok(order) => order,
-        Err(problem) => {
-            eprintln!("read the order on stdin: {problem}");
-            return NO_ORDER;
-        }
+        Err(code) => return code,
     };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

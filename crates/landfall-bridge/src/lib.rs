@@ -7,12 +7,33 @@
 //! The agent's own way back to us is here too: [`socket`] takes one word to the run's sitter, for `landfall signal` and
 //! for the tools that [`mcp`] offers.
 
+use std::io::{self, Read as _};
+
 pub mod acp;
 pub mod attach;
 pub mod mcp;
 mod say;
 pub mod socket;
 pub mod tmux;
+
+/// An order is a prompt and a few words.
+const ORDER_MAX: u64 = 64 << 20;
+
+/// The exit code of a bridge without an order.
+const NO_ORDER: u8 = 2;
+
+/// The order on stdin, or the exit code once it was said that there is none.
+fn order<T>(read: impl Fn(&[u8]) -> Result<T, String>) -> Result<T, u8> {
+    let mut text = Vec::new();
+    let order = match io::stdin().lock().take(ORDER_MAX).read_to_end(&mut text) {
+        Ok(_) => read(&text),
+        Err(error) => Err(error.to_string()),
+    };
+    order.map_err(|problem| {
+        eprintln!("read the order on stdin: {problem}");
+        NO_ORDER
+    })
+}
 
 /// The bridge of this name, with its order on stdin. None: there is no such bridge. Returns the exit code.
 #[must_use]

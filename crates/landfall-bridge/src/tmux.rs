@@ -9,7 +9,6 @@ mod server;
 mod watch;
 
 use std::collections::VecDeque;
-use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -40,27 +39,16 @@ const ENTER_MAX: u32 = 2;
 const BREATH: Duration = Duration::from_millis(500);
 /// How long a program may take to leave when asked to.
 const LEAVE_MAX: Duration = Duration::from_secs(4);
-/// An order is a prompt and a few words.
-const ORDER_MAX: u64 = 64 << 20;
 
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
-const NO_ORDER: u8 = 2;
 
 /// Drives the agent that stdin orders. Returns the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    let mut text = Vec::new();
-    let order = match io::stdin().lock().take(ORDER_MAX).read_to_end(&mut text) {
-        Ok(_) => Order::read(&text),
-        Err(error) => Err(error.to_string()),
-    };
-    let order = match order {
+    let order = match crate::order(Order::read) {
         Ok(order) => order,
-        Err(problem) => {
-            eprintln!("read the order on stdin: {problem}");
-            return NO_ORDER;
-        }
+        Err(code) => return code,
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
