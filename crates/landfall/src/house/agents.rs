@@ -20,6 +20,8 @@ use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::{ProbeAsked, agent_profile, engine};
 use rustix::process::{Pid, Signal};
 
+use super::engine_at::EngineAt;
+use super::holds::Holds;
 use super::place::Place;
 use super::{problem, wire};
 
@@ -309,6 +311,19 @@ fn quoted(word: &str) -> String {
 
 const PROBE_TIME_MAX: Duration = Duration::from_secs(60); // a slow model takes ten, a slow start another ten
 
+/// What of the day's budget is used up. A journal that cannot be read is no leave to spend.
+fn spent(place: &Place) -> Option<String> {
+    let holds = match place.reader() {
+        Ok(Some(reader)) => Holds::now(place, &EngineAt::look(place), &reader),
+        Ok(None) => return None,
+        Err(problem) => Err(problem),
+    };
+    match holds {
+        Ok(holds) => holds.spent.map(|spent| spent.what),
+        Err(problem) => Some(problem.to_string()),
+    }
+}
+
 /// Runs a tiny prompt through a profile.
 fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
     let environment: Vec<(OsString, OsString)> = place.environment();
@@ -329,6 +344,9 @@ fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
         took_ms: 0,
         usage: landfall_api::Usage::default(),
     };
+    if let Some(what) = spent(place) {
+        return failed(format!("the day's budget is used up ({what}), so no agent starts"));
+    }
     let probed = match landfall_engine::probe(&asked) {
         Ok(probed) => probed,
         Err(problem) => return failed(problem),

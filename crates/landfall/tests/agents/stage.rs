@@ -143,6 +143,11 @@ impl Stage {
         self.files("out.log")
     }
 
+    /// How every run of the agent ended, as its sitter wrote it down.
+    pub fn ends(&self) -> Vec<serde_json::Value> {
+        self.files("exit.json").iter().map(|text| serde_json::from_str(text).expect("JSON")).collect()
+    }
+
     fn files(&self, name: &str) -> Vec<String> {
         let mut runs: Vec<PathBuf> = std::fs::read_dir(self.scratch.state().join("attempts"))
             .into_iter()

@@ -369,6 +369,9 @@ pub fn survives_the_end_of_the_engine(kind: Kind) {
     for word in ["apricot", "medlar"] {
         assert!(outputs[0].contains(word), "`{word}` is in the output:\n{}", outputs[0]);
     }
+    let counted = stage.ends()[0]["out"].clone();
+    assert_eq!(counted["bytes"], outputs[0].len(), "to the byte, by the count of its sitter: {counted}");
+    assert_eq!(counted["left_out"], 0);
     let torn = outputs[0].lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).is_err());
     assert_eq!(torn.collect::<Vec<_>>(), [""; 0], "every line is whole");
     let used = stage.scratch.detail("T1")["tokens"].clone();

@@ -67,6 +67,11 @@ fn a_day_that_is_spent_starts_no_agent_while_work_that_is_done_still_lands() {
     let listed = scratch.landfall(&["--json", "list", "--status", "waiting"]).json();
     assert_eq!(listed["tasks"][0]["id"], "T3", "{listed}");
 
+    // A probe would cost, too.
+    let probed = scratch.landfall(&["--json", "agents", "--probe"]).json()["profiles"][0]["probe"].clone();
+    assert_eq!(probed["answer"], "failed", "{probed}");
+    assert!(probed["detail"].as_str().is_some_and(|it| it.contains("budget is used up")), "{probed}");
+
     // Another run of the same day finds it spent, and waits for midnight.
     let mut run = scratch.start(&["run"]);
     scratch.eventually("the run is under way", || !status(&scratch)["run"].is_null());
