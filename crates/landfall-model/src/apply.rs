@@ -14,7 +14,7 @@ use crate::input::Parting;
 use crate::judge::Verdict;
 use crate::recover::candidate;
 use crate::signal::Usage;
-use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Landed, State, Task};
+use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Landed, SignOff, State, Task};
 use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
@@ -93,6 +93,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 Opening::FreshWorkspace => Doing::Preparing { fresh: true, stop: None },
                 Opening::Check => Doing::Checking { stop: None },
                 Opening::Land => Doing::Landing,
+                Opening::Queue => Doing::Queued { since: at },
                 Opening::Report => Doing::Reporting,
             };
             if *opening == Opening::Land {
@@ -111,6 +112,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.seen_head = Some(base.clone());
             }
             task.workspace = Some(base.clone());
+            task.restart = None;
         }
         Event::IterationBegan { attempt, iteration, talk } => {
             let step = match &task.state {
@@ -189,7 +191,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, step, at);
         }
         Event::Conflicted { .. } => {
-            let State::Active { step, doing: Doing::Checking { .. } } = &task.state else { return false };
+            let State::Active { step, doing: Doing::Checking { .. } | Doing::Queued { .. } } = &task.state else {
+                return false;
+            };
             let step = step.clone();
             task.counters.conflicts += 1;
             task.counters.empty_claims = 0; // what conflicts is a change
@@ -200,6 +204,44 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let State::Active { step, doing: Doing::Landing } = &task.state else { return false };
             let step = step.clone();
             task.gate = None;
+            task.landing = None;
+            again(task, step, at);
+        }
+        Event::SentBack { to } => {
+            let (State::Ended(_) | State::Ready { .. }) = task.state else { return false };
+            task.workspace = None;
+            task.session = None;
+            task.head = None;
+            task.gate = None;
+            task.restart = Some(to.clone());
+        }
+        Event::ReviewOwed => task.sign_off = SignOff::Owed,
+        Event::Signed { decision, note } => {
+            if task.sign_off == SignOff::NotOwed {
+                return false;
+            }
+            task.sign_off = SignOff::Given(*decision, note.clone());
+        }
+        Event::LandingBegan { report, .. } => {
+            let State::Active { doing: doing @ Doing::Queued { .. }, .. } = &mut task.state else { return false };
+            *doing = Doing::Landing;
+            task.gate = Some(report.clone());
+            task.landing = None;
+            task.landing = candidate(task);
+        }
+        Event::Requeued { unsure, .. } => {
+            let State::Active { doing: doing @ Doing::Landing, .. } = &mut task.state else { return false };
+            *doing = Doing::Queued { since: at };
+            if !unsure {
+                task.landing = None;
+            }
+        }
+        Event::Ejected { report, .. } => {
+            let State::Active { step, doing: Doing::Queued { .. } } = &task.state else { return false };
+            let step = step.clone();
+            task.counters.verify_rounds += 1;
+            task.gate = Some(report.clone());
+            task.cleared = false;
             task.landing = None;
             again(task, step, at);
         }
@@ -248,6 +290,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 | Wait::Disk { .. }
                 | Wait::Budget { .. }
                 | Wait::Pause
+                | Wait::Conflict { .. }
                 | Wait::GateBroken { .. } => {}
             }
             task.state = State::Waiting { wait: wait.clone(), then: then.clone(), since: at };
@@ -276,7 +319,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, then, at);
         }
         Event::Landed { commit, base_before, tree, proof, .. } => {
-            let State::Active { step, doing: Doing::Landing } = &task.state else { return false };
+            let State::Active { step, doing: Doing::Landing | Doing::Queued { .. } } = &task.state else {
+                return false;
+            };
             let step = step.clone();
             task.landing = None;
             task.landed = Some(Landed {
@@ -420,6 +465,9 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
     match verdict {
         Verdict::Complete | Verdict::Blocked { .. } | Verdict::Pending { .. } | Verdict::Continue => {
             counters.iterations += 1;
+            if matches!(verdict, Verdict::Blocked { .. } | Verdict::Pending { .. }) {
+                counters.asked += 1;
+            }
             counters.restarts = 0;
             counters.transients = 0;
             counters.machine = 0;
@@ -460,6 +508,9 @@ impl Event {
             | Self::BaseMoved { attempt, .. }
             | Self::Left { attempt, .. }
             | Self::Yielded { attempt, .. }
+            | Self::LandingBegan { attempt, .. }
+            | Self::Requeued { attempt, .. }
+            | Self::Ejected { attempt, .. }
             | Self::Landed { attempt, .. }
             | Self::Reported { attempt, .. } => Some(*attempt),
             Self::Added { .. }
@@ -472,6 +523,9 @@ impl Event {
             | Self::Resumed { .. }
             | Self::ReviewWanted { .. }
             | Self::Reviewed { .. }
+            | Self::SentBack { .. }
+            | Self::ReviewOwed
+            | Self::Signed { .. }
             | Self::StopAsked { .. }
             | Self::Ended(_)
             | Self::Retried { .. }
@@ -502,6 +556,12 @@ impl Event {
             Self::Resumed { .. } => "resumed",
             Self::ReviewWanted { .. } => "review-wanted",
             Self::Reviewed { .. } => "reviewed",
+            Self::SentBack { .. } => "sent-back",
+            Self::ReviewOwed => "review-owed",
+            Self::Signed { .. } => "signed",
+            Self::LandingBegan { .. } => "landing-began",
+            Self::Requeued { .. } => "requeued",
+            Self::Ejected { .. } => "ejected",
             Self::Landed { .. } => "landed",
             Self::Reported { .. } => "reported",
             Self::StopAsked { .. } => "stop-asked",
@@ -535,6 +595,7 @@ impl Doing {
             Self::Preparing { .. } => "preparing",
             Self::Running { .. } => "running",
             Self::Checking { .. } => "verifying",
+            Self::Queued { .. } => "in the landing queue",
             Self::Landing => "landing",
             Self::Reporting => "reporting",
         }

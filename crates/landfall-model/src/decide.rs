@@ -7,17 +7,22 @@ use thiserror::Error;
 
 use crate::apply::{Illegal, absorb};
 use crate::budget::{Scope, Spending, Spent};
+use crate::conflict::{self, Clash, Overdue};
 use crate::driving::Talk;
 use crate::effect::Effect;
 use crate::event::{Event, Opening, StepResult, Warning};
 use crate::flow::{Step, StepKind, Target};
 use crate::gate::{GateReport, Outcome};
-use crate::input::{Drive, EndedRun, Input, News, Parting};
+use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
-use crate::recover::{candidate, check, may_land};
+use crate::recover::{check, may_land};
+use crate::review::{self, Redo, ReviewMode};
+use crate::sprint::ReviewDecision;
 use crate::signal::{Said, Signal};
-use crate::task::{Concern, Doing, EndCode, EndKind, Ending, Feedback, State, Stop, Task};
+use crate::task::{
+    Concern, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, Stop, Task, TaskLimits,
+};
 use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, Wait};
 
 /// What follows from a piece of news.
@@ -136,14 +141,13 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.collected(head, *leftovers)?;
             draft.checked(report, concerns, stop)?;
         }
-        News::MergeConflict { attempt, head, base, paths } => {
+        News::MergeConflict { attempt, head, base, clashes } => {
             fence(task, *attempt)?;
             let stop = draft.checking("nothing is being merged")?;
             draft.collected(head, false)?;
-            let conflicted =
-                Event::Conflicted { attempt: *attempt, base: base.clone(), paths: paths.clone() };
-            draft.event(conflicted)?;
-            draft.conflicted(base, paths, stop)?;
+            let paths = clashes.iter().map(|clash| clash.path.clone()).collect();
+            draft.event(Event::Conflicted { attempt: *attempt, base: base.clone(), paths })?;
+            draft.conflicted(base, clashes, stop)?;
         }
         News::NothingChanged { attempt } => {
             fence(task, *attempt)?;
@@ -152,7 +156,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::Landed { attempt, commit, base_before, tree, proof } => {
             fence(task, *attempt)?;
-            draft.landing()?;
+            draft.landing().or_else(|_| draft.queued())?;
             draft.event(Event::Landed {
                 attempt: *attempt,
                 commit: commit.clone(),
@@ -160,15 +164,32 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
                 tree: tree.clone(),
                 proof: proof.clone(),
             })?;
+            if task.limits.review.mode == ReviewMode::Batch && task.counters.runs > 0 {
+                draft.event(Event::ReviewOwed)?;
+            }
             draft.leave(StepResult::Landed, None)?;
         }
-        News::LandMoved { attempt, to } => {
+        News::Review(said) => draft.review(said)?,
+        News::LandingBegan { attempt, batch, report } => {
             fence(task, *attempt)?;
-            let step = draft.landing()?;
-            draft.event(Event::BaseMoved { attempt: *attempt, to: to.clone() })?;
-            // The landing stays its own: it is verified on the new base before anyone else may land.
-            let run = task.run.expect("a landing is part of a run");
-            draft.open(&step, run, Opening::Check)?;
+            draft.queued()?;
+            draft.event(Event::LandingBegan { attempt: *attempt, batch: *batch, report: report.clone() })?;
+        }
+        News::Ejected { attempt, batch, report } => {
+            fence(task, *attempt)?;
+            draft.queued()?;
+            draft.event(Event::Ejected { attempt: *attempt, batch: *batch, report: report.clone() })?;
+            draft.leave(StepResult::Red, Some(verification_feedback(report, true)))?;
+        }
+        News::LandMoved { attempt, .. } => {
+            fence(task, *attempt)?;
+            draft.landing()?;
+            draft.event(Event::Requeued { attempt: *attempt, unsure: false })?;
+        }
+        News::LandUnsure { attempt } => {
+            fence(task, *attempt)?;
+            draft.landing()?;
+            draft.event(Event::Requeued { attempt: *attempt, unsure: true })?;
         }
         News::LandMismatch { attempt, detail } => {
             fence(task, *attempt)?;
@@ -188,7 +209,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.leave(StepResult::Done, None)?;
         }
         News::Due => match task.due() {
-            Some(due) if due <= at => draft.event(Event::Resumed { feedback: None })?,
+            Some(due) if due <= at => draft.due()?,
             Some(_) | None => return Err(not_now(task, "no wait is over")),
         },
         News::BaseAdvanced => match &task.state {
@@ -279,7 +300,7 @@ impl Draft {
                 self.settle(step)?;
                 return self.leave(StepResult::Landed, None);
             }
-            StepKind::Land if may_land(&self.task) => Opening::Land,
+            StepKind::Land if may_land(&self.task) => Opening::Queue,
             StepKind::Land if without_work => {
                 let detail = format!("step `{step}` has nothing to land: no workspace and no commit");
                 return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
@@ -320,11 +341,8 @@ impl Draft {
             Opening::Workspace => Effect::Prepare { task, attempt, fresh: false },
             Opening::FreshWorkspace => Effect::Prepare { task, attempt, fresh: true },
             Opening::Check => check(&self.task),
-            Opening::Land => {
-                let candidate = candidate(&self.task).expect("opened only with a green candidate");
-                Effect::Land { task, attempt, candidate }
-            }
             Opening::Report => Effect::Report { task, attempt },
+            Opening::Queue | Opening::Land => return Ok(()), // the landing queue sees to it
         };
         self.effect(effect);
         Ok(())
@@ -619,6 +637,7 @@ impl Draft {
     fn checking(&self, otherwise: &'static str) -> Result<Option<Stop>, Refusal> {
         match &self.task.state {
             State::Active { doing: Doing::Checking { stop }, .. } => Ok(stop.clone()),
+            State::Active { doing: Doing::Queued { .. }, .. } => Ok(None),
             _ => Err(not_now(&self.task, otherwise)),
         }
     }
@@ -627,6 +646,13 @@ impl Draft {
         match &self.task.state {
             State::Active { step, doing: Doing::Landing } => Ok(step.clone()),
             _ => Err(not_now(&self.task, "nothing is being landed")),
+        }
+    }
+
+    fn queued(&self) -> Result<StepName, Refusal> {
+        match &self.task.state {
+            State::Active { step, doing: Doing::Queued { .. } } => Ok(step.clone()),
+            _ => Err(not_now(&self.task, "it does not stand in the landing queue")),
         }
     }
 
@@ -693,13 +719,14 @@ impl Draft {
     ) -> Result<(), Refusal> {
         // What a person asked to be taken back was made by no agent: there is nothing to look out for.
         let by_an_agent = self.task.counters.runs > 0;
+        let concerns = &[concerns, &review::reasons(&self.task, report)].concat();
         if by_an_agent && !concerns.is_empty() && !self.is_approved(report, concerns) {
             // It stays in this step until a person has looked: a step left is a step passed.
             return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
         }
         if lands {
             let run = self.task.run.expect("a landing is part of a run");
-            return self.open(step, run, Opening::Land);
+            return self.open(step, run, Opening::Queue);
         }
         self.leave(StepResult::Pass, None)
     }
@@ -713,26 +740,52 @@ impl Draft {
         same_tree || (same_work && concerns.iter().all(known))
     }
 
-    fn conflicted(&mut self, base: &Commit, paths: &[String], stop: Option<Stop>) -> Result<(), Refusal> {
+    fn conflicted(&mut self, base: &Commit, clashes: &[Clash], stop: Option<Stop>) -> Result<(), Refusal> {
         let step = self.current();
         if let Some(stop) = stop {
             return self.stopped(stop, step);
         }
-        let list = paths.join(", ");
-        if self.task.counters.conflicts > self.task.limits.conflicts_max {
-            let detail = format!("it conflicts with the base in {list} and the agent could not resolve it");
-            return self.end(EndKind::Blocked, EndCode::ConflictLimit, detail);
+        // Without an agent that could be asked, the flow says what happens.
+        let by_an_agent = self.task.counters.runs > 0;
+        let rounds = self.task.counters.conflicts;
+        let complex = conflict::class(clashes) == conflict::Class::Complex;
+        if by_an_agent && (complex || rounds > self.task.limits.conflicts_max) {
+            return self.for_a_person(base, clashes.iter().map(ToString::to_string).collect(), step);
         }
-        let feedback = Feedback {
-            about: "Your work conflicts with the base branch".to_owned(),
-            text: format!(
-                "The base has moved to commit {base} and your branch no longer merges into it.\n\
-                 Files in conflict: {list}\n\
-                 Run `git merge {base}` in your workspace, resolve the conflicts keeping what both sides meant, \
-                 commit, and signal COMPLETE again."
-            ),
+        let list = clashes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        self.back_for_conflict(&step, conflict_feedback(base, &list))
+    }
+
+    /// A conflict that a person resolves, within a time.
+    fn for_a_person(&mut self, base: &Commit, files: Vec<String>, step: StepName) -> Result<(), Refusal> {
+        let TaskLimits { conflict_ms, overdue, .. } = self.task.limits;
+        let until = self.at.plus_ms(conflict_ms);
+        self.yielded(Parting::Asked, None)?;
+        let wait = Wait::Conflict { base: base.clone(), files, until, overdue };
+        self.event(Event::Waited { wait, then: step })
+    }
+
+    /// A moment has come that the task waited for.
+    fn due(&mut self) -> Result<(), Refusal> {
+        let State::Waiting { wait: Wait::Conflict { base, files, overdue, .. }, then, .. } = self.task.state.clone()
+        else {
+            return self.event(Event::Resumed { feedback: None });
         };
-        let result = match self.edge(&step, StepResult::Conflict) {
+        let detail = || format!("it conflicts with the base in {} and nobody resolved it in time", files.join(", "));
+        match overdue {
+            Overdue::Defer => self.end(EndKind::Blocked, EndCode::ConflictLimit, detail()),
+            Overdue::Skip => self.end(EndKind::Cancelled, EndCode::ConflictLimit, detail()),
+            Overdue::Retry => self.back_for_conflict(&then, conflict_feedback(&base, &files.join(", "))),
+            Overdue::Notify => {
+                let until = self.at.plus_ms(self.task.limits.conflict_ms);
+                self.event(Event::Waited { wait: Wait::Conflict { base, files, until, overdue }, then })
+            }
+        }
+    }
+
+    /// Back to the agent, along the edge for a conflict.
+    fn back_for_conflict(&mut self, step: &StepName, feedback: Feedback) -> Result<(), Refusal> {
+        let result = match self.edge(step, StepResult::Conflict) {
             Some(_) => StepResult::Conflict,
             None => StepResult::Fail,
         };
@@ -772,7 +825,7 @@ impl Draft {
             Doing::Preparing { stop, .. } | Doing::Running { stop, .. } | Doing::Checking { stop } => {
                 stop.clone()
             }
-            Doing::Landing | Doing::Reporting => None,
+            Doing::Queued { .. } | Doing::Landing | Doing::Reporting => None,
         };
         if let Some(stop) = stop {
             return self.stopped(stop, step);
@@ -797,6 +850,16 @@ impl Draft {
                 }
                 self.event(Event::Resumed { feedback: Some(feedback) })
             }
+            State::Waiting { wait: Wait::Conflict { base, files, .. }, then, .. } => {
+                // Somebody merged in the workspace, or tells the agent how.
+                let done = matches!(text.trim().to_ascii_lowercase().as_str(), "resolved" | "done" | "ok");
+                if done {
+                    return self.event(Event::Resumed { feedback: None });
+                }
+                let mut feedback = conflict_feedback(&base, &files.join(", "));
+                feedback.text.push_str(&format!("\nA person says how: {text}\n"));
+                self.back_for_conflict(&then, feedback)
+            }
             // Whatever they say to that, it means that the login is done.
             State::Waiting { wait: Wait::Login { .. }, .. } => self.event(Event::Resumed { feedback: None }),
             State::Review { then } => match Review::parse(text) {
@@ -811,6 +874,62 @@ impl Draft {
             },
             _ => Err(not_now(&self.task, "it asks nothing")),
         }
+    }
+
+    /// A person looked at work: before it landed, or afterwards.
+    fn review(&mut self, said: &ReviewSaid) -> Result<(), Refusal> {
+        if self.task.landed.is_some() {
+            return self.sign(said);
+        }
+        let State::Review { then } = self.task.state.clone() else {
+            return Err(not_now(&self.task, "it does not wait for a review"));
+        };
+        match said {
+            ReviewSaid::Approve { note } => self.answered(&format!("approve {note}")),
+            ReviewSaid::Skip => self.answered("approve nobody looked: the review was skipped"),
+            ReviewSaid::Defer => {
+                self.event(Event::Waited { wait: Wait::Pause, then }) // `retry` verifies it again and asks again
+            }
+            ReviewSaid::Reject { note } => {
+                self.event(Event::Reviewed { approved: false, note: note.clone() })?;
+                self.end(EndKind::Cancelled, EndCode::Rejected, note.clone())
+            }
+            ReviewSaid::Changes { issues, note, redo } => {
+                let text = review::complaint(issues, note);
+                match redo {
+                    Redo::Keep => self.changes_wanted(&then, text),
+                    Redo::Fresh | Redo::From(_) => self.begin_anew(text, redo),
+                }
+            }
+        }
+    }
+
+    /// What a person wants done again, from the beginning or from an earlier state of it.
+    fn begin_anew(&mut self, text: String, redo: &Redo) -> Result<(), Refusal> {
+        self.event(Event::Reviewed { approved: false, note: text.clone() })?;
+        self.end(EndKind::Blocked, EndCode::Rejected, text.clone())?;
+        let feedback = Feedback { about: "A reviewer wants it done again".to_owned(), text };
+        let fresh = *redo == Redo::Fresh;
+        self.event(Event::Retried { fresh, feedback: Some(feedback) })?;
+        match redo {
+            Redo::From(to) => self.event(Event::SentBack { to: to.clone() }),
+            Redo::Keep | Redo::Fresh => Ok(()),
+        }
+    }
+
+    /// Landed work was looked at. What a person wants changed about it becomes a task of its own: the engine adds it.
+    fn sign(&mut self, said: &ReviewSaid) -> Result<(), Refusal> {
+        if self.task.sign_off == SignOff::NotOwed {
+            return Err(not_now(&self.task, "it has landed and nobody was asked to look at it"));
+        }
+        let (decision, note) = match said {
+            ReviewSaid::Approve { note } => (ReviewDecision::Approved, note.clone()),
+            ReviewSaid::Changes { issues, note, .. } => (ReviewDecision::Redo, review::complaint(issues, note)),
+            ReviewSaid::Reject { note } => (ReviewDecision::Rejected, note.clone()),
+            ReviewSaid::Defer => (ReviewDecision::Deferred, String::new()),
+            ReviewSaid::Skip => (ReviewDecision::Skipped, String::new()),
+        };
+        self.event(Event::Signed { decision, note })
     }
 
     /// A reviewer said no: the work goes back to where a failed verification would send it.
@@ -843,6 +962,7 @@ impl Draft {
                 doing: Doing::Preparing { stop: None, .. } | Doing::Checking { stop: None },
                 ..
             } => self.event(Event::StopAsked { stop: Stop::Pause }),
+            State::Active { step, doing: Doing::Queued { .. } } => self.stopped(Stop::Pause, step),
             State::Ready { next: Some(then), .. } => self.event(Event::Waited { wait: Wait::Pause, then }),
             State::Waiting {
                 wait: Wait::Backoff { .. } | Wait::Quota { .. } | Wait::Login { .. } | Wait::GateBroken { .. },
@@ -865,7 +985,11 @@ impl Draft {
         if self.task.landed.is_some() {
             return Err(not_now(&self.task, "it has landed; `landfall rollback` can take it back"));
         }
-        if self.task.landing.is_some() && !matches!(self.task.state, State::Active { .. }) {
+        let doing = match &self.task.state {
+            State::Active { doing, .. } => !matches!(doing, Doing::Queued { .. }),
+            _ => false,
+        };
+        if self.task.landing.is_some() && !doing {
             return Err(not_now(&self.task, "it may have landed already; `landfall retry` finds out"));
         }
         match self.task.state.clone() {
@@ -888,7 +1012,8 @@ impl Draft {
             State::Active { doing: Doing::Running { .. }, .. } => {
                 Err(not_now(&self.task, "it is being cancelled already"))
             }
-            State::Draft
+            State::Active { doing: Doing::Queued { .. }, .. }
+            | State::Draft
             | State::Ready { .. }
             | State::Waiting { .. }
             | State::Review { .. }
@@ -917,6 +1042,7 @@ impl Draft {
                     | Wait::Quota { .. }
                     | Wait::Login { .. }
                     | Wait::GateBroken { .. }
+                    | Wait::Conflict { .. }
                     | Wait::Disk { .. },
                 ..
             } => {
@@ -999,6 +1125,18 @@ fn loop_break() -> Feedback {
     }
 }
 
+fn conflict_feedback(base: &Commit, list: &str) -> Feedback {
+    Feedback {
+        about: "Your work conflicts with the base branch".to_owned(),
+        text: format!(
+            "The base has moved to commit {base} and your branch no longer merges into it.\n\
+             Files in conflict: {list}\n\
+             Run `git merge {base}` in your workspace, resolve the conflicts keeping what both sides meant, \
+             commit, and signal COMPLETE again."
+        ),
+    }
+}
+
 fn session_gone() -> Feedback {
     Feedback {
         about: "Your earlier session is gone".to_owned(),
@@ -1073,6 +1211,14 @@ fn verification_feedback(report: &GateReport, lands: bool) -> Feedback {
         text.push_str(&format!("Run `git merge {}` in your workspace to work on top of it.\n", report.base));
     }
     Feedback { about, text }
+}
+
+/// Why the gate says nothing about the work, in words.
+pub(crate) fn gate_detail(report: &GateReport) -> String {
+    match gate_wait(report) {
+        Wait::GateBroken { command, detail } => format!("the check `{command}` cannot be trusted: {detail}"),
+        other => unreachable!("a gate waits for itself, not for {other:?}"),
+    }
 }
 
 fn gate_wait(report: &GateReport) -> Wait {

@@ -1,7 +1,7 @@
 //! Orders: what is to be done about a decision. They are data; the engine performs them after the facts are written.
 
 use crate::driving::Talk;
-use crate::task::{Candidate, Stop};
+use crate::task::Stop;
 use crate::{Attempt, Commit, StepName, TaskId};
 
 /// One order. Each may be performed again after a crash: performing it twice has the effect of once.
@@ -49,15 +49,6 @@ pub enum Effect {
         /// The work, if it is in the store already and no workspace holds newer.
         head: Option<Commit>,
     },
-    /// Move the base to the verified commit.
-    Land {
-        /// Whose.
-        task: TaskId,
-        /// For this attempt.
-        attempt: Attempt,
-        /// What was verified.
-        candidate: Candidate,
-    },
     /// Write the report, and the certificate if it landed.
     Report {
         /// Whose.
@@ -81,7 +72,6 @@ impl Effect {
             | Self::Spawn { task, .. }
             | Self::Kill { task, .. }
             | Self::Check { task, .. }
-            | Self::Land { task, .. }
             | Self::Report { task, .. }
             | Self::Tidy { task, .. } => *task,
         }

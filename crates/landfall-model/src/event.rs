@@ -9,6 +9,10 @@ use crate::flow::{Flow, Target};
 use crate::gate::GateReport;
 use crate::input::Parting;
 use crate::judge::Verdict;
+use crate::checkpoint::CheckpointEvent;
+use crate::pilot::PilotEvent;
+use crate::queue::{BatchId, QueueEvent};
+use crate::sprint::{ReviewDecision, SprintEvent};
 use crate::signal::Usage;
 use crate::task::{Concern, Ending, Feedback, Stop, TaskLimits};
 use crate::{Attempt, Commit, Digest, RunId, StepName, TaskId, TaskSpec, Timestamp, Tree, Wait};
@@ -168,6 +172,45 @@ pub enum Event {
         /// In their words.
         note: String,
     },
+    /// It was verified together with others, and the base is being moved there.
+    LandingBegan {
+        /// For this attempt.
+        attempt: Attempt,
+        /// As part of this batch.
+        batch: BatchId,
+        /// What was seen of the batch.
+        report: GateReport,
+    },
+    /// Its landing came to nothing; it stands in line again.
+    Requeued {
+        /// This attempt.
+        attempt: Attempt,
+        /// Whether the base may hold it all the same.
+        unsure: bool,
+    },
+    /// Together with what landed before it, it is red: it does not land.
+    Ejected {
+        /// This attempt.
+        attempt: Attempt,
+        /// From this batch.
+        batch: BatchId,
+        /// What was seen.
+        report: GateReport,
+    },
+    /// It goes back to an earlier state of its own work.
+    SentBack {
+        /// To this.
+        to: Commit,
+    },
+    /// It landed, and a person is to look at it when there is time.
+    ReviewOwed,
+    /// A person has looked at landed work.
+    Signed {
+        /// And says so.
+        decision: ReviewDecision,
+        /// In their words.
+        note: String,
+    },
     /// The base now holds the work.
     Landed {
         /// By this attempt.
@@ -222,6 +265,8 @@ pub enum Opening {
     Check,
     /// With moving the base.
     Land,
+    /// With standing in line to land.
+    Queue,
     /// With writing the report.
     Report,
 }
@@ -487,6 +532,14 @@ pub enum EngineEvent {
         /// How it stands now.
         state: AccountState,
     },
+    /// Something about the landing queue.
+    Queue(QueueEvent),
+    /// Something about who picks tasks, and pauses.
+    Pilot(PilotEvent),
+    /// Something about a sprint.
+    Sprint(SprintEvent),
+    /// Something about a checkpoint.
+    Checkpoint(CheckpointEvent),
     /// The checks were run on the base itself.
     Measured {
         /// What was seen.
@@ -503,6 +556,12 @@ pub enum RunEnd {
     Drained,
     /// A person stopped it at once.
     Interrupted,
+    /// It was paused, and nobody was there to let it go on.
+    Paused,
+    /// The goal of the sprint was reached.
+    Goal,
+    /// One task was done, in semi-automatic mode, and nobody was there to pick another.
+    OneDone,
     /// The budget of the run, or of the day, was used up.
     Spent,
     /// The engine was gone; found out afterwards.
@@ -512,7 +571,7 @@ pub enum RunEnd {
 /// Who moved the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mover {
-    /// The landing of this task.
+    /// The landing of this task, alone or with others.
     Landing(TaskId),
     /// A person, in their own repository.
     Person,

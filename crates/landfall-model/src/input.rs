@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use crate::budget::Spent;
+use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
 use crate::flow::Flow;
 use crate::gate::GateReport;
+use crate::queue::BatchId;
+use crate::review::Redo;
 use crate::signal::{Signal, Usage};
 use crate::task::{Concern, TaskLimits};
 use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, TaskSpec, Timestamp, Tree};
@@ -132,10 +135,33 @@ pub enum News {
         /// The base it does not merge into.
         base: Commit,
         /// In these files.
-        paths: Vec<String>,
+        clashes: Vec<Clash>,
     },
     /// There is no work: the branch is where it began.
     NothingChanged {
+        /// For this attempt.
+        attempt: Attempt,
+    },
+    /// It is part of a batch that was verified, and the base is being moved there.
+    LandingBegan {
+        /// For this attempt.
+        attempt: Attempt,
+        /// This batch.
+        batch: BatchId,
+        /// What was seen of it.
+        report: GateReport,
+    },
+    /// Together with what landed before it, it is red.
+    Ejected {
+        /// For this attempt.
+        attempt: Attempt,
+        /// From this batch.
+        batch: BatchId,
+        /// What was seen.
+        report: GateReport,
+    },
+    /// Moving the base failed, and whether it was moved is not known.
+    LandUnsure {
         /// For this attempt.
         attempt: Attempt,
     },
@@ -186,6 +212,8 @@ pub enum News {
         /// In these words.
         text: String,
     },
+    /// A person looked at it.
+    Review(ReviewSaid),
     /// A person wants it stopped; it can be taken up again.
     StopTask,
     /// The engine is stopping now and cannot wait for the iteration.
@@ -207,6 +235,34 @@ pub enum News {
         /// The tip of what was kept.
         kept: Option<Commit>,
     },
+}
+
+/// What a person says of work they looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewSaid {
+    /// It is good.
+    Approve {
+        /// With a note.
+        note: String,
+    },
+    /// It is to be changed.
+    Changes {
+        /// By their names, or in words.
+        issues: Vec<String>,
+        /// In words.
+        note: String,
+        /// From what is there, or anew.
+        redo: Redo,
+    },
+    /// It is not wanted.
+    Reject {
+        /// Because.
+        note: String,
+    },
+    /// Nobody need look.
+    Skip,
+    /// Not now.
+    Defer,
 }
 
 /// What is known when a run of the agent is over.

@@ -7,10 +7,13 @@
 mod account;
 mod apply;
 mod budget;
+pub mod checkpoint;
+pub mod conflict;
 mod decide;
 mod driving;
 mod effect;
 mod event;
+pub mod flake;
 pub mod flow;
 pub mod gaming;
 pub mod gate;
@@ -18,11 +21,15 @@ pub mod graph;
 mod ids;
 mod input;
 mod judge;
+pub mod pilot;
+pub mod queue;
 pub mod liveness;
 mod recover;
+pub mod review;
 mod schedule;
 mod signal;
 mod spec;
+pub mod sprint;
 mod status;
 mod task;
 
@@ -35,7 +42,9 @@ pub use effect::Effect;
 pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
-pub use input::{Drive, EndedRun, Input, News, Parting};
+pub use input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
+pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
+pub use sprint::SprintId;
 pub use judge::{Evidence, Verdict, judge};
 pub use recover::expects;
 pub use schedule::{Grant, Limits, Route, Standing, World, plan, score};
@@ -43,6 +52,6 @@ pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use status::{Status, Wait, why};
 pub use task::{
-    Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Landed, State,
+    Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Landed, SignOff, State,
     Stop, Task, TaskLimits,
 };

@@ -26,10 +26,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
                 effects
             }
             Doing::Checking { .. } => vec![check(task)],
-            Doing::Landing => match candidate(task) {
-                Some(candidate) => vec![Effect::Land { task: id, attempt, candidate }],
-                None => vec![check(task)],
-            },
+            Doing::Queued { .. } | Doing::Landing => Vec::new(), // the landing queue sees to them
             Doing::Reporting => vec![Effect::Report { task: id, attempt }],
         },
         State::Ended(Ending { kind: EndKind::Done, .. }) if task.workspace.is_some() => {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::account::{AccountState, Accounts, Leave};
 use crate::budget::Spent;
 use crate::flow::{Flow, StepKind};
+use crate::recover::may_land;
 use crate::status::Wait;
 use crate::task::{Doing, State, Task};
 use crate::{TaskId, Timestamp};
@@ -458,15 +459,13 @@ impl World {
     /// Notes what an active task holds.
     fn hold(&mut self, task: &Task) {
         let held = match &task.state {
-            State::Active { step, doing } => {
-                let kind = task.flow.as_ref().and_then(|flow| flow.step(step)).map(|step| &step.kind);
-                Some(match (kind, doing) {
-                    (Some(StepKind::Land), _) | (_, Doing::Landing) => Standing::Landing,
-                    (_, Doing::Checking { .. }) => Standing::Lane,
-                    (_, Doing::Reporting) => Standing::Free,
-                    (_, Doing::Preparing { .. } | Doing::Running { .. }) => Standing::Slot,
-                })
-            }
+            State::Active { doing, .. } => match doing {
+                Doing::Queued { .. } => None, // it waits for others; the landing queue knows it
+                Doing::Landing => Some(Standing::Landing),
+                Doing::Checking { .. } => Some(Standing::Lane),
+                Doing::Reporting => Some(Standing::Free),
+                Doing::Preparing { .. } | Doing::Running { .. } => Some(Standing::Slot),
+            },
             State::Draft
             | State::Ready { .. }
             | State::Waiting { .. }
@@ -528,7 +527,8 @@ impl World {
         Some(match &step.kind {
             StepKind::Agent { .. } => Standing::Slot,
             StepKind::Verify => Standing::Lane,
-            StepKind::Land => Standing::Landing,
+            StepKind::Land if may_land(task) => Standing::Free, // it stands in the landing queue
+            StepKind::Land => Standing::Lane,
             StepKind::Report | StepKind::Ask { .. } => Standing::Free,
             StepKind::Check { .. }
             | StepKind::Review

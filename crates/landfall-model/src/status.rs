@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::task::{Doing, EndCode, EndKind, Ending, State, Task};
-use crate::{StepKind, TaskId, Timestamp};
+use crate::conflict::Overdue;
+use crate::{Commit, StepKind, TaskId, Timestamp};
 
 /// Where a task is, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -161,6 +162,17 @@ pub enum Wait {
     },
     /// A person's leave to go on.
     Pause,
+    /// A person who resolves a conflict with the base.
+    Conflict {
+        /// The base it conflicts with.
+        base: Commit,
+        /// In these files.
+        files: Vec<String>,
+        /// Until then.
+        until: Timestamp,
+        /// What happens after that.
+        overdue: Overdue,
+    },
     /// A check that cannot be trusted.
     GateBroken {
         /// Which one.
@@ -184,6 +196,7 @@ impl Wait {
             Self::Backoff { .. } => "backoff",
             Self::Disk { .. } => "disk",
             Self::Pause => "pause",
+            Self::Conflict { .. } => "conflict",
             Self::GateBroken { .. } => "gate broken",
         }
     }
@@ -201,6 +214,7 @@ impl Wait {
             | Self::Question { .. }
             | Self::Disk { .. }
             | Self::Pause
+            | Self::Conflict { .. }
             | Self::GateBroken { .. } => "you",
         }
     }
@@ -304,6 +318,7 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
                 "is in step `{step}`: its work is being merged with the base and verified, and then it stops."
             )
         }
+        Doing::Queued { since } => format!("passed its checks and stands in the landing queue since {}.", when(*since)),
         Doing::Landing => format!("is in step `{step}`: the base is being moved to its verified commit."),
         Doing::Reporting => format!("is in step `{step}`: its report is being written."),
     }
@@ -354,6 +369,14 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             detail if detail.is_empty() => "waits for room on the disk.".to_owned(),
             detail => format!("waits for room on the disk: {detail}."),
         },
+        Wait::Conflict { base, files, until, overdue } => format!(
+            "waits for you to resolve its conflict with {} in {}: merge it in its workspace and say `landfall answer {id} \
+             resolved`, or say how and the agent does it; {} otherwise {}.",
+            base.short(),
+            phrase(&files.join(", ")),
+            overdue.sentence(),
+            when(*until)
+        ),
         Wait::Pause => format!("is paused by you; `landfall retry {id}` goes on with it."),
         Wait::GateBroken { command, detail } => {
             format!(

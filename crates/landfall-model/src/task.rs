@@ -5,11 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::budget::{Budget, Spending};
+use crate::conflict::Overdue;
 use crate::decide::jittered;
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
+use crate::review::ReviewRule;
 use crate::signal::Usage;
+use crate::sprint::ReviewDecision;
 use crate::{
     Attempt, Commit, Digest, RunId, StepName, StepResult, TaskId, TaskSpec, Timestamp, Tree, Wait, Warning,
 };
@@ -71,6 +74,10 @@ pub struct Task {
     pub warnings: Vec<Warning>,
     /// Its report and certificate.
     pub reported: Option<(Digest, Option<Digest>)>,
+    /// An earlier state of its work that the next workspace begins with.
+    pub restart: Option<Commit>,
+    /// Whether a person is still to look at what landed, and what they said.
+    pub sign_off: SignOff,
 }
 
 impl Task {
@@ -106,6 +113,8 @@ impl Task {
             landed: None,
             warnings: Vec::new(),
             reported: None,
+            restart: None,
+            sign_off: SignOff::NotOwed,
         }
     }
 
@@ -129,7 +138,7 @@ impl Task {
             State::Waiting { wait: Wait::Quota { until }, .. } => {
                 Some(until.plus_ms(jittered(self.id, QUOTA_JITTER_MS)))
             }
-            State::Waiting { wait: Wait::Backoff { until, .. }, .. } => Some(*until),
+            State::Waiting { wait: Wait::Backoff { until, .. } | Wait::Conflict { until, .. }, .. } => Some(*until),
             State::Waiting { .. }
             | State::Draft
             | State::Ready { .. }
@@ -257,6 +266,11 @@ pub enum Doing {
         /// A person wants it stopped as soon as that is over.
         stop: Option<Stop>,
     },
+    /// It is verified and stands in the landing queue.
+    Queued {
+        /// Since then.
+        since: Timestamp,
+    },
     /// The base is being moved.
     Landing,
     /// The report is being written.
@@ -275,6 +289,18 @@ pub enum Stop {
         /// Because.
         reason: String,
     },
+}
+
+/// Whether a person looks at landed work.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SignOff {
+    /// Nobody need look.
+    #[default]
+    NotOwed,
+    /// When there is time.
+    Owed,
+    /// Somebody has.
+    Given(ReviewDecision, String),
 }
 
 /// A commit that was merged and verified, ready to land.
@@ -321,12 +347,20 @@ pub enum ConcernCode {
     TestRemoved,
     /// Fewer tests ran than on the base.
     FewerTests,
+    /// Settings want a person to look.
+    ReviewAsked,
 }
 
 impl ConcernCode {
     /// Every code there is.
-    pub const ALL: [Self; 5] =
-        [Self::ProtectedPath, Self::TestDeleted, Self::TestSkipped, Self::TestRemoved, Self::FewerTests];
+    pub const ALL: [Self; 6] = [
+        Self::ProtectedPath,
+        Self::TestDeleted,
+        Self::TestSkipped,
+        Self::TestRemoved,
+        Self::FewerTests,
+        Self::ReviewAsked,
+    ];
 
     /// The word people and files use.
     #[must_use]
@@ -337,6 +371,7 @@ impl ConcernCode {
             Self::TestSkipped => "test-skipped",
             Self::TestRemoved => "test-removed",
             Self::FewerTests => "fewer-tests",
+            Self::ReviewAsked => "review-asked",
         }
     }
 }
@@ -349,6 +384,7 @@ impl fmt::Display for Concern {
             ConcernCode::TestSkipped => "switches a test off",
             ConcernCode::TestRemoved => "removes tests",
             ConcernCode::FewerTests => "runs fewer tests than the base",
+            ConcernCode::ReviewAsked => "is to be reviewed",
         };
         write!(f, "{what}: {}", self.detail)
     }
@@ -388,6 +424,12 @@ pub struct TaskLimits {
     pub transients_max: u32,
     /// Conflicts with the base before a person is asked.
     pub conflicts_max: u32,
+    /// How long a person has for a conflict that is theirs.
+    pub conflict_ms: u64,
+    /// What happens after that.
+    pub overdue: Overdue,
+    /// Whether a person looks at it.
+    pub review: ReviewRule,
     /// Times the agent may be told that it goes round in a circle.
     pub loops_max: u32,
     /// How full a context may be, in per cent, before its session is asked to sum itself up.
@@ -409,6 +451,9 @@ impl Default for TaskLimits {
             stalls_total_max: 10,
             transients_max: 20,
             conflicts_max: 3,
+            conflict_ms: 60 * 60 * 1000,
+            overdue: Overdue::Defer,
+            review: ReviewRule::default(),
             loops_max: 3,
             compact_percent: 82,
             attempt_budget: Budget::default(),
@@ -442,6 +487,8 @@ pub struct Counters {
     pub transients: u32,
     /// Waits for an account.
     pub quota_waits: u32,
+    /// Times its agent was blocked or had a question.
+    pub asked: u32,
     /// Leave that was asked for and not given.
     pub permission_denials: u32,
     /// Times the agent was told that it goes round in a circle; a commit resets it.

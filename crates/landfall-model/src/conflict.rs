@@ -1,0 +1,127 @@
+//! Conflicts with the base: how hard they are, and who resolves them.
+//!
+//! What git can resolve alone never gets here. What is left goes to an agent, unless it is of a kind that agents get wrong
+//! in ways no test notices: then a person looks, within a time, after which settings say what happens.
+
+use std::fmt;
+
+/// A file in which the work and the base do not fit together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clash {
+    /// The file.
+    pub path: String,
+    /// In what.
+    pub kind: ClashKind,
+    /// How many lines are in conflict, of the longer side.
+    pub lines: u32,
+}
+
+/// In what two changes of a file do not fit together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClashKind {
+    /// Lines.
+    Content,
+    /// Both added it.
+    BothAdded,
+    /// One changed it, the other deleted it.
+    Deleted,
+    /// One of them moved it.
+    Renamed,
+    /// It is not text.
+    Binary,
+    /// What it is: a link, a submodule, its mode.
+    Kind,
+}
+
+impl ClashKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::Content, Self::BothAdded, Self::Deleted, Self::Renamed, Self::Binary, Self::Kind];
+
+    /// The word people read.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Content => "content",
+            Self::BothAdded => "both added",
+            Self::Deleted => "changed and deleted",
+            Self::Renamed => "renamed",
+            Self::Binary => "binary",
+            Self::Kind => "kind of file",
+        }
+    }
+}
+
+impl fmt::Display for Clash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.kind, self.lines) {
+            (ClashKind::Content, 0) => write!(f, "{}", self.path),
+            (ClashKind::Content, 1) => write!(f, "{} (1 line)", self.path),
+            (ClashKind::Content, lines) => write!(f, "{} ({lines} lines)", self.path),
+            (kind, _) => write!(f, "{} ({})", self.path, kind.word()),
+        }
+    }
+}
+
+/// Who resolves a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// An agent.
+    Medium,
+    /// A person.
+    Complex,
+}
+
+const COMPLEX_LINES: u32 = 20; // more than a screenful of both sides is a design question
+
+/// Who resolves these.
+#[must_use]
+pub fn class(clashes: &[Clash]) -> Class {
+    let lines: u32 = clashes.iter().map(|clash| clash.lines).fold(0, u32::saturating_add);
+    let of_lines = |clash: &Clash| matches!(clash.kind, ClashKind::Content | ClashKind::BothAdded);
+    match clashes.iter().all(of_lines) && lines < COMPLEX_LINES {
+        true => Class::Medium,
+        false => Class::Complex,
+    }
+}
+
+/// What happens when no person resolved a conflict in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Overdue {
+    /// The task stops as blocked; it can be taken up again.
+    #[default]
+    Defer,
+    /// The task is given up.
+    Skip,
+    /// The agent tries it after all.
+    Retry,
+    /// The person is told again, and it waits as long once more.
+    Notify,
+}
+
+impl Overdue {
+    /// Every action.
+    pub const ALL: [Self; 4] = [Self::Defer, Self::Skip, Self::Retry, Self::Notify];
+
+    /// The word in settings.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Defer => "defer",
+            Self::Skip => "skip",
+            Self::Retry => "retry",
+            Self::Notify => "notify",
+        }
+    }
+
+    /// What a person reads that will happen.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Defer => "it stops as blocked",
+            Self::Skip => "it is given up",
+            Self::Retry => "the agent tries it",
+            Self::Notify => "you are told again",
+        }
+    }
+}

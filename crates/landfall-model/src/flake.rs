@@ -1,0 +1,49 @@
+//! The flake ledger: how often each check failed and then passed on the same tree.
+
+use std::collections::BTreeMap;
+
+use crate::gate::{GateReport, Outcome};
+use crate::Timestamp;
+
+/// What is known of one check.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flake {
+    /// How often it ran.
+    pub runs: u64,
+    /// How often it failed and then passed.
+    pub flakes: u64,
+    /// When it last did.
+    pub last: Option<Timestamp>,
+}
+
+/// Every check that ran, by name: a fold of what verification saw.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flakes {
+    checks: BTreeMap<String, Flake>,
+}
+
+impl Flakes {
+    /// Takes a report in. What was reused did not run.
+    pub fn note(&mut self, at: Timestamp, report: &GateReport) {
+        if report.reused {
+            return;
+        }
+        for command in &report.commands {
+            let flake = self.checks.entry(command.name.clone()).or_default();
+            flake.runs += 1;
+            if command.outcome == Outcome::Flaky {
+                flake.flakes += 1;
+                flake.last = Some(at);
+            }
+        }
+    }
+
+    /// The checks that were ever flaky, the worst first.
+    #[must_use]
+    pub fn worst(&self) -> Vec<(&str, &Flake)> {
+        let mut found: Vec<(&str, &Flake)> =
+            self.checks.iter().filter(|(_, it)| it.flakes > 0).map(|(name, it)| (name.as_str(), it)).collect();
+        found.sort_by_key(|(name, it)| (std::cmp::Reverse(it.flakes), *name));
+        found
+    }
+}

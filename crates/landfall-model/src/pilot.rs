@@ -1,0 +1,246 @@
+//! Who picks the next task, and when nobody does: the modes of a run, its pauses, and the failures that lead to one.
+
+use crate::event::Event;
+use crate::task::{EndKind, Ending};
+use crate::{TaskId, Timestamp};
+
+/// Who picks the next task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Mode {
+    /// The engine: every slot is filled.
+    #[default]
+    Autopilot,
+    /// A person: one task, then it waits.
+    SemiAuto,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 2] = [Self::Autopilot, Self::SemiAuto];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Autopilot => "autopilot",
+            Self::SemiAuto => "semi-auto",
+        }
+    }
+}
+
+/// Where the drive of the backlog is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Phase {
+    /// No run is under way.
+    #[default]
+    Idle,
+    /// Slots are filled.
+    Running,
+    /// Iterations end and nothing new begins.
+    Paused,
+    /// A person picks the next task.
+    WaitingUser,
+    /// There was nothing left to do.
+    Completed,
+}
+
+impl Phase {
+    /// The word people read.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::WaitingUser => "waiting for you",
+            Self::Completed => "completed",
+        }
+    }
+}
+
+/// Why a run was paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PauseWhy {
+    /// A person said so.
+    Person,
+    /// Several tasks in a row failed or ran out.
+    Failures,
+    /// One did, in a sprint that wants to stop then.
+    SprintError,
+}
+
+impl PauseWhy {
+    /// Every reason.
+    pub const ALL: [Self; 3] = [Self::Person, Self::Failures, Self::SprintError];
+
+    /// The word files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Failures => "failures",
+            Self::SprintError => "sprint-error",
+        }
+    }
+}
+
+/// One fact about the drive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PilotEvent {
+    /// It began, or changed its mode.
+    ModeSet {
+        /// To this.
+        mode: Mode,
+    },
+    /// A person picked the next task.
+    Assigned {
+        /// This one.
+        task: TaskId,
+    },
+    /// What was picked needs nothing more by itself: a person picks again.
+    Settled,
+    /// Nothing new begins.
+    Paused {
+        /// The kind of reason.
+        why: PauseWhy,
+        /// In words.
+        reason: String,
+    },
+    /// It goes on.
+    Resumed,
+}
+
+/// A pause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    /// The kind of reason.
+    pub why: PauseWhy,
+    /// In words.
+    pub reason: String,
+    /// Since then.
+    pub since: Timestamp,
+}
+
+/// The drive as it stands: a fold of its own facts and of how tasks ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pilot {
+    mode: Mode,
+    running: bool,
+    completed: bool,
+    pause: Option<Pause>,
+    assigned: Option<TaskId>,
+    /// Tasks in a row that failed or ran out.
+    failures: u32,
+    /// The last of them.
+    failed: Vec<TaskId>,
+}
+
+impl Pilot {
+    /// Where it is.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match (self.running, self.pause.is_some(), self.mode) {
+            (false, _, _) if self.completed => Phase::Completed,
+            (false, _, _) => Phase::Idle,
+            (true, true, _) => Phase::Paused,
+            (true, false, Mode::Autopilot) => Phase::Running,
+            (true, false, Mode::SemiAuto) if self.assigned.is_some() => Phase::Running,
+            (true, false, Mode::SemiAuto) => Phase::WaitingUser,
+        }
+    }
+
+    /// Who picks.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The pause, if there is one.
+    #[must_use]
+    pub fn pause(&self) -> Option<&Pause> {
+        self.pause.as_ref()
+    }
+
+    /// What a person picked and is being worked on.
+    #[must_use]
+    pub fn assigned(&self) -> Option<TaskId> {
+        self.assigned
+    }
+
+    /// How many tasks in a row failed or ran out.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// A run began. What paused an earlier one is its own affair, unless a person paused it.
+    pub fn run_started(&mut self) {
+        (self.running, self.completed) = (true, false);
+        self.assigned = None;
+        self.failures = 0;
+        self.failed.clear();
+    }
+
+    /// A run ended.
+    pub fn run_ended(&mut self, completed: bool) {
+        (self.running, self.completed) = (false, completed);
+        self.pause = None;
+        self.assigned = None;
+    }
+
+    /// Bookkeeping: what a fact means.
+    pub fn apply(&mut self, at: Timestamp, event: &PilotEvent) {
+        match event {
+            PilotEvent::ModeSet { mode } => {
+                self.mode = *mode;
+                self.assigned = None;
+            }
+            PilotEvent::Assigned { task } => self.assigned = Some(*task),
+            PilotEvent::Settled => self.assigned = None,
+            PilotEvent::Paused { why, reason } => {
+                self.pause = Some(Pause { why: *why, reason: reason.clone(), since: at });
+            }
+            PilotEvent::Resumed => {
+                self.pause = None;
+                self.failures = 0;
+                self.failed.clear();
+            }
+        }
+    }
+
+    /// Counts how tasks end: what failed or ran out counts, what landed wipes the slate, what is blocked says nothing.
+    pub fn note(&mut self, task: TaskId, event: &Event) {
+        match event {
+            Event::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout, .. }) => {
+                self.failures += 1;
+                self.failed.push(task);
+                let over = self.failed.len().saturating_sub(FAILED_MAX);
+                self.failed.drain(..over);
+            }
+            Event::Landed { .. } => {
+                self.failures = 0;
+                self.failed.clear();
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it should pause now, and why.
+    #[must_use]
+    pub fn should_pause(&self, failures_max: u32, sprint_stops_on_error: bool) -> Option<PilotEvent> {
+        if self.pause.is_some() || self.failures == 0 {
+            return None;
+        }
+        let list = self.failed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        if failures_max > 0 && self.failures >= failures_max {
+            let reason = format!("{} tasks in a row failed or ran out: {list}", self.failures);
+            return Some(PilotEvent::Paused { why: PauseWhy::Failures, reason });
+        }
+        sprint_stops_on_error.then(|| PilotEvent::Paused {
+            why: PauseWhy::SprintError,
+            reason: format!("{list} failed, and this sprint pauses on an error"),
+        })
+    }
+}
+
+const FAILED_MAX: usize = 10; // enough to see what they have in common

@@ -1,0 +1,1051 @@
+//! The landing queue: who lands together, what is verified of it, and who is at fault when it is red.
+//!
+//! Verified tasks stand in line. The front of the line becomes a **batch**: its members are merged onto the base in
+//! order, as one merge commit, and that commit is verified. While one batch is being verified the next one is built and
+//! verified on top of it, as if the first had landed. A red batch is searched for its culprit by halves, always over a
+//! beginning of its members: what comes before the culprit is green and lands, the culprit goes back to its agent, and
+//! whoever stood behind it stands in line again. A batch of one is not searched.
+//!
+//! As for tasks, [`decide`] holds policy and [`Queue::apply`] is bookkeeping. The line itself is not journalled: it is the
+//! tasks that say they stand in it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::gate::{GateReport, Outcome};
+use crate::input::News;
+use crate::task::{Candidate, Doing, State, Task};
+use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
+
+/// Tasks that land together, written `B7`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct BatchId(pub u32);
+
+impl fmt::Display for BatchId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "B{}", self.0)
+    }
+}
+
+/// A task in a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// It.
+    pub task: TaskId,
+    /// The attempt that stands in line: the fence.
+    pub attempt: Attempt,
+    /// Its work.
+    pub head: Commit,
+}
+
+/// The base with the first so many members of a batch, as one merge commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prefix {
+    /// The commit.
+    pub commit: Commit,
+    /// Its tree.
+    pub tree: Tree,
+}
+
+/// A batch on its way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// Its number.
+    pub id: BatchId,
+    /// Whoever is in it, in the order they are merged.
+    pub members: Vec<Member>,
+    /// The batch it stands on, as long as that one has not landed.
+    pub on: Option<BatchId>,
+    /// The base it was merged onto.
+    pub base: Option<Commit>,
+    /// One for each member: the base with all members up to that one.
+    pub prefixes: Vec<Prefix>,
+    /// How many members from the front are known to be green together; none is the base itself.
+    pub green: usize,
+    /// The least number from the front that is known to be red together.
+    pub red: Option<usize>,
+    /// What was seen of the longest green beginning.
+    pub green_report: Option<GateReport>,
+    /// What was seen of the shortest red one.
+    pub red_report: Option<GateReport>,
+    /// What is being done about it.
+    pub doing: BatchDoing,
+    /// Every look at it so far: how many members, and what came of it.
+    pub looks: Vec<(usize, Outcome)>,
+}
+
+/// What is being done about a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchDoing {
+    /// Its members are being merged.
+    Building,
+    /// So many of its members, from the front, are being verified.
+    Checking(usize),
+    /// Nothing: it waits for its turn, or for a decision.
+    Resting,
+    /// The base is being moved to so many of its members.
+    Landing(usize),
+}
+
+impl Batch {
+    /// Whether the whole of it is green.
+    #[must_use]
+    pub fn is_green(&self) -> bool {
+        self.base.is_some() && self.red.is_none() && self.green == self.members.len()
+    }
+
+    fn heads(&self, count: usize) -> Vec<Commit> {
+        self.members[..count].iter().map(|member| member.head.clone()).collect()
+    }
+}
+
+/// Why nothing is taken from the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// The kind.
+    pub why: HoldWhy,
+    /// In words.
+    pub reason: String,
+    /// Since then.
+    pub since: Timestamp,
+    /// Until then, if it ends by itself.
+    pub until: Option<Timestamp>,
+}
+
+/// The kinds of hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HoldWhy {
+    /// The gate cannot be trusted: it says nothing about the work. A new base may mend it.
+    Gate,
+    /// Many verifications, and nothing landed.
+    Runaway,
+    /// Something on this machine failed.
+    Machine,
+    /// A person said so.
+    Person,
+    /// The person's branch was rewritten: what was there is gone.
+    Rewritten,
+    /// The person's branch is gone.
+    Deleted,
+}
+
+impl HoldWhy {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::Gate, Self::Runaway, Self::Machine, Self::Person, Self::Rewritten, Self::Deleted];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Gate => "gate",
+            Self::Runaway => "runaway",
+            Self::Machine => "machine",
+            Self::Person => "person",
+            Self::Rewritten => "rewritten",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// How a batch ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Closed {
+    /// So many of its members, from the front, landed.
+    Landed {
+        /// How many.
+        count: usize,
+        /// As this commit.
+        commit: Commit,
+    },
+    /// Nobody landed; whoever is not at fault stands in line again.
+    Dropped {
+        /// Because.
+        reason: String,
+    },
+}
+
+/// One fact about the queue.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QueueEvent {
+    /// Tasks were taken from the line, to land together.
+    Formed {
+        /// As this batch.
+        batch: BatchId,
+        /// On top of this one, which has not landed yet.
+        on: Option<BatchId>,
+        /// These.
+        members: Vec<Member>,
+    },
+    /// They were merged.
+    Built {
+        /// This batch.
+        batch: BatchId,
+        /// Onto this base.
+        base: Commit,
+        /// Whoever could be merged, in order.
+        members: Vec<Member>,
+        /// One for each of them.
+        prefixes: Vec<Prefix>,
+    },
+    /// A beginning of the batch is being verified.
+    CheckBegan {
+        /// This batch.
+        batch: BatchId,
+        /// So many members.
+        count: usize,
+    },
+    /// It was verified.
+    Checked {
+        /// This batch.
+        batch: BatchId,
+        /// So many members.
+        count: usize,
+        /// All that was seen.
+        report: GateReport,
+    },
+    /// The base is being moved. Until the end of that is known, the base may hold it.
+    LandingBegan {
+        /// To this batch.
+        batch: BatchId,
+        /// To so many of its members.
+        count: usize,
+    },
+    /// It is over.
+    Over {
+        /// This batch.
+        batch: BatchId,
+        /// So.
+        how: Closed,
+    },
+    /// Nothing is taken from the line any more.
+    Held {
+        /// The kind.
+        why: HoldWhy,
+        /// In words.
+        reason: String,
+        /// Until then, if it ends by itself.
+        until: Option<Timestamp>,
+    },
+    /// The line moves again.
+    Resumed,
+}
+
+/// An order about a batch. Each may be performed again after a crash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueEffect {
+    /// Merge the members.
+    Build {
+        /// Of this batch.
+        batch: BatchId,
+        /// Onto this commit; none is the base as it stands.
+        on: Option<Commit>,
+        /// These.
+        members: Vec<Member>,
+    },
+    /// Verify a beginning of it.
+    Check {
+        /// Of this batch.
+        batch: BatchId,
+        /// So many members.
+        count: usize,
+        /// The base.
+        base: Commit,
+        /// The work of each.
+        heads: Vec<Commit>,
+        /// Merged.
+        prefix: Prefix,
+    },
+    /// Move the base to a beginning of it.
+    Land {
+        /// Of this batch.
+        batch: BatchId,
+        /// The base.
+        base: Commit,
+        /// The members that land.
+        members: Vec<Member>,
+        /// Merged and verified.
+        prefix: Prefix,
+    },
+    /// End whatever is being done for it: nobody waits for the outcome.
+    Abandon {
+        /// This batch.
+        batch: BatchId,
+    },
+}
+
+/// Why a task is not part of what was merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftOut {
+    /// It does not merge.
+    Conflict(Vec<crate::conflict::Clash>),
+    /// The base holds the same already.
+    NothingChanged,
+    /// It had landed before, and its end was not seen.
+    Landed {
+        /// As this.
+        candidate: Candidate,
+        /// What the independent check saw.
+        proof: String,
+    },
+}
+
+/// What the queue can hear.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QueueNews {
+    /// Something may have changed: look.
+    Look,
+    /// A batch was merged.
+    Built {
+        /// This one.
+        batch: BatchId,
+        /// Onto this base.
+        base: Commit,
+        /// One for each member that could be merged, in order.
+        prefixes: Vec<Prefix>,
+        /// The others.
+        left_out: Vec<(TaskId, LeftOut)>,
+    },
+    /// A beginning of a batch was verified.
+    Checked {
+        /// Of this one.
+        batch: BatchId,
+        /// So many members.
+        count: usize,
+        /// All that was seen.
+        report: GateReport,
+    },
+    /// The base was moved, and looking again found it right.
+    Landed {
+        /// To this batch.
+        batch: BatchId,
+        /// What the independent check saw.
+        proof: String,
+    },
+    /// The base is no longer where the batch was verified.
+    LandMoved {
+        /// Of this one.
+        batch: BatchId,
+        /// It is here now.
+        to: Commit,
+    },
+    /// The independent check did not agree.
+    LandMismatch {
+        /// About this one.
+        batch: BatchId,
+        /// In what.
+        detail: String,
+    },
+    /// Something on this machine failed.
+    Failed {
+        /// For this batch.
+        batch: BatchId,
+        /// What and why.
+        detail: String,
+    },
+    /// A person moved the base: what stands on the old one is of no use.
+    BaseMoved {
+        /// To here.
+        to: Commit,
+    },
+    /// Nothing is to be taken from the line.
+    Hold {
+        /// The kind.
+        why: HoldWhy,
+        /// In words.
+        reason: String,
+    },
+    /// It may move again.
+    Resume,
+}
+
+/// How the queue works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePolicy {
+    /// Members of one batch at most.
+    pub batch_max: usize,
+    /// Batches verified on top of one that has not landed.
+    pub speculate: usize,
+    /// Verifications in a row without a landing before a person is asked.
+    pub runaway: u32,
+}
+
+impl Default for QueuePolicy {
+    fn default() -> Self {
+        Self { batch_max: 4, speculate: 1, runaway: 20 }
+    }
+}
+
+/// A task that stands in line. Less is sooner: 1. the more urgent, 2. who came first, 3. the older task.
+type Place = (u8, Timestamp, TaskId);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Standing {
+    place: Place,
+    attempt: Attempt,
+    head: Commit,
+}
+
+/// The queue as it stands.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Queue {
+    /// In the order they land: each stands on the one before it.
+    batches: Vec<Batch>,
+    last: BatchId,
+    hold: Option<Hold>,
+    /// Verifications since one landed.
+    trials: u32,
+    /// Troubles of this machine in a row.
+    troubles: u32,
+    /// The latest that are over.
+    past: VecDeque<(Batch, Closed, Timestamp)>,
+    standing: BTreeMap<TaskId, Standing>,
+    line: BTreeSet<Place>,
+}
+
+/// A fact that cannot follow: the journal is damaged, or the engine has a bug.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the landing queue: {what}")]
+pub struct QueueIllegal {
+    /// What cannot follow.
+    pub what: String,
+}
+
+/// What follows from a piece of news.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct QueueDecision {
+    /// What tasks hear, before the facts about the queue.
+    pub tells: Vec<(TaskId, News)>,
+    /// The facts, in order.
+    pub events: Vec<QueueEvent>,
+    /// The orders, performed after all that is written.
+    pub effects: Vec<QueueEffect>,
+}
+
+const PAST_MAX: usize = 32; // what a person looks back at; the journal has them all
+const TROUBLES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
+
+impl Queue {
+    /// The batches on their way, in the order they land.
+    #[must_use]
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
+    }
+
+    /// Why nothing is taken from the line, if so.
+    #[must_use]
+    pub fn hold(&self) -> Option<&Hold> {
+        self.hold.as_ref()
+    }
+
+    /// The latest batches that are over, oldest first.
+    pub fn past(&self) -> impl Iterator<Item = &(Batch, Closed, Timestamp)> {
+        self.past.iter()
+    }
+
+    /// Whoever stands in line, first come first, members of batches included.
+    pub fn line(&self) -> impl Iterator<Item = TaskId> {
+        self.line.iter().map(|(_, _, task)| *task)
+    }
+
+    /// How many stand in line.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Whether nobody stands in line.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    /// Whether something is being done, or would be at the next look.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        !self.batches.is_empty() || (self.hold.is_none() && !self.line.is_empty())
+    }
+
+    /// The batch a task is in.
+    #[must_use]
+    pub fn batch_of(&self, task: TaskId) -> Option<&Batch> {
+        self.batches.iter().find(|batch| batch.members.iter().any(|member| member.task == task))
+    }
+
+    /// When a hold ends by itself.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        self.hold.as_ref().and_then(|hold| hold.until)
+    }
+
+    /// Takes a task in that was changed: it stands in line, or it does not.
+    pub fn put(&mut self, task: &Task) {
+        if let Some(before) = self.standing.remove(&task.id) {
+            self.line.remove(&before.place);
+        }
+        let State::Active { doing: Doing::Queued { since }, .. } = &task.state else { return };
+        let Some(head) = task.head.clone().or_else(|| task.gate.as_ref().map(|gate| gate.head.clone()))
+        else {
+            return;
+        };
+        let place = (task.spec.priority, *since, task.id);
+        self.line.insert(place);
+        self.standing.insert(task.id, Standing { place, attempt: task.attempt, head });
+    }
+
+    /// What should be under way, after a crash of the engine.
+    #[must_use]
+    pub fn expects(&self) -> Vec<QueueEffect> {
+        self.batches.iter().filter_map(|batch| self.order(batch)).collect()
+    }
+
+    fn order(&self, batch: &Batch) -> Option<QueueEffect> {
+        let prefix = |count: usize| batch.prefixes[count - 1].clone();
+        match batch.doing {
+            BatchDoing::Building => Some(QueueEffect::Build {
+                batch: batch.id,
+                on: batch.on.and_then(|on| self.tip(on)),
+                members: batch.members.clone(),
+            }),
+            BatchDoing::Checking(count) => Some(QueueEffect::Check {
+                batch: batch.id,
+                count,
+                base: batch.base.clone()?,
+                heads: batch.heads(count),
+                prefix: prefix(count),
+            }),
+            BatchDoing::Landing(count) => Some(QueueEffect::Land {
+                batch: batch.id,
+                base: batch.base.clone()?,
+                members: batch.members[..count].to_vec(),
+                prefix: prefix(count),
+            }),
+            BatchDoing::Resting => None,
+        }
+    }
+
+    /// What the base becomes when the whole of a batch lands.
+    fn tip(&self, id: BatchId) -> Option<Commit> {
+        let batch = self.batches.iter().find(|batch| batch.id == id)?;
+        batch.prefixes.last().map(|prefix| prefix.commit.clone())
+    }
+
+    fn is_landing(&self, task: TaskId) -> bool {
+        self.batch_of(task).is_some_and(|batch| match batch.doing {
+            BatchDoing::Landing(count) => batch.members[..count].iter().any(|member| member.task == task),
+            BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting => false,
+        })
+    }
+
+    /// Whether a task whose landing was ordered is not in any landing: its journal is older than the queue, or was cut.
+    /// Such a task stands in line again, and building the next batch finds out whether the base holds it.
+    #[must_use]
+    pub fn is_astray(&self, task: &Task) -> bool {
+        matches!(task.state, State::Active { doing: Doing::Landing, .. }) && !self.is_landing(task.id)
+    }
+
+    /// Bookkeeping: what a fact means.
+    ///
+    /// # Errors
+    /// When the fact cannot follow.
+    pub fn apply(&mut self, at: Timestamp, event: &QueueEvent) -> Result<(), QueueIllegal> {
+        let illegal = |what: String| Err(QueueIllegal { what });
+        match event {
+            QueueEvent::Formed { batch, on, members } => {
+                if *batch <= self.last || on.is_some_and(|on| self.batches.last().map(|it| it.id) != Some(on)) {
+                    return illegal(format!("{batch} cannot be formed"));
+                }
+                self.last = *batch;
+                self.batches.push(Batch {
+                    id: *batch,
+                    members: members.clone(),
+                    on: *on,
+                    base: None,
+                    prefixes: Vec::new(),
+                    green: 0,
+                    red: None,
+                    green_report: None,
+                    red_report: None,
+                    doing: BatchDoing::Building,
+                    looks: Vec::new(),
+                });
+            }
+            QueueEvent::Built { batch, base, members, prefixes } => {
+                let Some(it) = self.batch_mut(*batch, |doing| doing == BatchDoing::Building) else {
+                    return illegal(format!("{batch} is not being built"));
+                };
+                if members.len() != prefixes.len() {
+                    return illegal(format!("{batch} has not one merge for each member"));
+                }
+                it.base = Some(base.clone());
+                it.members.clone_from(members);
+                it.prefixes.clone_from(prefixes);
+                it.doing = BatchDoing::Resting;
+            }
+            QueueEvent::CheckBegan { batch, count } => {
+                let Some(it) = self.batch_mut(*batch, |doing| doing == BatchDoing::Resting) else {
+                    return illegal(format!("{batch} does not wait to be verified"));
+                };
+                if *count == 0 || *count > it.prefixes.len() {
+                    return illegal(format!("{batch} has no beginning of {count}"));
+                }
+                it.doing = BatchDoing::Checking(*count);
+            }
+            QueueEvent::Checked { batch, count, report } => {
+                let doing = BatchDoing::Checking(*count);
+                let Some(it) = self.batch_mut(*batch, |it| it == doing) else {
+                    return illegal(format!("{batch} is not being verified"));
+                };
+                it.doing = BatchDoing::Resting;
+                let outcome = report.outcome();
+                it.looks.push((*count, outcome));
+                match outcome {
+                    Outcome::Pass | Outcome::Flaky => {
+                        it.green = it.green.max(*count);
+                        it.green_report = Some(report.clone());
+                    }
+                    Outcome::Fail | Outcome::Timeout => {
+                        it.red = Some(it.red.map_or(*count, |red| red.min(*count)));
+                        it.red_report = Some(report.clone());
+                    }
+                    Outcome::Broken | Outcome::PreExisting => {} // it says nothing about the batch
+                }
+                if !report.reused {
+                    self.trials += 1;
+                }
+                self.troubles = 0;
+            }
+            QueueEvent::LandingBegan { batch, count } => {
+                let front = self.batches.first().map(|front| front.id);
+                let Some(it) = self.batch_mut(*batch, |doing| doing == BatchDoing::Resting) else {
+                    return illegal(format!("{batch} does not wait to land"));
+                };
+                if front != Some(*batch) || *count == 0 || *count > it.green {
+                    return illegal(format!("{count} of {batch} are not known to be green"));
+                }
+                it.doing = BatchDoing::Landing(*count);
+            }
+            QueueEvent::Over { batch, how } => {
+                let Some(place) = self.batches.iter().position(|it| it.id == *batch) else {
+                    return illegal(format!("there is no {batch}"));
+                };
+                let over = self.batches.remove(place);
+                let whole = matches!(how, Closed::Landed { count, .. } if *count == over.members.len());
+                for it in &mut self.batches {
+                    if it.on == Some(*batch) && whole {
+                        it.on = None; // what it stands on is the base now
+                    }
+                }
+                if matches!(how, Closed::Landed { .. }) {
+                    self.trials = 0;
+                    self.troubles = 0;
+                }
+                if self.past.len() == PAST_MAX {
+                    self.past.pop_front();
+                }
+                self.past.push_back((over, how.clone(), at));
+            }
+            QueueEvent::Held { why, reason, until } => {
+                if *why == HoldWhy::Machine {
+                    self.troubles += 1;
+                }
+                self.hold = Some(Hold { why: *why, reason: reason.clone(), since: at, until: *until });
+            }
+            QueueEvent::Resumed => {
+                self.hold = None;
+                self.trials = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn batch_mut(&mut self, id: BatchId, fits: impl Fn(BatchDoing) -> bool) -> Option<&mut Batch> {
+        self.batches.iter_mut().find(|batch| batch.id == id && fits(batch.doing))
+    }
+}
+
+/// Which facts follow from the news about the queue, what tasks hear of it, and what to do about it. News of a batch that
+/// is over changes nothing.
+#[must_use]
+pub fn decide(
+    queue: &Queue,
+    policy: &QueuePolicy,
+    at: Timestamp,
+    news: &QueueNews,
+    is_met: &dyn Fn(TaskId) -> bool,
+) -> QueueDecision {
+    let mut draft = Draft { queue: queue.clone(), policy, at, is_met, told: BTreeSet::new(), decision: QueueDecision::default() };
+    draft.hear(news);
+    draft.settle();
+    draft.decision
+}
+
+/// A decision in the making: the queue as it would be after the events so far.
+struct Draft<'a> {
+    queue: Queue,
+    policy: &'a QueuePolicy,
+    at: Timestamp,
+    is_met: &'a dyn Fn(TaskId) -> bool,
+    /// Tasks that leave the line by this decision.
+    told: BTreeSet<TaskId>,
+    decision: QueueDecision,
+}
+
+impl Draft<'_> {
+    fn event(&mut self, event: QueueEvent) {
+        self.queue.apply(self.at, &event).expect("decided only where it can follow");
+        self.decision.events.push(event);
+    }
+
+    fn tell(&mut self, task: TaskId, news: News) {
+        self.told.insert(task);
+        self.decision.tells.push((task, news));
+    }
+
+    fn find(&self, id: BatchId, doing: impl Fn(BatchDoing) -> bool) -> Option<Batch> {
+        self.queue.batches.iter().find(|batch| batch.id == id && doing(batch.doing)).cloned()
+    }
+
+    fn hear(&mut self, news: &QueueNews) {
+        match news {
+            QueueNews::Look => {}
+            QueueNews::Built { batch, base, prefixes, left_out } => {
+                self.built(*batch, base, prefixes, left_out);
+            }
+            QueueNews::Checked { batch, count, report } => {
+                if self.find(*batch, |doing| doing == BatchDoing::Checking(*count)).is_some() {
+                    self.checked(*batch, *count, report);
+                }
+            }
+            QueueNews::Landed { batch, proof } => self.landed(*batch, proof),
+            QueueNews::LandMoved { batch, to } => {
+                let reason = format!("the base moved to {}", to.short());
+                self.landing_failed(*batch, reason, |attempt| News::LandMoved { attempt, to: to.clone() });
+            }
+            QueueNews::LandMismatch { batch, detail } => {
+                self.landing_failed(*batch, detail.clone(), |attempt| News::LandMismatch {
+                    attempt,
+                    detail: detail.clone(),
+                });
+            }
+            QueueNews::Failed { batch, detail } => self.failed(*batch, detail),
+            QueueNews::BaseMoved { to } => self.base_moved(to),
+            QueueNews::Hold { why, reason } => self.hold(*why, reason.clone(), None),
+            QueueNews::Resume => {
+                if self.queue.hold.is_some() {
+                    self.event(QueueEvent::Resumed);
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, why: HoldWhy, reason: String, until: Option<Timestamp>) {
+        // What a person said, or has to look at, is not overwritten by less.
+        let stronger = |hold: &Hold| {
+            matches!(hold.why, HoldWhy::Person | HoldWhy::Rewritten | HoldWhy::Deleted | HoldWhy::Runaway)
+        };
+        let same = |hold: &Hold| hold.why == why && hold.reason == reason;
+        let lesser = matches!(why, HoldWhy::Gate | HoldWhy::Machine | HoldWhy::Runaway);
+        if self.queue.hold.as_ref().is_some_and(|hold| same(hold) || (lesser && stronger(hold))) {
+            return;
+        }
+        self.event(QueueEvent::Held { why, reason, until });
+    }
+
+    fn built(&mut self, id: BatchId, base: &Commit, prefixes: &[Prefix], left_out: &[(TaskId, LeftOut)]) {
+        let Some(batch) = self.find(id, |doing| doing == BatchDoing::Building) else { return };
+        let is_out = |member: &Member| left_out.iter().any(|(task, _)| *task == member.task);
+        let members: Vec<Member> = batch.members.iter().filter(|member| !is_out(member)).cloned().collect();
+        if members.len() != prefixes.len() {
+            return self.failed(id, "the merge of the batch does not tell of each member");
+        }
+        for (task, why) in left_out {
+            let Some(member) = batch.members.iter().find(|member| member.task == *task) else { continue };
+            if !self.is_standing(member) {
+                continue;
+            }
+            // On top of what may never land a conflict says nothing yet: it is seen again on the base.
+            let guess = batch.on.is_some();
+            let attempt = member.attempt;
+            match why {
+                LeftOut::Landed { candidate, proof } => self.tell(
+                    *task,
+                    News::Landed {
+                        attempt,
+                        commit: candidate.commit.clone(),
+                        base_before: candidate.base.clone(),
+                        tree: candidate.tree.clone(),
+                        proof: proof.clone(),
+                    },
+                ),
+                LeftOut::Conflict(_) | LeftOut::NothingChanged if guess => {}
+                LeftOut::Conflict(clashes) => self.tell(
+                    *task,
+                    News::MergeConflict {
+                        attempt,
+                        head: member.head.clone(),
+                        base: base.clone(),
+                        clashes: clashes.clone(),
+                    },
+                ),
+                LeftOut::NothingChanged => self.tell(*task, News::NothingChanged { attempt }),
+            }
+        }
+        self.event(QueueEvent::Built {
+            batch: id,
+            base: base.clone(),
+            members: members.clone(),
+            prefixes: prefixes.to_vec(),
+        });
+        if members.is_empty() {
+            self.over(id, "nobody in it could be merged".to_owned());
+        }
+    }
+
+    fn checked(&mut self, id: BatchId, count: usize, report: &GateReport) {
+        self.event(QueueEvent::Checked { batch: id, count, report: report.clone() });
+        if !matches!(report.outcome(), Outcome::Broken | Outcome::PreExisting) {
+            return;
+        }
+        let speculates = self.find(id, |_| true).is_some_and(|batch| batch.on.is_some());
+        let reason = crate::decide::gate_detail(report);
+        self.over(id, reason.clone());
+        // What stands on a batch that is red itself is no measure of the gate.
+        if !speculates {
+            self.hold(HoldWhy::Gate, reason, None);
+        }
+    }
+
+    fn landed(&mut self, id: BatchId, proof: &str) {
+        let Some(batch) = self.find(id, |doing| matches!(doing, BatchDoing::Landing(_))) else { return };
+        let BatchDoing::Landing(count) = batch.doing else { return };
+        let prefix = batch.prefixes[count - 1].clone();
+        let base = batch.base.clone().expect("a batch that lands was built");
+        for member in &batch.members[..count] {
+            self.tell(
+                member.task,
+                News::Landed {
+                    attempt: member.attempt,
+                    commit: prefix.commit.clone(),
+                    base_before: base.clone(),
+                    tree: prefix.tree.clone(),
+                    proof: proof.to_owned(),
+                },
+            );
+        }
+        self.event(QueueEvent::Over { batch: id, how: Closed::Landed { count, commit: prefix.commit } });
+        if count < batch.members.len() {
+            self.drop_standing_on(id, "it stood on a batch that did not land whole");
+        }
+    }
+
+    /// A landing that came to nothing: its members hear of it, and stand in line again unless that ends them.
+    fn landing_failed(&mut self, id: BatchId, reason: String, news: impl Fn(Attempt) -> News) {
+        let Some(batch) = self.find(id, |doing| matches!(doing, BatchDoing::Landing(_))) else { return };
+        let BatchDoing::Landing(count) = batch.doing else { return };
+        for member in &batch.members[..count] {
+            self.tell(member.task, news(member.attempt));
+        }
+        self.over(id, reason);
+    }
+
+    /// Something on this machine failed. What the base holds may be unknown then; building the next batch finds out.
+    fn failed(&mut self, id: BatchId, detail: &str) {
+        let Some(batch) = self.find(id, |doing| doing != BatchDoing::Resting) else { return };
+        if let BatchDoing::Landing(count) = batch.doing {
+            for member in &batch.members[..count] {
+                self.tell(member.task, News::LandUnsure { attempt: member.attempt });
+            }
+        }
+        self.over(id, detail.to_owned());
+        let tries = self.queue.troubles + 1;
+        let pause_ms = 1_000_u64 << tries.min(6);
+        let until = (tries < TROUBLES_MAX).then(|| self.at.plus_ms(pause_ms));
+        self.hold(HoldWhy::Machine, detail.to_owned(), until);
+    }
+
+    fn base_moved(&mut self, to: &Commit) {
+        let landing = |batch: &Batch| matches!(batch.doing, BatchDoing::Landing(_));
+        // A landing under way finds out by itself: its compare-and-swap fails.
+        if let Some(front) = self.queue.batches.first()
+            && !landing(front)
+            && front.base.as_ref().is_some_and(|base| base != to)
+        {
+            let id = front.id;
+            self.over(id, format!("the base moved to {}", to.short()));
+        }
+        if self.queue.hold.as_ref().is_some_and(|hold| hold.why == HoldWhy::Gate) {
+            self.event(QueueEvent::Resumed); // the gate may be whole on the new base
+        }
+    }
+
+    /// Ends a batch of which nobody lands, and whatever stands on it.
+    fn over(&mut self, id: BatchId, reason: String) {
+        let Some(batch) = self.find(id, |_| true) else { return };
+        self.drop_standing_on(id, "it stood on a batch that did not land");
+        if matches!(batch.doing, BatchDoing::Building | BatchDoing::Checking(_)) {
+            self.decision.effects.push(QueueEffect::Abandon { batch: id });
+        }
+        self.event(QueueEvent::Over { batch: id, how: Closed::Dropped { reason } });
+    }
+
+    fn drop_standing_on(&mut self, id: BatchId, reason: &str) {
+        let above = self.queue.batches.iter().find(|batch| batch.on == Some(id)).map(|batch| batch.id);
+        if let Some(above) = above {
+            self.over(above, reason.to_owned());
+        }
+    }
+
+    /// Whether a member stands in line just as it was taken from it.
+    fn is_standing(&self, member: &Member) -> bool {
+        !self.told.contains(&member.task)
+            && self.queue.standing.get(&member.task).is_some_and(|standing| standing.attempt == member.attempt)
+    }
+
+    /// Goes on with every batch that rests, and forms new ones, until there is nothing to do but wait.
+    fn settle(&mut self) {
+        if let Some(until) = self.queue.due()
+            && until <= self.at
+        {
+            self.event(QueueEvent::Resumed);
+        }
+        let mut place = 0;
+        while let Some(batch) = self.queue.batches.get(place).cloned() {
+            match self.go_on(&batch, place == 0) {
+                Step::Again => {}
+                Step::Next => place += 1,
+            }
+        }
+        self.form();
+    }
+
+    fn go_on(&mut self, batch: &Batch, front: bool) -> Step {
+        if batch.doing != BatchDoing::Resting {
+            return Step::Next;
+        }
+        let size = batch.members.len();
+        if let Some(gone) = batch.members.iter().find(|member| !self.is_standing(member)) {
+            let reason = format!("{} has left the line", gone.task);
+            self.over(batch.id, reason);
+            return Step::Again;
+        }
+        let runaway = self.queue.trials >= self.policy.runaway && !batch.is_green();
+        if runaway && front {
+            let trials = self.queue.trials;
+            self.over(batch.id, "the queue was paused".to_owned());
+            self.hold(
+                HoldWhy::Runaway,
+                format!("{trials} verifications in a row and nothing landed; look at what they say before it goes on"),
+                None,
+            );
+            return Step::Again;
+        }
+        match batch.red {
+            None if batch.is_green() && front => self.land(batch, size),
+            None if batch.is_green() => return Step::Next, // its turn comes
+            None if self.queue.hold.is_some() => {
+                self.over(batch.id, "the queue is held".to_owned());
+            }
+            None => self.check(batch, size),
+            Some(_) if !front => return Step::Next, // searched on the base itself, if it comes to that
+            Some(red) if red - batch.green > 1 => {
+                self.drop_standing_on(batch.id, "it stood on a batch that was red");
+                self.check(batch, culprit_half(batch.green, red));
+            }
+            Some(red) => self.eject(batch, red),
+        }
+        Step::Again
+    }
+
+    fn check(&mut self, batch: &Batch, count: usize) {
+        self.event(QueueEvent::CheckBegan { batch: batch.id, count });
+        let batch = self.find(batch.id, |_| true).expect("it was just changed");
+        self.decision.effects.extend(self.queue.order(&batch));
+    }
+
+    fn land(&mut self, batch: &Batch, count: usize) {
+        let report = batch.green_report.clone().expect("what is green was seen");
+        let base = batch.base.clone().expect("a batch that lands was built");
+        let prefix = &batch.prefixes[count - 1];
+        for member in &batch.members[..count] {
+            let report = GateReport {
+                base: base.clone(),
+                head: member.head.clone(),
+                commit: prefix.commit.clone(),
+                tree: prefix.tree.clone(),
+                ..report.clone()
+            };
+            self.tell(member.task, News::LandingBegan { attempt: member.attempt, batch: batch.id, report });
+        }
+        self.event(QueueEvent::LandingBegan { batch: batch.id, count });
+        let batch = self.find(batch.id, |_| true).expect("it was just changed");
+        self.decision.effects.extend(self.queue.order(&batch));
+    }
+
+    /// The culprit is known: with everybody before it the batch is green, with it red.
+    fn eject(&mut self, batch: &Batch, red: usize) {
+        let culprit = &batch.members[red - 1];
+        let report = batch.red_report.clone().expect("what is red was seen");
+        let report = GateReport { head: culprit.head.clone(), ..report };
+        self.drop_standing_on(batch.id, "it stood on a batch that was red");
+        self.tell(culprit.task, News::Ejected { attempt: culprit.attempt, batch: batch.id, report });
+        match batch.green {
+            0 => self.over(batch.id, format!("{} made it red", culprit.task)),
+            count => self.land(batch, count),
+        }
+    }
+
+    /// Takes whoever stands in line and is in no batch.
+    fn form(&mut self) {
+        while self.queue.hold.is_none() && self.queue.batches.len() <= self.policy.speculate {
+            let on = match self.queue.batches.last() {
+                None => None,
+                // Only on what may well land: whole, merged, and not known to be red.
+                Some(last) if last.base.is_some() && last.red.is_none() && may_land_whole(last) => Some(last.id),
+                Some(_) => return,
+            };
+            let free = |task: &TaskId| {
+                self.queue.batch_of(*task).is_none() && !self.told.contains(task) && (self.is_met)(*task)
+            };
+            let members: Vec<Member> = self
+                .queue
+                .line()
+                .filter(free)
+                .take(self.policy.batch_max.max(1))
+                .map(|task| {
+                    let standing = &self.queue.standing[&task];
+                    Member { task, attempt: standing.attempt, head: standing.head.clone() }
+                })
+                .collect();
+            if members.is_empty() {
+                return;
+            }
+            let batch = BatchId(self.queue.last.0 + 1);
+            self.event(QueueEvent::Formed { batch, on, members });
+            let batch = self.find(batch, |_| true).expect("it was just formed");
+            self.decision.effects.extend(self.queue.order(&batch));
+        }
+    }
+}
+
+enum Step {
+    /// The same place again: something changed there.
+    Again,
+    /// The next one.
+    Next,
+}
+
+fn may_land_whole(batch: &Batch) -> bool {
+    match batch.doing {
+        BatchDoing::Building => false,
+        BatchDoing::Checking(count) | BatchDoing::Landing(count) => count == batch.members.len(),
+        BatchDoing::Resting => batch.is_green(),
+    }
+}
+
+/// Where to look next between a green beginning and a red one.
+fn culprit_half(green: usize, red: usize) -> usize {
+    green + (red - green) / 2
+}

@@ -1,0 +1,535 @@
+//! Sprints: a run with a goal, a choice of tasks, and statistics that are honest about a bad night.
+//!
+//! A sprint is a wrapper: it says which tasks may start and when no more do. It does not change who goes first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use crate::event::Event;
+use crate::gate::Outcome;
+use crate::ids::IdError;
+use crate::task::{EndKind, Ending};
+use crate::{Tag, TaskId, Timestamp};
+
+/// A sprint, written `S3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SprintId(pub u32);
+
+impl fmt::Display for SprintId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "S{}", self.0)
+    }
+}
+
+impl FromStr for SprintId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let digits = text.strip_prefix(['S', 's']).unwrap_or(text);
+        match digits.parse() {
+            Ok(number) if number > 0 => Ok(Self(number)),
+            Ok(_) | Err(_) => {
+                Err(IdError { text: text.chars().take(40).collect(), wanted: "a sprint such as S3" })
+            }
+        }
+    }
+}
+
+/// When a sprint has what it wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// So many tasks are verified.
+    Count(u32),
+    /// It went on for so long, pauses not counted.
+    Duration {
+        /// In milliseconds.
+        ms: u64,
+    },
+    /// It is that late.
+    Until(Timestamp),
+    /// Nothing is ready any more.
+    NoReady,
+}
+
+impl Goal {
+    /// The source's word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Count(_) => "count",
+            Self::Duration { .. } => "duration",
+            Self::Until(_) => "until_time",
+            Self::NoReady => "no_ready",
+        }
+    }
+}
+
+/// What a sprint is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SprintPlan {
+    /// When it is over.
+    pub goal: Goal,
+    /// Only these tasks; none means all.
+    pub only: BTreeSet<TaskId>,
+    /// Only parts of these; none means all.
+    pub parents: BTreeSet<TaskId>,
+    /// Only with one of these tags; none means all.
+    pub tags_in: BTreeSet<Tag>,
+    /// None with one of these.
+    pub tags_out: BTreeSet<Tag>,
+    /// A checkpoint is made before it.
+    pub checkpoint: bool,
+    /// The first task that fails pauses it.
+    pub pause_on_error: bool,
+    /// What lands is looked at by a person afterwards.
+    pub batch_review: bool,
+}
+
+impl SprintPlan {
+    /// A sprint with this goal and nothing else said.
+    #[must_use]
+    pub fn new(goal: Goal) -> Self {
+        Self {
+            goal,
+            only: BTreeSet::new(),
+            parents: BTreeSet::new(),
+            tags_in: BTreeSet::new(),
+            tags_out: BTreeSet::new(),
+            checkpoint: true,
+            pause_on_error: false,
+            batch_review: false,
+        }
+    }
+}
+
+/// Where a sprint is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SprintPhase {
+    /// Tasks start.
+    Running,
+    /// Nothing new begins until it goes on.
+    Paused {
+        /// Because.
+        reason: String,
+        /// Since then.
+        since: Timestamp,
+    },
+    /// It has what it wanted; what is under way is finished.
+    Completing {
+        /// So.
+        why: SprintEnd,
+    },
+    /// It is over.
+    Over {
+        /// So.
+        why: SprintEnd,
+        /// Since then.
+        at: Timestamp,
+    },
+}
+
+impl SprintPhase {
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused { .. } => "paused",
+            Self::Completing { .. } => "completing",
+            Self::Over { .. } => "over",
+        }
+    }
+}
+
+/// Why a sprint ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SprintEnd {
+    /// Its goal was reached.
+    Goal,
+    /// Nothing was left that could start.
+    NothingLeft,
+    /// A person ended it.
+    Cancelled,
+    /// The budget was used up.
+    Spent,
+}
+
+impl SprintEnd {
+    /// Every way.
+    pub const ALL: [Self; 4] = [Self::Goal, Self::NothingLeft, Self::Cancelled, Self::Spent];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Goal => "goal",
+            Self::NothingLeft => "nothing-left",
+            Self::Cancelled => "cancelled",
+            Self::Spent => "spent",
+        }
+    }
+}
+
+/// One fact about sprints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SprintEvent {
+    /// One began.
+    Started {
+        /// Under this number.
+        sprint: SprintId,
+        /// As this.
+        plan: SprintPlan,
+        /// How many tasks could start.
+        ready: u32,
+    },
+    /// Nothing new begins.
+    Paused {
+        /// Because.
+        reason: String,
+    },
+    /// It goes on.
+    Resumed,
+    /// It has what it wanted; what is under way is finished.
+    Completing {
+        /// So.
+        why: SprintEnd,
+    },
+    /// It is over.
+    Ended {
+        /// So.
+        why: SprintEnd,
+    },
+}
+
+/// What became of one task in a sprint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskStat {
+    /// When it first began in the sprint.
+    pub started: Timestamp,
+    /// When it landed, or gave up.
+    pub completed: Option<Timestamp>,
+    /// Runs of its agent in the sprint.
+    pub iterations: u32,
+    /// Whether its work is verified.
+    pub verified: bool,
+    /// What a person said of it.
+    pub review: Option<ReviewDecision>,
+    /// Whether it waits for a person to look.
+    pub reviewing: bool,
+    /// How it stands.
+    pub fate: Fate,
+    /// Whether it was ever sent back out of the landing queue.
+    pub ejected: bool,
+    /// Money it used in the sprint.
+    pub micro_usd: u64,
+    /// Tokens it used in the sprint.
+    pub tokens: u64,
+}
+
+/// How a task of a sprint stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fate {
+    /// Being worked on, or waiting.
+    Open,
+    /// It landed.
+    Landed,
+    /// It gave up.
+    Failed,
+    /// It ran out.
+    Timeout,
+    /// It is blocked.
+    Blocked,
+    /// A person wants it no more.
+    Cancelled,
+}
+
+impl Fate {
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Landed => "landed",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::Blocked => "blocked",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What a person said of landed work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReviewDecision {
+    /// It is good.
+    Approved,
+    /// It is to be done again.
+    Redo,
+    /// It is not wanted.
+    Rejected,
+    /// Not now.
+    Deferred,
+    /// Nobody need look.
+    Skipped,
+}
+
+impl ReviewDecision {
+    /// Every decision.
+    pub const ALL: [Self; 5] =
+        [Self::Approved, Self::Redo, Self::Rejected, Self::Deferred, Self::Skipped];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Redo => "redo",
+            Self::Rejected => "rejected",
+            Self::Deferred => "deferred",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// A sprint as it stands: a fold of its own facts and of those of its tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sprint {
+    /// Its number.
+    pub id: SprintId,
+    /// What it is to be.
+    pub plan: SprintPlan,
+    /// When it began.
+    pub started: Timestamp,
+    /// Where it is.
+    pub phase: SprintPhase,
+    /// How long it was paused, up to the pause it may be in.
+    pub paused_ms: u64,
+    /// How many tasks could start when it began.
+    pub ready: u32,
+    /// What became of each task it began.
+    pub tasks: BTreeMap<TaskId, TaskStat>,
+    /// What landed, in order.
+    pub landings: Vec<(Timestamp, TaskId)>,
+}
+
+impl Sprint {
+    /// Whether it is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, SprintPhase::Over { .. })
+    }
+
+    /// How long it has gone on, pauses not counted.
+    #[must_use]
+    pub fn worked_ms(&self, now: Timestamp) -> u64 {
+        let until = match &self.phase {
+            SprintPhase::Paused { since, .. } => *since,
+            SprintPhase::Over { at, .. } => *at,
+            SprintPhase::Running | SprintPhase::Completing { .. } => now,
+        };
+        u64::try_from(until.0 - self.started.0).unwrap_or(0).saturating_sub(self.paused_ms)
+    }
+
+    /// How many tasks count for its goal: verified, whether they have landed yet or wait for a person.
+    #[must_use]
+    pub fn verified(&self) -> usize {
+        self.tasks.values().filter(|stat| stat.verified).count()
+    }
+
+    /// How many of its tasks stand so.
+    #[must_use]
+    pub fn count(&self, fate: Fate) -> usize {
+        self.tasks.values().filter(|stat| stat.fate == fate).count()
+    }
+
+    /// Whether it has what it wanted.
+    #[must_use]
+    pub fn reached(&self, now: Timestamp, ready: usize) -> bool {
+        match self.plan.goal {
+            Goal::Count(count) => self.verified() >= count as usize,
+            Goal::Duration { ms } => self.worked_ms(now) >= ms,
+            Goal::Until(at) => now >= at,
+            Goal::NoReady => ready == 0,
+        }
+    }
+
+    /// The moment its goal comes by the clock alone.
+    #[must_use]
+    pub fn due(&self, now: Timestamp) -> Option<Timestamp> {
+        match (&self.phase, self.plan.goal) {
+            (SprintPhase::Running, Goal::Until(at)) => Some(at),
+            (SprintPhase::Running, Goal::Duration { ms }) => {
+                Some(now.plus_ms(ms.saturating_sub(self.worked_ms(now))))
+            }
+            _ => None,
+        }
+    }
+
+    /// When so many more tasks would have landed, at the pace of the last half of what landed. None: nothing to go by.
+    #[must_use]
+    pub fn forecast(&self, now: Timestamp, more: usize) -> Option<Timestamp> {
+        const LEAST: usize = 2; // one landing is no pace
+        let landed = self.landings.len();
+        if landed < LEAST || more == 0 {
+            return None;
+        }
+        let recent = (landed / 2).max(LEAST);
+        let from = match landed - recent {
+            0 => self.started,
+            first => self.landings[first - 1].0,
+        };
+        let span = u64::try_from(now.0 - from.0).ok()?;
+        let each = span / u64::try_from(recent).ok()?;
+        Some(now.plus_ms(each.saturating_mul(u64::try_from(more).ok()?)))
+    }
+
+    /// Bookkeeping: what a fact about the sprint means.
+    pub fn apply(&mut self, at: Timestamp, event: &SprintEvent) {
+        match event {
+            SprintEvent::Started { .. } => {}
+            SprintEvent::Paused { reason } => {
+                if !matches!(self.phase, SprintPhase::Paused { .. }) {
+                    self.phase = SprintPhase::Paused { reason: reason.clone(), since: at };
+                }
+            }
+            SprintEvent::Resumed => {
+                if let SprintPhase::Paused { since, .. } = &self.phase {
+                    self.paused_ms += u64::try_from(at.0 - since.0).unwrap_or(0);
+                    self.phase = SprintPhase::Running;
+                }
+            }
+            SprintEvent::Completing { why } => self.phase = SprintPhase::Completing { why: *why },
+            SprintEvent::Ended { why } => {
+                if let SprintPhase::Paused { since, .. } = &self.phase {
+                    self.paused_ms += u64::try_from(at.0 - since.0).unwrap_or(0);
+                }
+                self.phase = SprintPhase::Over { why: *why, at };
+            }
+        }
+    }
+
+    /// Bookkeeping: what a fact about a task means for it.
+    pub fn note(&mut self, at: Timestamp, task: TaskId, event: &Event) {
+        if self.is_over() {
+            // A person may look at what landed later.
+            if let (Event::Signed { decision, .. }, Some(stat)) = (event, self.tasks.get_mut(&task)) {
+                stat.review = Some(*decision);
+            }
+            return;
+        }
+        if let Event::Entered { .. } = event {
+            self.tasks.entry(task).or_insert_with(|| TaskStat {
+                started: at,
+                completed: None,
+                iterations: 0,
+                verified: false,
+                review: None,
+                reviewing: false,
+                fate: Fate::Open,
+                ejected: false,
+                micro_usd: 0,
+                tokens: 0,
+            });
+        }
+        let Some(stat) = self.tasks.get_mut(&task) else { return };
+        match event {
+            Event::IterationBegan { .. } => stat.iterations += 1,
+            Event::IterationEnded { usage, .. } => {
+                stat.micro_usd += usage.micro_usd;
+                stat.tokens += usage.tokens();
+                stat.verified = false;
+            }
+            Event::Verified { report, .. } => {
+                stat.verified = matches!(report.outcome(), Outcome::Pass | Outcome::Flaky);
+            }
+            Event::Ejected { .. } => (stat.verified, stat.ejected) = (false, true),
+            Event::Conflicted { .. } => stat.verified = false,
+            Event::ReviewWanted { .. } => stat.reviewing = true,
+            Event::Reviewed { approved, .. } => {
+                stat.reviewing = false;
+                stat.review = Some(if *approved { ReviewDecision::Approved } else { ReviewDecision::Redo });
+            }
+            Event::Signed { decision, .. } => stat.review = Some(*decision),
+            Event::Landed { .. } => {
+                stat.completed = Some(at);
+                (stat.fate, stat.verified) = (Fate::Landed, true);
+                self.landings.push((at, task));
+            }
+            Event::Ended(Ending { kind, .. }) => {
+                if stat.fate == Fate::Landed {
+                    return;
+                }
+                stat.completed = Some(at);
+                stat.fate = match kind {
+                    EndKind::Done => Fate::Landed,
+                    EndKind::Failed => Fate::Failed,
+                    EndKind::Timeout => Fate::Timeout,
+                    EndKind::Blocked => Fate::Blocked,
+                    EndKind::Cancelled => Fate::Cancelled,
+                };
+            }
+            Event::Retried { .. } => (stat.fate, stat.completed) = (Fate::Open, None),
+            _ => {}
+        }
+    }
+}
+
+/// Every sprint there was: a fold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sprints {
+    all: Vec<Sprint>,
+}
+
+impl Sprints {
+    /// Every one, oldest first.
+    #[must_use]
+    pub fn all(&self) -> &[Sprint] {
+        &self.all
+    }
+
+    /// The one that is not over.
+    #[must_use]
+    pub fn open(&self) -> Option<&Sprint> {
+        self.all.last().filter(|sprint| !sprint.is_over())
+    }
+
+    /// The number of the next one.
+    #[must_use]
+    pub fn next_id(&self) -> SprintId {
+        SprintId(self.all.last().map_or(1, |sprint| sprint.id.0 + 1))
+    }
+
+    /// Bookkeeping: what a fact about sprints means.
+    pub fn apply(&mut self, at: Timestamp, event: &SprintEvent) {
+        if let SprintEvent::Started { sprint, plan, ready } = event {
+            self.all.push(Sprint {
+                id: *sprint,
+                plan: plan.clone(),
+                started: at,
+                phase: SprintPhase::Running,
+                paused_ms: 0,
+                ready: *ready,
+                tasks: BTreeMap::new(),
+                landings: Vec::new(),
+            });
+        }
+        if let Some(sprint) = self.all.last_mut() {
+            sprint.apply(at, event);
+        }
+    }
+
+    /// Bookkeeping: what a fact about a task means for them.
+    pub fn note(&mut self, at: Timestamp, task: TaskId, event: &Event) {
+        if let Event::Signed { .. } = event {
+            for sprint in &mut self.all {
+                sprint.note(at, task, event);
+            }
+            return;
+        }
+        // In a pause nothing is its own; what is completing still is.
+        if let Some(sprint) = self.all.last_mut() {
+            sprint.note(at, task, event);
+        }
+    }
+}
