@@ -5,6 +5,7 @@
 //! ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`) are
 //! checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
 
+mod batch;
 mod collect;
 mod files;
 mod index;
@@ -19,6 +20,7 @@ mod run;
 mod store;
 mod workspace;
 
+pub use batch::{BatchMerge, LeftOut, Prefix};
 pub use collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, NestedFate};
 pub use landing::{LandingClaim, LandingMismatch, LandingProof};
 pub use lane::{Ignored, Lane, LaneCheckout};
@@ -27,7 +29,7 @@ pub use publish::{HeldReason, How, PublishMode, Published};
 pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
-    BASE_REF, Cas, Change, ChangedPath, ConflictPath, DiffOptions, DiffText, Health, LogEntry, LogRange,
+    BASE_REF, Cas, Change, ChangedPath, ConflictedPath, DiffOptions, DiffText, Health, LogEntry, LogRange,
     Merge, Store,
 };
 pub use workspace::{Kept, Pool, Workspace};

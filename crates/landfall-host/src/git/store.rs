@@ -66,7 +66,7 @@ pub enum Merge {
     /// They do not.
     Conflict {
         /// The paths in question.
-        paths: Vec<ConflictPath>,
+        paths: Vec<ConflictedPath>,
         /// git's own words, for the agent.
         detail: String,
     },
@@ -74,7 +74,7 @@ pub enum Merge {
 
 /// A path that both sides changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConflictPath {
+pub struct ConflictedPath {
     /// The path.
     pub path: Vec<u8>,
     /// Present in the common ancestor, in ours, in theirs.
@@ -941,7 +941,7 @@ fn parse_merge(bytes: &[u8], clean: bool) -> Option<Merge> {
     if clean {
         return Some(Merge::Clean { tree });
     }
-    let mut paths: Vec<ConflictPath> = Vec::new();
+    let mut paths: Vec<ConflictedPath> = Vec::new();
     for part in parts.by_ref() {
         if part.is_empty() {
             break;
@@ -951,7 +951,7 @@ fn parse_merge(bytes: &[u8], clean: bool) -> Option<Merge> {
         let stage = part.get(tab.checked_sub(1)?)?.checked_sub(b'1')?;
         let path = &part[tab + 1..];
         if paths.last().is_none_or(|last| last.path != path) {
-            paths.push(ConflictPath { path: path.to_vec(), stages: [false; 3] });
+            paths.push(ConflictedPath { path: path.to_vec(), stages: [false; 3] });
         }
         *paths.last_mut()?.stages.get_mut(usize::from(stage))? = true;
     }

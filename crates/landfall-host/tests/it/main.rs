@@ -2,6 +2,7 @@
 
 mod disk;
 mod git_attacks;
+mod git_batch;
 mod git_figures;
 mod git_publish;
 mod git_scene;
