@@ -8,6 +8,8 @@ mod account;
 mod apply;
 mod budget;
 mod decide;
+pub mod discovery;
+pub mod disk;
 mod driving;
 mod effect;
 mod event;
