@@ -3,9 +3,10 @@
 //! Each prefix of the heads that fit gets one merge commit of its own, `base` first, so that a queue which
 //! halves a red batch finds every smaller one made already. Nothing here is kept under a ref.
 
+use super::merge::{ConflictedPath, Merge};
 use super::names::Oid;
 use super::run::{GitError, Signature};
-use super::store::{ConflictedPath, Merge, Store};
+use super::store::Store;
 
 /// What came of merging several heads.
 #[derive(Debug, Clone, PartialEq, Eq)]

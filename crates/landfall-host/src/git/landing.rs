@@ -7,9 +7,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use thiserror::Error;
 
+use super::merge::Merge;
 use super::names::Oid;
 use super::run::{GitError, SLOW, Signature};
-use super::store::{Merge, Store};
+use super::store::Store;
 
 /// How many stray paths are named.
 const STRAY_NAMED_MAX: usize = 20;

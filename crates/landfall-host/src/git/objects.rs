@@ -78,7 +78,7 @@ pub(crate) struct TreeEntry {
 }
 
 impl TreeEntry {
-    fn is_tree(&self) -> bool {
+    pub fn is_tree(&self) -> bool {
         self.mode == 0o040000
     }
 }
