@@ -11,6 +11,7 @@ mod agents;
 mod blob;
 mod flow;
 mod ids;
+pub mod import;
 mod journal;
 mod keeping;
 mod nearest;
@@ -30,6 +31,7 @@ pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };
 pub use ids::{BadId, RunId, TaskId, TaskRef};
+pub use import::Imported;
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,

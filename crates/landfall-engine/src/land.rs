@@ -78,7 +78,7 @@ fn try_land(site: &Site, task: TaskId, attempt: Attempt, candidate: &Candidate) 
     let claim = LandingClaim {
         landed: new.clone(),
         base_before: old.clone(),
-        candidate_head: site::oid(&candidate.head),
+        candidate_heads: vec![site::oid(&candidate.head)],
         tree: site::tree_oid(&candidate.tree),
     };
     if !landed_before {
@@ -114,12 +114,13 @@ fn try_land(site: &Site, task: TaskId, attempt: Attempt, candidate: &Candidate) 
 
 /// Recomputes a landing from the commits alone: the proof in words, or in what it differs.
 fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, String>, GitError> {
+    let heads: Vec<&str> = claim.candidate_heads.iter().map(Oid::short).collect();
     match site.store.check_landing(claim) {
         Ok(proof) => Ok(Ok(format!(
             "merging {} and {} again gives tree {}, which is the tested and the landed one; {} paths changed, none that \
              the work did not touch",
             claim.base_before.short(),
-            claim.candidate_head.short(),
+            heads.join(" and "),
             proof.tree,
             proof.changed_paths_count
         ))),

@@ -15,6 +15,7 @@ mod guard;
 mod land;
 mod launch;
 mod meter;
+pub mod occasions;
 mod patience;
 mod perform;
 mod probe;

@@ -60,7 +60,7 @@ fn land(
     let claim = LandingClaim {
         landed: merged.clone(),
         base_before: base.clone(),
-        candidate_head: head.clone(),
+        candidate_heads: vec![head.clone()],
         tree,
     };
     store.check_landing(&claim)?;

@@ -10,6 +10,8 @@ mod budget;
 pub mod checkpoint;
 pub mod conflict;
 mod decide;
+pub mod discovery;
+pub mod disk;
 mod driving;
 mod effect;
 mod event;

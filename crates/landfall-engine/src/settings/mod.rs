@@ -9,9 +9,11 @@ mod problem;
 mod raw;
 mod reference;
 mod resolve;
+mod service;
 mod units;
 
 pub use problem::SettingsProblem;
 pub use resolve::{
     Confinement, Disk, Keep, Land, Profile, Project, Publish, Run, Settings, Verify, VerifyCommand,
 };
+pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};

@@ -37,6 +37,14 @@ pub struct RawSettings {
     pub keep: RawKeep,
     /// What happens when the disk fills up, by what is still free where the state lives.
     pub disk: RawDisk,
+    /// What is run in a task's workspace besides its agent, inside the same sandbox, and the ports it gets.
+    pub workspace: RawWorkspace,
+    /// Commands of yours, run when something has happened. They run in the project root, outside of the sandbox, and
+    /// nothing waits for them. What happened is in their environment and, as JSON, on their stdin.
+    pub hooks: RawHooks,
+    /// Whom to tell, and of what. Each is a section of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notify: Vec<RawNotify>,
 }
 
 /// What the project is.
@@ -405,6 +413,160 @@ impl Default for RawDisk {
     fn default() -> Self {
         Self { warn: Bytes(1_000_000_000), pause: Bytes(500_000_000), stop: Bytes(100_000_000) }
     }
+}
+
+/// What is run in a task's workspace besides its agent, inside the same sandbox, and the ports it gets.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawWorkspace {
+    /// Run once, when the workspace has been made: to install what the project needs. A failure keeps the agent from
+    /// starting; it is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_create: Option<String>,
+    /// Run before every run of the agent. A failure keeps the agent from starting; it is tried again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_run: Option<String>,
+    /// Run after every run of the agent. A failure is a warning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_run: Option<String>,
+    /// Run before the workspace is removed. A failure is a warning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_remove: Option<String>,
+    /// How long each of these may take.
+    pub timeout: Millis<{ SECOND / 10 }, DAY>,
+    /// Ports for the tasks at work, written `41000-41999`. Each workspace has a block of them to itself: `LANDFALL_PORT`
+    /// is the first, `LANDFALL_PORTS` all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports: Option<String>,
+    /// How many ports are in a block.
+    pub ports_each: Whole<1, 1000>,
+}
+
+impl Default for RawWorkspace {
+    fn default() -> Self {
+        Self {
+            after_create: None,
+            before_run: None,
+            after_run: None,
+            before_remove: None,
+            timeout: Millis(5 * MINUTE),
+            ports: None,
+            ports_each: Whole(10),
+        }
+    }
+}
+
+/// Commands of yours, run when something has happened.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RawHooks {
+    /// An agent is about to start on a task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pre_start: Option<String>,
+    /// The work of a task is done and verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub post_complete: Option<String>,
+    /// The work of a task is about to land.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pre_merge: Option<String>,
+    /// The work of a task has landed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub post_merge: Option<String>,
+    /// The work of a task does not merge.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_conflict: Option<String>,
+    /// An agent found out something worth knowing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_discovery: Option<String>,
+    /// A task, or all of them, wait for leave to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_pause: Option<String>,
+    /// A task failed or ran out of time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_error: Option<String>,
+    /// Only a person can go on: a question, a review, a login, a broken check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_escalation: Option<String>,
+    /// How long a hook may take. Then it is asked to end, and five seconds later killed, with all it started.
+    pub timeout: Millis<{ SECOND / 10 }, { 60 * MINUTE }>,
+    /// Names of environment variables passed on to hooks, besides those that agents get.
+    pub env: Vec<String>,
+}
+
+impl Default for RawHooks {
+    fn default() -> Self {
+        Self {
+            pre_start: None,
+            post_complete: None,
+            pre_merge: None,
+            post_merge: None,
+            on_conflict: None,
+            on_discovery: None,
+            on_pause: None,
+            on_error: None,
+            on_escalation: None,
+            timeout: Millis(30 * SECOND),
+            env: Vec::new(),
+        }
+    }
+}
+
+/// One way to tell someone.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawNotify {
+    /// How.
+    pub kind: RawNotifyKind,
+    /// The address, for `webhook`, `ntfy` (with the topic at its end) and `slack`. It is never shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The environment variable that holds the address, so that it need not stand in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url_env: Option<String>,
+    /// The environment variable that holds a token, sent as `Authorization: Bearer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_env: Option<String>,
+    /// The command line, for `command`. The message is in its environment and, as JSON, on its stdin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The least that is told.
+    #[serde(default)]
+    pub priority: RawPriority,
+    /// What is told of: `question`, `escalation`, `paused`, `alarm`, `held`, `run-over`, `sprint-over`, `failed`, `landed`.
+    /// Without it, everything of that priority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+}
+
+/// How someone is told.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RawNotifyKind {
+    /// On this desktop, by `notify-send`.
+    Desktop,
+    /// JSON, posted to an address.
+    Webhook,
+    /// By an ntfy server.
+    Ntfy,
+    /// By an incoming webhook of Slack, or of something that understands the same.
+    Slack,
+    /// By a command of yours.
+    Command,
+}
+
+/// How much something matters.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RawPriority {
+    /// Everything: each landing, too.
+    Low,
+    /// What one wants to know the same day: a run is over, a task failed.
+    #[default]
+    Normal,
+    /// What waits for a person.
+    High,
+    /// What is wrong with the result itself.
+    Urgent,
 }
 
 // By hand, because an untagged enum only ever says that nothing matched.

@@ -31,9 +31,11 @@ impl Settings {
         let root = schema();
         for (name, node) in in_order("RawSettings", keys_of(root)) {
             let section = resolve(root, node);
-            let (title, table) = match section.get("additionalProperties").filter(|any| any.is_object()) {
-                Some(any) => (format!("[{name}.NAME]"), any),
-                None => (format!("[{name}]"), node),
+            let named = section.get("additionalProperties").filter(|any| any.is_object());
+            let (title, table) = match (named, section.get("items")) {
+                (Some(any), _) => (format!("[{name}.NAME]"), any),
+                (None, Some(items)) => (format!("[[{name}]]"), items),
+                (None, None) => (format!("[{name}]"), node),
             };
             page.push_str(&format!("\n## `{title}`\n\n{}\n\n", sentence(node)));
             write_table(&mut page, table);
@@ -139,6 +141,7 @@ fn in_order<'a>(type_name: &str, keys: &'a Map<String, Value>) -> Vec<(&'a Strin
     let (_, fields) =
         RAW.split_once(&format!("pub struct {type_name} {{")).expect("the type stands in raw.rs");
     let mut keys: Vec<_> = keys.iter().collect();
-    keys.sort_by_key(|(key, _)| fields.find(&format!("\n    pub {key}: ")).expect("each key is a field"));
+    let place = |key: &str| fields.find(&format!("\n    pub {}: ", key.replace('-', "_")));
+    keys.sort_by_key(|(key, _)| place(key).expect("each key is a field"));
     keys
 }

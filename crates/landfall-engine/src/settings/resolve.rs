@@ -17,6 +17,7 @@ use super::raw::{
     RawCommand, RawCommandTable, RawDisk, RawLand, RawPrice, RawProfile, RawPublish, RawSandbox, RawSettings,
     RawStyle, RawVerify,
 };
+use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::units::{DAY, Dollars, Millis, show_bytes};
 
 /// All settings of a project.
@@ -44,6 +45,12 @@ pub struct Settings {
     pub keep: Keep,
     /// What happens when the disk fills up.
     pub disk: Disk,
+    /// What is run in a workspace besides its agent, and its ports.
+    pub workspace: WorkspaceSettings,
+    /// The person's own commands.
+    pub hooks: Hooks,
+    /// Whom to tell.
+    pub notify: Vec<Channel>,
 }
 
 /// What the project is.
@@ -289,24 +296,25 @@ impl Verify {
 
 /// Something that does not fit together, by the keys that lead to it.
 #[derive(Debug)]
-struct Fault {
+pub(super) struct Fault {
     path: Vec<String>,
     message: String,
     hint: Option<String>,
 }
 
 impl Fault {
-    fn new(path: &[&str], message: impl Into<String>) -> Self {
+    pub(super) fn new(path: &[&str], message: impl Into<String>) -> Self {
         Self { path: path.iter().map(|&key| key.to_owned()).collect(), message: message.into(), hint: None }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
 
 fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
-    let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk } = raw;
+    let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
+    let RawSettings { workspace, hooks, notify, .. } = raw;
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -368,6 +376,9 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         land: publishing(land)?,
         keep: Keep { failed_ms: keep.failed.0, attempts_ms: keep.attempts.0 },
         disk: thresholds(&disk)?,
+        workspace: service::workspace(workspace)?,
+        hooks: service::hooks(hooks)?,
+        notify: service::channels(notify)?,
     })
 }
 
@@ -429,7 +440,7 @@ fn derived(run: &str, taken: &BTreeSet<String>) -> String {
     free.expect("numbers do not run out")
 }
 
-fn check_names(names: &[String], path: &[&str]) -> Result<(), Fault> {
+pub(super) fn check_names(names: &[String], path: &[&str]) -> Result<(), Fault> {
     for name in names {
         if name.is_empty() || name.contains(['=', '\0']) {
             let dotted = path.join(".");

@@ -166,6 +166,20 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 pause_bytes: 500000000,
                 stop_bytes: 100000000,
             },
+            workspace: WorkspaceSettings {
+                after_create: None,
+                before_run: None,
+                after_run: None,
+                before_remove: None,
+                timeout_ms: 300000,
+                ports: None,
+            },
+            hooks: Hooks {
+                commands: {},
+                limit_ms: 30000,
+                env: [],
+            },
+            notify: [],
         }
     "#]]
     .assert_debug_eq(&Settings::defaults());
@@ -233,14 +247,14 @@ fn a_section_this_version_does_not_have_is_named_not_ignored() {
         &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
         expect![[r#"
             landfall.toml:26:2: unknown section [tracker]
-            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk]
+            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk]
+            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
         "#]],
     );
 }
@@ -764,4 +778,79 @@ fn the_defaults_on_the_reference_page_read_back_as_the_defaults() {
     let (_, sample) = page.split_once("```toml\n").expect("the page ends with a sample");
     let sample = sample.trim_end().strip_suffix("```").expect("the sample is closed");
     assert_eq!(parse(sample), Settings::defaults());
+}
+
+#[test]
+fn hooks_messages_and_workspaces_are_checked_before_anything_runs() {
+    refuses(
+        "[hooks]\npre-start = \"\"\n",
+        expect![[r#"
+        landfall.toml:2:13: `hooks.pre-start` is empty
+        hint: take it out, or say what to run
+    "#]],
+    );
+    refuses(
+        "[hooks]\npre_start = \"true\"\n",
+        expect![[r#"
+        landfall.toml:2:1: unknown key `pre_start` in [hooks]
+        hint: did you mean `pre-start`?
+    "#]],
+    );
+    refuses(
+        "[workspace]\nports = \"41000\"\n",
+        expect![[r#"
+        landfall.toml:2:9: `41000` is not a range of ports
+        hint: two ports from 1024 to 65535, such as `41000-41999`
+    "#]],
+    );
+    refuses(
+        "[workspace]\nports = \"80-90\"\n",
+        expect![[r#"
+        landfall.toml:2:9: the ports `80-90` begin among those of the system
+        hint: two ports from 1024 to 65535, such as `41000-41999`
+    "#]],
+    );
+    refuses(
+        "[workspace]\nports = \"41000-41004\"\n",
+        expect![[r#"
+        landfall.toml:2:9: the ports `41000-41004` are fewer than the 10 of one block (`ports_each`)
+        hint: two ports from 1024 to 65535, such as `41000-41999`
+    "#]],
+    );
+    refuses(
+        "[[notify]]\nkind = \"slack\"\n",
+        expect![[r#"
+        landfall.toml:2:8: there is no address to post to
+        hint: set `url`, or `url_env`
+    "#]],
+    );
+    refuses(
+        "[[notify]]\nkind = \"webhook\"\nurl = \"hooks.example/secret\"\n",
+        expect![[r#"
+        landfall.toml:3:7: `url` is not an address
+        hint: `https://…`, or `http://…` for a machine of your own
+    "#]],
+    );
+    refuses(
+        "[[notify]]\nkind = \"desktop\"\n[[notify]]\nkind = \"desktop\"\nevents = [\"landing\"]\n",
+        expect![[r#"
+            landfall.toml:5:10: `landing` is nothing one is told of
+            hint: known: question, escalation, alarm, paused, held, run-over, sprint-over, failed, landed
+        "#]],
+    );
+    refuses(
+        "[[notify]]\nkind = \"command\"\nurl = \"https://a.example\"\n",
+        expect![[r#"
+        landfall.toml:2:8: an address is set, but nothing of this kind is posted
+        hint: `webhook`, `ntfy` and `slack` have an address
+    "#]],
+    );
+}
+
+#[test]
+fn the_address_of_a_channel_is_not_shown() {
+    let settings = parse("[[notify]]\nkind = \"slack\"\nurl = \"https://hooks.example/T0/B0/sesame\"\n");
+    assert_eq!(settings.notify.len(), 1);
+    let shown = format!("{settings:?}");
+    assert!(!shown.contains("sesame") && !shown.contains("hooks.example"), "{shown}");
 }

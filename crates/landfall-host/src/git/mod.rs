@@ -1,15 +1,17 @@
 //! The one place that runs git.
 //!
 //! Three kinds of ground, and one rule for each. The **person's repository** (`repo`, `publish`) is read
-//! with care and written only when nothing of theirs is in the way. The **store** (`store`, `landing`) is
+//! with care and written only when nothing of theirs is in the way. The **store** (`store`, `merge`, `batch`, `landing`) is
 //! ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`) are
 //! checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
 
+mod batch;
 mod collect;
 mod files;
 mod index;
 mod landing;
 mod lane;
+mod merge;
 mod names;
 mod objects;
 mod publish;
@@ -17,17 +19,19 @@ mod repo;
 mod room;
 mod run;
 mod store;
+mod threeway;
 mod workspace;
 
+pub use batch::{BatchMerge, LeftOut, Prefix};
 pub use collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, NestedFate};
 pub use landing::{LandingClaim, LandingMismatch, LandingProof};
 pub use lane::{Ignored, Lane, LaneCheckout};
+pub use merge::{ConflictKind, ConflictedPath, Merge};
 pub use names::{BadName, BranchName, Oid, RefName};
 pub use publish::{HeldReason, How, PublishMode, Published};
 pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
-    BASE_REF, Cas, Change, ChangedPath, ConflictPath, DiffOptions, DiffText, Health, LogEntry, LogRange,
-    Merge, Store,
+    BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,
 };
 pub use workspace::{Kept, Pool, Workspace};

@@ -65,6 +65,8 @@ pub(crate) struct Object {
 pub(crate) struct Commit {
     pub tree: Oid,
     pub parents: Vec<Oid>,
+    /// When it was committed, in seconds since 1970; 0 if it does not say so in a way that git writes.
+    pub at_s: i64,
 }
 
 /// One entry of a tree.
@@ -76,7 +78,7 @@ pub(crate) struct TreeEntry {
 }
 
 impl TreeEntry {
-    fn is_tree(&self) -> bool {
+    pub fn is_tree(&self) -> bool {
         self.mode == 0o040000
     }
 }
@@ -317,14 +319,21 @@ fn read_more(reader: &mut Running, deadline: Instant) -> Result<(), GitErrorKind
 fn parse_commit(bytes: &[u8]) -> Option<Commit> {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let tree = Oid::from_line(lines.next()?.strip_prefix(b"tree ")?)?;
+    let mut lines = lines.take_while(|line| !line.is_empty()).peekable(); // then the message, which may say anything
     let mut parents = Vec::new();
-    for line in lines {
-        match line.strip_prefix(b"parent ") {
-            Some(parent) => parents.push(Oid::from_line(parent)?),
-            None => break,
-        }
+    while let Some(parent) = lines.peek().and_then(|line| line.strip_prefix(b"parent ")) {
+        parents.push(Oid::from_line(parent)?);
+        lines.next();
     }
-    Some(Commit { tree, parents })
+    let at_s = lines.find_map(|line| seconds_of(line.strip_prefix(b"committer ")?)).unwrap_or(0);
+    Some(Commit { tree, parents, at_s })
+}
+
+/// The time in `Name <mail> 1700000000 +0000`.
+fn seconds_of(committer: &[u8]) -> Option<i64> {
+    let end = committer.iter().rposition(|byte| *byte == b'>')?;
+    let text = std::str::from_utf8(&committer[end + 1..]).ok()?;
+    text.split_ascii_whitespace().next()?.parse().ok()
 }
 
 fn parse_tree(bytes: &[u8], oid_bytes: usize) -> Option<Vec<TreeEntry>> {

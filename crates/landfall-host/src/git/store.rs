@@ -55,32 +55,6 @@ pub enum Cas {
     },
 }
 
-/// What a trial merge gave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
-    /// Both sides fit together.
-    Clean {
-        /// The merged tree.
-        tree: Oid,
-    },
-    /// They do not.
-    Conflict {
-        /// The paths in question.
-        paths: Vec<ConflictPath>,
-        /// git's own words, for the agent.
-        detail: String,
-    },
-}
-
-/// A path that both sides changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConflictPath {
-    /// The path.
-    pub path: Vec<u8>,
-    /// Present in the common ancestor, in ours, in theirs.
-    pub stages: [bool; 3],
-}
-
 /// How a path differs between two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -693,23 +667,6 @@ impl Store {
 
     // ── Making commits ─────────────────────────────────────────────────────────────────────────────
 
-    /// Merges two commits without a checkout. No merge driver runs: the store reads no attributes.
-    pub fn merge(&self, ours: &Oid, theirs: &Oid) -> Result<Merge, GitError> {
-        let doing = format!("merge {theirs} into {ours}");
-        let said = self
-            .write_call(&doing)
-            .args(["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"])
-            .args(["--end-of-options", ours.as_str(), theirs.as_str()])
-            .timeout(SLOW)
-            .run()?;
-        if said.code != 0 && said.code != 1 {
-            return Err(said.failed());
-        }
-        let clean = said.code == 0;
-        parse_merge(&said.stdout, clean)
-            .ok_or_else(|| GitError::output(doing, "not the output of merge-tree"))
-    }
-
     /// Makes a commit. The message goes by stdin and is taken as it is.
     pub fn commit(
         &self,
@@ -933,49 +890,6 @@ pub(crate) fn changed_path(difference: &Difference) -> ChangedPath {
         (Some(_), Some(_)) => Change::Modified,
     };
     ChangedPath { status, path: difference.path.clone() }
-}
-
-fn parse_merge(bytes: &[u8], clean: bool) -> Option<Merge> {
-    let mut parts = bytes.split(|byte| *byte == 0);
-    let tree = Oid::from_line(parts.next()?)?;
-    if clean {
-        return Some(Merge::Clean { tree });
-    }
-    let mut paths: Vec<ConflictPath> = Vec::new();
-    for part in parts.by_ref() {
-        if part.is_empty() {
-            break;
-        }
-        // "<mode> <id> <stage>\t<path>"
-        let tab = part.iter().position(|byte| *byte == b'\t')?;
-        let stage = part.get(tab.checked_sub(1)?)?.checked_sub(b'1')?;
-        let path = &part[tab + 1..];
-        if paths.last().is_none_or(|last| last.path != path) {
-            paths.push(ConflictPath { path: path.to_vec(), stages: [false; 3] });
-        }
-        *paths.last_mut()?.stages.get_mut(usize::from(stage))? = true;
-    }
-    // "<number of paths> <path>… <kind> <message>", all NUL-terminated; the message is what people read.
-    let mut detail = String::new();
-    while let Some(count) = parts.next() {
-        let Some(count) = std::str::from_utf8(count).ok().and_then(|text| text.parse::<usize>().ok()) else {
-            break;
-        };
-        if count > 100_000 {
-            break;
-        }
-        for _ in 0..=count {
-            parts.next()?;
-        }
-        let Some(message) = parts.next() else { break };
-        if detail.len() < 16 << 10 {
-            detail.push_str(&String::from_utf8_lossy(message));
-            if !detail.ends_with('\n') {
-                detail.push('\n');
-            }
-        }
-    }
-    Some(Merge::Conflict { paths, detail })
 }
 
 /// Holds `<ref>.lock` as git does, so that a git process and we never write the same ref at once.

@@ -413,7 +413,7 @@ fn no_call_of_ours_wakes_a_planted_canary() {
         let claim = LandingClaim {
             landed: landed.clone(),
             base_before: scene.base.clone(),
-            candidate_head: head.clone(),
+            candidate_heads: vec![head.clone()],
             tree,
         };
         drop(store.check_landing(&claim)); // replaced history may not agree; it only must not run

@@ -88,8 +88,8 @@ fn measure(files: usize) {
             scene.store.set_base(&landed, Some(&base)).expect("git runs");
             (landed, tree)
         });
-        let candidate_head = collected.head.clone();
-        let claim = LandingClaim { landed: landed.clone(), base_before: base.clone(), candidate_head, tree };
+        let candidate_heads = vec![collected.head.clone()];
+        let claim = LandingClaim { landed: landed.clone(), base_before: base.clone(), candidate_heads, tree };
         figures.time(&scene, "check_landing", || scene.store.check_landing(&claim).expect("agrees"));
         figures.time(&scene, "lane checkout, ignored removed", || {
             lane.checkout(&landed, Ignored::Remove).expect("checked out")

@@ -2,7 +2,9 @@
 
 mod disk;
 mod git_attacks;
+mod git_batch;
 mod git_figures;
+mod git_merge;
 mod git_publish;
 mod git_scene;
 mod git_store;

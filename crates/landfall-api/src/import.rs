@@ -1,0 +1,298 @@
+//! Task lists of other tools, read into tasks. Nothing is touched here: who is there already comes in, what to add goes out.
+//!
+//! [`read`] makes a [`List`] of a file, one reader per format; [`settle`] looks its references up, finds circles, and
+//! leaves out what was imported before. A format is a file here and a line in [`Format`].
+
+mod beads;
+mod json;
+mod markdown;
+mod prd;
+mod settle;
+mod taskmaster;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::taskfile::Source;
+use crate::{NewTask, TaskId, TaskLine, UnknownWord};
+
+pub use settle::{Settled, settle};
+
+/// A format that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// A Markdown document with `- [ ]` items.
+    Markdown,
+    /// `.beads/issues.jsonl`, or what `bd export` writes.
+    Beads,
+    /// `tasks.json` of Task Master.
+    Taskmaster,
+    /// `prd.json`: user stories for a loop.
+    Prd,
+}
+
+impl Format {
+    /// Every one there is.
+    pub const ALL: [Self; 4] = [Self::Markdown, Self::Beads, Self::Taskmaster, Self::Prd];
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Beads => "beads",
+            Self::Taskmaster => "taskmaster",
+            Self::Prd => "prd",
+        }
+    }
+
+    /// What it is, for people.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Markdown => "a Markdown checklist",
+            Self::Beads => "issues of beads, a line each",
+            Self::Taskmaster => "the tasks.json of Task Master",
+            Self::Prd => "a prd.json with user stories",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        Self::ALL.into_iter().find(|it| it.word().eq_ignore_ascii_case(text)).ok_or_else(|| UnknownWord {
+            text: text.chars().take(40).collect(),
+            wanted: "a format that can be imported",
+            known: Self::ALL.map(Self::word).join(", "),
+        })
+    }
+}
+
+/// Where in a file something is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    Whole,
+    /// A line, counted from 1.
+    Line(usize),
+    /// A place in a JSON document: `tasks[2].status`.
+    Path(String),
+    /// A place in the JSON document on one line.
+    LinePath(usize, String),
+}
+
+/// Why a file cannot be imported. Nothing of it is.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{file}{}: {message}", shown(place))]
+pub struct ImportError {
+    /// The file as it was named.
+    pub file: String,
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+fn shown(place: &Place) -> String {
+    match place {
+        Place::Whole => String::new(),
+        Place::Line(line) => format!(":{line}"),
+        Place::Path(path) => format!(": {path}"),
+        Place::LinePath(line, path) => format!(":{line}: {path}"),
+    }
+}
+
+/// What is wrong, before the name of the file is known.
+#[derive(Debug)]
+struct Bad {
+    place: Place,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Bad {
+    fn new(place: Place, message: impl Into<String>) -> Self {
+        Self { place, message: message.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn in_file(self, file: &str) -> ImportError {
+        let Self { place, message, hint } = self;
+        ImportError { file: file.to_owned(), place, message, hint }
+    }
+}
+
+/// What a file holds, before its references are looked up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List {
+    /// The file as it was named.
+    pub file: String,
+    /// How it is written.
+    pub format: Format,
+    /// What is to be done, in the order of the file.
+    pub items: Vec<Item>,
+    /// The ids of what is not to be done any more: whoever needs it need not wait.
+    pub over: BTreeSet<String>,
+    /// What was read and is not taken over, with how often: done items, fields without a meaning here.
+    pub left_out: Counts,
+}
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What the file calls it; no two are called the same.
+    pub id: String,
+    /// Where it is.
+    pub place: Place,
+    /// Its words, without needs and parent.
+    pub task: NewTask,
+    /// The ids it must wait for.
+    pub needs: Vec<Link>,
+    /// The id it is a part of.
+    pub parent: Option<Link>,
+}
+
+/// One item names another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// The other.
+    pub to: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// Things with how often they were met, in the order in which they first were.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts(Vec<LeftOut>);
+
+impl Counts {
+    fn add(&mut self, what: &str) {
+        let what = match self.0.iter().any(|it| it.what == what) || self.0.len() < WHAT_MAX {
+            true => what,
+            false => "more of other kinds",
+        };
+        match self.0.iter_mut().find(|it| it.what == what) {
+            Some(it) => it.count += 1,
+            None => self.0.push(LeftOut { what: what.to_owned(), count: 1 }),
+        }
+    }
+}
+
+const WHAT_MAX: usize = 40; // what a person reads; a file with more kinds of fields is no task list
+
+/// Something that was read and not taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// What.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// An item that was imported before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct There {
+    /// The task it became then.
+    pub id: TaskId,
+    /// What the file calls it.
+    pub item: String,
+    /// Its title in the file.
+    pub title: String,
+}
+
+/// What came of an import.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    /// How the file was read.
+    pub format: Format,
+    /// Whether it was only looked at.
+    pub dry_run: bool,
+    /// What is new in it; `#2` is the second of these.
+    pub tasks: Vec<NewTask>,
+    /// The same as tasks, if they were added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<TaskLine>,
+    /// What was imported before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub there: Vec<There>,
+    /// What was read and not taken over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// How the text is written, by what is in it.
+///
+/// # Errors
+/// When it looks like nothing that is known.
+pub fn guess(file: &Source<'_>) -> Result<Format, ImportError> {
+    let text = file.text.trim_start_matches('\u{feff}').trim_start();
+    let unknown = || {
+        let known: Vec<String> = Format::ALL.iter().map(|it| format!("{it} ({})", it.about())).collect();
+        Bad::new(Place::Whole, "this looks like no task list that is known")
+            .hint(format!("`--format` says what it is: {}", known.join(", ")))
+            .in_file(file.name)
+    };
+    if text.starts_with(['{', '[']) {
+        match json::guess(text) {
+            Ok(Some(format)) => return Ok(format),
+            // A Markdown document may begin with a bracket, too.
+            Err(bad) if !markdown::is_checklist(text) => {
+                let hint = "mend it; or `--format` says what it is";
+                return Err(bad.hint(hint).in_file(file.name));
+            }
+            Ok(None) | Err(_) => {}
+        }
+    }
+    if markdown::is_checklist(text) { Ok(Format::Markdown) } else { Err(unknown()) }
+}
+
+/// Reads a file. Of a file with several lists, `list` names the one that is meant.
+///
+/// # Errors
+/// The first thing that cannot be understood, with its place.
+pub fn read(file: &Source<'_>, format: Format, list: Option<&str>) -> Result<List, ImportError> {
+    let text = file.text.trim_start_matches('\u{feff}');
+    let read = match format {
+        Format::Markdown => markdown::read(file.name, text),
+        Format::Beads => beads::read(text),
+        Format::Taskmaster => taskmaster::read(text, list),
+        Format::Prd => prd::read(text),
+    };
+    let Reading { items, over, left_out } = read.map_err(|bad| bad.in_file(file.name))?;
+    let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();
+    for item in &items {
+        if seen.insert(&item.id, &item.place).is_some() {
+            let message = format!("two items are called `{}`", words::short(&item.id));
+            return Err(Bad::new(item.place.clone(), message).in_file(file.name));
+        }
+    }
+    Ok(List { file: file.name.to_owned(), format, items, over, left_out })
+}
+
+/// What a reader of one format gathers.
+#[derive(Default)]
+struct Reading {
+    items: Vec<Item>,
+    over: BTreeSet<String>,
+    left_out: Counts,
+}

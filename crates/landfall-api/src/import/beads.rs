@@ -1,0 +1,184 @@
+//! Issues of beads: a JSON object on each line.
+
+use serde_json::Value;
+
+use super::json::{At, bad_json};
+use super::{Bad, Item, Link, Reading, words};
+use crate::{NewTask, Size};
+
+/// Fields that become something here.
+const USED: &[&str] = &[
+    "_type",
+    "id",
+    "title",
+    "description",
+    "design",
+    "acceptance_criteria",
+    "notes",
+    "status",
+    "priority",
+    "issue_type",
+    "estimated_minutes",
+    "labels",
+    "dependencies",
+    "parent",
+    "pinned",
+    "is_template",
+    "ephemeral",
+];
+
+/// Bookkeeping of the other tool.
+const SILENT: &[&str] = &[
+    "content_hash",
+    "created_at",
+    "created_by",
+    "updated_at",
+    "started_at",
+    "closed_at",
+    "close_reason",
+    "closed_by_session",
+    "owner",
+    "source_repo",
+    "source_system",
+    "dependency_count",
+    "dependent_count",
+    "comment_count",
+    "compaction_level",
+    "compacted_at",
+    "compacted_at_commit",
+    "original_size",
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Open,
+    Later,
+    Over,
+    NotWork,
+}
+
+const STATES: &[(&str, State)] = &[
+    ("open", State::Open),
+    ("in_progress", State::Open),
+    ("blocked", State::Open), // what blocks it is among its dependencies
+    ("hooked", State::Open),
+    ("deferred", State::Later),
+    ("closed", State::Over),
+    ("tombstone", State::Over),
+    ("pinned", State::NotWork),
+];
+
+/// Kinds of issues that nobody works on. Others are work: a project may have kinds of its own.
+const NOT_WORK: &[&str] =
+    &["message", "molecule", "gate", "event", "milestone", "agent", "role", "rig", "convoy", "merge-request"];
+
+#[derive(Clone, Copy)]
+enum Tie {
+    Need,
+    Parent,
+}
+
+const TIES: &[(&str, Tie)] =
+    &[("blocks", Tie::Need), ("waits-for", Tie::Need), ("parent-child", Tie::Parent)];
+
+pub(super) fn read(text: &str) -> Result<Reading, Bad> {
+    let mut reading = Reading::default();
+    for (line, text) in (1..).zip(text.lines()) {
+        if text.trim().is_empty() {
+            continue;
+        }
+        let value: Value = serde_json::from_str(text).map_err(|error| {
+            bad_json(line, &error).hint("an export of beads has one JSON object on each line")
+        })?;
+        issue(&At::on_line(line, &value), &mut reading)?;
+    }
+    Ok(reading)
+}
+
+fn issue(at: &At<'_>, reading: &mut Reading) -> Result<(), Bad> {
+    at.object()?;
+    match at.get("_type").map(|it| it.text()).transpose()? {
+        None | Some("issue") => {}
+        Some(other) => {
+            reading.left_out.add(&format!("line of type `{}`", words::short(other)));
+            return Ok(());
+        }
+    }
+    let id = at.get("id").ok_or_else(|| at.bad("there is no `id`"))?.name()?;
+    let state = at.get("status").map_or(Ok(State::Open), |it| it.word("a status of beads", STATES))?;
+    let kind = at.text_of("issue_type")?;
+    let flag = |key: &str| at.get(key).map_or(Ok(false), |it| it.whether());
+    let aside = flag("pinned")? || flag("is_template")? || flag("ephemeral")?;
+    if state == State::Over {
+        reading.left_out.add("closed issue");
+        reading.over.insert(id);
+        return Ok(());
+    }
+    if aside || state == State::NotWork || NOT_WORK.contains(&kind) {
+        reading.left_out.add("issue that is no work");
+        reading.over.insert(id);
+        return Ok(());
+    }
+    at.count_others(USED, SILENT, &mut reading.left_out);
+    let mut task = NewTask {
+        title: at.title("title")?,
+        body: words::body(&[
+            ("", at.text_of("description")?),
+            ("Design", at.text_of("design")?),
+            ("Notes", at.text_of("notes")?),
+        ]),
+        criteria: at.get("acceptance_criteria").map_or(Ok(Vec::new()), |it| it.criteria())?,
+        size: at.get("estimated_minutes").map(|it| it.whole()).transpose()?.map(size),
+        priority: at.get("priority").map(|it| priority(&it)).transpose()?,
+        draft: state == State::Later || kind == "epic", // an epic without parts wants splitting first
+        ..NewTask::default()
+    };
+    let labels = at.get("labels").map_or(Ok(Vec::new()), |it| it.list())?;
+    for label in labels.iter().map(At::text).collect::<Result<Vec<_>, _>>()? {
+        task.tags.extend(words::tag(label).filter(|tag| !task.tags.contains(tag)));
+    }
+    if !["", "task", "epic"].contains(&kind) {
+        task.tags.extend(words::tag(kind).filter(|tag| !task.tags.contains(tag)));
+    }
+    let mut item = Item { id, place: at.place(), task, needs: Vec::new(), parent: None };
+    for tie in at.get("dependencies").map_or(Ok(Vec::new()), |it| it.list())? {
+        link(&tie, &mut item, reading)?;
+    }
+    if let (None, Some(parent)) = (&item.parent, at.get("parent")) {
+        item.parent = Some(Link { to: parent.name()?, place: parent.place() });
+    }
+    reading.items.push(item);
+    Ok(())
+}
+
+fn link(tie: &At<'_>, item: &mut Item, reading: &mut Reading) -> Result<(), Bad> {
+    tie.object()?;
+    let to = tie.first(&["depends_on_id", "id"]).ok_or_else(|| tie.bad("there is no `depends_on_id`"))?;
+    let link = Link { to: to.name()?, place: to.place() };
+    let kind = tie.first(&["type", "dependency_type"]).map_or(Ok("blocks"), |it| it.text())?;
+    match TIES.iter().find(|(word, _)| *word == kind) {
+        Some((_, Tie::Need)) => item.needs.push(link),
+        Some((_, Tie::Parent)) => item.parent = Some(link),
+        None => reading.left_out.add(&format!("link of type `{}`", words::short(kind))),
+    }
+    Ok(())
+}
+
+/// 0 to 4, the middle is 2; ours are 0 to 9, the middle is 5.
+fn priority(at: &At<'_>) -> Result<u8, Bad> {
+    const OURS: [u8; 5] = [0, 2, 5, 7, 9];
+    let theirs = at.whole()?;
+    usize::try_from(theirs).ok().and_then(|theirs| OURS.get(theirs).copied()).ok_or_else(|| {
+        at.bad(format!("priority {theirs} is out of range")).hint("beads has 0 (critical) to 4")
+    })
+}
+
+fn size(minutes: u64) -> Size {
+    match minutes {
+        0..=30 => Size::XS,
+        31..=120 => Size::S,
+        121..=300 => Size::M,
+        301..=960 => Size::L,
+        _ => Size::XL,
+    }
+}

@@ -1,0 +1,192 @@
+//! JSON documents with places: whoever reads one can say where something is.
+
+use serde_json::{Map, Value};
+
+use super::{Bad, Counts, Format, Place, words};
+
+/// A value and where it is.
+#[derive(Clone)]
+pub(super) struct At<'a> {
+    pub value: &'a Value,
+    path: String,
+    /// The line, for a document that is one line of a file.
+    line: Option<usize>,
+}
+
+impl<'a> At<'a> {
+    pub fn root(value: &'a Value) -> Self {
+        Self { value, path: String::new(), line: None }
+    }
+
+    pub fn on_line(line: usize, value: &'a Value) -> Self {
+        Self { value, path: String::new(), line: Some(line) }
+    }
+
+    pub fn place(&self) -> Place {
+        match (self.line, self.path.as_str()) {
+            (None, "") => Place::Whole,
+            (None, path) => Place::Path(path.to_owned()),
+            (Some(line), "") => Place::Line(line),
+            (Some(line), path) => Place::LinePath(line, path.to_owned()),
+        }
+    }
+
+    pub fn bad(&self, message: impl Into<String>) -> Bad {
+        Bad::new(self.place(), message)
+    }
+
+    fn is_not(&self, wanted: &str) -> Bad {
+        let found = match self.value {
+            Value::Null => "null",
+            Value::Bool(_) => "true or false",
+            Value::Number(_) => "a number",
+            Value::String(_) => "text",
+            Value::Array(_) => "a list",
+            Value::Object(_) => "an object",
+        };
+        self.bad(format!("this is {found}, not {wanted}"))
+    }
+
+    fn step(&self, value: &'a Value, key: &str) -> Self {
+        let plain =
+            !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        let key = if plain { key.to_owned() } else { format!("{:?}", words::short(key)) };
+        let path = if self.path.is_empty() { key } else { format!("{}.{key}", self.path) };
+        Self { value, path, line: self.line }
+    }
+
+    pub fn object(&self) -> Result<&'a Map<String, Value>, Bad> {
+        self.value.as_object().ok_or_else(|| self.is_not("an object"))
+    }
+
+    /// The value of a key; null is as good as nothing.
+    pub fn get(&self, key: &str) -> Option<At<'a>> {
+        let value = self.value.as_object()?.get(key).filter(|value| !value.is_null())?;
+        Some(self.step(value, key))
+    }
+
+    /// The value of the first of these keys that is there.
+    pub fn first(&self, keys: &[&str]) -> Option<At<'a>> {
+        keys.iter().find_map(|key| self.get(key))
+    }
+
+    pub fn list(&self) -> Result<Vec<At<'a>>, Bad> {
+        let items = self.value.as_array().ok_or_else(|| self.is_not("a list"))?;
+        let step = |(at, value)| Self { value, path: format!("{}[{at}]", self.path), line: self.line };
+        Ok(items.iter().enumerate().map(step).collect())
+    }
+
+    pub fn text(&self) -> Result<&'a str, Bad> {
+        self.value.as_str().ok_or_else(|| self.is_not("text"))
+    }
+
+    /// The text of a key; nothing is empty text.
+    pub fn text_of(&self, key: &str) -> Result<&'a str, Bad> {
+        self.get(key).map_or(Ok(""), |it| it.text())
+    }
+
+    /// A name: text, or a number written as text.
+    pub fn name(&self) -> Result<String, Bad> {
+        match self.value {
+            Value::String(text) if !text.trim().is_empty() => Ok(words::one_line(text)),
+            Value::String(_) => Err(self.bad("this name is empty")),
+            Value::Number(number) => Ok(number.to_string()),
+            _ => Err(self.is_not("a name or a number")),
+        }
+    }
+
+    pub fn whether(&self) -> Result<bool, Bad> {
+        self.value.as_bool().ok_or_else(|| self.is_not("true or false"))
+    }
+
+    pub fn whole(&self) -> Result<u64, Bad> {
+        self.value.as_u64().ok_or_else(|| self.is_not("a whole number"))
+    }
+
+    /// Criteria: a list of texts, or one text with a line each.
+    pub fn criteria(&self) -> Result<Vec<String>, Bad> {
+        match self.value {
+            Value::String(text) => Ok(words::criteria(text)),
+            Value::Array(_) => {
+                let texts = self.list()?.iter().map(At::text).collect::<Result<Vec<_>, _>>()?;
+                Ok(texts.into_iter().map(words::one_line).filter(|it| !it.is_empty()).collect())
+            }
+            _ => Err(self.is_not("a list of texts")),
+        }
+    }
+
+    /// One of a table of words.
+    pub fn word<T: Copy>(&self, wanted: &str, table: &[(&str, T)]) -> Result<T, Bad> {
+        let text = self.text()?.trim();
+        let found = table.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let known: Vec<&str> = table.iter().map(|(word, _)| *word).collect();
+            self.bad(format!("`{}` is not {wanted}", words::short(text)))
+                .hint(format!("known: {}", known.join(", ")))
+        })
+    }
+
+    /// The title under this key, which must have words in it.
+    pub fn title(&self, key: &str) -> Result<String, Bad> {
+        let Some(at) = self.get(key) else {
+            return Err(self.bad(format!("there is no `{key}`")));
+        };
+        let title = words::one_line(at.text()?);
+        if title.is_empty() { Err(at.bad("the title is empty")) } else { Ok(title) }
+    }
+
+    /// Counts the fields that are not taken over. Those in `silent` are the other tool's bookkeeping.
+    pub fn count_others(&self, used: &[&str], silent: &[&str], left_out: &mut Counts) {
+        let Some(object) = self.value.as_object() else { return };
+        for (key, value) in object {
+            let empty = match value {
+                Value::Null => true,
+                Value::String(text) => text.is_empty(),
+                Value::Array(list) => list.is_empty(),
+                Value::Object(object) => object.is_empty(),
+                Value::Bool(_) | Value::Number(_) => false,
+            };
+            if !empty && !used.contains(&key.as_str()) && !silent.contains(&key.as_str()) {
+                left_out.add(&format!("field `{}`", words::short(key)));
+            }
+        }
+    }
+}
+
+/// Reads a document.
+pub(super) fn parse(text: &str) -> Result<Value, Bad> {
+    serde_json::from_str(text).map_err(|error| bad_json(error.line(), &error))
+}
+
+/// What is wrong with JSON on this line.
+pub(super) fn bad_json(line: usize, error: &serde_json::Error) -> Bad {
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    Bad::new(Place::Line(line.max(1)), format!("this is not JSON: {message} (column {})", error.column()))
+}
+
+/// How a document of JSON, or of lines of JSON, is written; none when it is something else.
+pub(super) fn guess(text: &str) -> Result<Option<Format>, Bad> {
+    let has = |value: &Value, keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
+    let is_issue = |value: &Value| {
+        has(value, &["_type"]) || (has(value, &["id"]) && has(value, &["title", "issue_type"]))
+    };
+    let value = match parse(text) {
+        Ok(value) => value,
+        Err(bad) => {
+            let first = text.lines().next().and_then(|line| serde_json::from_str(line).ok());
+            return first.filter(is_issue).map(|_| Some(Format::Beads)).ok_or(bad);
+        }
+    };
+    let holds_tasks = |value: &Value| value.get("tasks").is_some_and(Value::is_array);
+    Ok(match &value {
+        Value::Object(_) if has(&value, super::prd::STORIES) => Some(Format::Prd),
+        Value::Object(_) if holds_tasks(&value) => Some(Format::Taskmaster),
+        Value::Object(object) if object.values().any(holds_tasks) => Some(Format::Taskmaster),
+        Value::Object(_) if is_issue(&value) => Some(Format::Beads),
+        Value::Array(list) => {
+            list.first().filter(|it| has(it, &["passes", "acceptanceCriteria"])).map(|_| Format::Prd)
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,322 @@
+//! A Markdown checklist. `- [ ]` is a task, what is indented below it belongs to it, an item inside an item is a part of
+//! it, and the nearest heading above gives a tag.
+//!
+//! The first heading of level one is the title of the document and gives none. Nothing in a code block is an item.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Bad, Item, Link, Place, Reading, words};
+use crate::NewTask;
+
+/// Whether there is a check box in it.
+pub(super) fn is_checklist(text: &str) -> bool {
+    let mut fence = Fence::default();
+    text.lines().any(|line| !fence.takes(line) && matches!(Mark::of(line), Ok(Some(_))))
+}
+
+pub(super) fn read(file: &str, text: &str) -> Result<Reading, Bad> {
+    let mut page = Page::new(file);
+    for (number, line) in (1..).zip(text.lines()) {
+        page.line(number, line)?;
+    }
+    page.close_all();
+    if page.seen == 0 {
+        return Err(
+            Bad::new(Place::Whole, "there is no item with a check box").hint("tasks are written `- [ ] …`")
+        );
+    }
+    let mut reading = page.reading;
+    // Items are known when they end, and inner ones end first.
+    reading.items.sort_by_key(|item| match item.place {
+        Place::Line(line) => line,
+        Place::Whole | Place::Path(_) | Place::LinePath(..) => 0,
+    });
+    Ok(reading)
+}
+
+/// What the box of an item says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tick {
+    Open,
+    Done,
+    Dropped,
+}
+
+/// The beginning of an item with a box.
+struct Mark<'a> {
+    indent: usize,
+    /// Where its text begins: what is indented as far belongs to it.
+    inside: usize,
+    tick: Tick,
+    title: &'a str,
+}
+
+impl<'a> Mark<'a> {
+    /// The item that begins on this line; an error names a mark that nobody can read.
+    fn of(line: &'a str) -> Result<Option<Self>, char> {
+        let (column, text) = indent(line);
+        let Some(bullet) = bullet(text) else { return Ok(None) };
+        let (gap, rest) = indent(&text[bullet..]);
+        let mut chars = rest.chars();
+        let (Some('['), Some(mark), Some(']')) = (chars.next(), chars.next(), chars.next()) else {
+            return Ok(None);
+        };
+        let rest = chars.as_str();
+        if !(rest.is_empty() || rest.starts_with([' ', '\t'])) {
+            return Ok(None); // a link
+        }
+        let tick = match mark {
+            ' ' | '/' | '~' => Tick::Open,
+            'x' | 'X' | '✓' | '✔' => Tick::Done,
+            '-' => Tick::Dropped,
+            other if other.is_alphanumeric() => return Ok(None), // `[1] …` is a reference
+            other => return Err(other),
+        };
+        Ok(Some(Self { indent: column, inside: column + bullet + gap, tick, title: rest.trim() }))
+    }
+}
+
+/// How long the mark of a list item is.
+fn bullet(text: &str) -> Option<usize> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let long = match text.chars().next() {
+        Some('-' | '*' | '+') => 1,
+        Some(_) if (1..=9).contains(&digits) && text[digits..].starts_with(['.', ')']) => digits + 1,
+        Some(_) | None => return None,
+    };
+    text[long..].starts_with([' ', '\t']).then_some(long)
+}
+
+/// How far a line is indented, in columns, and the rest of it.
+fn indent(line: &str) -> (usize, &str) {
+    let mut columns = 0;
+    for (at, c) in line.char_indices() {
+        match c {
+            ' ' => columns += 1,
+            '\t' => columns += 4 - columns % 4,
+            _ => return (columns, &line[at..]),
+        }
+    }
+    (columns, "")
+}
+
+/// Whether we are in a block of code.
+#[derive(Default)]
+struct Fence(Option<String>);
+
+impl Fence {
+    /// Whether the line is in a block of code, or begins or ends one.
+    fn takes(&mut self, line: &str) -> bool {
+        let text = line.trim();
+        match &self.0 {
+            Some(open) => {
+                let closes = text.starts_with(open.as_str()) && text.chars().all(|c| open.starts_with(c));
+                if closes {
+                    self.0 = None;
+                }
+                true
+            }
+            None => {
+                let fence = ['`', '~'].into_iter().find_map(|mark| {
+                    let long = text.len() - text.trim_start_matches(mark).len();
+                    (long >= 3).then(|| mark.to_string().repeat(long))
+                });
+                self.0 = fence;
+                self.0.is_some()
+            }
+        }
+    }
+}
+
+/// An item that is being read.
+struct Open<'a> {
+    line: usize,
+    indent: usize,
+    inside: usize,
+    tick: Tick,
+    id: String,
+    title: String,
+    body: Vec<(usize, &'a str)>,
+    tag: Option<String>,
+}
+
+struct Page<'a> {
+    file: String,
+    heading: Option<String>,
+    titled: bool,
+    open: Vec<Open<'a>>,
+    fence: Fence,
+    blank: bool,
+    seen: usize,
+    ids: BTreeMap<String, u32>,
+    taken: BTreeSet<String>,
+    reading: Reading,
+}
+
+impl<'a> Page<'a> {
+    fn new(file: &str) -> Self {
+        // A file that moves to another folder is still the same list.
+        let file = file.rsplit('/').next().unwrap_or(file);
+        Self {
+            file: words::short(file),
+            heading: None,
+            titled: false,
+            open: Vec::new(),
+            fence: Fence::default(),
+            blank: false,
+            seen: 0,
+            ids: BTreeMap::new(),
+            taken: BTreeSet::new(),
+            reading: Reading::default(),
+        }
+    }
+
+    fn line(&mut self, number: usize, line: &'a str) -> Result<(), Bad> {
+        if self.fence.0.is_some() || line.trim().is_empty() {
+            let inside = self.fence.0.is_some();
+            self.fence.takes(line);
+            self.blank = !inside;
+            self.belongs(line);
+            return Ok(());
+        }
+        let (column, text) = indent(line);
+        let mark = Mark::of(line).map_err(|mark| {
+            Bad::new(Place::Line(number), format!("nobody can tell what `[{mark}]` means"))
+                .hint("`[ ]`, `[/]` and `[~]` are open, `[x]` is done, `[-]` is dropped")
+        })?;
+        let was_blank = std::mem::take(&mut self.blank);
+        if let Some(mark) = mark {
+            self.close(|open| mark.indent <= open.indent);
+            self.begin(number, &mark)?;
+            return Ok(());
+        }
+        if let Some(heading) = heading(text).filter(|_| column < 4) {
+            self.close_all();
+            self.under(heading);
+            return Ok(());
+        }
+        // Less indented and after a gap, it is a text of its own; right below, it goes on.
+        if was_blank || bullet(text).is_some() {
+            self.close(|open| column < open.inside && column <= open.indent);
+        }
+        self.fence.takes(line);
+        self.belongs(line);
+        Ok(())
+    }
+
+    fn under(&mut self, (level, text): (usize, &str)) {
+        if level == 1 && !std::mem::replace(&mut self.titled, true) {
+            self.heading = None;
+            return;
+        }
+        self.heading = words::slug(text, 64);
+    }
+
+    fn begin(&mut self, number: usize, mark: &Mark<'a>) -> Result<(), Bad> {
+        let title = words::one_line(mark.title);
+        if title.is_empty() {
+            return Err(
+                Bad::new(Place::Line(number), "the item is empty").hint("say in one line what is wanted")
+            );
+        }
+        self.seen += 1;
+        let own = format!("{}-{:04x}", words::slug(&title, 60).unwrap_or_default(), fold(&title));
+        let within = match self.open.last() {
+            Some(above) => above.id.clone(),
+            None => format!("{}#{}", self.file, self.heading.as_deref().unwrap_or_default()),
+        };
+        let mut id = format!("{within}/{own}");
+        if id.len() > ID_BYTES_MAX {
+            id = format!("{}#{:016x}", self.file, fold64(&id));
+        }
+        let times = self.ids.entry(id.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            id = format!("{id}-{times}");
+        }
+        if !self.taken.insert(id.clone()) {
+            return Err(Bad::new(Place::Line(number), "this item cannot be told from another")
+                .hint("give it a title of its own"));
+        }
+        self.open.push(Open {
+            line: number,
+            indent: mark.indent,
+            inside: mark.inside,
+            tick: mark.tick,
+            id,
+            title,
+            body: Vec::new(),
+            tag: self.heading.clone(),
+        });
+        Ok(())
+    }
+
+    fn belongs(&mut self, line: &'a str) {
+        if let Some(open) = self.open.last_mut() {
+            open.body.push((open.inside, line));
+        }
+    }
+
+    fn close(&mut self, ends: impl Fn(&Open<'a>) -> bool) {
+        while self.open.last().is_some_and(&ends) {
+            self.end();
+        }
+    }
+
+    fn close_all(&mut self) {
+        while !self.open.is_empty() {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        let Some(Open { line, tick, id, title, body, tag, .. }) = self.open.pop() else { return };
+        match tick {
+            Tick::Open => {}
+            Tick::Done | Tick::Dropped => {
+                let what = if tick == Tick::Done { "item that is ticked" } else { "item that is dropped" };
+                self.reading.left_out.add(what);
+                self.reading.over.insert(id);
+                return;
+            }
+        }
+        let place = Place::Line(line);
+        let parent = self.open.last().map(|open| Link { to: open.id.clone(), place: place.clone() });
+        let task =
+            NewTask { title, body: body_of(&body), tags: tag.into_iter().collect(), ..NewTask::default() };
+        self.reading.items.push(Item { id, place, task, needs: Vec::new(), parent });
+    }
+}
+
+const ID_BYTES_MAX: usize = 300; // deeper and longer items are known by a number
+
+/// The level and the text of a heading.
+fn heading(text: &str) -> Option<(usize, &str)> {
+    let level = text.len() - text.trim_start_matches('#').len();
+    let rest = &text[level..];
+    let named = (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with([' ', '\t']));
+    named.then(|| (level, rest.trim().trim_end_matches('#').trim_end()))
+}
+
+/// The lines of a body, without the indentation they have in common with their item.
+fn body_of(lines: &[(usize, &str)]) -> String {
+    let mut text = String::new();
+    for (inside, line) in lines {
+        let (columns, rest) = indent(line);
+        text.push_str(&" ".repeat(columns.saturating_sub(*inside)));
+        text.push_str(rest.trim_end());
+        text.push('\n');
+    }
+    text.trim_matches('\n').to_owned()
+}
+
+/// A small number made of a text: it tells titles apart that have the same letters.
+fn fold(text: &str) -> u16 {
+    let wide = fold64(text);
+    u16::try_from((wide ^ wide >> 16 ^ wide >> 32 ^ wide >> 48) & 0xffff).expect("sixteen bits")
+}
+
+fn fold64(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,368 @@
+//! Which facts are occasions: for a hook of the person's, and for telling them something. One table for both, and the
+//! words they go by.
+
+use landfall_model::{
+    EndCode, EndKind, Ending, EngineEvent, Entry, Event, Fact, Opening, RunEnd, Status, StepResult, TaskId,
+    Timestamp, Wait, Warning, World,
+};
+
+/// When a hook is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Occasion {
+    /// An agent is about to start on a task.
+    PreStart,
+    /// The work of a task is done and verified.
+    PostComplete,
+    /// The work of a task is about to land.
+    PreMerge,
+    /// The work of a task has landed.
+    PostMerge,
+    /// The work of a task does not merge.
+    OnConflict,
+    /// An agent found out something worth knowing.
+    OnDiscovery,
+    /// A task, or all of them, wait for leave to go on.
+    OnPause,
+    /// A task failed or ran out of time.
+    OnError,
+    /// Only a person can go on.
+    OnEscalation,
+}
+
+impl Occasion {
+    /// Every occasion there is.
+    pub const ALL: [Self; 9] = [
+        Self::PreStart,
+        Self::PostComplete,
+        Self::PreMerge,
+        Self::PostMerge,
+        Self::OnConflict,
+        Self::OnDiscovery,
+        Self::OnPause,
+        Self::OnError,
+        Self::OnEscalation,
+    ];
+
+    /// The word people and settings use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::PreStart => "pre-start",
+            Self::PostComplete => "post-complete",
+            Self::PreMerge => "pre-merge",
+            Self::PostMerge => "post-merge",
+            Self::OnConflict => "on-conflict",
+            Self::OnDiscovery => "on-discovery",
+            Self::OnPause => "on-pause",
+            Self::OnError => "on-error",
+            Self::OnEscalation => "on-escalation",
+        }
+    }
+
+    /// How much it matters that the hook is run: what is left out first when there are too many.
+    #[must_use]
+    pub fn priority(self) -> Priority {
+        match self {
+            Self::PreStart | Self::PostComplete | Self::PreMerge | Self::OnDiscovery => Priority::Low,
+            Self::PostMerge | Self::OnConflict | Self::OnError => Priority::Normal,
+            Self::OnPause | Self::OnEscalation => Priority::High,
+        }
+    }
+}
+
+/// What a person is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Topic {
+    /// A task asks something.
+    Question,
+    /// Only a person can go on.
+    Escalation,
+    /// The base may not be what it should.
+    Alarm,
+    /// Nothing is started until a person says so.
+    Paused,
+    /// Landed work is not in the person's repository yet.
+    Held,
+    /// A run is over.
+    RunOver,
+    /// A sprint is over.
+    SprintOver,
+    /// A task failed or ran out of time.
+    Failed,
+    /// The work of a task has landed.
+    Landed,
+}
+
+impl Topic {
+    /// Every topic there is.
+    pub const ALL: [Self; 9] = [
+        Self::Question,
+        Self::Escalation,
+        Self::Alarm,
+        Self::Paused,
+        Self::Held,
+        Self::RunOver,
+        Self::SprintOver,
+        Self::Failed,
+        Self::Landed,
+    ];
+
+    /// The word people and settings use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Question => "question",
+            Self::Escalation => "escalation",
+            Self::Alarm => "alarm",
+            Self::Paused => "paused",
+            Self::Held => "held",
+            Self::RunOver => "run-over",
+            Self::SprintOver => "sprint-over",
+            Self::Failed => "failed",
+            Self::Landed => "landed",
+        }
+    }
+
+    /// The topic people mean by `word`.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|topic| topic.word() == word)
+    }
+
+    /// How much it matters.
+    #[must_use]
+    pub fn priority(self) -> Priority {
+        match self {
+            Self::Alarm => Priority::Urgent,
+            Self::Question | Self::Escalation | Self::Paused => Priority::High,
+            Self::Held | Self::RunOver | Self::SprintOver | Self::Failed => Priority::Normal,
+            Self::Landed => Priority::Low,
+        }
+    }
+
+    /// What is said of several tasks at once: `3 tasks landed`.
+    #[must_use]
+    pub fn of_many(self, count: usize) -> String {
+        match self {
+            Self::Question => format!("{count} tasks ask something"),
+            Self::Escalation => format!("{count} tasks need you"),
+            Self::Alarm => format!("{count} landings did not check out"),
+            Self::Paused => format!("paused, {count} times"),
+            Self::Held => "landed work waits for your repository".to_owned(),
+            Self::RunOver => format!("{count} runs are over"),
+            Self::SprintOver => format!("{count} sprints are over"),
+            Self::Failed => format!("{count} tasks failed"),
+            Self::Landed => format!("{count} tasks landed"),
+        }
+    }
+}
+
+/// How much something matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Nice to know.
+    Low,
+    /// Worth knowing the same day.
+    Normal,
+    /// Someone is waited for.
+    High,
+    /// Something is wrong with the result itself.
+    Urgent,
+}
+
+impl Priority {
+    /// The word people and settings use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Normal => "normal",
+            Self::High => "high",
+            Self::Urgent => "urgent",
+        }
+    }
+}
+
+/// A fact that is an occasion, with all that hooks and messages say of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// For this hook.
+    pub hook: Option<Occasion>,
+    /// To tell of this.
+    pub topic: Option<Topic>,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The task it is about.
+    pub task: Option<TaskId>,
+    /// The title of the task.
+    pub title: String,
+    /// The status of the task.
+    pub status: String,
+    /// The commit it is about.
+    pub commit: Option<String>,
+    /// What happened, in a sentence.
+    pub what: String,
+    /// Why, if there is a reason.
+    pub reason: String,
+}
+
+/// What a fact is an occasion for; none for most.
+#[must_use]
+pub fn heard(entry: &Entry, world: &World) -> Option<Heard> {
+    let told = match &entry.fact {
+        Fact::Task(id, event) => of_task(event).map(|told| (Some(*id), told)),
+        Fact::Engine(event) => of_engine(event).map(|told| (None, told)),
+    };
+    let (task, Told { hook, topic, what, reason, commit }) = told?;
+    let known = task.and_then(|id| world.get(id));
+    let name = task.map(|id| format!("{id} ")).unwrap_or_default();
+    Some(Heard {
+        hook,
+        topic,
+        at: entry.at,
+        task,
+        title: known.map(|task| task.spec.title.clone()).unwrap_or_default(),
+        status: known.map(|task| Status::of(task).word().to_owned()).unwrap_or_default(),
+        commit,
+        what: format!("{name}{what}"),
+        reason,
+    })
+}
+
+struct Told {
+    hook: Option<Occasion>,
+    topic: Option<Topic>,
+    what: String,
+    reason: String,
+    commit: Option<String>,
+}
+
+impl Told {
+    fn new(hook: impl Into<Option<Occasion>>, topic: impl Into<Option<Topic>>, what: &str) -> Option<Self> {
+        let (hook, topic) = (hook.into(), topic.into());
+        Some(Self { hook, topic, what: what.to_owned(), reason: String::new(), commit: None })
+    }
+}
+
+fn because(told: Option<Told>, reason: impl Into<String>) -> Option<Told> {
+    told.map(|told| Told { reason: reason.into(), ..told })
+}
+
+fn at_commit(told: Option<Told>, commit: &landfall_model::Commit) -> Option<Told> {
+    told.map(|told| Told { commit: Some(commit.as_str().to_owned()), ..told })
+}
+
+/// The table, for facts of a task.
+fn of_task(event: &Event) -> Option<Told> {
+    use Occasion::{OnConflict, OnDiscovery, PostComplete, PostMerge, PreMerge, PreStart};
+    match event {
+        Event::Entered { opening, .. } => match opening {
+            Opening::Workspace | Opening::FreshWorkspace => Told::new(PreStart, None, "starts"),
+            Opening::Land => Told::new(PreMerge, None, "is about to land"),
+            Opening::Check | Opening::Report => None,
+        },
+        Event::Left { result: StepResult::Pass, .. } => Told::new(PostComplete, None, "is done and verified"),
+        Event::Landed { commit, .. } => at_commit(Told::new(PostMerge, Topic::Landed, "landed"), commit),
+        Event::Conflicted { paths, .. } => {
+            because(Told::new(OnConflict, None, "does not merge"), paths.join(", "))
+        }
+        Event::Warned(Warning::Discovery { text, .. }) => {
+            because(Told::new(OnDiscovery, None, "found out something"), text)
+        }
+        Event::Waited { wait, .. } => of_wait(wait),
+        Event::ReviewWanted { concerns, .. } => {
+            let told = Told::new(Occasion::OnEscalation, Topic::Escalation, "wants a review");
+            let codes: Vec<&str> = concerns.iter().map(|concern| concern.code.word()).collect();
+            because(told, codes.join(", "))
+        }
+        Event::Ended(ending) => of_ending(ending),
+        Event::Added { .. }
+        | Event::Edited { .. }
+        | Event::Offered { .. }
+        | Event::Bound { .. }
+        | Event::WorkspaceMade { .. }
+        | Event::IterationBegan { .. }
+        | Event::IterationEnded { .. }
+        | Event::Warned(_)
+        | Event::Collected { .. }
+        | Event::Verified { .. }
+        | Event::BaseMoved { .. }
+        | Event::Left { .. }
+        | Event::Yielded { .. }
+        | Event::Resumed { .. }
+        | Event::Reviewed { .. }
+        | Event::Reported { .. }
+        | Event::StopAsked { .. }
+        | Event::Retried { .. }
+        | Event::WorkspaceRemoved { .. } => None,
+    }
+}
+
+fn of_wait(wait: &Wait) -> Option<Told> {
+    use Occasion::{OnEscalation, OnPause};
+    match wait {
+        Wait::Question { text } => because(Told::new(OnEscalation, Topic::Question, "asks"), text),
+        Wait::Login { account, detail, .. } => {
+            let what = format!("waits for a login to `{account}`");
+            because(Told::new(OnEscalation, Topic::Escalation, &what), detail)
+        }
+        Wait::GateBroken { command, detail } => {
+            let what = format!("waits: the check `{command}` cannot be trusted");
+            because(Told::new(OnEscalation, Topic::Escalation, &what), detail)
+        }
+        Wait::Budget { what, until: None } => {
+            because(Told::new(OnPause, Topic::Paused, "waits for a larger budget"), what)
+        }
+        // Whoever paused a task knows it.
+        Wait::Pause => Told::new(OnPause, None, "is paused"),
+        Wait::Disk { detail } => {
+            because(Told::new(OnPause, Topic::Paused, "waits for room on the disk"), detail)
+        }
+        Wait::Dependency(_)
+        | Wait::Slot
+        | Wait::Quota { .. }
+        | Wait::Budget { until: Some(_), .. }
+        | Wait::Backoff { .. } => None,
+    }
+}
+
+fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<Told> {
+    use Occasion::{OnError, OnEscalation};
+    let told = match (kind, code) {
+        (_, EndCode::LandingMismatch) => {
+            Told::new(OnEscalation, Topic::Alarm, "landed, and what landed did not check out")
+        }
+        (EndKind::Done, EndCode::Accepted) => Told::new(None, Topic::Landed, "is done"),
+        (EndKind::Done | EndKind::Cancelled, _) => None,
+        (EndKind::Failed, _) => Told::new(OnError, Topic::Failed, "failed"),
+        (EndKind::Timeout, _) => Told::new(OnError, Topic::Failed, "ran out of time"),
+        (EndKind::Blocked, _) => Told::new(OnEscalation, Topic::Escalation, "is blocked"),
+    };
+    because(told, detail)
+}
+
+/// The table, for facts of the engine.
+fn of_engine(event: &EngineEvent) -> Option<Told> {
+    match event {
+        EngineEvent::RunEnded { run, why } => {
+            let reason = match why {
+                RunEnd::NothingLeft => "nothing is left that could start by itself",
+                RunEnd::Drained => "it was stopped between iterations",
+                RunEnd::Interrupted => "it was stopped at once",
+                RunEnd::Spent => "its budget is used up",
+                RunEnd::Lost => return None, // found out by the next one, long after
+            };
+            because(Told::new(None, Topic::RunOver, &format!("run {run} is over")), reason)
+        }
+        EngineEvent::PublishHeld { commit, reason } => {
+            let told = Told::new(None, Topic::Held, "landed work is not in your repository yet");
+            at_commit(because(told, reason), commit)
+        }
+        EngineEvent::Started { .. }
+        | EngineEvent::RunStarted { .. }
+        | EngineEvent::BaseMoved { .. }
+        | EngineEvent::Published { .. }
+        | EngineEvent::Account { .. }
+        | EngineEvent::Measured { .. } => None,
+    }
+}

@@ -1,0 +1,276 @@
+//! What agents found out, gathered from the facts of all tasks, for those who come later.
+//!
+//! A local discovery is for later runs of the same task, a global one for every task. The same words, but for case and
+//! space, are one discovery: it is as new as it was said last.
+
+use std::collections::HashMap;
+
+use crate::{EndKind, Ending, Event, TaskId, Timestamp, Warning};
+
+/// Something an agent found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discovery {
+    /// Its number, in the order of being found. It is never given to another.
+    pub number: u32,
+    /// The task whose agent said it first.
+    pub task: TaskId,
+    /// Whether it is for every task.
+    pub global: bool,
+    /// How much it matters, in the agent's own view.
+    pub impact: Impact,
+    /// What, in the agent's words.
+    pub text: String,
+    /// When it was said first.
+    pub at: Timestamp,
+    /// When it was said last.
+    pub seen: Timestamp,
+    /// How often it was said.
+    pub times: u32,
+    /// Whether it is of no use any more: it is local, and its task is over.
+    pub archived: bool,
+}
+
+/// How much a discovery matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Impact {
+    /// Nice to know.
+    Low,
+    /// The usual.
+    Medium,
+    /// It saves much.
+    High,
+    /// Without it work goes wrong.
+    Critical,
+}
+
+impl Impact {
+    /// Every impact there is.
+    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Critical];
+
+    /// The word people, files and agents use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+const TEXT_MAX: usize = 2_000; // bytes of one: a few sentences
+const LOCAL_MAX: usize = 50; // per task; an agent that finds more is not telling, it is logging
+const GLOBAL_MAX: usize = 500; // many times what fits in a prompt; the oldest go first
+const GONE_MAX: usize = 1_000; // archived ones, for a person to look at
+
+/// All discoveries: a fold of events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Discoveries {
+    all: Vec<Discovery>,
+    /// By words: globals under no task.
+    by_words: HashMap<(Option<TaskId>, String), u32>,
+    last: u32,
+}
+
+impl Discoveries {
+    /// Takes an event of a task in.
+    pub fn note(&mut self, task: TaskId, at: Timestamp, event: &Event) {
+        match event {
+            Event::Warned(Warning::Discovery { global, text }) => self.found(task, *global, text, at),
+            // Only these two are final; whoever is tried again finds what it knew.
+            Event::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => self.archive(task, true),
+            Event::Retried { .. } => self.archive(task, false),
+            _ => {} // every other fact is about the work, not about what was learnt
+        }
+    }
+
+    /// Those that are of use, in the order of being found; with `archived` all that are still known.
+    pub fn list(&self, archived: bool) -> impl Iterator<Item = &Discovery> {
+        self.all.iter().filter(move |it| archived || !it.archived)
+    }
+
+    /// What an agent that works on `task` should hear of: its own and those for everyone. What matters most comes first,
+    /// then what was said last.
+    #[must_use]
+    pub fn offered(&self, task: TaskId) -> Vec<&Discovery> {
+        let mut offered: Vec<&Discovery> =
+            self.all.iter().filter(|it| !it.archived && (it.global || it.task == task)).collect();
+        let critical = |it: &Discovery| it.impact == Impact::Critical;
+        offered.sort_by_key(|it| std::cmp::Reverse((critical(it), it.seen, it.number)));
+        offered
+    }
+
+    fn found(&mut self, task: TaskId, global: bool, said: &str, at: Timestamp) {
+        let (impact, text) = impact_of(said.trim());
+        if text.is_empty() {
+            return;
+        }
+        let text = &text[..text.floor_char_boundary(TEXT_MAX)];
+        let words = words_of(text);
+        let known = |scope: Option<TaskId>| self.by_words.get(&(scope, words.clone())).copied();
+        // What everyone knows need not be said again for one; what one knew may become known to everyone.
+        let number = known(None).or_else(|| known(Some(task)));
+        if let Some(number) = number
+            && let Some(it) = self.all.iter_mut().find(|it| it.number == number)
+        {
+            it.seen = it.seen.max(at);
+            it.times = it.times.saturating_add(1);
+            it.impact = it.impact.max(impact);
+            it.archived = false;
+            if global && !it.global {
+                it.global = true;
+                self.by_words.remove(&(Some(task), words.clone()));
+                self.by_words.insert((None, words), number);
+            }
+            return;
+        }
+        self.last += 1;
+        let number = self.last;
+        self.all.push(Discovery {
+            number,
+            task,
+            global,
+            impact,
+            text: text.to_owned(),
+            at,
+            seen: at,
+            times: 1,
+            archived: false,
+        });
+        self.by_words.insert((if global { None } else { Some(task) }, words), number);
+        if global {
+            self.bound(GLOBAL_MAX, |it| it.global);
+        } else {
+            self.bound(LOCAL_MAX, |it| !it.global && !it.archived && it.task == task);
+        }
+    }
+
+    fn archive(&mut self, task: TaskId, archived: bool) {
+        for it in self.all.iter_mut().filter(|it| it.task == task && !it.global) {
+            it.archived = archived;
+        }
+        self.bound(GONE_MAX, |it| it.archived);
+    }
+
+    /// Drops the oldest of a kind while there are too many: by when they were said last.
+    fn bound(&mut self, max: usize, kind: impl Fn(&Discovery) -> bool) {
+        while self.all.iter().filter(|it| kind(it)).count() > max {
+            let oldest = self.all.iter().filter(|it| kind(it)).min_by_key(|it| (it.seen, it.number));
+            let Some(number) = oldest.map(|it| it.number) else { return };
+            self.all.retain(|it| it.number != number);
+            self.by_words.retain(|_, known| *known != number);
+        }
+    }
+}
+
+/// The impact an agent put before its words, as in `[critical] the tests need a database`, and the words.
+fn impact_of(said: &str) -> (Impact, &str) {
+    let marked = said.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let known = marked.and_then(|(word, rest)| {
+        let word = word.trim();
+        let impact = Impact::ALL.into_iter().find(|impact| impact.word().eq_ignore_ascii_case(word))?;
+        Some((impact, rest.trim_start()))
+    });
+    known.unwrap_or((Impact::Medium, said))
+}
+
+/// What two texts that say the same have in common.
+fn words_of(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Discoveries, GLOBAL_MAX, Impact, LOCAL_MAX};
+    use crate::{EndCode, EndKind, Ending, Event, TaskId, Timestamp, Warning};
+
+    const A: TaskId = TaskId(1);
+    const B: TaskId = TaskId(2);
+
+    fn told(list: &mut Discoveries, task: TaskId, at: i64, global: bool, text: &str) {
+        let event = Event::Warned(Warning::Discovery { global, text: text.to_owned() });
+        list.note(task, Timestamp(at), &event);
+    }
+
+    fn ended(list: &mut Discoveries, task: TaskId, kind: EndKind) {
+        let ending = Ending { kind, code: EndCode::Person, detail: String::new() };
+        list.note(task, Timestamp(99), &Event::Ended(ending));
+    }
+
+    fn texts(list: &Discoveries, task: TaskId) -> Vec<String> {
+        list.offered(task).iter().map(|it| it.text.clone()).collect()
+    }
+
+    #[test]
+    fn the_same_words_are_one_discovery() {
+        let mut list = Discoveries::default();
+        told(&mut list, A, 1, true, "The tests need a database");
+        told(&mut list, B, 2, true, "  the TESTS need  a database\n");
+        told(&mut list, B, 3, false, "the tests need a database");
+        assert_eq!(list.list(true).count(), 1);
+        let it = list.list(false).next().expect("one");
+        assert_eq!((it.task, it.times, it.seen), (A, 3, Timestamp(3)));
+    }
+
+    #[test]
+    fn local_ones_are_for_their_task_and_global_ones_for_all() {
+        let mut list = Discoveries::default();
+        told(&mut list, A, 1, false, "mine");
+        told(&mut list, B, 2, false, "mine");
+        told(&mut list, A, 3, true, "ours");
+        assert_eq!(texts(&list, A), ["ours", "mine"]);
+        assert_eq!(texts(&list, B), ["ours", "mine"]);
+        assert_eq!(texts(&list, TaskId(3)), ["ours"]);
+        told(&mut list, A, 4, true, "mine");
+        assert_eq!(texts(&list, TaskId(3)), ["mine", "ours"]);
+    }
+
+    #[test]
+    fn what_is_critical_comes_first_then_what_was_said_last() {
+        let mut list = Discoveries::default();
+        told(&mut list, A, 1, true, "[Critical] use port 0");
+        told(&mut list, A, 2, true, "[low] it rains");
+        told(&mut list, A, 3, true, "[sic] as it stands");
+        assert_eq!(texts(&list, B), ["use port 0", "[sic] as it stands", "it rains"]);
+        assert_eq!(list.offered(B)[0].impact, Impact::Critical);
+        told(&mut list, A, 4, true, "[critical]");
+        assert_eq!(list.list(true).count(), 3);
+    }
+
+    #[test]
+    fn a_local_one_is_archived_with_its_task_and_comes_back_with_it() {
+        let mut list = Discoveries::default();
+        told(&mut list, A, 1, false, "mine");
+        told(&mut list, A, 1, true, "ours");
+        ended(&mut list, A, EndKind::Failed);
+        assert_eq!(texts(&list, A).len(), 2, "a failed task may be tried again");
+        ended(&mut list, A, EndKind::Done);
+        assert_eq!(texts(&list, A), ["ours"]);
+        assert_eq!(list.list(true).count(), 2);
+        list.note(A, Timestamp(100), &Event::Retried { fresh: false, feedback: None });
+        assert_eq!(texts(&list, A).len(), 2);
+    }
+
+    #[test]
+    fn there_are_never_too_many_and_the_oldest_go() {
+        let mut list = Discoveries::default();
+        for n in 0..2 * GLOBAL_MAX {
+            told(&mut list, A, i64::try_from(n).expect("small"), true, &format!("fact {n}"));
+        }
+        for n in 0..2 * LOCAL_MAX {
+            told(&mut list, A, i64::try_from(n).expect("small"), false, &format!("own {n}"));
+        }
+        assert_eq!(list.list(true).count(), GLOBAL_MAX + LOCAL_MAX);
+        assert!(list.list(true).all(|it| it.text != "fact 0" && it.text != "own 0"));
+        told(&mut list, A, 5_000, true, "fact 0");
+        assert_eq!(list.offered(B)[0].text, "fact 0", "a dropped one may be found again");
+    }
+
+    #[test]
+    fn long_words_are_cut_between_characters() {
+        let mut list = Discoveries::default();
+        told(&mut list, A, 1, true, &"ä".repeat(5_000));
+        assert_eq!(list.list(true).next().expect("one").text.len(), 2_000);
+    }
+}
