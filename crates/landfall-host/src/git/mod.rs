@@ -1,13 +1,14 @@
 //! The one place that runs git.
 //!
 //! Three kinds of ground, and one rule for each. The **person's repository** (`repo`, `publish`) is read
-//! with care and written only when nothing of theirs is in the way. The **store** (`store`, `merge`, `batch`, `landing`) is
-//! ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`) are
-//! checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
+//! with care and written only when nothing of theirs is in the way. The **store** (`store`, `merge`, `batch`,
+//! `landing`) is ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`,
+//! `in_flight`) are checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
 
 mod batch;
 mod collect;
 mod files;
+mod in_flight;
 mod index;
 mod landing;
 mod lane;
@@ -24,6 +25,7 @@ mod workspace;
 
 pub use batch::{BatchMerge, LeftOut, Prefix};
 pub use collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, NestedFate};
+pub use in_flight::{InFlight, Trial};
 pub use landing::{LandingClaim, LandingMismatch, LandingProof};
 pub use lane::{Ignored, Lane, LaneCheckout};
 pub use merge::{ConflictKind, ConflictedPath, Merge};

@@ -4,6 +4,7 @@ mod disk;
 mod git_attacks;
 mod git_batch;
 mod git_figures;
+mod git_in_flight;
 mod git_merge;
 mod git_publish;
 mod git_scene;
