@@ -21,6 +21,7 @@ mod ids;
 mod input;
 mod judge;
 pub mod liveness;
+pub mod proposal;
 mod recover;
 mod schedule;
 mod signal;
