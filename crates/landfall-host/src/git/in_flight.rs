@@ -156,12 +156,16 @@ impl Store {
 }
 
 /// A folder beside the store's objects for the time of one look.
-struct Scratch {
+pub(crate) struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    fn new(store: &Store) -> Result<Scratch, GitError> {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn new(store: &Store) -> Result<Scratch, GitError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = store.dir().join(SCRATCH).join(format!("{}-{number}", std::process::id()));

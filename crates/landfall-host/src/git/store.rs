@@ -268,7 +268,7 @@ impl Store {
         let doing = || format!("import branch `{branch}`");
         let tip =
             repo.branch_tip(branch)?.ok_or_else(|| GitError::output(doing(), "there is no such branch"))?;
-        let upstream = upstream_ref(branch);
+        let upstream = upstream_ref(branch.as_str());
         let known = self.resolve(&upstream)?;
         if known.as_ref() == Some(&tip) {
             return Ok(tip);
@@ -875,7 +875,7 @@ fn transfer(
 }
 
 /// git splits this variable at `:` and understands double quotes in the way of C.
-fn quoted(path: &Path) -> OsString {
+pub(crate) fn quoted(path: &Path) -> OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let mut bytes = vec![b'"'];
     for byte in files::bytes_of(path) {
@@ -921,9 +921,9 @@ fn config_text(format: ObjectFormat) -> String {
 }
 
 /// Any branch name, as a ref in our alphabet.
-fn upstream_ref(branch: &BranchName) -> RefName {
+pub(crate) fn upstream_ref(branch: &str) -> RefName {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325; // FNV-1a: names, not secrets
-    for byte in branch.as_str().bytes() {
+    for byte in branch.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
     RefName::new(&format!("refs/landfall/upstream/{hash:016x}")).expect("hex fits the grammar")

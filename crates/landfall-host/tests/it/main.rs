@@ -6,6 +6,7 @@ mod git_batch;
 mod git_figures;
 mod git_in_flight;
 mod git_merge;
+mod git_news;
 mod git_publish;
 mod git_scene;
 mod git_store;
