@@ -26,6 +26,7 @@ mod judge;
 pub mod pilot;
 pub mod queue;
 pub mod liveness;
+pub mod proposal;
 mod recover;
 pub mod review;
 mod schedule;

@@ -248,10 +248,7 @@ impl Store {
         let doing = || "copy the agent's objects".to_owned();
         files::remove(&incoming).doing(doing)?;
         std::fs::create_dir_all(incoming.join("pack")).doing(doing)?;
-        copy_objects(folder, &self.objects_dir(), &incoming).map_err(|error| match error {
-            Uncopied::Theirs(error) => broken(format!("its objects: {error}")),
-            Uncopied::Ours(error) => GitError::io(doing(), error).into(),
-        })?;
+        copy_objects(folder, &self.objects_dir(), &incoming, OBJECTS_BYTES_MAX)?;
         let have: Vec<Oid> = std::iter::once(workspace.base().clone()).chain(self.base()?).collect();
         let result = self.bring(&incoming, oid, &have, Check::Strict);
         files::remove(&incoming).doing(doing)?;
@@ -466,13 +463,13 @@ fn is_ours(error: &std::io::Error) -> bool {
 }
 
 /// Whether a folder is not there, or something else is in its place. One that is closed to us is there.
-fn is_gone(error: &std::io::Error) -> bool {
+pub(crate) fn is_gone(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
 /// The same for a git that failed, by its words: it was run with the plain locale.
-fn machine_failed(code: i32, stderr: &str) -> bool {
+pub(crate) fn machine_failed(code: i32, stderr: &str) -> bool {
     const WORDS: [&str; 10] = [
         "No space left on device",
         "Disk quota exceeded",
@@ -490,7 +487,7 @@ fn machine_failed(code: i32, stderr: &str) -> bool {
 }
 
 /// Reads HEAD of the `.git` folder below `folder`, through plain files only.
-fn read_head(folder: BorrowedFd<'_>, oid_bytes: usize) -> Result<Oid, CollectError> {
+pub(crate) fn read_head(folder: BorrowedFd<'_>, oid_bytes: usize) -> Result<Oid, CollectError> {
     let unreadable = |why: String| CollectError::HeadUnreadable { why };
     let failed = |what: &str, error: std::io::Error| match is_ours(&error) {
         true => GitError::io(format!("read {what} of a workspace"), error).into(),
@@ -597,7 +594,7 @@ fn loose_refs(
 }
 
 /// Why objects could not be copied.
-enum Uncopied {
+pub(crate) enum Uncopied {
     /// The agent's files are missing, links, or too large.
     Theirs(std::io::Error),
     /// The machine failed; the agent's files may be fine.
@@ -610,19 +607,33 @@ impl Uncopied {
     }
 }
 
+impl From<Uncopied> for CollectError {
+    fn from(error: Uncopied) -> CollectError {
+        match error {
+            Uncopied::Theirs(error) => CollectError::Broken { why: format!("its objects: {error}") },
+            Uncopied::Ours(error) => GitError::io("copy the agent's objects", error).into(),
+        }
+    }
+}
+
 /// Copies loose objects and packs as plain files. Alternates, graphs, bitmaps and everything else stay behind:
 /// git would follow or believe them.
-fn copy_objects(workspace: BorrowedFd<'_>, store: &Path, to: &Path) -> Result<(), Uncopied> {
+pub(crate) fn copy_objects(
+    workspace: BorrowedFd<'_>,
+    store: &Path,
+    to: &Path,
+    bytes_max: u64,
+) -> Result<(), Uncopied> {
     use Uncopied::{Ours, Theirs};
     let list = |folder: BorrowedFd<'_>| files::entries(folder).map_err(Uncopied::reading);
     let open = |folder: BorrowedFd<'_>, parts: &[&[u8]]| {
         files::open_folder_beneath(folder, parts).map_err(Uncopied::reading)
     };
-    let mut budget = OBJECTS_BYTES_MAX;
+    let mut budget = bytes_max;
     let mut copy = |folder: BorrowedFd<'_>, name: &std::ffi::CStr, to: &Path| -> Result<(), Uncopied> {
         let mut source = files::open_file_beneath(folder, name.to_bytes()).map_err(Uncopied::reading)?;
         let size = source.metadata().map_err(Ours)?.len();
-        let too_much = || Theirs(std::io::Error::other("more than 8 GiB of objects"));
+        let too_much = || Theirs(std::io::Error::other(format!("more than {} MiB", bytes_max >> 20)));
         budget = budget.checked_sub(size).ok_or_else(too_much)?;
         let mut target = std::fs::File::create_new(to).map_err(Ours)?;
         std::io::copy(&mut std::io::Read::take(&mut source, size), &mut target).map_err(Ours)?;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::names::Oid;
 use super::objects::TreeEntry;
-use super::run::{GitError, SLOW};
+use super::run::GitError;
 use super::store::Store;
 use super::threeway::{self, Threeway};
 
@@ -138,7 +138,7 @@ impl Store {
             .write_call(&doing)
             .args(["merge-tree", "--write-tree", "-z", "--messages", "--allow-unrelated-histories"])
             .args(["--end-of-options", ours.as_str(), theirs.as_str()])
-            .timeout(SLOW)
+            .timeout(self.merge_time())
             .run()?;
         let nonsense = || GitError::output(&doing, "not the output of merge-tree");
         match said.code {
@@ -146,7 +146,8 @@ impl Store {
                 let tree = said.stdout.split(|byte| *byte == 0).next().and_then(Oid::from_line);
                 tree.map(Ok).ok_or_else(nonsense)
             }
-            1 => parse(&said.stdout).map(Err).ok_or_else(nonsense),
+            // The same code says that a commit is missing; then it says nothing else.
+            1 if !said.stdout.is_empty() => parse(&said.stdout).map(Err).ok_or_else(nonsense),
             _ => Err(said.failed()),
         }
     }

@@ -1,18 +1,20 @@
 //! The one place that runs git.
 //!
-//! Three kinds of ground, and one rule for each. The **person's repository** (`repo`, `publish`) is read
-//! with care and written only when nothing of theirs is in the way. The **store** (`store`, `merge`, `batch`, `landing`) is
-//! ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`) are
-//! checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
+//! Three kinds of ground, and one rule for each. The **person's repository** (`repo`, `news`, `publish`) is read
+//! with care and written only when nothing of theirs is in the way. The **store** (`store`, `merge`, `batch`,
+//! `landing`) is ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`,
+//! `in_flight`) are checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
 
 mod batch;
 mod collect;
 mod files;
+mod in_flight;
 mod index;
 mod landing;
 mod lane;
 mod merge;
 mod names;
+mod news;
 mod objects;
 mod publish;
 mod repo;
@@ -24,10 +26,12 @@ mod workspace;
 
 pub use batch::{BatchMerge, LeftOut, Prefix};
 pub use collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, NestedFate};
+pub use in_flight::{InFlight, Trial};
 pub use landing::{LandingClaim, LandingMismatch, LandingProof};
 pub use lane::{Ignored, Lane, LaneCheckout};
 pub use merge::{ConflictKind, ConflictedPath, Merge};
 pub use names::{BadName, BranchName, Oid, RefName};
+pub use news::BranchNews;
 pub use publish::{HeldReason, How, PublishMode, Published};
 pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use super::files;
 use super::names::{BranchName, Oid};
+use super::news::check_remote;
 use super::repo::{Checkout, Repo};
 use super::run::{
     Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature, Trust, end, read_exact_until, wait_until,
@@ -190,10 +191,7 @@ impl Store {
         expected_old: &Oid,
     ) -> Result<Published, GitError> {
         let doing = format!("push to `{remote}`");
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
-        if remote.is_empty() || remote.starts_with(['-', '.', '/']) || !remote.bytes().all(plain) {
-            return Err(GitError::output(doing, "this is no name of a remote"));
-        }
+        check_remote(remote)?;
         let have: Vec<Oid> =
             repo.branch_tip(branch)?.filter(|tip| self.contains(tip).unwrap_or(false)).into_iter().collect();
         let have = if have.is_empty() { vec![expected_old.clone()] } else { have };

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::files;
 use super::names::{BranchName, Oid, RefName};
@@ -24,6 +24,9 @@ use super::run::{
 
 /// The ref of the canonical base.
 pub const BASE_REF: &str = "refs/landfall/base";
+
+/// The folder of the store in which things are tried that are not kept.
+pub(crate) const SCRATCH: &str = "scratch";
 
 /// Below this number, objects are stored one by one: thousands of tiny packs would slow every look-up.
 const PACK_FROM: u32 = 200;
@@ -154,8 +157,18 @@ struct Inner {
     dir: PathBuf,
     format: ObjectFormat,
     objects: Objects,
+    lasting: Lasting,
     /// Where two commits part, as far as it was asked.
     parted: Mutex<HashMap<(Oid, Oid), Vec<Oid>>>,
+}
+
+/// Whether what is written must survive a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lasting {
+    /// The store itself.
+    Kept,
+    /// A scratch repository beside it, for one question.
+    ThrownAway,
 }
 
 impl Store {
@@ -179,8 +192,25 @@ impl Store {
             files::write_whole(&dir.join("config"), wanted.as_bytes()).doing(doing)?;
         }
         let objects = Objects::new(git, &dir);
-        let parted = Mutex::default();
-        Ok(Store { inner: Arc::new(Inner { git: git.clone(), dir, format, objects, parted }) })
+        let (parted, lasting) = (Mutex::default(), Lasting::Kept);
+        Ok(Store { inner: Arc::new(Inner { git: git.clone(), dir, format, objects, lasting, parted }) })
+    }
+
+    /// A new repository in `dir` that reads the objects of others and writes its own. For one question: nothing in it
+    /// lasts, and its merges have less time.
+    pub(crate) fn aside(&self, dir: &Path, borrowed: &[PathBuf]) -> Result<Store, GitError> {
+        let doing = || format!("make a scratch repository `{}`", dir.display());
+        fill(dir, self.inner.format).doing(doing)?;
+        let alternates = borrowed.iter().flat_map(|path| [files::bytes_of(path), b"\n"]).collect::<Vec<_>>();
+        std::fs::write(dir.join("objects/info/alternates"), alternates.concat()).doing(doing)?;
+        let shallow = self.inner.dir.join("shallow");
+        if shallow.exists() {
+            std::fs::copy(shallow, dir.join("shallow")).doing(doing)?;
+        }
+        let git = self.inner.git.clone();
+        let objects = Objects::new(&git, dir);
+        let (parted, lasting, format) = (Mutex::default(), Lasting::ThrownAway, self.inner.format);
+        Ok(Store { inner: Arc::new(Inner { git, dir: dir.to_owned(), format, objects, lasting, parted }) })
     }
 
     /// Where the store is.
@@ -217,7 +247,18 @@ impl Store {
 
     /// A call in the store that writes what must survive a power cut.
     pub(crate) fn write_call(&self, doing: impl Into<String>) -> Call<'_> {
-        self.call(doing).config("core.fsync=committed").config("core.fsyncMethod=batch")
+        match self.inner.lasting {
+            Lasting::Kept => self.call(doing).config("core.fsync=committed").config("core.fsyncMethod=batch"),
+            Lasting::ThrownAway => self.call(doing).config("core.fsync=none"),
+        }
+    }
+
+    /// How long a merge may take: one that nobody waits for need not come to an end.
+    pub(crate) fn merge_time(&self) -> Duration {
+        match self.inner.lasting {
+            Lasting::Kept => SLOW,
+            Lasting::ThrownAway => QUICK,
+        }
     }
 
     // ── Bringing objects in ────────────────────────────────────────────────────────────────────────
@@ -227,7 +268,7 @@ impl Store {
         let doing = || format!("import branch `{branch}`");
         let tip =
             repo.branch_tip(branch)?.ok_or_else(|| GitError::output(doing(), "there is no such branch"))?;
-        let upstream = upstream_ref(branch);
+        let upstream = upstream_ref(branch.as_str());
         let known = self.resolve(&upstream)?;
         if known.as_ref() == Some(&tip) {
             return Ok(tip);
@@ -715,10 +756,11 @@ impl Store {
         Ok(Health { problems })
     }
 
-    /// Removes lock files that a killed git left in the store. Only for the holder of the state lock, before
+    /// Removes lock files and scratch folders that a killed git or engine left in the store. Only for the holder of the state lock, before
     /// it starts anything: then no live process can hold one.
     pub fn heal_locks(&self) -> Result<Vec<PathBuf>, GitError> {
         let mut healed = Vec::new();
+        files::remove(&self.inner.dir.join(SCRATCH)).doing(|| "remove scratch folders".to_owned())?;
         heal(&self.inner.dir, 0, &mut healed).doing(|| "remove stale locks of the store".to_owned())?;
         Ok(healed)
     }
@@ -833,7 +875,7 @@ fn transfer(
 }
 
 /// git splits this variable at `:` and understands double quotes in the way of C.
-fn quoted(path: &Path) -> OsString {
+pub(crate) fn quoted(path: &Path) -> OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let mut bytes = vec![b'"'];
     for byte in files::bytes_of(path) {
@@ -854,16 +896,21 @@ fn create(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
     draft.push(".new");
     let draft = PathBuf::from(draft);
     files::remove(&draft)?;
-    for folder in ["objects/info", "objects/pack", "refs/heads", "info"] {
-        std::fs::create_dir_all(draft.join(folder))?;
-    }
-    // HEAD points to a branch that never exists: nothing may depend on it.
-    std::fs::write(draft.join("HEAD"), "ref: refs/heads/none\n")?;
-    std::fs::write(draft.join("config"), config_text(format))?;
-    // Whatever an attribute file says, no driver or filter applies in the store.
-    std::fs::write(draft.join("info/attributes"), "* !filter !merge !diff !conflict-marker-size\n")?;
+    fill(&draft, format)?;
     std::fs::rename(&draft, dir)?;
     files::sync_folder(parent)
+}
+
+/// Writes what an empty repository needs.
+fn fill(dir: &Path, format: ObjectFormat) -> std::io::Result<()> {
+    for folder in ["objects/info", "objects/pack", "refs/heads", "info"] {
+        std::fs::create_dir_all(dir.join(folder))?;
+    }
+    // HEAD points to a branch that never exists: nothing may depend on it.
+    std::fs::write(dir.join("HEAD"), "ref: refs/heads/none\n")?;
+    std::fs::write(dir.join("config"), config_text(format))?;
+    // Whatever an attribute file says, no driver or filter applies in the store.
+    std::fs::write(dir.join("info/attributes"), "* !filter !merge !diff !conflict-marker-size\n")
 }
 
 fn config_text(format: ObjectFormat) -> String {
@@ -874,9 +921,9 @@ fn config_text(format: ObjectFormat) -> String {
 }
 
 /// Any branch name, as a ref in our alphabet.
-fn upstream_ref(branch: &BranchName) -> RefName {
+pub(crate) fn upstream_ref(branch: &str) -> RefName {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325; // FNV-1a: names, not secrets
-    for byte in branch.as_str().bytes() {
+    for byte in branch.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
     RefName::new(&format!("refs/landfall/upstream/{hash:016x}")).expect("hex fits the grammar")

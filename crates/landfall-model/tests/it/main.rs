@@ -15,6 +15,7 @@ mod test_judge;
 mod test_liveness;
 mod test_matrix;
 mod test_mended;
+mod test_proposal;
 mod test_schedule;
 mod test_stories;
 mod test_walk;
