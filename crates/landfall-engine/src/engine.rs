@@ -16,26 +16,28 @@ use landfall_host::clock::{Clock, SystemClock};
 use landfall_host::crash;
 use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProblem, Store};
 use landfall_host::lock::{Holder, LockError, StateLock};
-use landfall_model::flow::Flow;
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
+use landfall_model::queue::{HoldWhy, QueuePolicy};
 use landfall_model::{
-    Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Grant, Input, Limits,
-    Mover, News, Refusal, Route, RunEnd, RunId, Said, Signal, Spending, Spent, Standing, State, Status,
-    Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World, graph, plan,
+    Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, QueueNews, ReviewSaid, Route, RunEnd, RunId,
+    SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World,
 };
 use landfall_store::{Batch, Journal, Sqlite, StoreError};
 use thiserror::Error;
 
+use crate::ask::{Answer, Ask, AskError, NewTask, Reply, Rewritten};
+use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::flows;
 use crate::folder::StateFolder;
 use crate::follow::Follower;
 use crate::gate;
-use crate::meter::Meter;
+use crate::land;
 use crate::perform;
 use crate::prompts::{PromptProblem, Prompts};
 use crate::publish;
 use crate::recover;
 use crate::settings::{Settings, SettingsProblem};
-use crate::site::{Site, View};
+use crate::site::{self, Site, View};
 
 /// How an engine is opened.
 pub struct Options {
@@ -119,6 +121,10 @@ pub enum OpenError {
 pub(crate) enum Mail {
     /// News of a task.
     News(TaskId, Box<News>),
+    /// News of the landing queue.
+    Queue(Box<QueueNews>),
+    /// Files that the work of a task touches, as seen in its workspace.
+    Observed(TaskId, BTreeSet<String>),
     /// A fact about the engine that a performing thread has found.
     Fact(EngineEvent),
     /// A person asks.
@@ -135,125 +141,16 @@ pub(crate) enum Mail {
     StopNow,
 }
 
-/// What a person can ask of the engine.
-#[derive(Debug, Clone)]
-pub enum Ask {
-    /// Add these, all or none.
-    Add(Vec<NewTask>),
-    /// Change the words of a task.
-    Edit(TaskId, Box<TaskSpec>),
-    /// Tell a task something.
-    Tell(Vec<TaskId>, Box<News>),
-    /// Undo a landed task by a task that reverts it.
-    Rollback(TaskId),
-    /// Stop the run after the iterations under way, or now.
-    StopRun {
-        /// Now.
-        now: bool,
-    },
-}
-
-/// A task to add. Others of the same request are named by their place in it.
-#[derive(Debug, Clone)]
-pub struct NewTask {
-    /// Its words.
-    pub spec: TaskSpec,
-    /// Needs within the request, from 0.
-    pub needs_here: Vec<usize>,
-    /// The parent within the request, from 0.
-    pub parent_here: Option<usize>,
-}
-
-/// What came of it.
-#[derive(Debug, Clone)]
-pub enum Reply {
-    /// These tasks are as they are now.
-    Tasks(Vec<Arc<Task>>),
-    /// A run was told to stop.
-    Stopping {
-        /// How many agents are at work.
-        agents: usize,
-    },
-}
-
-/// What a person is told.
-pub(crate) type Answer = Result<Reply, AskError>;
-
-/// Why nothing was changed.
-#[derive(Debug, Clone, Error)]
-pub enum AskError {
-    /// No such task.
-    #[error("there is no task {0}")]
-    UnknownTask(TaskId),
-    /// No such flow.
-    #[error("there is no flow `{name}`; known: {known}")]
-    UnknownFlow {
-        /// The name.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
-    /// No such agent profile.
-    #[error("there is no agent profile `{name}`; known: {known}")]
-    UnknownAgent {
-        /// The name.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
-    /// The needs go round in a circle.
-    #[error("the needs would go round in a circle: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "))]
-    Cycle(Vec<TaskId>),
-    /// The words are not within bounds.
-    #[error(transparent)]
-    Spec(#[from] landfall_model::SpecError),
-    /// The model refused.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// Only a landed task can be rolled back.
-    #[error("{0} has not landed; there is nothing to roll back")]
-    NotLanded(TaskId),
-    /// No run is under way.
-    #[error("no run is under way")]
-    NoRun,
-    /// Something on this machine failed.
-    #[error("{0}")]
-    Machine(String),
-    /// The engine is gone.
-    #[error("the engine has ended")]
-    Gone,
-}
-
 /// An opened project: the lock is held, the journal is read.
 pub struct Engine {
+    core: Core,
     site: Arc<Site>,
     journal: Sqlite,
-    world: World,
-    flows: BTreeMap<String, Arc<Flow>>,
-    run: Option<RunId>,
-    last_run: u32,
     mail: Receiver<Mail>,
-    drive: Drive,
-    limits: Limits,
-    /// A landing that did not check out: nothing more is landed or published until a person has looked.
-    mismatch: Option<TaskId>,
     /// The run was stopped because the disk was full.
     full: bool,
-    /// Why no agent is started: too little room on the disk.
-    low_disk: Option<String>,
-    turn: Turn,
-    _lock: StateLock,
-}
-
-/// What one turn of the loop has gathered.
-#[derive(Default)]
-struct Turn {
-    entries: Vec<Entry>,
-    touched: BTreeMap<TaskId, Arc<Task>>,
-    effects: Vec<Effect>,
     replies: Vec<(Sender<Answer>, Answer)>,
-    landed: bool,
-    base_moved: bool,
+    _lock: StateLock,
 }
 
 /// Leave to ask a running engine.
@@ -284,15 +181,6 @@ impl Handle {
     }
 }
 
-/// What a run may use.
-#[derive(Debug, Clone, Default)]
-pub struct RunOptions {
-    /// Agents at once; settings say otherwise.
-    pub slots: Option<u32>,
-    /// Only these tasks; empty means all.
-    pub only: Vec<TaskId>,
-}
-
 /// How a run ended.
 #[derive(Debug, Clone)]
 pub struct RunOutcome {
@@ -304,6 +192,12 @@ pub struct RunOutcome {
     pub tasks: Vec<Arc<Task>>,
     /// Why landed work is not in the person's repository, if it is not.
     pub held: Option<String>,
+    /// Why the landing queue does not move, if it does not.
+    pub queue_held: Option<String>,
+    /// Why it was paused when it ended, if it was.
+    pub paused: Option<String>,
+    /// The latest sprint, if there was one.
+    pub sprint: Option<SprintId>,
 }
 
 /// A run under way in a thread of its own.
@@ -383,13 +277,10 @@ impl Engine {
         let pool = Pool::open(&store, &folder.workspaces())?;
 
         let (mail_to, mail) = mpsc::channel();
-        let limits = Limits {
-            slots: settings.run.slots,
-            lanes: settings.run.lanes,
-            now: Timestamp(clock.now_ms()),
-            spent: None,
-        };
-        let lanes = (0..=usize::try_from(settings.run.lanes).expect("at most 16")).rev().collect();
+        let rules = rules(&settings, Timestamp(clock.now_ms()));
+        // One for every verification that may run, for each batch of the landing queue, and for a rebuild.
+        let lanes = usize::try_from(settings.run.lanes).expect("at most 16") + 2 + rules.queue.speculate;
+        let lanes = (0..lanes).rev().collect();
         let env = crate::launch::safe_environment(&options.environment, &settings.run.env);
         let site = Arc::new(Site {
             folder,
@@ -418,24 +309,17 @@ impl Engine {
             tidying: std::sync::atomic::AtomicUsize::new(0),
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
+            theirs: Mutex::new(None),
         });
         let mut engine = Self {
-            world: World::new(flows.clone(), &site.settings.project.flow),
+            core: Core::new(flows, &site.settings.project.flow, rules),
             site,
             journal,
-            flows,
-            run: None,
-            last_run: 0,
             mail,
-            drive: Drive::Running,
-            limits,
-            mismatch: None,
             full: false,
-            low_disk: None,
-            turn: Turn::default(),
+            replies: Vec::new(),
             _lock: lock,
         };
-        engine.world.set_routes(routes(&engine.site.settings));
         engine.replay()?;
         Ok(engine)
     }
@@ -446,97 +330,27 @@ impl Engine {
         &self.site
     }
 
+    /// The whole state, for readers.
+    #[must_use]
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
     /// The tasks as they are.
     #[must_use]
     pub fn world(&self) -> &World {
-        &self.world
+        self.core.world()
     }
 
     /// Folds the journal.
     fn replay(&mut self) -> Result<(), OpenError> {
-        // Held as the world holds them, so that each makes room for one of the same size: a large backlog is there once.
-        let mut tasks: BTreeMap<TaskId, Arc<Task>> = BTreeMap::new();
-        let mut facts = Vec::new();
+        let mut replay = Replay::default();
         let journal = self.journal.clone();
         journal.replay(landfall_store::Seq::FIRST, &mut |_, entry| {
-            match entry.fact {
-                Fact::Task(id, event) => {
-                    self.note_spending(entry.at, &event);
-                    let before = tasks.remove(&id).map(Arc::unwrap_or_clone);
-                    match landfall_model::apply(before, id, entry.at, &event) {
-                        Ok(task) => {
-                            self.note_pass(&event);
-                            tasks.insert(id, Arc::new(task));
-                        }
-                        Err(illegal) => return Err(illegal.into()),
-                    }
-                }
-                Fact::Engine(event) => facts.push(event),
-            }
-            Ok(())
+            self.core.replay(&mut replay, &*self.site, entry).map_err(StoreError::from)
         })?;
-        for event in &facts {
-            self.note(event);
-        }
-        for task in tasks.into_values() {
-            if is_mismatch(&task) {
-                self.mismatch = Some(task.id);
-            }
-            if let Some(gate) = task.gate.as_ref().filter(|gate| gate.outcome().is_green()) {
-                self.site.trust(&gate.commit); // it may have landed just before the engine ended
-            }
-            self.world.put(Arc::unwrap_or_clone(task));
-        }
+        self.core.replayed(replay, &*self.site);
         Ok(())
-    }
-
-    /// Remembers a tree that passed, so that it need not be verified again.
-    fn note_pass(&self, event: &Event) {
-        let Event::Verified { report, .. } = event else { return };
-        self.note_report(report);
-    }
-
-    /// Counts what a run of an agent has spent.
-    fn note_spending(&self, at: Timestamp, event: &Event) {
-        if let Event::IterationEnded { usage, took_ms, .. } = event {
-            self.meter().ledger.note(at, Spending { usage: *usage, time_ms: *took_ms });
-        }
-    }
-
-    fn meter(&self) -> std::sync::MutexGuard<'_, Meter> {
-        self.site.meter.lock().expect("no thread panics while it holds the meter")
-    }
-
-    fn spent(&self) -> Option<Spent> {
-        self.meter().spent(&self.site.settings.purse, self.site.now())
-    }
-
-    fn note_report(&self, report: &landfall_model::gate::GateReport) {
-        if report.outcome().is_green() && !report.is_empty() {
-            self.site.passes.lock().expect("no thread panics while it holds the passes").note(report);
-        }
-    }
-
-    /// What a fact about the engine means.
-    fn note(&mut self, event: &EngineEvent) {
-        match event {
-            EngineEvent::RunStarted { run, .. } => {
-                self.meter().ledger.run_started();
-                self.run = Some(*run);
-                self.last_run = self.last_run.max(run.0);
-            }
-            EngineEvent::RunEnded { .. } => self.run = None,
-            EngineEvent::BaseMoved { to, .. } => self.site.trust(to),
-            EngineEvent::Account { account, state } => self.world.set_account(account, state.clone()),
-            EngineEvent::Measured { report } => self.note_report(report),
-            EngineEvent::Started { .. } | EngineEvent::Published { .. } | EngineEvent::PublishHeld { .. } => {
-            }
-        }
-    }
-
-    fn fact(&mut self, event: EngineEvent) {
-        self.note(&event);
-        self.turn.entries.push(Entry { at: self.site.now(), fact: Fact::Engine(event) });
     }
 
     /// One request, without a run: the facts are written and nothing is left running but what already ran.
@@ -544,85 +358,78 @@ impl Engine {
     /// # Errors
     /// Why nothing was changed, or that the journal could not be written.
     pub fn once(&mut self, ask: Ask) -> Result<Result<Reply, AskError>, StoreError> {
-        if matches!(ask, Ask::StopRun { .. }) {
+        if matches!(ask, Ask::StopRun { .. } | Ask::Pause { .. } | Ask::Resume | Ask::Assign(_)) {
             return Ok(Err(AskError::NoRun));
         }
         let (send, receive) = mpsc::channel();
         self.hear_ask(ask, send);
-        let effects = self.commit_turn()?;
-        for effect in effects {
+        let turn = self.commit_turn()?;
+        for effect in turn.effects {
             if let Effect::Kill { task, attempt, stop } = &effect {
                 perform::kill(&self.site, *task, *attempt, stop);
             }
             // The rest is expected by the journal and performed by the next run.
         }
+        land::keep_checkpoints(&self.site, &turn.checkpoints);
         Ok(receive.recv().expect("answered by the turn"))
     }
 
     /// Drives the backlog in a thread of its own until nothing is left to do.
-    #[must_use]
-    pub fn run(mut self, options: RunOptions) -> Running {
+    ///
+    /// # Errors
+    /// When the run cannot be what was asked for. Nothing was changed.
+    pub fn run(mut self, options: RunOptions) -> Result<Running, AskError> {
+        let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
         let handle = Handle { mail: self.site.mail.clone() };
         let site = self.site.clone();
         let (done_to, done) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("engine".to_owned())
             .spawn(move || {
-                let outcome = self.drive(&options);
+                let outcome = self.drive(run);
                 drop(done_to);
                 outcome
             })
             .expect("one more thread can be had");
-        Running { handle, site, thread: Some(thread), done }
+        Ok(Running { handle, site, thread: Some(thread), done })
     }
 
-    fn drive(&mut self, options: &RunOptions) -> Result<RunOutcome, StoreError> {
-        if let Some(slots) = options.slots {
-            self.limits.slots = slots;
-        }
-        if !options.only.is_empty() {
-            self.world.set_only(Some(options.only.iter().copied().collect()));
-        }
-        self.fact(EngineEvent::Started { version: env!("CARGO_PKG_VERSION").to_owned() });
-        if let Some(run) = self.run {
-            self.fact(EngineEvent::RunEnded { run, why: RunEnd::Lost });
-        }
-        let run = RunId(self.last_run + 1);
-        self.fact(EngineEvent::RunStarted { run, slots: self.limits.slots, only: options.only.clone() });
-        self.commit_turn()?;
-
+    fn drive(&mut self, run: RunId) -> Result<RunOutcome, StoreError> {
+        let turn = self.commit_turn()?;
         recover::clear_lanes(&self.site);
         let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
-        if self.mismatch.is_none() {
+        if self.core.mismatch().is_none() {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
         }
         let mut touched: BTreeSet<TaskId> = BTreeSet::new();
-        for effect in recover::expected(&self.world) {
-            if self.mismatch.is_some() && matches!(effect, Effect::Land { .. }) {
-                continue; // nothing lands until a person has looked
-            }
+        land::keep_checkpoints(&self.site, &turn.checkpoints);
+        let (effects, queue_effects) = self.core.expected();
+        for effect in effects {
             touched.insert(effect.task());
-            perform::perform(&self.site, &follower, self.task(effect.task()), effect);
+            perform::perform(&self.site, &follower, self.core.task(effect.task()), effect);
+        }
+        for effect in queue_effects {
+            self.perform_queue(effect);
         }
 
-        let mut why = RunEnd::NothingLeft;
+        let mut why = None;
         loop {
-            if self.mismatch.is_some() {
-                self.drive = Drive::Draining;
+            if self.core.mismatch().is_some() {
                 publishing.hold();
             }
-            if std::mem::take(&mut self.turn.base_moved) {
-                self.base_advanced();
+            let low_disk = self.look_at_disk();
+            self.core.look(&*self.site, low_disk);
+            let turn = self.commit_turn()?;
+            touched.extend(turn.touched.keys());
+            for effect in turn.effects {
+                perform::perform(&self.site, &follower, self.core.task(effect.task()), effect);
             }
-            self.grant(run);
-            touched.extend(self.turn.touched.keys());
-            let landed = self.turn.landed;
-            let effects = self.commit_turn()?;
-            for effect in effects {
-                perform::perform(&self.site, &follower, self.task(effect.task()), effect);
+            for effect in turn.queue_effects {
+                self.perform_queue(effect);
             }
-            if landed {
+            land::keep_checkpoints(&self.site, &turn.checkpoints);
+            if turn.landed {
                 publishing.ask();
             }
             if self.idle() && !publishing.busy() && !publishing.wanted() {
@@ -637,39 +444,33 @@ impl Engine {
                 self.stop(true, &mut why);
                 continue;
             }
-            let first = self.next_mail(publish_in); // none: it is time for whatever is due
+            let first = self.next_mail(publish_in, low_disk); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
-                    Mail::News(task, news) => self.hear(task, &news),
-                    Mail::Fact(event) => {
-                        let moved = matches!(event, EngineEvent::BaseMoved { .. });
-                        self.fact(event);
-                        self.turn.base_moved |= moved;
-                    }
+                    Mail::News(task, news) => self.core.hear(&*self.site, task, &news),
+                    Mail::Queue(news) => self.core.hear_queue(&*self.site, &news),
+                    Mail::Fact(event) => self.core.fact(&*self.site, event),
                     Mail::Ask(Ask::StopRun { now }, reply) => {
-                        let agents = self.world.holding(Standing::Slot);
+                        let agents = self.core.world().holding(Standing::Slot);
                         self.stop(now, &mut why);
-                        self.turn.replies.push((reply, Ok(Reply::Stopping { agents })));
+                        self.replies.push((reply, Ok(Reply::Stopping { agents })));
                     }
                     Mail::Ask(ask, reply) => self.hear_ask(ask, reply),
-                    Mail::Answered(task) => self.answered(task),
+                    Mail::Answered(task) => self.core.answered(&*self.site, task),
                     Mail::PublishOver => publishing.over(),
+                    Mail::Observed(task, paths) => self.core.world_mut().set_observed(task, paths),
                     Mail::Tidied => {}
                     Mail::Drain => self.stop(false, &mut why),
                     Mail::StopNow => self.stop(true, &mut why),
                 }
             }
-            self.due();
         }
         follower.end();
-        if why == RunEnd::NothingLeft && self.world.waiting_for(Standing::Slot) > 0 && self.spent().is_some()
-        {
-            why = RunEnd::Spent;
-        }
-        self.fact(EngineEvent::RunEnded { run, why });
+        let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
+        self.core.end(&*self.site, run, why);
         self.commit_turn()?;
-        let tasks = touched.iter().filter_map(|id| self.world.get(*id)).cloned().collect();
-        let held = match self.mismatch {
+        let tasks = touched.iter().filter_map(|id| self.core.world().get(*id)).cloned().collect();
+        let held = match self.core.mismatch() {
             None if self.full => Some(
                 "the disk has less room than `disk.stop` wants, so the agents were stopped; their work is kept"
                     .to_owned(),
@@ -680,134 +481,73 @@ impl Engine {
             )),
             None => publishing.held(),
         };
-        Ok(RunOutcome { run, why, tasks, held })
+        let queue_held = self.core.queue().hold().map(|hold| hold.reason.clone());
+        let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
+        let sprint = self.core.sprints().all().last().map(|sprint| sprint.id);
+        Ok(RunOutcome { run, why, tasks, held, queue_held, paused, sprint })
+    }
+
+    fn perform_queue(&self, effect: QueueEffect) {
+        let members = match &effect {
+            QueueEffect::Build { members, .. } | QueueEffect::Land { members, .. } => members.as_slice(),
+            QueueEffect::Check { .. } | QueueEffect::Abandon { .. } => &[],
+        };
+        let tasks = members.iter().map(|member| self.core.task(member.task)).collect();
+        perform::perform_queue(&self.site, tasks, effect);
     }
 
     /// Tells the engine to begin nothing new, and, if `now`, the agents to end.
-    fn stop(&mut self, now: bool, why: &mut RunEnd) {
-        self.drive = Drive::Draining;
-        *why = if now { RunEnd::Interrupted } else { RunEnd::Drained };
+    fn stop(&mut self, now: bool, why: &mut Option<RunEnd>) {
+        self.core.drain();
+        *why = Some(if now { RunEnd::Interrupted } else { RunEnd::Drained });
         self.site.view.lock().expect("no thread panics while it holds the view").stopping = true;
         if now {
-            let running: Vec<TaskId> = self.world.active().map(|task| task.id).collect();
+            let running: Vec<TaskId> = self.core.world().active().map(|task| task.id).collect();
             for task in running {
-                self.hear(task, &News::Interrupt);
+                self.core.hear(&*self.site, task, &News::Interrupt);
             }
             gate::interrupt(&self.site);
         }
     }
 
-    fn task(&self, id: TaskId) -> Arc<Task> {
-        self.world.get(id).expect("an effect is of a task that exists").clone()
-    }
-
     /// Whether nothing is under way and nothing will begin by itself.
     fn idle(&self) -> bool {
-        // A check that was interrupted is not waited for: the journal expects it, and the next run does it again.
         let interrupted = self.site.interrupted.load(Ordering::SeqCst);
-        let counts = |task: &&Arc<Task>| {
-            !interrupted || !matches!(task.state, State::Active { doing: Doing::Checking { .. }, .. })
-        };
-        let under_way = self.world.active().any(|task| counts(&task));
-        let now = self.site.now();
-        // What only waits for tomorrow's budget, or for an account to open, is waited for.
-        let opens = self.world.next_opening(now).is_some()
-            || (self.world.waiting_for(Standing::Slot) > 0
-                && self.spent().is_some_and(|spent| spent.until.is_some()));
-        let waits = self.drive == Drive::Running
-            && (self.world.next_due().is_some() || self.low_disk.is_some() || opens);
-        !under_way && !waits && !perform::tidying(&self.site)
+        self.core.is_idle(&*self.site, interrupted) && !perform::tidying(&self.site)
     }
 
     /// The next news; none when it is time for something else, at the latest after `most`.
-    fn next_mail(&self, most: Option<Duration>) -> Option<Mail> {
-        let pause = match self.world.next_due() {
-            Some((due, _)) if self.drive == Drive::Running => {
-                let ms = u64::try_from(due.0 - self.site.now().0).unwrap_or(0);
-                Duration::from_millis(ms.clamp(1, 60_000))
-            }
-            _ => Duration::from_secs(60),
-        };
-        let pause = match self.world.next_opening(self.site.now()) {
+    fn next_mail(&self, most: Option<Duration>, low_disk: bool) -> Option<Mail> {
+        let pause = match self.core.wake(&*self.site) {
             Some(at) => {
                 let ms = u64::try_from(at.0 - self.site.now().0).unwrap_or(0);
-                pause.min(Duration::from_millis(ms.clamp(1, 60_000)))
+                Duration::from_millis(ms.clamp(1, 60_000))
             }
-            None => pause,
+            None => Duration::from_secs(60),
         };
-        let pause = if self.low_disk.is_some() { pause.min(DISK_PAUSE) } else { pause };
-        let pause = if self.world.active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
+        let pause = if low_disk { pause.min(DISK_PAUSE) } else { pause };
+        let pause = if self.core.world().active().next().is_some() { pause.min(DISK_LOOK) } else { pause };
         let pause = most.map_or(pause, |most| pause.min(most));
         self.mail.recv_timeout(pause).ok()
     }
 
-    /// Grants what is free to whoever stands first in line.
-    fn grant(&mut self, run: RunId) {
-        let mut refused = 0;
-        while self.drive == Drive::Running
-            && refused < REFUSALS_MAX
-            && let Some(id) = self.world.rescued(self.site.now())
-        {
-            self.hear(id, &News::RouteOpened);
-            refused += 1; // the next turn takes the others
-        }
-        let mut refused = 0;
-        let limits = self.limits_now();
-        while self.drive == Drive::Running
-            && refused < REFUSALS_MAX
-            && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.paced(&limits))
-        {
-            let task = self.task(id);
-            let Some(flow) = self.world.flow_of(&task) else { break };
-            let (limits, driving) = (self.task_limits(), self.driving(&profile));
-            let before = self.turn.entries.len();
-            self.hear(id, &News::Granted { run, flow, limits, driving });
-            if self.turn.entries.len() == before {
-                refused += 1; // a bug in the model; the line must not spin on it
-            }
-        }
-    }
-
-    fn driving(&self, profile: &str) -> Driving {
-        let style = self.site.settings.agents.get(profile).map_or(Style::Fresh, |profile| profile.style);
-        let account = self.world.account_of(profile).to_owned();
-        Driving { profile: profile.to_owned(), account, style }
-    }
-
-    /// The limits, without slots while as much work waits to be verified or landed as agents may be at work. Agents
-    /// that run further ahead land nothing sooner: their workspaces pile up and their bases grow old.
-    fn paced(&self, limits: &Limits) -> Limits {
-        let queued = self.world.waiting_for(Standing::Lane) + self.world.waiting_for(Standing::Landing);
-        match u32::try_from(queued).unwrap_or(u32::MAX) >= limits.slots {
-            true => Limits { slots: 0, ..limits.clone() },
-            false => limits.clone(),
-        }
-    }
-
-    /// The limits, without slots while the disk has too little room.
-    fn limits_now(&mut self) -> Limits {
+    /// Whether there is too little room for an agent to start, and what a person sees of that and of the rest.
+    fn look_at_disk(&self) -> bool {
         let free = self.free_bytes();
         let wanted = self.site.settings.disk.pause_bytes;
-        self.low_disk = (free < wanted && self.world.waiting_for(Standing::Slot) > 0)
+        let low = free < wanted && self.core.world().waiting_for(Standing::Slot) > 0;
+        let shut = self.core.world().accounts().shut();
+        let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
+        view.low_disk = low
             .then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
-        self.site
-            .view
-            .lock()
-            .expect("no thread panics while it holds the view")
-            .low_disk
-            .clone_from(&self.low_disk);
-        let spent = self.spent();
-        let shut = self.world.accounts().shut().map(|(name, state)| (name.clone(), state.clone())).collect();
-        {
-            let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
-            view.spent.clone_from(&spent);
-            view.shut = shut;
-        }
-        let limits = Limits { now: self.site.now(), spent, ..self.limits.clone() };
-        match self.low_disk {
-            Some(_) => Limits { slots: 0, ..limits },
-            None => limits,
-        }
+        view.shut = shut.map(|(name, state)| (name.clone(), state.clone())).collect();
+        view.queue = self.core.queue().clone();
+        view.pilot = self.core.pilot().clone();
+        view.sprint = self.core.sprints().open().cloned();
+        drop(view);
+        let spent = Outside::spent(&*self.site);
+        self.site.view.lock().expect("no thread panics while it holds the view").spent = spent;
+        low
     }
 
     /// Room on the fuller of the two disks that agents can fill: that of the state, and that of temporary files.
@@ -823,12 +563,178 @@ impl Engine {
     /// Whether there is so little room that agents at work must end before they lose what they write.
     fn disk_is_full(&self) -> bool {
         let free = self.free_bytes();
-        free < self.site.settings.disk.stop_bytes && self.world.active().next().is_some()
+        free < self.site.settings.disk.stop_bytes && self.core.world().active().next().is_some()
     }
 
-    fn task_limits(&self) -> TaskLimits {
-        let run = &self.site.settings.run;
-        TaskLimits {
+    /// Writes what the turn has gathered, answers whoever asked, and gives the orders to perform.
+    fn commit_turn(&mut self) -> Result<Turn, StoreError> {
+        let mut turn = self.core.take_turn();
+        if !turn.entries.is_empty() {
+            crash::point("journal.append.before");
+            let tasks = turn.touched.values().cloned().collect();
+            let entries = std::mem::take(&mut turn.entries);
+            self.journal.append(Batch { entries, tasks })?;
+            crash::point("journal.append.after");
+        }
+        for (to, reply) in std::mem::take(&mut self.replies) {
+            drop(to.send(reply)); // the asker has left, nobody to tell
+        }
+        Ok(turn)
+    }
+
+    fn hear_ask(&mut self, ask: Ask, reply: Sender<Answer>) {
+        let answer = self.answer(ask);
+        self.replies.push((reply, answer));
+    }
+
+    fn answer(&mut self, ask: Ask) -> Answer {
+        let site = self.site.clone();
+        let out: &dyn Outside = &*site;
+        match ask {
+            Ask::Add(tasks) => self.core.add(out, tasks).map(Reply::Tasks),
+            Ask::Edit(id, spec) => self.core.edit(out, id, *spec).map(|task| Reply::Tasks(vec![task])),
+            Ask::Tell(tasks, news) => self.core.tell_all(out, &tasks, &news).map(Reply::Tasks),
+            Ask::Rollback(id) => self.rollback(id),
+            Ask::Pause { reason } => self.core.pause(out, &reason).map(|()| Reply::Done),
+            Ask::Resume => self.core.resume(out).map(|()| Reply::Done),
+            Ask::SetMode(mode) => {
+                self.core.set_mode(out, mode);
+                Ok(Reply::Done)
+            }
+            Ask::Assign(task) => self.core.assign(out, task).map(|task| Reply::Tasks(vec![task])),
+            Ask::CancelSprint => self.core.cancel_sprint(out).map(Reply::Sprint),
+            Ask::HoldQueue { reason } => self.core.hold_queue(out, Some(reason)).map(|()| Reply::Done),
+            Ask::ResumeQueue { rewritten } => self.resume_queue(rewritten),
+            Ask::Checkpoint { name } => self.checkpoint(name.as_deref()),
+            Ask::DropCheckpoints { names } => self.drop_checkpoints(&names),
+            Ask::Restore { name } => self.restore(&name),
+            Ask::Review(tasks, said) => self.review(&tasks, &said),
+            Ask::StopRun { .. } => Err(AskError::NoRun),
+        }
+    }
+
+    fn resume_queue(&mut self, rewritten: Rewritten) -> Answer {
+        let site = self.site.clone();
+        let hold = self.core.queue().hold().ok_or(AskError::QueueMoves)?;
+        if matches!(hold.why, HoldWhy::Rewritten | HoldWhy::Deleted) {
+            let machine = |error: GitError| AskError::Machine(error.full());
+            if let Some(moved) = land::accept_rewrite(&site, rewritten).map_err(machine)? {
+                self.core.fact(&*site, moved);
+            }
+        }
+        self.core.hold_queue(&*site, None).map(|()| Reply::Done)
+    }
+
+    fn checkpoint(&mut self, name: Option<&str>) -> Answer {
+        let site = self.site.clone();
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let fits = |name: &str| {
+            !name.is_empty() && name.len() <= 64 && name.chars().all(legal) && !name.starts_with(['.', '-'])
+        };
+        if let Some(name) = name.filter(|name| !fits(name)) {
+            return Err(AskError::CheckpointName(name.chars().take(80).collect()));
+        }
+        if self.core.base().is_none() {
+            let base = land::base(&site).map_err(|error| AskError::Machine(error.full()))?;
+            let to = site::commit(&base);
+            self.core.fact(&*site, EngineEvent::BaseMoved { from: None, to, by: Mover::Person });
+        }
+        let name = self.core.checkpoint(&*site, name, CheckpointWhy::Person).ok_or(AskError::NoBase)?;
+        Ok(Reply::Checkpoint { name })
+    }
+
+    fn unknown_checkpoint(&self, name: &str) -> AskError {
+        let known = self.core.checkpoints().kept().iter().map(|it| it.name.as_str());
+        AskError::UnknownCheckpoint { name: name.to_owned(), known: known.collect::<Vec<_>>().join(", ") }
+    }
+
+    fn drop_checkpoints(&mut self, names: &[String]) -> Answer {
+        if let Some(name) = names.iter().find(|name| self.core.checkpoints().get(name).is_none()) {
+            return Err(self.unknown_checkpoint(name));
+        }
+        let site = self.site.clone();
+        for name in names {
+            self.core.fact(&*site, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: name.clone() }));
+        }
+        Ok(Reply::Done)
+    }
+
+    /// A new task whose work puts every file back to where it was at a checkpoint. Nothing is lost: what landed since stays
+    /// in the history, and the task is verified and landed like any other.
+    fn restore(&mut self, name: &str) -> Answer {
+        let Some(checkpoint) = self.core.checkpoints().get(name).cloned() else {
+            return Err(self.unknown_checkpoint(name));
+        };
+        let new = self.core.world().next_id();
+        let head = land::restore(&self.site, &checkpoint, new)
+            .map_err(|error| AskError::Machine(error.full()))?;
+        let mut spec = TaskSpec::new(&format!("Restore checkpoint {name}"))?;
+        spec.source = format!("restore:{name}");
+        self.offered(spec, head)
+    }
+
+    /// A new task whose work is the revert of a landed one; it is verified and landed like any other.
+    fn rollback(&mut self, id: TaskId) -> Answer {
+        let task = self.core.world().get(id).ok_or(AskError::UnknownTask(id))?.clone();
+        let Some(landed) = &task.landed else { return Err(AskError::NotLanded(id)) };
+        let new = self.core.world().next_id();
+        let head = land::revert(&self.site, &task, landed, new)
+            .map_err(|error| AskError::Machine(error.full()))?;
+        let mut spec = TaskSpec::new(&format!("Roll back {id}: {}", task.spec.title))?;
+        spec.source = format!("rollback:{id}");
+        self.offered(spec, head)
+    }
+
+    fn offered(&mut self, mut spec: TaskSpec, head: Commit) -> Answer {
+        spec.flow = Some("rollback".to_owned());
+        spec.priority = 0;
+        let site = self.site.clone();
+        Ok(Reply::Tasks(vec![self.core.offer(&*site, spec, head)]))
+    }
+
+    /// What a person says of work. What they want changed about landed work becomes a task of its own, and what they do
+    /// not want at all is rolled back.
+    fn review(&mut self, tasks: &[TaskId], said: &ReviewSaid) -> Answer {
+        let site = self.site.clone();
+        let mut changed = self.core.tell_all(&*site, tasks, &News::Review(said.clone()))?;
+        for task in changed.clone() {
+            if task.landed.is_none() {
+                continue;
+            }
+            match said {
+                ReviewSaid::Changes { issues, note, .. } => {
+                    let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, task.spec.title))?;
+                    let complaint = landfall_model::review::complaint(issues, note);
+                    spec.body = format!(
+                        "{} has landed as {}, and a reviewer wants changes:\n\n{complaint}\n",
+                        task.id,
+                        task.landed.as_ref().map_or("", |landed| landed.commit.short())
+                    );
+                    spec.source = format!("review:{}", task.id);
+                    (spec.flow, spec.agent) = (task.spec.flow.clone(), task.spec.agent.clone());
+                    spec.criteria.clone_from(&task.spec.criteria);
+                    let new = NewTask { spec, needs_here: Vec::new(), parent_here: None };
+                    changed.extend(self.core.add(&*site, vec![new])?);
+                }
+                ReviewSaid::Reject { .. } => {
+                    if let Reply::Tasks(back) = self.rollback(task.id)? {
+                        changed.extend(back);
+                    }
+                }
+                ReviewSaid::Approve { .. } | ReviewSaid::Skip | ReviewSaid::Defer => {}
+            }
+        }
+        Ok(Reply::Tasks(changed))
+    }
+}
+
+/// What the settings of a project mean for the core.
+#[must_use]
+pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
+    let run = &settings.run;
+    Rules {
+        limits: Limits { slots: run.slots, lanes: run.lanes, now, spent: None },
+        task: TaskLimits {
             iterations_max: run.iterations_max,
             task_ms: run.task_limit_ms,
             stuck_after: run.stuck_after,
@@ -837,294 +743,41 @@ impl Engine {
             stalls_total_max: run.stalls_total_max,
             transients_max: run.transients_max,
             compact_percent: run.compact_percent,
-            attempt_budget: self.site.settings.attempt_budget,
-            task_budget: self.site.settings.task_budget,
+            attempt_budget: settings.attempt_budget,
+            task_budget: settings.task_budget,
+            conflict_ms: settings.land.conflict_wait_ms,
+            overdue: settings.land.conflict_overdue,
+            review: settings.review.rule,
             ..TaskLimits::default()
-        }
-    }
-
-    fn input(&self, news: &News) -> Input {
-        Input { at: self.site.now(), drive: self.drive, spent: self.spent(), news: news.clone() }
-    }
-
-    /// Lets the model decide about news of a task and gathers what follows. Refused news is late news: normal.
-    fn hear(&mut self, id: TaskId, news: &News) {
-        match self.try_hear(id, news) {
-            // Late or repeated news changes nothing, and nobody waits for an answer.
-            Ok(_) | Err(Refusal::Stale { .. } | Refusal::NotNow { .. }) => {}
-            Err(Refusal::Bug(illegal)) => panic!("the model decided what cannot follow: {illegal}"),
-        }
-    }
-
-    fn try_hear(&mut self, id: TaskId, news: &News) -> Result<Arc<Task>, Refusal> {
-        let Some(task) = self.world.get(id).cloned() else {
-            let state = "unknown".to_owned();
-            return Err(Refusal::NotNow { task: id, state, what: "there is no such task" });
-        };
-        // What the run has used counts from here on, also for whether the next one may begin.
-        if let News::AgentEnded(run) = news {
-            let spent = Spending { usage: run.usage, time_ms: run.took_ms };
-            self.meter().live.insert(id, spent);
-        }
-        let input = self.input(news);
-        let overruled = match news {
-            News::Retry { .. } => self.world.accounts().overruled(&task, input.at),
-            _ => None,
-        };
-        let (after, decision) = landfall_model::step(&task, &input)?;
-        let mut before = (*task).clone();
-        for event in decision.events {
-            self.note_pass(&event);
-            self.note_spending(input.at, &event);
-            if let Event::IterationEnded { .. } = &event {
-                self.meter().live.remove(&id);
-            }
-            if let Event::Landed { commit, base_before, .. } = &event {
-                self.turn.landed = true;
-                self.turn.base_moved = true;
-                let moved = EngineEvent::BaseMoved {
-                    from: Some(base_before.clone()),
-                    to: commit.clone(),
-                    by: Mover::Landing(id),
-                };
-                self.fact(moved);
-            }
-            let account = self.world.accounts().follows(&before, input.at, &event);
-            let driving = before.driving.clone();
-            before =
-                landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
-            self.turn.entries.push(Entry { at: input.at, fact: Fact::Task(id, event) });
-            if let (Some(state), Some(driving)) = (account, driving) {
-                self.fact(EngineEvent::Account { account: driving.account, state });
-            }
-        }
-        if let Some((account, state)) = overruled {
-            self.fact(EngineEvent::Account { account, state });
-        }
-        self.turn.effects.extend(decision.effects);
-        if is_mismatch(&after) {
-            self.mismatch = Some(id);
-        }
-        self.world.put(after);
-        let after = self.task(id);
-        self.turn.touched.insert(id, after.clone());
-        if let News::AgentEnded(run) = news {
-            self.follow_ups(id, input.at, &run.seen);
-        }
-        Ok(after)
-    }
-
-    /// The model answered an agent: whoever waited for its account to be tried may go on.
-    fn answered(&mut self, id: TaskId) {
-        let Some(driving) = self.world.get(id).and_then(|task| task.driving.clone()) else { return };
-        if let Some(state) = self.world.accounts().answered(&driving.account, self.site.now()) {
-            self.fact(EngineEvent::Account { account: driving.account, state });
-        }
-    }
-
-    /// Tasks an agent wants to be thought of are drafts: only a person lets them start.
-    fn follow_ups(&mut self, id: TaskId, at: Timestamp, seen: &[Signal]) {
-        const MAX: usize = 10; // an agent that files more is not helping
-        let wanted = seen.iter().filter_map(|signal| match signal {
-            Signal::Said(Said::FollowUp(text)) => Some(text),
-            _ => None,
-        });
-        for text in wanted.take(MAX) {
-            let (title, body) = text.split_once('\n').unwrap_or((text, ""));
-            let Ok(mut spec) = TaskSpec::new(title.trim()) else { continue };
-            spec.body = body.trim().to_owned();
-            spec.source = format!("follow-up:{id}");
-            spec.draft = true;
-            let known = |task: &Arc<Task>| task.spec.source == spec.source && task.spec.title == spec.title;
-            if spec.check().is_ok() && !self.world.tasks().any(known) {
-                self.born(self.world.next_id(), spec, at);
-            }
-        }
-    }
-
-    /// A gate that was broken may be whole on the new base.
-    fn base_advanced(&mut self) {
-        for id in self.world.gate_waits() {
-            self.hear(id, &News::BaseAdvanced);
-        }
-    }
-
-    fn due(&mut self) {
-        if self.drive == Drive::Draining {
-            return;
-        }
-        let now = self.site.now();
-        while let Some((at, id)) = self.world.next_due()
-            && at <= now
-        {
-            let before = self.turn.entries.len();
-            self.hear(id, &News::Due);
-            if self.turn.entries.len() == before {
-                break; // refused: a bug in the model; the next turn tries again
-            }
-        }
-    }
-
-    /// Writes what the turn has gathered, answers whoever asked, and gives the effects to perform.
-    fn commit_turn(&mut self) -> Result<Vec<Effect>, StoreError> {
-        let turn = std::mem::take(&mut self.turn);
-        if !turn.entries.is_empty() {
-            crash::point("journal.append.before");
-            let tasks = turn.touched.into_values().collect();
-            self.journal.append(Batch { entries: turn.entries, tasks })?;
-            crash::point("journal.append.after");
-        }
-        for (to, reply) in turn.replies {
-            drop(to.send(reply)); // the asker has left, nobody to tell
-        }
-        Ok(turn.effects)
-    }
-
-    fn hear_ask(&mut self, ask: Ask, reply: Sender<Answer>) {
-        let answer = match ask {
-            Ask::Add(tasks) => self.add(tasks),
-            Ask::Edit(id, spec) => self.edit(id, *spec),
-            Ask::Tell(tasks, news) => self.tell_all(&tasks, &news),
-            Ask::Rollback(id) => self.rollback(id),
-            Ask::StopRun { .. } => Err(AskError::NoRun),
-        };
-        self.turn.replies.push((reply, answer));
-    }
-
-    fn tell_all(&mut self, tasks: &[TaskId], news: &News) -> Result<Reply, AskError> {
-        // All or none: refusals are found before anything is changed.
-        for id in tasks {
-            let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
-            landfall_model::step(task, &self.input(news))?;
-        }
-        let mut changed = Vec::new();
-        for id in tasks {
-            changed.push(self.try_hear(*id, news)?);
-        }
-        Ok(Reply::Tasks(changed))
-    }
-
-    fn check_words(&self, spec: &TaskSpec) -> Result<(), AskError> {
-        spec.check()?;
-        if let Some(name) = &spec.flow
-            && !self.flows.contains_key(name)
-        {
-            let known = self.flows.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(AskError::UnknownFlow { name: name.clone(), known });
-        }
-        if let Some(name) = &spec.agent
-            && !self.site.settings.agents.contains_key(name)
-        {
-            let known = self.site.settings.agents.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(AskError::UnknownAgent { name: name.clone(), known });
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, tasks: Vec<NewTask>) -> Result<Reply, AskError> {
-        let first = self.world.next_id().0;
-        let id_of =
-            |place: usize| TaskId(first + u32::try_from(place).expect("fewer than four thousand million"));
-        let mut specs: Vec<(TaskId, TaskSpec)> = Vec::new();
-        for (place, new) in tasks.into_iter().enumerate() {
-            let mut spec = new.spec;
-            spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
-            spec.parent = spec.parent.or(new.parent_here.map(id_of));
-            self.check_words(&spec)?;
-            specs.push((id_of(place), spec));
-        }
-        let among: BTreeMap<TaskId, &TaskSpec> = specs.iter().map(|(id, spec)| (*id, spec)).collect();
-        for (id, spec) in &specs {
-            for need in spec.needs.iter().chain(&spec.parent) {
-                if self.world.get(*need).is_none() && !among.contains_key(need) {
-                    return Err(AskError::UnknownTask(*need));
-                }
-            }
-            let needs_of = |of: TaskId| match (among.get(&of), self.world.get(of)) {
-                (Some(spec), _) => spec.needs.iter().copied().collect(),
-                (None, Some(task)) => task.spec.needs.iter().copied().collect(),
-                (None, None) => Vec::new(),
-            };
-            if let Some(cycle) = graph::cycle(*id, &spec.needs, &needs_of) {
-                return Err(AskError::Cycle(cycle));
-            }
-        }
-        let at = self.site.now();
-        let mut added = Vec::new();
-        for (id, spec) in specs {
-            added.push(self.born(id, spec, at));
-        }
-        Ok(Reply::Tasks(added))
-    }
-
-    fn born(&mut self, id: TaskId, spec: TaskSpec, at: Timestamp) -> Arc<Task> {
-        self.world.put(Task::added(id, spec.clone(), at));
-        let task = self.task(id);
-        self.turn.entries.push(Entry { at, fact: Fact::Task(id, Event::Added { spec }) });
-        self.turn.touched.insert(id, task.clone());
-        task
-    }
-
-    fn edit(&mut self, id: TaskId, spec: TaskSpec) -> Result<Reply, AskError> {
-        let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
-        if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
-            self.check_words(&spec)?;
-        }
-        spec.check()?;
-        for need in spec.needs.iter().chain(&spec.parent) {
-            if self.world.get(*need).is_none() {
-                return Err(AskError::UnknownTask(*need));
-            }
-        }
-        let needs_of = |of: TaskId| {
-            self.world.get(of).map(|task| task.spec.needs.iter().copied().collect()).unwrap_or_default()
-        };
-        if let Some(cycle) = graph::cycle(id, &spec.needs, &needs_of) {
-            return Err(AskError::Cycle(cycle));
-        }
-        let after = self.try_hear(id, &News::Edit { spec })?;
-        Ok(Reply::Tasks(vec![after]))
-    }
-
-    /// A new task whose work is the revert of a landed one; it is verified and landed like any other.
-    fn rollback(&mut self, id: TaskId) -> Result<Reply, AskError> {
-        let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?.clone();
-        let Some(landed) = &task.landed else { return Err(AskError::NotLanded(id)) };
-        let new = self.world.next_id();
-        let head = crate::land::revert(&self.site, &task, landed, new)
-            .map_err(|error| AskError::Machine(error.full()))?;
-        let mut spec = TaskSpec::new(&format!("Roll back {id}: {}", task.spec.title))?;
-        spec.source = format!("rollback:{id}");
-        spec.flow = Some("rollback".to_owned());
-        spec.priority = 0;
-        let at = self.site.now();
-        self.born(new, spec, at);
-        let event = Event::Offered { head };
-        let after = landfall_model::apply(Some((*self.task(new)).clone()), new, at, &event)
-            .expect("a new task can be offered work");
-        self.world.put(after);
-        self.turn.entries.push(Entry { at, fact: Fact::Task(new, event) });
-        let after = self.task(new);
-        self.turn.touched.insert(new, after.clone());
-        Ok(Reply::Tasks(vec![after]))
+        },
+        review_tags: settings.review.tags.clone(),
+        queue: QueuePolicy {
+            batch_max: settings.land.batch,
+            speculate: settings.land.speculate,
+            runaway: settings.land.runaway,
+            forms: true,
+        },
+        failures_max: run.failures_max,
+        profiles: profiles(settings),
+        retention: settings.checkpoint.retention,
+        checkpoints: settings.checkpoint.automatic,
     }
 }
 
-/// Where the profiles of a project lead.
-pub fn routes(settings: &Settings) -> BTreeMap<String, Route> {
+fn profiles(settings: &Settings) -> BTreeMap<String, (Route, Style)> {
     let route = |(name, profile): (&String, &crate::settings::Profile)| {
         let route = Route { account: profile.account.clone(), failover: profile.failover.clone() };
-        (name.clone(), route)
+        (name.clone(), (route, profile.style))
     };
     settings.agents.iter().map(route).collect()
 }
 
-fn is_mismatch(task: &Task) -> bool {
-    matches!(&task.state, State::Ended(Ending { code: EndCode::LandingMismatch, .. }))
+/// Where the profiles of a project lead.
+pub fn routes(settings: &Settings) -> BTreeMap<String, Route> {
+    profiles(settings).into_iter().map(|(name, (route, _))| (name, route)).collect()
 }
 
 const TURN_MAX: usize = 256; // news of one turn: one fsync for all of it, and replies do not wait for ever
-const REFUSALS_MAX: u32 = 8;
 const DISK_LOOK: Duration = Duration::from_secs(5); // how long agents may write before the disk is looked at
 const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is noticed
 

@@ -23,6 +23,7 @@ use crate::land;
 use crate::launch::{marker, settled, with};
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{collect_detail, task_ref};
+use crate::queue;
 use crate::settings::{Verify, VerifyCommand};
 use crate::site::{self, Site};
 
@@ -56,6 +57,17 @@ pub(crate) fn interrupt(site: &Site) {
     }
 }
 
+/// Ends the checks whose name begins so.
+pub(crate) fn end_checks(site: &Site, name: &str) {
+    let checking = site.checking.lock().expect("no thread panics while it holds it").clone();
+    let named = |dir: &&PathBuf| {
+        dir.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
+    };
+    for dir in checking.iter().filter(named) {
+        end_check(site, dir);
+    }
+}
+
 const INTERRUPT_MAX: Duration = Duration::from_secs(30);
 
 /// Ends the check in `dir`, if it runs, and waits until nothing of it is left.
@@ -84,19 +96,26 @@ fn try_check(
     crash::point("check.collected");
     drop(site.landing.lock().expect("no thread panics while it lands"));
     let base = land::base(site).map_err(git)?;
+    let by = Signature::landfall(site.clock.now_ms());
+    let head = match queue::settle_simply(site, &base, &head, &by).map_err(git)? {
+        Some(merged) => {
+            let pin = task_ref("tasks", task.id, &format!("{attempt}-merged"));
+            site.store.pin(&pin, &merged).map_err(git)?;
+            merged
+        }
+        None => head,
+    };
     let tree = match site.store.merge(&base, &head).map_err(git)? {
         Merge::Clean { tree } => tree,
         Merge::Conflict { paths, .. } => {
-            let paths = paths.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect();
             let (head, base) = (site::commit(&head), site::commit(&base));
-            return Ok(Some(News::MergeConflict { attempt, head, base, paths }));
+            return Ok(Some(News::MergeConflict { attempt, head, base, clashes: queue::clashes(&paths) }));
         }
     };
     if tree == site.store.tree_of(&base).map_err(git)? {
         return Ok(Some(News::NothingChanged { attempt }));
     }
     let message = message(task, attempt);
-    let by = Signature::landfall(site.clock.now_ms());
     let merged = site.store.commit(&tree, &[base.clone(), head.clone()], &message, &by, &by).map_err(git)?;
     crash::point("check.merged");
     let name = format!("{}-{attempt}", task.id);

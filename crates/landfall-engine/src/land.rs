@@ -1,41 +1,117 @@
 //! Moving the base: by compare-and-swap to exactly the commit that was verified, and looking again afterwards.
 
-use std::sync::Arc;
-
 use landfall_host::crash;
-use landfall_host::git::{Cas, GitError, LandingClaim, LandingMismatch, Merge, Oid, Signature};
-use landfall_model::{Attempt, Candidate, Commit, EngineEvent, Landed, Mover, News, Task, TaskId, Tree};
+use landfall_host::git::{Cas, GitError, LandingClaim, LandingMismatch, Merge, Oid, RefName, Signature};
+use landfall_model::checkpoint::{Checkpoint, CheckpointEvent};
+use landfall_model::queue::{HoldWhy, QueueNews};
+use landfall_model::{Commit, EngineEvent, Landed, Mover, Task, TaskId};
 
+use crate::ask::Rewritten;
 use crate::engine::Mail;
 use crate::perform::task_ref;
 use crate::site::{self, Site};
 
 /// The tip of the base, after taking in what a person did to their branch meanwhile. Their commits win: if they only
-/// went ahead, so does the base. A base that is where nobody we know put it is refused: agents know where the store is.
+/// went ahead, so does the base. If they rewrote or deleted it, the landing queue is held until they say what is meant. A
+/// base that is where nobody we know put it is refused: agents know where the store is.
 pub(crate) fn base(site: &Site) -> Result<Oid, GitError> {
+    look(site).map(|look| look.ours)
+}
+
+/// What was seen of the base and of the person's branch.
+pub(crate) struct Look {
+    /// The base.
+    pub ours: Oid,
+    /// The person's branch; none if it is gone.
+    pub theirs: Option<Oid>,
+    /// What the person must say before anything lands or is published.
+    pub trouble: Option<String>,
+}
+
+/// Looks at both, and takes in what a person did.
+pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
     let _one = site.syncing.lock().expect("no thread panics while it compares");
-    let theirs = site.store.import(&site.repo, &site.branch)?;
+    let branch = site.branch.as_str();
     let Some(ours) = site.store.base()? else {
+        let theirs = site.store.import(&site.repo, &site.branch)?;
         site.trust(&site::commit(&theirs));
         site.store.set_base(&theirs, None)?;
+        seen(site, &theirs);
         tell_moved(site, None, &theirs, Mover::Person);
-        return Ok(theirs);
+        return Ok(Look { ours: theirs.clone(), theirs: Some(theirs), trouble: None });
     };
+    if site.repo.branch_tip(&site.branch)?.is_none() {
+        let reason = format!(
+            "your branch `{branch}` is gone; when it is back, `landfall queue resume` goes on (the landed work is at {})",
+            ours.short()
+        );
+        site.tell_queue(QueueNews::Hold { why: HoldWhy::Deleted, reason: reason.clone() });
+        return Ok(Look { ours, theirs: None, trouble: Some(reason) });
+    }
+    let theirs = site.store.import(&site.repo, &site.branch)?;
     if !site.trusts(&site::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
         let what = format!("it is at {ours}, where neither a landing nor you have put it");
         return Err(GitError::output("look at the base of the store", what));
     }
+    if let Some(old) = rewritten(site, &theirs)? {
+        let reason = format!(
+            "your branch `{branch}` was rewritten: {} is no longer part of it, it is at {} now; `landfall queue resume` \
+             takes your branch as it is and verifies the work under way on it, `landfall queue resume --keep-landed` brings \
+             both together",
+            old.short(),
+            theirs.short()
+        );
+        site.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason: reason.clone() });
+        return Ok(Look { ours, theirs: Some(theirs), trouble: Some(reason) });
+    }
+    seen(site, &theirs);
     if ours == theirs || !site.store.is_ancestor(&ours, &theirs)? {
-        return Ok(ours);
+        return Ok(Look { ours, theirs: Some(theirs), trouble: None });
     }
     crash::point("base.follow");
     site.trust(&site::commit(&theirs));
-    match site.store.set_base(&theirs, Some(&ours))? {
+    let ours = match site.store.set_base(&theirs, Some(&ours))? {
         Cas::Moved => {
             tell_moved(site, Some(&ours), &theirs, Mover::Person);
-            Ok(theirs)
+            theirs.clone()
         }
-        Cas::Lost { actual } => Ok(actual.unwrap_or(ours)),
+        Cas::Lost { actual } => actual.unwrap_or(ours),
+    };
+    Ok(Look { ours, theirs: Some(theirs), trouble: None })
+}
+
+fn seen(site: &Site, theirs: &Oid) {
+    crate::core::Outside::theirs(site, &site::commit(theirs));
+}
+
+/// Where the person's branch was before it was rewritten, if it was.
+fn rewritten(site: &Site, theirs: &Oid) -> Result<Option<Oid>, GitError> {
+    let last = site.theirs.lock().expect("no thread panics while it holds it").clone();
+    let Some(last) = last.map(|last| site::oid(&last)) else { return Ok(None) };
+    let went_ahead = last == *theirs || (site.store.contains(&last)? && site.store.is_ancestor(&last, theirs)?);
+    Ok((!went_ahead).then_some(last))
+}
+
+/// The person has seen that their branch was rewritten and says what is meant. Gives the fact, if the base moved.
+pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Option<EngineEvent>, GitError> {
+    let _one = site.syncing.lock().expect("no thread panics while it compares");
+    let theirs = site.store.import(&site.repo, &site.branch)?;
+    let Some(ours) = site.store.base()? else { return Ok(None) };
+    seen(site, &theirs);
+    if how == Rewritten::Keep || ours == theirs {
+        return Ok(None);
+    }
+    // What landed stays reachable: certificates name it, and a person may want it back.
+    let keep = RefName::new(&format!("refs/landfall/rewritten/{ours}")).expect("made of our own words");
+    site.store.pin(&keep, &ours)?;
+    site.trust(&site::commit(&theirs));
+    match site.store.set_base(&theirs, Some(&ours))? {
+        Cas::Moved => Ok(Some(EngineEvent::BaseMoved {
+            from: Some(site::commit(&ours)),
+            to: site::commit(&theirs),
+            by: Mover::Person,
+        })),
+        Cas::Lost { .. } => Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned())),
     }
 }
 
@@ -58,62 +134,8 @@ pub(crate) fn tell_moved(site: &Site, from: Option<&Oid>, to: &Oid, by: Mover) {
     drop(site.mail.send(Mail::Fact(event))); // the engine has left: the store itself knows where the base is
 }
 
-/// Lands a verified candidate. Performed again after a crash, it finds the base already there and says so.
-pub(crate) fn land(site: &Arc<Site>, task: &Task, attempt: Attempt, candidate: &Candidate) {
-    let news = match try_land(site, task.id, attempt, candidate) {
-        Ok(news) => news,
-        Err(error) => News::MachineFailed { attempt, detail: error.full(), hopeless: false },
-    };
-    site.tell(task.id, news);
-}
-
-fn try_land(site: &Site, task: TaskId, attempt: Attempt, candidate: &Candidate) -> Result<News, GitError> {
-    let _landing = site.landing.lock().expect("no thread panics while it lands");
-    let (new, old) = (site::oid(&candidate.commit), site::oid(&candidate.base));
-    let now = base(site)?;
-    let landed_before = now != old && site.store.contains(&new)? && site.store.is_ancestor(&new, &now)?;
-    if now != old && !landed_before {
-        return Ok(News::LandMoved { attempt, to: site::commit(&now) });
-    }
-    let claim = LandingClaim {
-        landed: new.clone(),
-        base_before: old.clone(),
-        candidate_heads: vec![site::oid(&candidate.head)],
-        tree: site::tree_oid(&candidate.tree),
-    };
-    if !landed_before {
-        // Before anyone can see it, and again once it is done.
-        if let Err(mismatch) = prove(site, &claim)? {
-            return Ok(News::LandMismatch { attempt, detail: mismatch });
-        }
-        site.store.pin(&task_ref("landed", task, &attempt.to_string()), &new)?;
-        site.trust(&candidate.commit);
-        crash::point("land.swap.before");
-        match site.store.set_base(&new, Some(&old))? {
-            Cas::Moved => crash::point("land.swap.after"),
-            Cas::Lost { actual } => {
-                let to = actual.unwrap_or(old);
-                return Ok(News::LandMoved { attempt, to: site::commit(&to) });
-            }
-        }
-    }
-    Ok(match prove(site, &claim)? {
-        Ok(proof) => {
-            crash::point("land.proved");
-            News::Landed {
-                attempt,
-                commit: candidate.commit.clone(),
-                base_before: candidate.base.clone(),
-                tree: candidate.tree.clone(),
-                proof,
-            }
-        }
-        Err(mismatch) => News::LandMismatch { attempt, detail: mismatch },
-    })
-}
-
 /// Recomputes a landing from the commits alone: the proof in words, or in what it differs.
-fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, String>, GitError> {
+pub(crate) fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, String>, GitError> {
     let heads: Vec<&str> = claim.candidate_heads.iter().map(Oid::short).collect();
     match site.store.check_landing(claim) {
         Ok(proof) => Ok(Ok(format!(
@@ -129,19 +151,66 @@ fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, String>, Gi
     }
 }
 
-/// A commit that undoes a landed task, pinned for the task `new` that will land it.
+/// A commit that undoes a landed task, pinned for the task `new` that will land it. What landed together with it stays.
 pub(crate) fn revert(site: &Site, task: &Task, landed: &Landed, new: TaskId) -> Result<Commit, GitError> {
-    let before: Tree = Tree::new(site.store.tree_of(&site::oid(&landed.base_before))?.as_str());
+    let commit = site::oid(&landed.commit);
+    let by = Signature::landfall(site.clock.now_ms());
+    let parents = site.store.parents_of(&commit)?;
+    let own = task.gate.as_ref().map(|gate| site::oid(&gate.head));
+    let (base, heads) = parents.split_first().ok_or_else(|| {
+        GitError::output("roll back", format!("{commit} has no parent"))
+    })?;
+    let others: Vec<Oid> = heads.iter().filter(|head| Some(*head) != own.as_ref()).cloned().collect();
+    let without = site.store.merge_batch(base, &others, &|_| "Without it\n".to_owned(), &by)?;
+    if without.prefixes.len() != others.len() {
+        let what = format!("what landed together with {} as {} does not fit without it", task.id, commit.short());
+        return Err(GitError::output("roll back", what));
+    }
+    let before = match without.prefixes.last() {
+        Some(prefix) => prefix.tree.clone(),
+        None => site.store.tree_of(base)?,
+    };
     let message = format!(
-        "Roll back {}: {}\n\nThis undoes commit {}.\n",
+        "Roll back {}: {}\n\nThis undoes what commit {} brought of it.\n",
         task.id,
         crate::gate::subject(&task.spec.title),
         landed.commit
     );
-    let by = Signature::landfall(site.clock.now_ms());
     // A child of the landed commit with the tree from before it: merged with any later base, it takes back just that.
-    let head =
-        site.store.commit(&site::tree_oid(&before), &[site::oid(&landed.commit)], &message, &by, &by)?;
+    let head = site.store.commit(&before, &[commit], &message, &by, &by)?;
     site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
     Ok(site::commit(&head))
+}
+
+/// A commit on top of the base with every file as it was at a checkpoint, pinned for the task `new` that will land it.
+pub(crate) fn restore(site: &Site, checkpoint: &Checkpoint, new: TaskId) -> Result<Commit, GitError> {
+    let now = base(site)?;
+    let tree = site.store.tree_of(&site::oid(&checkpoint.commit))?;
+    let message = format!("Restore checkpoint {}\n\nEvery file is as it was at {}.\n", checkpoint.name, checkpoint.commit);
+    let by = Signature::landfall(site.clock.now_ms());
+    let head = site.store.commit(&tree, &[now], &message, &by, &by)?;
+    site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
+    Ok(site::commit(&head))
+}
+
+/// Keeps what checkpoints stand for, or lets it go. Doing it again does no harm; what fails is found by `doctor`: the
+/// commits are part of the base in any case, unless a person rewrites it.
+pub(crate) fn keep_checkpoints(site: &Site, events: &[CheckpointEvent]) {
+    for event in events {
+        let name = |name: &str| RefName::new(&format!("refs/landfall/checkpoints/{name}"));
+        match event {
+            CheckpointEvent::Made { name: made, commit, .. } => {
+                if let Ok(name) = name(made) {
+                    drop(site.store.pin(&name, &site::oid(commit)));
+                }
+            }
+            CheckpointEvent::Dropped { name: dropped } => {
+                if let Ok(name) = name(dropped) {
+                    if let Ok(Some(oid)) = site.store.resolve(&name) {
+                        drop(site.store.unpin(&name, &oid));
+                    }
+                }
+            }
+        }
+    }
 }

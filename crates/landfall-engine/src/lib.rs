@@ -4,8 +4,10 @@
 //! [`Engine`] holds a project's state folder exclusively. [`Running`] is a drive of it. Everyone else asks
 //! through a [`Handle`] or reads the tables.
 
+mod ask;
 mod channel;
 mod confine;
+pub mod core;
 pub mod engine;
 pub mod flows;
 pub mod folder;
@@ -21,14 +23,15 @@ mod perform;
 mod probe;
 pub mod prompts;
 mod publish;
+mod queue;
 mod recover;
 mod report;
 pub mod settings;
 mod site;
 
-pub use engine::{
-    Ask, AskError, Engine, Handle, NewTask, OpenError, Options, Reply, RunOptions, RunOutcome, Running,
-};
+pub use ask::{Ask, AskError, NewTask, Reply, Rewritten};
+pub use core::{Core, RunOptions, SprintAsked};
+pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
 pub use folder::StateFolder;
 pub use landfall_host as host;
 pub use landfall_model as model;

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use landfall_host::crash;
 use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature};
 use landfall_host::sitter;
-use landfall_model::{Attempt, Effect, News, Stop, Task, TaskId};
+use landfall_model::{Attempt, Effect, News, QueueEffect, Stop, Task, TaskId};
 
 use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Site};
-use crate::{gate, land, launch, report};
+use crate::{gate, land, launch, queue, report};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -32,9 +32,6 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
         Effect::Check { attempt, head, .. } => {
             go(site, "check", move |site| gate::check(site, &task, attempt, head))
         }
-        Effect::Land { attempt, candidate, .. } => {
-            go(site, "land", move |site| land::land(site, &task, attempt, &candidate));
-        }
         Effect::Report { attempt, .. } => go(site, "report", move |site| report::write(site, &task, attempt)),
         Effect::Tidy { .. } => {
             site.tidying.fetch_add(1, Ordering::SeqCst);
@@ -44,6 +41,22 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
                 drop(site.mail.send(Mail::Tidied)); // the engine has left
             });
         }
+    }
+}
+
+/// Performs an order about a batch; `tasks` are its members.
+pub(crate) fn perform_queue(site: &Arc<Site>, tasks: Vec<Arc<Task>>, effect: QueueEffect) {
+    match effect {
+        QueueEffect::Build { batch, on, members } => {
+            go(site, "build", move |site| queue::build(site, &tasks, batch, on, &members));
+        }
+        QueueEffect::Check { batch, count, base, heads, prefix } => {
+            go(site, "batch-check", move |site| queue::check(site, batch, count, &base, &heads, &prefix));
+        }
+        QueueEffect::Land { batch, base, members, prefix } => {
+            go(site, "land", move |site| queue::land(site, batch, &base, &members, &prefix));
+        }
+        QueueEffect::Abandon { batch } => go(site, "abandon", move |site| queue::abandon(site, batch)),
     }
 }
 
@@ -112,6 +125,7 @@ fn try_prepare(
         crash::point("workspace.removed");
     }
     let base = match (&task.head, task.workspace.is_some()) {
+        _ if task.restart.is_some() => site::oid(task.restart.as_ref().expect("just seen")),
         // The folder was lost, the work was not: it goes on from what is in the store.
         (Some(head), true) => site::oid(head),
         _ => land::base(site).map_err(|error| error.full())?,

@@ -106,8 +106,11 @@ fn publish(site: &Site) -> Result<Option<String>, GitError> {
         Publish::None => return Ok(None),
     };
     for _ in 0..TRIES_MAX {
-        let ours = land::base(site)?;
-        let theirs = site.store.import(&site.repo, &site.branch)?;
+        let land::Look { ours, theirs, trouble } = land::look(site)?;
+        let (Some(theirs), None) = (theirs, &trouble) else {
+            let reason = trouble.unwrap_or_default();
+            return Ok(Some(held(site, &ours, reason)));
+        };
         if ours == theirs && mode == PublishMode::Local {
             return Ok(None);
         }

@@ -4,17 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use landfall_model::{Effect, World, expects};
-
 use crate::gate;
 use crate::site::Site;
-
-/// Every effect that some task expects to be under way. Stops come first: what a person has ended must not begin.
-pub(crate) fn expected(world: &World) -> Vec<Effect> {
-    let mut effects: Vec<Effect> = world.tasks().flat_map(|task| expects(task)).collect();
-    effects.sort_by_key(|effect| !matches!(effect, Effect::Kill { .. }));
-    effects
-}
 
 /// Ends the checks that an engine before us left running, so that the lanes are ours alone.
 pub(crate) fn clear_lanes(site: &Site) {

@@ -10,10 +10,14 @@ use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
 use landfall_host::sitter;
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
+use landfall_model::pilot::Pilot;
+use landfall_model::queue::{Queue, QueueNews};
+use landfall_model::sprint::Sprint;
 use landfall_model::{
     AccountState, Attempt, Commit, Digest, News, Spending, Spent, TaskId, Timestamp, Tree, Usage,
 };
 
+use crate::core::Outside;
 use crate::engine::Mail;
 use crate::folder::StateFolder;
 use crate::meter::Meter;
@@ -76,6 +80,9 @@ pub struct Site {
     pub(crate) landing: Mutex<()>,
     /// Held while the base is compared with the person's branch.
     pub(crate) syncing: Mutex<()>,
+    /// Where the person's branch was seen last, by us or by an engine before us: from there it only goes ahead, unless it
+    /// was rewritten.
+    pub(crate) theirs: Mutex<Option<Commit>>,
 }
 
 /// Trees that passed: tree, verify section, machine.
@@ -125,6 +132,12 @@ pub struct View {
     pub allowances: BTreeMap<String, Allowance>,
     /// The accounts that are not open.
     pub shut: BTreeMap<String, AccountState>,
+    /// The landing queue.
+    pub queue: Queue,
+    /// Who picks tasks, and pauses.
+    pub pilot: Pilot,
+    /// The sprint that is open.
+    pub sprint: Option<Sprint>,
 }
 
 /// How much of an account's allowance is used.
@@ -186,6 +199,10 @@ impl Site {
         sitter::is_confined(pid).unwrap_or(true)
     }
 
+    fn meter(&self) -> std::sync::MutexGuard<'_, Meter> {
+        self.meter.lock().expect("no thread panics while it holds the meter")
+    }
+
     /// The base may be here: a fact says so, or is about to.
     pub(crate) fn trust(&self, base: &Commit) {
         self.bases.lock().expect("no thread panics while it holds the bases").insert(base.clone());
@@ -201,9 +218,51 @@ impl Site {
         self.stops.lock().expect("no thread panics while it holds the stops").contains(&(task, attempt))
     }
 
+    /// Sends news of the landing queue to the engine.
+    pub(crate) fn tell_queue(&self, news: QueueNews) {
+        drop(self.mail.send(Mail::Queue(Box::new(news)))); // the engine has left: recovery finds it out again
+    }
+
     /// Sends news of a task to the engine.
     pub(crate) fn tell(&self, task: TaskId, news: News) {
         drop(self.mail.send(Mail::News(task, Box::new(news)))); // the engine has left: recovery finds it out again
+    }
+}
+
+impl Outside for Site {
+    fn now(&self) -> Timestamp {
+        Self::now(self)
+    }
+
+    fn spent(&self) -> Option<Spent> {
+        self.meter().spent(&self.settings.purse, Self::now(self))
+    }
+
+    fn live(&self, task: TaskId, spending: Option<Spending>) {
+        match spending {
+            Some(spending) => self.meter().live.insert(task, spending),
+            None => self.meter().live.remove(&task),
+        };
+    }
+
+    fn journalled(&self, at: Timestamp, spending: Spending) {
+        self.meter().ledger.note(at, spending);
+    }
+
+    fn run_started(&self) {
+        self.meter().ledger.run_started();
+    }
+
+    fn passed(&self, report: &GateReport) {
+        self.passes.lock().expect("no thread panics while it holds the passes").note(report);
+    }
+
+    fn trust(&self, base: &Commit) {
+        Self::trust(self, base);
+    }
+
+    fn theirs(&self, commit: &Commit) {
+        *self.theirs.lock().expect("no thread panics while it holds it") = Some(commit.clone());
     }
 }
 

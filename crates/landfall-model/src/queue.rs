@@ -74,6 +74,8 @@ pub struct Batch {
     pub doing: BatchDoing,
     /// Every look at it so far: how many members, and what came of it.
     pub looks: Vec<(usize, Outcome)>,
+    /// Tasks that do not fit to its members, though they may fit to the base: they wait until it is over.
+    pub crowded: BTreeSet<TaskId>,
 }
 
 /// What is being done about a batch.
@@ -189,6 +191,8 @@ pub enum QueueEvent {
         members: Vec<Member>,
         /// One for each of them.
         prefixes: Vec<Prefix>,
+        /// Those that fit to the base, but not to the members before them.
+        crowded: Vec<TaskId>,
     },
     /// A beginning of the batch is being verified.
     CheckBegan {
@@ -283,6 +287,8 @@ pub enum LeftOut {
     Conflict(Vec<crate::conflict::Clash>),
     /// The base holds the same already.
     NothingChanged,
+    /// It fits to the base, but not to those before it: it waits for them.
+    Crowded,
     /// It had landed before, and its end was not seen.
     Landed {
         /// As this.
@@ -307,6 +313,8 @@ pub enum QueueNews {
         prefixes: Vec<Prefix>,
         /// The others.
         left_out: Vec<(TaskId, LeftOut)>,
+        /// Conflicts that needed nobody: the work of these, with the base merged in.
+        resolved: Vec<(TaskId, Commit)>,
     },
     /// A beginning of a batch was verified.
     Checked {
@@ -370,11 +378,13 @@ pub struct QueuePolicy {
     pub speculate: usize,
     /// Verifications in a row without a landing before a person is asked.
     pub runaway: u32,
+    /// Whether new batches are formed, or those on their way are just finished.
+    pub forms: bool,
 }
 
 impl Default for QueuePolicy {
     fn default() -> Self {
-        Self { batch_max: 4, speculate: 1, runaway: 20 }
+        Self { batch_max: 4, speculate: 1, runaway: 20, forms: true }
     }
 }
 
@@ -570,9 +580,10 @@ impl Queue {
                     red_report: None,
                     doing: BatchDoing::Building,
                     looks: Vec::new(),
+                    crowded: BTreeSet::new(),
                 });
             }
-            QueueEvent::Built { batch, base, members, prefixes } => {
+            QueueEvent::Built { batch, base, members, prefixes, crowded } => {
                 let Some(it) = self.batch_mut(*batch, |doing| doing == BatchDoing::Building) else {
                     return illegal(format!("{batch} is not being built"));
                 };
@@ -582,6 +593,7 @@ impl Queue {
                 it.base = Some(base.clone());
                 it.members.clone_from(members);
                 it.prefixes.clone_from(prefixes);
+                it.crowded = crowded.iter().copied().collect();
                 it.doing = BatchDoing::Resting;
             }
             QueueEvent::CheckBegan { batch, count } => {
@@ -634,6 +646,9 @@ impl Queue {
                 let over = self.batches.remove(place);
                 let whole = matches!(how, Closed::Landed { count, .. } if *count == over.members.len());
                 for it in &mut self.batches {
+                    if over.on == Some(it.id) {
+                        it.crowded.extend(&over.crowded);
+                    }
                     if it.on == Some(*batch) && whole {
                         it.on = None; // what it stands on is the base now
                     }
@@ -711,8 +726,8 @@ impl Draft<'_> {
     fn hear(&mut self, news: &QueueNews) {
         match news {
             QueueNews::Look => {}
-            QueueNews::Built { batch, base, prefixes, left_out } => {
-                self.built(*batch, base, prefixes, left_out);
+            QueueNews::Built { batch, base, prefixes, left_out, resolved } => {
+                self.built(*batch, base, prefixes, left_out, resolved);
             }
             QueueNews::Checked { batch, count, report } => {
                 if self.find(*batch, |doing| doing == BatchDoing::Checking(*count)).is_some() {
@@ -754,13 +769,26 @@ impl Draft<'_> {
         self.event(QueueEvent::Held { why, reason, until });
     }
 
-    fn built(&mut self, id: BatchId, base: &Commit, prefixes: &[Prefix], left_out: &[(TaskId, LeftOut)]) {
+    fn built(
+        &mut self,
+        id: BatchId,
+        base: &Commit,
+        prefixes: &[Prefix],
+        left_out: &[(TaskId, LeftOut)],
+        resolved: &[(TaskId, Commit)],
+    ) {
         let Some(batch) = self.find(id, |doing| doing == BatchDoing::Building) else { return };
         let is_out = |member: &Member| left_out.iter().any(|(task, _)| *task == member.task);
-        let members: Vec<Member> = batch.members.iter().filter(|member| !is_out(member)).cloned().collect();
+        let with_head = |member: &Member| {
+            let head = resolved.iter().find(|(task, _)| *task == member.task).map(|(_, head)| head.clone());
+            Member { head: head.unwrap_or_else(|| member.head.clone()), ..member.clone() }
+        };
+        let members: Vec<Member> =
+            batch.members.iter().filter(|member| !is_out(member)).map(with_head).collect();
         if members.len() != prefixes.len() {
             return self.failed(id, "the merge of the batch does not tell of each member");
         }
+        let mut crowded = Vec::new();
         for (task, why) in left_out {
             let Some(member) = batch.members.iter().find(|member| member.task == *task) else { continue };
             if !self.is_standing(member) {
@@ -780,7 +808,8 @@ impl Draft<'_> {
                         proof: proof.clone(),
                     },
                 ),
-                LeftOut::Conflict(_) | LeftOut::NothingChanged if guess => {}
+                LeftOut::Crowded => crowded.push(*task),
+                LeftOut::Conflict(_) | LeftOut::NothingChanged if guess => crowded.push(*task),
                 LeftOut::Conflict(clashes) => self.tell(
                     *task,
                     News::MergeConflict {
@@ -798,10 +827,8 @@ impl Draft<'_> {
             base: base.clone(),
             members: members.clone(),
             prefixes: prefixes.to_vec(),
+            crowded,
         });
-        if members.is_empty() {
-            self.over(id, "nobody in it could be merged".to_owned());
-        }
     }
 
     fn checked(&mut self, id: BatchId, count: usize, report: &GateReport) {
@@ -926,6 +953,10 @@ impl Draft<'_> {
             return Step::Next;
         }
         let size = batch.members.len();
+        if size == 0 {
+            self.over(batch.id, "nobody in it could be merged".to_owned());
+            return Step::Again;
+        }
         if let Some(gone) = batch.members.iter().find(|member| !self.is_standing(member)) {
             let reason = format!("{} has left the line", gone.task);
             self.over(batch.id, reason);
@@ -999,7 +1030,7 @@ impl Draft<'_> {
 
     /// Takes whoever stands in line and is in no batch.
     fn form(&mut self) {
-        while self.queue.hold.is_none() && self.queue.batches.len() <= self.policy.speculate {
+        while self.policy.forms && self.queue.hold.is_none() && self.queue.batches.len() <= self.policy.speculate {
             let on = match self.queue.batches.last() {
                 None => None,
                 // Only on what may well land: whole, merged, and not known to be red.
@@ -1007,7 +1038,11 @@ impl Draft<'_> {
                 Some(_) => return,
             };
             let free = |task: &TaskId| {
-                self.queue.batch_of(*task).is_none() && !self.told.contains(task) && (self.is_met)(*task)
+                let crowded = self.queue.batches.iter().any(|batch| batch.crowded.contains(task));
+                self.queue.batch_of(*task).is_none()
+                    && !crowded
+                    && !self.told.contains(task)
+                    && (self.is_met)(*task)
             };
             let members: Vec<Member> = self
                 .queue

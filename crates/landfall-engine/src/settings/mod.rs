@@ -14,6 +14,6 @@ mod units;
 
 pub use problem::SettingsProblem;
 pub use resolve::{
-    Confinement, Disk, Keep, Land, Profile, Project, Publish, Run, Settings, Verify, VerifyCommand,
+    Checkpoint, Confinement, Disk, Keep, Land, Profile, Project, Publish, Review, Run, Settings, Verify, VerifyCommand,
 };
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};

@@ -33,6 +33,10 @@ pub struct RawSettings {
     pub price: BTreeMap<String, RawPrice>,
     /// How proved work reaches the base branch and you.
     pub land: RawLand,
+    /// When a person looks at work.
+    pub review: RawReview,
+    /// Places of the base branch to go back to.
+    pub checkpoint: RawCheckpoint,
     /// How long things are kept.
     pub keep: RawKeep,
     /// What happens when the disk fills up, by what is still free where the state lives.
@@ -176,6 +180,10 @@ pub struct RawRun {
     pub output_cap: Bytes<{ 64 * KIB }, { 10 * GIB }>,
     /// How often an agent that crashed or vanished is started again for one task.
     pub restarts_max: Whole<0, 100>,
+    /// After how many tasks in a row that failed or ran out a run pauses. 0 never does.
+    pub failures_max: Whole<0, 1000>,
+    /// Who picks the next task.
+    pub mode: RawMode,
     /// Names of environment variables passed on to agents and checks, besides a short safe list such as `PATH` and
     /// `HOME`.
     pub env: Vec<String>,
@@ -205,9 +213,21 @@ impl Default for RawRun {
             grace: Millis(10 * SECOND),
             output_cap: Bytes(64 * MIB),
             restarts_max: Whole(3),
+            failures_max: Whole(3),
+            mode: RawMode::Autopilot,
             env: Vec::new(),
         }
     }
+}
+
+/// Who picks the next task.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawMode {
+    /// The engine: every slot is filled.
+    Autopilot,
+    /// You: one task, then it waits.
+    SemiAuto,
 }
 
 /// An agent with its model, flags and environment.
@@ -361,11 +381,95 @@ pub struct RawLand {
     pub remote: Option<String>,
     /// Whether the engine commits what an agent left uncommitted.
     pub commit_leftovers: bool,
+    /// How many verified tasks may land together, as one merge commit that is verified as a whole. 1 lands each alone.
+    pub batch: Whole<1, 32>,
+    /// How many batches are verified on top of one that has not landed yet. 0 waits for each.
+    pub speculate: Whole<0, 4>,
+    /// After how many verifications of the landing queue in a row without a landing it is paused, with a reason.
+    pub runaway: Whole<1, 1000>,
+    /// How long you have to resolve a conflict that is too hard for an agent: 20 lines and more, a file that one side
+    /// deleted or renamed, a binary file.
+    pub conflict_wait: Millis<1000, { 30 * DAY }>,
+    /// What happens after that.
+    pub conflict_overdue: RawOverdue,
 }
 
 impl Default for RawLand {
     fn default() -> Self {
-        Self { publish: RawPublish::Checkout, remote: None, commit_leftovers: true }
+        Self {
+            publish: RawPublish::Checkout,
+            remote: None,
+            commit_leftovers: true,
+            batch: Whole(4),
+            speculate: Whole(1),
+            runaway: Whole(20),
+            conflict_wait: Millis(60 * MINUTE),
+            conflict_overdue: RawOverdue::Defer,
+        }
+    }
+}
+
+/// What happens to a conflict that nobody resolved in time.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RawOverdue {
+    /// The task stops as blocked; `landfall retry` takes it up again.
+    Defer,
+    /// The task is given up.
+    Skip,
+    /// The agent tries it after all.
+    Retry,
+    /// You are told again, and it waits as long once more.
+    Notify,
+}
+
+/// When a person looks at work. Changes to protected paths and to tests are always shown to a person before they land.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawReview {
+    /// When a person looks.
+    pub mode: RawReviewMode,
+    /// With `auto-approve`: runs of the agent up to which work counts as smooth.
+    pub iterations_max: Whole<1, 1000>,
+    /// Modes for tasks with a tag; where several apply, the strictest counts.
+    pub tags: BTreeMap<String, RawReviewMode>,
+}
+
+impl Default for RawReview {
+    fn default() -> Self {
+        Self { mode: RawReviewMode::Skip, iterations_max: Whole(3), tags: BTreeMap::new() }
+    }
+}
+
+/// When a person looks at work.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawReviewMode {
+    /// Never, unless the change itself gives reason to.
+    Skip,
+    /// Before it lands, unless it went smoothly: few iterations, every check passed at once, no question on the way.
+    AutoApprove,
+    /// After it landed, when there is time; nothing waits for it.
+    Batch,
+    /// Before every landing.
+    PerTask,
+}
+
+/// Checkpoints: places of the base branch to go back to.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawCheckpoint {
+    /// Whether one is made after every five landed tasks.
+    pub automatic: bool,
+    /// How many are kept. Those you made by name and the latest three always are.
+    pub keep: Whole<3, 1000>,
+    /// How long they are kept.
+    pub keep_for: Millis<0, { 3650 * DAY }>,
+}
+
+impl Default for RawCheckpoint {
+    fn default() -> Self {
+        Self { automatic: true, keep: Whole(50), keep_for: Millis(30 * DAY) }
     }
 }
 

@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use landfall_model::liveness::Watch;
-use landfall_model::{Budget, Price, Prices, Purse, Style};
+use landfall_model::checkpoint::Retention;
+use landfall_model::conflict::Overdue;
+use landfall_model::pilot::Mode;
+use landfall_model::review::{ReviewMode, ReviewRule};
+use landfall_model::{Budget, Price, Prices, Purse, Style, Tag};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer, ValueDeserializer};
@@ -14,9 +18,9 @@ use super::keys::{self, Unknown};
 use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
-    RawCommand, RawCommandTable, RawDisk, RawLand, RawPrice, RawProfile, RawPublish, RawSandbox, RawSettings,
+    RawCommand, RawCommandTable, RawDisk, RawLand, RawMode, RawOverdue, RawPrice, RawProfile, RawPublish, RawSandbox, RawSettings,
     RawStyle, RawVerify,
-};
+    RawReview, RawReviewMode};
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::units::{DAY, Dollars, Millis, show_bytes};
 
@@ -41,6 +45,10 @@ pub struct Settings {
     pub prices: Prices,
     /// How proved work reaches the base branch.
     pub land: Land,
+    /// When a person looks at work.
+    pub review: Review,
+    /// Places of the base branch to go back to.
+    pub checkpoint: Checkpoint,
     /// How long things are kept.
     pub keep: Keep,
     /// What happens when the disk fills up.
@@ -125,6 +133,10 @@ pub struct Run {
     pub output_cap: u64,
     /// How often an agent that crashed is started again.
     pub restarts_max: u32,
+    /// After how many failures in a row a run pauses.
+    pub failures_max: u32,
+    /// Who picks the next task.
+    pub mode: Mode,
     /// Names of environment variables passed on besides the safe list.
     pub env: Vec<String>,
 }
@@ -194,6 +206,34 @@ pub struct Land {
     pub publish: Publish,
     /// Whether the engine commits what an agent left uncommitted.
     pub commit_leftovers: bool,
+    /// How many tasks may land together.
+    pub batch: usize,
+    /// How many batches are verified on top of one that has not landed.
+    pub speculate: usize,
+    /// Verifications without a landing before the queue is paused.
+    pub runaway: u32,
+    /// How long a person has for a hard conflict.
+    pub conflict_wait_ms: u64,
+    /// What happens after that.
+    pub conflict_overdue: Overdue,
+}
+
+/// When a person looks at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Review {
+    /// The rule for most tasks.
+    pub rule: ReviewRule,
+    /// Modes for tasks with a tag.
+    pub tags: BTreeMap<Tag, ReviewMode>,
+}
+
+/// Places of the base branch to go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Whether they are made as tasks land.
+    pub automatic: bool,
+    /// How long they are kept.
+    pub retention: Retention,
 }
 
 /// Where landed work is published.
@@ -314,7 +354,7 @@ impl Fault {
 
 fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
-    let RawSettings { workspace, hooks, notify, .. } = raw;
+    let RawSettings { workspace, hooks, notify, review, checkpoint, .. } = raw;
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -366,6 +406,11 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             grace_ms: run.grace.0,
             output_cap: run.output_cap.0,
             restarts_max: run.restarts_max.0,
+            failures_max: run.failures_max.0,
+            mode: match run.mode {
+                RawMode::Autopilot => Mode::Autopilot,
+                RawMode::SemiAuto => Mode::SemiAuto,
+            },
             env: run.env,
         },
         agents,
@@ -374,6 +419,14 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         purse: Purse { run: run_budget, day: day_budget },
         prices: prices(price),
         land: publishing(land)?,
+        review: reviewing(review)?,
+        checkpoint: Checkpoint {
+            automatic: checkpoint.automatic,
+            retention: Retention {
+                count: usize::try_from(checkpoint.keep.0).expect("at most 1000"),
+                age_ms: checkpoint.keep_for.0,
+            },
+        },
         keep: Keep { failed_ms: keep.failed.0, attempts_ms: keep.attempts.0 },
         disk: thresholds(&disk)?,
         workspace: service::workspace(workspace)?,
@@ -553,7 +606,37 @@ fn publishing(raw: RawLand) -> Result<Land, Fault> {
         (RawPublish::Checkout, None) => Publish::Checkout,
         (RawPublish::None, None) => Publish::None,
     };
-    Ok(Land { publish, commit_leftovers: raw.commit_leftovers })
+    Ok(Land {
+        publish,
+        commit_leftovers: raw.commit_leftovers,
+        batch: usize::try_from(raw.batch.0).expect("at most 32"),
+        speculate: usize::try_from(raw.speculate.0).expect("at most 4"),
+        runaway: raw.runaway.0,
+        conflict_wait_ms: raw.conflict_wait.0,
+        conflict_overdue: match raw.conflict_overdue {
+            RawOverdue::Defer => Overdue::Defer,
+            RawOverdue::Skip => Overdue::Skip,
+            RawOverdue::Retry => Overdue::Retry,
+            RawOverdue::Notify => Overdue::Notify,
+        },
+    })
+}
+
+fn reviewing(raw: RawReview) -> Result<Review, Fault> {
+    let mode = |raw: RawReviewMode| match raw {
+        RawReviewMode::Skip => ReviewMode::Skip,
+        RawReviewMode::AutoApprove => ReviewMode::AutoApprove,
+        RawReviewMode::Batch => ReviewMode::Batch,
+        RawReviewMode::PerTask => ReviewMode::PerTask,
+    };
+    let tag = |(name, raw): (String, RawReviewMode)| match name.parse::<Tag>() {
+        Ok(tag) => Ok((tag, mode(raw))),
+        Err(error) => Err(Fault::new(&["review", "tags", &name], error.to_string())),
+    };
+    Ok(Review {
+        rule: ReviewRule { mode: mode(raw.mode), iterations_max: raw.iterations_max.0 },
+        tags: raw.tags.into_iter().map(tag).collect::<Result<_, _>>()?,
+    })
 }
 
 fn thresholds(raw: &RawDisk) -> Result<Disk, Fault> {

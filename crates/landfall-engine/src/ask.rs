@@ -1,0 +1,200 @@
+//! What a person can ask of the engine, and what they are told.
+
+use std::sync::Arc;
+
+use landfall_model::pilot::Mode;
+use landfall_model::{News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSpec};
+use thiserror::Error;
+
+/// What a person can ask of the engine.
+#[derive(Debug, Clone)]
+pub enum Ask {
+    /// Add these, all or none.
+    Add(Vec<NewTask>),
+    /// Change the words of a task.
+    Edit(TaskId, Box<TaskSpec>),
+    /// Tell a task something.
+    Tell(Vec<TaskId>, Box<News>),
+    /// Undo a landed task by a task that reverts it.
+    Rollback(TaskId),
+    /// Begin nothing new until somebody resumes.
+    Pause {
+        /// Because.
+        reason: String,
+    },
+    /// Go on after a pause.
+    Resume,
+    /// Change who picks the next task.
+    SetMode(Mode),
+    /// Pick the next task, or let the engine name the first in line.
+    Assign(Option<TaskId>),
+    /// End the open sprint.
+    CancelSprint,
+    /// Take nothing more from the landing queue.
+    HoldQueue {
+        /// Because.
+        reason: String,
+    },
+    /// Let the landing queue move again.
+    ResumeQueue {
+        /// What becomes of a branch that was rewritten.
+        rewritten: Rewritten,
+    },
+    /// Make a checkpoint of the base.
+    Checkpoint {
+        /// Under this name.
+        name: Option<String>,
+    },
+    /// Let checkpoints go.
+    DropCheckpoints {
+        /// These.
+        names: Vec<String>,
+    },
+    /// Bring the base back to a checkpoint, by a task that is verified and landed like any other.
+    Restore {
+        /// Its name.
+        name: String,
+    },
+    /// Say what is to become of work that was looked at.
+    Review(Vec<TaskId>, Box<ReviewSaid>),
+    /// Stop the run after the iterations under way, or now.
+    StopRun {
+        /// Now.
+        now: bool,
+    },
+}
+
+/// A task to add. Others of the same request are named by their place in it.
+#[derive(Debug, Clone)]
+pub struct NewTask {
+    /// Its words.
+    pub spec: TaskSpec,
+    /// Needs within the request, from 0.
+    pub needs_here: Vec<usize>,
+    /// The parent within the request, from 0.
+    pub parent_here: Option<usize>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// These tasks are as they are now.
+    Tasks(Vec<Arc<Task>>),
+    /// A checkpoint was made.
+    Checkpoint {
+        /// Under this name.
+        name: String,
+    },
+    /// It is so now.
+    Done,
+    /// A sprint is ending.
+    Sprint(SprintId),
+    /// A run was told to stop.
+    Stopping {
+        /// How many agents are at work.
+        agents: usize,
+    },
+}
+
+/// What a person is told.
+pub(crate) type Answer = Result<Reply, AskError>;
+
+/// Why nothing was changed.
+#[derive(Debug, Clone, Error)]
+pub enum AskError {
+    /// No such task.
+    #[error("there is no task {0}")]
+    UnknownTask(TaskId),
+    /// No such flow.
+    #[error("there is no flow `{name}`; known: {known}")]
+    UnknownFlow {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// No such agent profile.
+    #[error("there is no agent profile `{name}`; known: {known}")]
+    UnknownAgent {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The needs go round in a circle.
+    #[error("the needs would go round in a circle: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "))]
+    Cycle(Vec<TaskId>),
+    /// The words are not within bounds.
+    #[error(transparent)]
+    Spec(#[from] landfall_model::SpecError),
+    /// The model refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Only a landed task can be rolled back.
+    #[error("{0} has not landed; there is nothing to roll back")]
+    NotLanded(TaskId),
+    /// No run is under way.
+    #[error("no run is under way")]
+    NoRun,
+    /// It is paused already.
+    #[error("the run is paused already")]
+    Paused,
+    /// It is not paused.
+    #[error("the run is not paused")]
+    NotPaused,
+    /// Only in semi-automatic mode a person picks.
+    #[error("the run is on autopilot; it picks tasks itself")]
+    NotSemiAuto,
+    /// One at a time.
+    #[error("{0} is being worked on; the next one is picked when it is over")]
+    Assigned(TaskId),
+    /// Nothing can be picked.
+    #[error("no task is ready")]
+    NothingReady,
+    /// It cannot be picked.
+    #[error("{0} is {1}; it cannot be started")]
+    NotReady(TaskId, String),
+    /// There is a sprint already.
+    #[error("sprint {0} is not over")]
+    SprintOpen(SprintId),
+    /// There is no sprint.
+    #[error("no sprint is open")]
+    NoSprint,
+    /// It is held already.
+    #[error("the landing queue is held already: {0}")]
+    QueueHeld(String),
+    /// It is not held.
+    #[error("the landing queue is not held")]
+    QueueMoves,
+    /// No such checkpoint.
+    #[error("there is no checkpoint `{name}`; known: {known}")]
+    UnknownCheckpoint {
+        /// The name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// Not a name for a checkpoint.
+    #[error("`{0}` is not a name for a checkpoint: letters, digits, `-`, `_` and `.`, at most 64")]
+    CheckpointName(String),
+    /// There is nothing to make a checkpoint of.
+    #[error("the base is not known yet; `landfall run` finds it out")]
+    NoBase,
+    /// Something on this machine failed.
+    #[error("{0}")]
+    Machine(String),
+    /// The engine is gone.
+    #[error("the engine has ended")]
+    Gone,
+}
+
+
+/// What becomes of the base when the person's branch was rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rewritten {
+    /// Their branch is the base from here on; work under way is merged onto it and verified again.
+    #[default]
+    Rebase,
+    /// What landed stays: both are brought together.
+    Keep,
+}

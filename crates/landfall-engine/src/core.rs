@@ -1,0 +1,1121 @@
+//! The core of the engine: the whole state, and what follows from each piece of news. It owns no thread, no file and no
+//! clock, so that a simulated outside can drive it as the real one does.
+//!
+//! A turn gathers facts and orders. Whoever drives the core writes the facts and only then performs the orders; what
+//! becomes of them comes back as news. Decisions about one task, the landing queue, pauses, sprints and checkpoints are in
+//! `landfall-model`; here they meet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
+use landfall_model::conflict::Overdue;
+use landfall_model::flake::Flakes;
+use landfall_model::flow::Flow;
+use landfall_model::gate::GateReport;
+use landfall_model::pilot::{Mode, PauseWhy, Phase, Pilot, PilotEvent};
+use landfall_model::queue::{self, HoldWhy, Queue, QueueIllegal, QueuePolicy};
+use landfall_model::review::ReviewMode;
+use landfall_model::sprint::{SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::{
+    Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
+    Illegal, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
+    Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
+    World, expects, graph, plan,
+};
+use thiserror::Error;
+
+use crate::ask::{AskError, NewTask};
+
+/// What the core needs to know of the world, and what it lets the world know.
+pub trait Outside {
+    /// The wall clock.
+    fn now(&self) -> Timestamp;
+    /// A budget of the run or the day that is used up.
+    fn spent(&self) -> Option<Spent>;
+    /// What an agent at work has used; none once that is journalled.
+    fn live(&self, task: TaskId, spending: Option<Spending>);
+    /// What a run of an agent has used, as the journal has it.
+    fn journalled(&self, at: Timestamp, spending: Spending);
+    /// A run of the engine began: its budget is whole.
+    fn run_started(&self);
+    /// A tree passed its checks.
+    fn passed(&self, report: &GateReport);
+    /// The base may be here.
+    fn trust(&self, base: &Commit);
+    /// The person's branch was seen here.
+    fn theirs(&self, commit: &Commit);
+}
+
+/// What the person set, as far as the core acts on it.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// How much there is of what is scarce.
+    pub limits: Limits,
+    /// What a task may use.
+    pub task: TaskLimits,
+    /// How work is reviewed that has one of these tags; the strictest counts.
+    pub review_tags: BTreeMap<Tag, ReviewMode>,
+    /// How the landing queue works.
+    pub queue: QueuePolicy,
+    /// Tasks in a row that fail before a run pauses; 0 is never.
+    pub failures_max: u32,
+    /// Where profiles lead, and how each is driven.
+    pub profiles: BTreeMap<String, (Route, Style)>,
+    /// How long checkpoints are kept.
+    pub retention: Retention,
+    /// Whether checkpoints are made as tasks land.
+    pub checkpoints: bool,
+}
+
+/// A fact that cannot follow: the journal is damaged, or the engine has a bug.
+#[derive(Debug, Error)]
+pub enum Damaged {
+    /// About a task.
+    #[error(transparent)]
+    Task(#[from] Illegal),
+    /// About the landing queue.
+    #[error(transparent)]
+    Queue(#[from] QueueIllegal),
+}
+
+/// What a run is to be.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Agents at once; settings say otherwise.
+    pub slots: Option<u32>,
+    /// Only these tasks; empty means all.
+    pub only: Vec<TaskId>,
+    /// Who picks the next task.
+    pub mode: Mode,
+    /// A sprint to begin, or the one that is open to go on with.
+    pub sprint: Option<SprintAsked>,
+    /// Somebody is there to resume a pause, pick a task, or answer.
+    pub attended: bool,
+}
+
+/// The sprint a run is for.
+#[derive(Debug, Clone)]
+pub enum SprintAsked {
+    /// A new one.
+    New(SprintPlan),
+    /// The one that is open.
+    Open,
+}
+
+/// What one turn has gathered.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// The facts, in order.
+    pub entries: Vec<Entry>,
+    /// The tasks they are about, as they are now.
+    pub touched: BTreeMap<TaskId, Arc<Task>>,
+    /// The orders about tasks.
+    pub effects: Vec<Effect>,
+    /// The orders about batches.
+    pub queue_effects: Vec<QueueEffect>,
+    /// Whether the base holds something new.
+    pub landed: bool,
+    /// Checkpoints to keep alive, and those to let go.
+    pub checkpoints: Vec<CheckpointEvent>,
+}
+
+/// The whole state.
+pub struct Core {
+    world: World,
+    queue: Queue,
+    pilot: Pilot,
+    sprints: Sprints,
+    checkpoints: Checkpoints,
+    flakes: Flakes,
+    flows: BTreeMap<String, Arc<Flow>>,
+    rules: Rules,
+    run: Option<RunId>,
+    last_run: u32,
+    drive: Drive,
+    /// Whether this run is for the sprint that is open.
+    sprinting: bool,
+    attended: bool,
+    only: Option<BTreeSet<TaskId>>,
+    /// Where the base is, as far as facts tell.
+    base: Option<Commit>,
+    /// A landing that did not check out: nothing more is landed or published until a person has looked.
+    mismatch: Option<TaskId>,
+    low_disk: bool,
+    filter: Filter,
+    turn: Turn,
+}
+
+/// The tasks of a journal while it is read: each makes room for one of the same size.
+#[derive(Default)]
+pub struct Replay {
+    tasks: BTreeMap<TaskId, Arc<Task>>,
+}
+
+impl Core {
+    /// A core that knows nothing yet.
+    #[must_use]
+    pub fn new(flows: BTreeMap<String, Arc<Flow>>, default_flow: &str, rules: Rules) -> Self {
+        let mut world = World::new(flows.clone(), default_flow);
+        world.set_routes(rules.profiles.iter().map(|(name, (route, _))| (name.clone(), route.clone())).collect());
+        Self {
+            world,
+            queue: Queue::default(),
+            pilot: Pilot::default(),
+            sprints: Sprints::default(),
+            checkpoints: Checkpoints::default(),
+            flakes: Flakes::default(),
+            flows,
+            rules,
+            run: None,
+            last_run: 0,
+            drive: Drive::Running,
+            sprinting: false,
+            attended: false,
+            only: None,
+            base: None,
+            mismatch: None,
+            low_disk: false,
+            filter: Filter::default(),
+            turn: Turn::default(),
+        }
+    }
+
+    /// Takes in one fact of the journal.
+    ///
+    /// # Errors
+    /// When it cannot follow what came before.
+    pub fn replay(&mut self, replay: &mut Replay, out: &dyn Outside, entry: Entry) -> Result<(), Damaged> {
+        let Entry { at, fact } = entry;
+        match fact {
+            Fact::Task(id, event) => {
+                let before = replay.tasks.remove(&id).map(Arc::unwrap_or_clone);
+                let after = landfall_model::apply(before, id, at, &event)?;
+                self.note_event(out, at, id, &event);
+                replay.tasks.insert(id, Arc::new(after));
+            }
+            Fact::Engine(event) => self.note(out, at, &event)?,
+        }
+        Ok(())
+    }
+
+    /// Takes in the tasks that were read.
+    pub fn replayed(&mut self, replay: Replay, out: &dyn Outside) {
+        for task in replay.tasks.into_values() {
+            if is_mismatch(&task) {
+                self.mismatch = Some(task.id);
+            }
+            if let Some(gate) = task.gate.as_ref().filter(|gate| gate.outcome().is_green()) {
+                out.trust(&gate.commit); // it may have landed just before the engine ended
+            }
+            self.put(Arc::unwrap_or_clone(task));
+        }
+        for batch in self.queue.batches() {
+            for prefix in &batch.prefixes {
+                out.trust(&prefix.commit);
+            }
+        }
+    }
+
+    fn put(&mut self, task: Task) {
+        self.queue.put(&task);
+        self.world.put(task);
+    }
+
+    /// The tasks as they are.
+    #[must_use]
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Mutable access for what is observed, not decided: files that running work touches.
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// The landing queue.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Who picks, and whether anything begins.
+    #[must_use]
+    pub fn pilot(&self) -> &Pilot {
+        &self.pilot
+    }
+
+    /// The sprints.
+    #[must_use]
+    pub fn sprints(&self) -> &Sprints {
+        &self.sprints
+    }
+
+    /// The checkpoints.
+    #[must_use]
+    pub fn checkpoints(&self) -> &Checkpoints {
+        &self.checkpoints
+    }
+
+    /// How often checks were flaky.
+    #[must_use]
+    pub fn flakes(&self) -> &Flakes {
+        &self.flakes
+    }
+
+    /// The flows.
+    #[must_use]
+    pub fn flows(&self) -> &BTreeMap<String, Arc<Flow>> {
+        &self.flows
+    }
+
+    /// What the person set.
+    #[must_use]
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// A landing that did not check out.
+    #[must_use]
+    pub fn mismatch(&self) -> Option<TaskId> {
+        self.mismatch
+    }
+
+    /// Whether new work may begin at all.
+    #[must_use]
+    pub fn drive(&self) -> Drive {
+        self.drive
+    }
+
+    /// Where the base is, as far as facts tell.
+    #[must_use]
+    pub fn base(&self) -> Option<&Commit> {
+        self.base.as_ref()
+    }
+
+    /// The task, which must exist.
+    #[must_use]
+    pub fn task(&self, id: TaskId) -> Arc<Task> {
+        self.world.get(id).expect("named by an effect or a fact").clone()
+    }
+
+    /// Gives what the turn has gathered, to be written and then performed.
+    pub fn take_turn(&mut self) -> Turn {
+        std::mem::take(&mut self.turn)
+    }
+
+    /// Whether the turn has gathered something.
+    #[must_use]
+    pub fn has_turn(&self) -> bool {
+        !self.turn.entries.is_empty()
+    }
+
+    /// What a fact about a task means for everything but the task.
+    fn note_event(&mut self, out: &dyn Outside, at: Timestamp, id: TaskId, event: &Event) {
+        match event {
+            Event::Verified { report, .. } => self.note_report(out, at, report),
+            Event::IterationEnded { usage, took_ms, .. } => {
+                out.journalled(at, Spending { usage: *usage, time_ms: *took_ms });
+            }
+            Event::Landed { .. } => self.checkpoints.landed(id),
+            _ => {}
+        }
+        self.pilot.note(id, event);
+        self.sprints.note(at, id, event);
+    }
+
+    fn note_report(&mut self, out: &dyn Outside, at: Timestamp, report: &GateReport) {
+        self.flakes.note(at, report);
+        if report.outcome().is_green() && !report.is_empty() {
+            out.passed(report);
+        }
+    }
+
+    /// What a fact about the engine means.
+    fn note(&mut self, out: &dyn Outside, at: Timestamp, event: &EngineEvent) -> Result<(), QueueIllegal> {
+        match event {
+            EngineEvent::RunStarted { run, .. } => {
+                out.run_started();
+                self.pilot.run_started();
+                self.run = Some(*run);
+                self.last_run = self.last_run.max(run.0);
+            }
+            EngineEvent::RunEnded { why, .. } => {
+                self.pilot.run_ended(*why == RunEnd::NothingLeft);
+                self.run = None;
+            }
+            EngineEvent::BaseMoved { to, by, .. } => {
+                self.base = Some(to.clone());
+                out.trust(to);
+                if *by == Mover::Person {
+                    out.theirs(to);
+                }
+            }
+            EngineEvent::Account { account, state } => self.world.set_account(account, state.clone()),
+            EngineEvent::Measured { report } => self.note_report(out, at, report),
+            EngineEvent::Queue(event) => {
+                if let landfall_model::QueueEvent::Checked { report, .. } = event {
+                    self.note_report(out, at, report);
+                }
+                self.queue.apply(at, event)?;
+            }
+            EngineEvent::Pilot(event) => self.pilot.apply(at, event),
+            EngineEvent::Sprint(event) => self.sprints.apply(at, event),
+            EngineEvent::Checkpoint(event) => self.checkpoints.apply(at, event),
+            EngineEvent::Published { commit, .. } => out.theirs(commit),
+            EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A fact about the engine.
+    pub fn fact(&mut self, out: &dyn Outside, event: EngineEvent) {
+        let at = out.now();
+        self.note(out, at, &event).expect("decided only where it can follow");
+        let person = match &event {
+            EngineEvent::BaseMoved { to, by: Mover::Person | Mover::Rebuild, .. } => Some(to.clone()),
+            _ => None,
+        };
+        if let EngineEvent::Checkpoint(event) = &event {
+            self.turn.checkpoints.push(event.clone());
+        }
+        self.turn.entries.push(Entry { at, fact: Fact::Engine(event) });
+        if let Some(to) = person {
+            self.base_advanced(out);
+            self.hear_queue(out, &QueueNews::BaseMoved { to });
+        }
+    }
+
+    /// Begins a run.
+    ///
+    /// # Errors
+    /// When the sprint that was asked for cannot be.
+    pub fn start(&mut self, out: &dyn Outside, version: &str, options: &RunOptions) -> Result<RunId, AskError> {
+        if let Some(asked) = &options.sprint {
+            self.may_sprint(asked)?;
+        }
+        if let Some(slots) = options.slots {
+            self.rules.limits.slots = slots;
+        }
+        self.attended = options.attended;
+        self.only = (!options.only.is_empty()).then(|| options.only.iter().copied().collect());
+        self.fact(out, EngineEvent::Started { version: version.to_owned() });
+        if let Some(run) = self.run {
+            self.fact(out, EngineEvent::RunEnded { run, why: RunEnd::Lost });
+        }
+        let run = RunId(self.last_run + 1);
+        let slots = self.rules.limits.slots;
+        self.fact(out, EngineEvent::RunStarted { run, slots, only: options.only.clone() });
+        if self.pilot.mode() != options.mode {
+            self.fact(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode: options.mode }));
+        }
+        self.start_sprint(out, options.sprint.as_ref());
+        self.refilter();
+        for id in self.astray() {
+            self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
+        }
+        Ok(run)
+    }
+
+    fn may_sprint(&self, asked: &SprintAsked) -> Result<(), AskError> {
+        match (asked, self.sprints.open()) {
+            (SprintAsked::New(_), Some(open)) => Err(AskError::SprintOpen(open.id)),
+            (SprintAsked::Open, None) => Err(AskError::NoSprint),
+            (SprintAsked::New(_), None) | (SprintAsked::Open, Some(_)) => Ok(()),
+        }
+    }
+
+    fn start_sprint(&mut self, out: &dyn Outside, asked: Option<&SprintAsked>) {
+        self.sprinting = asked.is_some();
+        match asked {
+            Some(SprintAsked::New(plan)) => {
+                if plan.checkpoint && self.base.is_some() {
+                    self.checkpoint(out, None, CheckpointWhy::Sprint);
+                }
+                let sprint = self.sprints.next_id();
+                self.set_filter(filter_of(plan));
+                let ready = u32::try_from(self.world.ready_count()).unwrap_or(u32::MAX);
+                let started = SprintEvent::Started { sprint, plan: plan.clone(), ready };
+                self.fact(out, EngineEvent::Sprint(started));
+            }
+            Some(SprintAsked::Open) => {
+                if matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. })) {
+                    self.fact(out, EngineEvent::Sprint(SprintEvent::Resumed));
+                }
+            }
+            None => {
+                // Another run than that of the sprint: what it does is not the sprint's.
+                if matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Running)) {
+                    let reason = "its run ended before it was over".to_owned();
+                    self.fact(out, EngineEvent::Sprint(SprintEvent::Paused { reason }));
+                }
+            }
+        }
+    }
+
+    /// Tasks whose landing was ordered by an engine that is gone, in no batch that is known.
+    fn astray(&self) -> Vec<TaskId> {
+        self.world.active().filter(|task| self.queue.is_astray(task)).map(|task| task.id).collect()
+    }
+
+    /// What should be under way, after a crash: stops first, so that what a person has ended does not begin.
+    #[must_use]
+    pub fn expected(&self) -> (Vec<Effect>, Vec<QueueEffect>) {
+        let mut effects: Vec<Effect> = self.world.tasks().flat_map(|task| expects(task)).collect();
+        effects.sort_by_key(|effect| !matches!(effect, Effect::Kill { .. }));
+        let queue = match self.mismatch {
+            Some(_) => Vec::new(), // nothing lands until a person has looked
+            None => self.queue.expects(),
+        };
+        (effects, queue)
+    }
+
+    /// Begins nothing new from here on.
+    pub fn drain(&mut self) {
+        self.drive = Drive::Draining;
+    }
+
+    /// Ends the run.
+    pub fn end(&mut self, out: &dyn Outside, run: RunId, why: RunEnd) {
+        if self.sprinting
+            && let Some(sprint) = self.sprints.open()
+        {
+            let spent = (why == RunEnd::Spent).then_some(SprintEnd::Spent);
+            let event = match (&sprint.phase, why) {
+                (SprintPhase::Completing { why }, _) => SprintEvent::Ended { why: *why },
+                (_, RunEnd::NothingLeft | RunEnd::Goal) => SprintEvent::Ended { why: SprintEnd::NothingLeft },
+                (_, RunEnd::Spent) => SprintEvent::Ended { why: spent.expect("just so") },
+                (SprintPhase::Paused { .. }, _) => SprintEvent::Paused { reason: String::new() },
+                (_, _) => SprintEvent::Paused { reason: "its run was stopped".to_owned() },
+            };
+            self.fact(out, EngineEvent::Sprint(event));
+        }
+        self.fact(out, EngineEvent::RunEnded { run, why });
+    }
+
+    /// Lets the model decide about news of a task. Refused news is late news: normal.
+    pub fn hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) {
+        match self.try_hear(out, id, news) {
+            Ok(_) | Err(Refusal::Stale { .. } | Refusal::NotNow { .. }) => {}
+            Err(Refusal::Bug(illegal)) => panic!("the model decided what cannot follow: {illegal}"),
+        }
+    }
+
+    fn input(&self, out: &dyn Outside, news: &News) -> Input {
+        let drive = match self.pilot.pause() {
+            Some(_) => Drive::Draining, // iterations end, and the next does not begin
+            None => self.drive,
+        };
+        Input { at: out.now(), drive, spent: out.spent(), news: news.clone() }
+    }
+
+    /// The same, for whoever wants to know whether it was refused.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub fn try_hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) -> Result<Arc<Task>, Refusal> {
+        let Some(task) = self.world.get(id).cloned() else {
+            let state = "unknown".to_owned();
+            return Err(Refusal::NotNow { task: id, state, what: "there is no such task" });
+        };
+        // What the run has used counts from here on, also for whether the next one may begin.
+        if let News::AgentEnded(run) = news {
+            out.live(id, Some(Spending { usage: run.usage, time_ms: run.took_ms }));
+        }
+        let input = self.input(out, news);
+        let overruled = match news {
+            News::Retry { .. } => self.world.accounts().overruled(&task, input.at),
+            _ => None,
+        };
+        let (after, decision) = landfall_model::step(&task, &input)?;
+        let mut before = (*task).clone();
+        for event in decision.events {
+            if let Event::IterationEnded { .. } = &event {
+                out.live(id, None);
+            }
+            self.note_event(out, input.at, id, &event);
+            let account = self.world.accounts().follows(&before, input.at, &event);
+            let driving = before.driving.clone();
+            before = landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
+            let moved = self.base_moved_by(id, &event);
+            self.turn.entries.push(Entry { at: input.at, fact: Fact::Task(id, event) });
+            if let (Some(state), Some(driving)) = (account, driving) {
+                self.fact(out, EngineEvent::Account { account: driving.account, state });
+            }
+            if let Some(moved) = moved {
+                self.turn.landed = true;
+                self.fact(out, moved);
+                self.base_advanced(out);
+            }
+        }
+        if let Some((account, state)) = overruled {
+            self.fact(out, EngineEvent::Account { account, state });
+        }
+        self.turn.effects.extend(decision.effects);
+        if is_mismatch(&after) {
+            self.mismatch = Some(id);
+        }
+        self.put(after);
+        let after = self.task(id);
+        self.turn.touched.insert(id, after.clone());
+        if let News::AgentEnded(run) = news {
+            self.follow_ups(out, id, &run.seen);
+        }
+        Ok(after)
+    }
+
+    /// The base was moved by a landing. Those that land together move it once.
+    fn base_moved_by(&self, id: TaskId, event: &Event) -> Option<EngineEvent> {
+        let Event::Landed { commit, base_before, .. } = event else { return None };
+        if self.base.as_ref() == Some(commit) {
+            return None;
+        }
+        let (from, to) = (Some(base_before.clone()), commit.clone());
+        Some(EngineEvent::BaseMoved { from, to, by: Mover::Landing(id) })
+    }
+
+    /// Lets the model decide about news of the landing queue.
+    pub fn hear_queue(&mut self, out: &dyn Outside, news: &QueueNews) {
+        if let QueueNews::Built { prefixes, .. } = news {
+            for prefix in prefixes {
+                out.trust(&prefix.commit); // it may be the base before the fact of that is written
+            }
+        }
+        let world = &self.world;
+        let is_met = |id: TaskId| world.get(id).is_some_and(|task| world.unmet(task).is_empty());
+        let policy = QueuePolicy { forms: self.drive == Drive::Running, ..self.rules.queue };
+        let decision = queue::decide(&self.queue, &policy, out.now(), news, &is_met);
+        for (task, news) in decision.tells {
+            self.hear(out, task, &news);
+        }
+        for event in decision.events {
+            self.fact(out, EngineEvent::Queue(event));
+        }
+        self.turn.queue_effects.extend(decision.effects);
+    }
+
+    /// The model answered an agent: whoever waited for its account to be tried may go on.
+    pub fn answered(&mut self, out: &dyn Outside, id: TaskId) {
+        let Some(driving) = self.world.get(id).and_then(|task| task.driving.clone()) else { return };
+        if let Some(state) = self.world.accounts().answered(&driving.account, out.now()) {
+            self.fact(out, EngineEvent::Account { account: driving.account, state });
+        }
+    }
+
+    /// Tasks an agent wants to be thought of are drafts: only a person lets them start.
+    fn follow_ups(&mut self, out: &dyn Outside, id: TaskId, seen: &[Signal]) {
+        const MAX: usize = 10; // an agent that files more is not helping
+        let wanted = seen.iter().filter_map(|signal| match signal {
+            Signal::Said(Said::FollowUp(text)) => Some(text),
+            _ => None,
+        });
+        for text in wanted.take(MAX) {
+            let (title, body) = text.split_once('\n').unwrap_or((text, ""));
+            let Ok(mut spec) = TaskSpec::new(title.trim()) else { continue };
+            spec.body = body.trim().to_owned();
+            spec.source = format!("follow-up:{id}");
+            spec.draft = true;
+            let known = |task: &Arc<Task>| task.spec.source == spec.source && task.spec.title == spec.title;
+            if spec.check().is_ok() && !self.world.tasks().any(known) {
+                self.born(out, self.world.next_id(), spec);
+            }
+        }
+    }
+
+    /// A gate that was broken may be whole on the new base.
+    fn base_advanced(&mut self, out: &dyn Outside) {
+        for id in self.world.gate_waits() {
+            self.hear(out, id, &News::BaseAdvanced);
+        }
+    }
+
+    /// Everything that follows by itself: what is due, pauses, goals, checkpoints, grants, and the queue.
+    pub fn look(&mut self, out: &dyn Outside, low_disk: bool) {
+        self.low_disk = low_disk;
+        if self.mismatch.is_some() {
+            self.drain();
+        }
+        self.due(out);
+        self.consider_pause(out);
+        self.consider_sprint(out);
+        self.consider_mode(out);
+        self.consider_checkpoint(out);
+        self.grant(out);
+        if self.mismatch.is_none() && self.drive == Drive::Running {
+            self.hear_queue(out, &QueueNews::Look);
+        }
+    }
+
+    fn due(&mut self, out: &dyn Outside) {
+        if self.drive == Drive::Draining {
+            return;
+        }
+        let now = out.now();
+        while let Some((at, id)) = self.world.next_due()
+            && at <= now
+        {
+            let before = self.turn.entries.len();
+            self.hear(out, id, &News::Due);
+            if self.turn.entries.len() == before {
+                break; // refused: a bug in the model; the next turn tries again
+            }
+        }
+    }
+
+    fn consider_pause(&mut self, out: &dyn Outside) {
+        let stops = self.sprinting && self.sprints.open().is_some_and(|sprint| sprint.plan.pause_on_error);
+        if let Some(event) = self.pilot.should_pause(self.rules.failures_max, stops) {
+            self.pause_with(out, event);
+        }
+    }
+
+    fn pause_with(&mut self, out: &dyn Outside, event: PilotEvent) {
+        let PilotEvent::Paused { reason, .. } = &event else { return };
+        let reason = reason.clone();
+        self.fact(out, EngineEvent::Pilot(event));
+        if self.sprinting && self.sprints.open().is_some_and(|it| it.phase == SprintPhase::Running) {
+            self.fact(out, EngineEvent::Sprint(SprintEvent::Paused { reason }));
+        }
+    }
+
+    fn consider_sprint(&mut self, out: &dyn Outside) {
+        let Some(sprint) = self.sprints.open().filter(|_| self.sprinting) else { return };
+        if sprint.phase == SprintPhase::Running && sprint.reached(out.now(), self.ready_in_sprint()) {
+            let why = match sprint.plan.goal {
+                landfall_model::sprint::Goal::NoReady => SprintEnd::NothingLeft,
+                _ => SprintEnd::Goal,
+            };
+            self.fact(out, EngineEvent::Sprint(SprintEvent::Completing { why }));
+            self.refilter();
+        }
+    }
+
+    /// What a sprint may still begin, or has begun and may yet land.
+    fn ready_in_sprint(&self) -> usize {
+        let under_way = self.world.active().count() + self.queue.len();
+        self.world.ready_count() + under_way + usize::from(self.world.next_due().is_some())
+    }
+
+    /// In semi-automatic mode a person picks again once nothing more follows by itself from what they picked.
+    fn consider_mode(&mut self, out: &dyn Outside) {
+        let Some(task) = self.pilot.assigned().and_then(|id| self.world.get(id)) else { return };
+        let over = match &task.state {
+            State::Active { .. } | State::Ready { .. } => false,
+            State::Waiting { .. } => task.due().is_none(),
+            State::Draft | State::Review { .. } | State::Ended(_) => true,
+        };
+        if over {
+            self.fact(out, EngineEvent::Pilot(PilotEvent::Settled));
+            self.refilter();
+        }
+    }
+
+    fn consider_checkpoint(&mut self, out: &dyn Outside) {
+        if self.rules.checkpoints && self.checkpoints.is_due() && self.base.is_some() {
+            self.checkpoint(out, None, CheckpointWhy::Landings);
+        }
+    }
+
+    /// Makes a checkpoint of the base as it is; none before there is one.
+    pub fn checkpoint(&mut self, out: &dyn Outside, name: Option<&str>, why: CheckpointWhy) -> Option<String> {
+        let commit = self.base.clone()?;
+        let name = name.map_or_else(|| self.checkpoints.next_name(), str::to_owned);
+        let made = CheckpointEvent::Made { name: name.clone(), commit, why };
+        self.fact(out, EngineEvent::Checkpoint(made));
+        for name in self.checkpoints.outdated(out.now(), self.rules.retention) {
+            self.fact(out, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name }));
+        }
+        Some(name)
+    }
+
+    /// The limits as they are now.
+    #[must_use]
+    pub fn limits(&self, out: &dyn Outside) -> Limits {
+        let limits = Limits { now: out.now(), spent: out.spent(), ..self.rules.limits.clone() };
+        let paused = self.pilot.pause().is_some();
+        match self.low_disk || paused {
+            true => Limits { slots: 0, ..limits },
+            false => limits,
+        }
+    }
+
+    /// The limits, without slots while as much work waits to be verified or landed as agents may be at work. Agents
+    /// that run further ahead land nothing sooner: their workspaces pile up and their bases grow old.
+    fn paced(&self, limits: &Limits) -> Limits {
+        // A queue that is held by a person must not stop the agents for ever; the next run would find the same.
+        let queued = self.world.waiting_for(Standing::Lane) + self.queue.len();
+        match u32::try_from(queued).unwrap_or(u32::MAX) >= limits.slots.max(self.batch_pace()) {
+            true => Limits { slots: 0, ..limits.clone() },
+            false => limits.clone(),
+        }
+    }
+
+    /// Work that lands in one go is no backlog.
+    fn batch_pace(&self) -> u32 {
+        u32::try_from(self.rules.queue.batch_max).unwrap_or(u32::MAX)
+    }
+
+    /// Grants what is free to whoever stands first in line.
+    fn grant(&mut self, out: &dyn Outside) {
+        let Some(run) = self.run else { return };
+        let mut refused = 0;
+        while self.drive == Drive::Running
+            && refused < REFUSALS_MAX
+            && let Some(id) = self.world.rescued(out.now())
+        {
+            self.hear(out, id, &News::RouteOpened);
+            refused += 1; // the next turn takes the others
+        }
+        let mut refused = 0;
+        let limits = self.limits(out);
+        while self.drive == Drive::Running
+            && refused < REFUSALS_MAX
+            && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.paced(&limits))
+        {
+            let task = self.task(id);
+            let Some(flow) = self.world.flow_of(&task) else { break };
+            let (limits, driving) = (self.task_limits(&task), self.driving(&profile));
+            let before = self.turn.entries.len();
+            self.hear(out, id, &News::Granted { run, flow, limits, driving });
+            if self.turn.entries.len() == before {
+                refused += 1; // a bug in the model; the line must not spin on it
+            }
+        }
+    }
+
+    fn driving(&self, profile: &str) -> Driving {
+        let style = self.rules.profiles.get(profile).map_or(Style::Fresh, |(_, style)| *style);
+        let account = self.world.account_of(profile).to_owned();
+        Driving { profile: profile.to_owned(), account, style }
+    }
+
+    fn task_limits(&self, task: &Task) -> TaskLimits {
+        let mut limits = self.rules.task.clone();
+        let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied().max();
+        let sprint = self.sprints.open().filter(|_| self.sprinting);
+        let by_sprint = sprint.filter(|it| it.plan.batch_review).map(|_| ReviewMode::Batch);
+        limits.review.mode = [Some(limits.review.mode), by_tags, by_sprint].into_iter().flatten().max().unwrap_or_default();
+        if !self.attended {
+            // Nobody is there: a conflict for a person does not hold up the run.
+            (limits.conflict_ms, limits.overdue) = (0, Overdue::Defer);
+        }
+        limits
+    }
+
+    /// Says again which tasks may begin.
+    fn refilter(&mut self) {
+        let sprint = self.sprints.open().filter(|_| self.sprinting);
+        let mut filter = sprint.map(|sprint| filter_of(&sprint.plan)).unwrap_or_default();
+        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { .. })) {
+            filter.starts = Some(BTreeSet::new());
+        }
+        if self.pilot.mode() == Mode::SemiAuto {
+            filter.starts = Some(self.pilot.assigned().into_iter().collect());
+        }
+        filter.only.clone_from(&self.only);
+        self.set_filter(filter);
+    }
+
+    fn set_filter(&mut self, filter: Filter) {
+        if filter != self.filter {
+            self.filter = filter.clone();
+            self.world.set_filter(filter);
+        }
+    }
+
+    /// Whether nothing is under way and nothing will begin by itself. Checks that were interrupted are not waited for: the
+    /// journal expects them, and the next run does them again.
+    #[must_use]
+    pub fn is_idle(&self, out: &dyn Outside, interrupted: bool) -> bool {
+        let counts = |task: &&Arc<Task>| {
+            !interrupted || !matches!(task.state, State::Active { doing: Doing::Checking { .. }, .. })
+        };
+        let under_way = self.world.active().any(|task| counts(&task));
+        let landing = self.queue.batches().iter().any(|batch| {
+            matches!(batch.doing, queue::BatchDoing::Landing(_)) || (!interrupted && self.drive == Drive::Draining)
+        });
+        if under_way || landing {
+            return false;
+        }
+        if self.drive == Drive::Draining {
+            return true;
+        }
+        if self.attended && matches!(self.pilot.phase(), Phase::Paused | Phase::WaitingUser) {
+            return false;
+        }
+        let now = out.now();
+        let wants_slot = self.world.waiting_for(Standing::Slot) > 0;
+        let paused = self.pilot.pause().is_some();
+        // What only waits for tomorrow's budget, or for an account to open, is waited for.
+        let opens = !paused
+            && (self.world.next_opening(now).is_some()
+                || (wants_slot && out.spent().is_some_and(|spent| spent.until.is_some())));
+        let queue = self.queue.is_busy() || self.queue.due().is_some();
+        !(self.world.next_due().is_some() || (self.low_disk && !paused) || opens || queue)
+    }
+
+    /// Why a run that is idle has ended.
+    #[must_use]
+    pub fn why_over(&self, out: &dyn Outside) -> RunEnd {
+        let sprint = self.sprints.open().filter(|_| self.sprinting);
+        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { why: SprintEnd::Goal })) {
+            return RunEnd::Goal;
+        }
+        if self.pilot.pause().is_some() {
+            return RunEnd::Paused;
+        }
+        if self.world.waiting_for(Standing::Slot) > 0 && out.spent().is_some() {
+            return RunEnd::Spent;
+        }
+        if self.pilot.mode() == Mode::SemiAuto && self.world.ready_count() > 0 {
+            return RunEnd::OneDone;
+        }
+        RunEnd::NothingLeft
+    }
+
+    /// The next moment something happens by the clock alone.
+    #[must_use]
+    pub fn wake(&self, out: &dyn Outside) -> Option<Timestamp> {
+        let now = out.now();
+        let running = self.drive == Drive::Running;
+        let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
+        let sprint = self.sprints.open().filter(|_| self.sprinting).and_then(|sprint| sprint.due(now));
+        [due, self.world.next_opening(now), self.queue.due(), sprint].into_iter().flatten().min()
+    }
+
+    /// Nothing new begins until a person, or whoever, lets it go on.
+    ///
+    /// # Errors
+    /// When it is paused already.
+    pub fn pause(&mut self, out: &dyn Outside, reason: &str) -> Result<(), AskError> {
+        if self.pilot.pause().is_some() {
+            return Err(AskError::Paused);
+        }
+        let reason = if reason.is_empty() { "you paused it" } else { reason }.to_owned();
+        self.pause_with(out, PilotEvent::Paused { why: PauseWhy::Person, reason });
+        Ok(())
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Errors
+    /// When it is not paused.
+    pub fn resume(&mut self, out: &dyn Outside) -> Result<(), AskError> {
+        if self.pilot.pause().is_none() {
+            return Err(AskError::NotPaused);
+        }
+        self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed));
+        if self.sprinting && matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. })) {
+            self.fact(out, EngineEvent::Sprint(SprintEvent::Resumed));
+        }
+        Ok(())
+    }
+
+    /// Changes who picks.
+    pub fn set_mode(&mut self, out: &dyn Outside, mode: Mode) {
+        if self.pilot.mode() != mode {
+            self.fact(out, EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
+            self.refilter();
+        }
+    }
+
+    /// A person picks the next task, or lets the engine name the first in line.
+    ///
+    /// # Errors
+    /// When it cannot begin.
+    pub fn assign(&mut self, out: &dyn Outside, task: Option<TaskId>) -> Result<Arc<Task>, AskError> {
+        if self.pilot.mode() != Mode::SemiAuto {
+            return Err(AskError::NotSemiAuto);
+        }
+        if let Some(busy) = self.pilot.assigned() {
+            return Err(AskError::Assigned(busy));
+        }
+        let id = match task {
+            Some(id) => id,
+            None => {
+                self.filter.starts = None;
+                self.world.set_filter(self.filter.clone());
+                let first = plan(&self.world, &self.limits(out)).map(|grant| grant.task);
+                self.refilter();
+                first.ok_or(AskError::NothingReady)?
+            }
+        };
+        let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
+        if !matches!(task.state, State::Ready { .. }) {
+            return Err(AskError::NotReady(id, task.state.name()));
+        }
+        let task = task.clone();
+        self.fact(out, EngineEvent::Pilot(PilotEvent::Assigned { task: id }));
+        self.refilter();
+        Ok(task)
+    }
+
+    /// Ends the open sprint; what is under way is finished.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn cancel_sprint(&mut self, out: &dyn Outside) -> Result<SprintId, AskError> {
+        let sprint = self.sprints.open().ok_or(AskError::NoSprint)?;
+        let id = sprint.id;
+        let event = match self.sprinting {
+            true => SprintEvent::Completing { why: SprintEnd::Cancelled },
+            false => SprintEvent::Ended { why: SprintEnd::Cancelled },
+        };
+        self.fact(out, EngineEvent::Sprint(event));
+        if self.pilot.pause().is_some() && self.sprinting {
+            self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed)); // so that what was begun is finished
+        }
+        self.refilter();
+        Ok(id)
+    }
+
+    /// Pauses or resumes the landing queue.
+    ///
+    /// # Errors
+    /// When it is so already.
+    pub fn hold_queue(&mut self, out: &dyn Outside, reason: Option<String>) -> Result<(), AskError> {
+        match (reason, self.queue.hold()) {
+            (Some(_), Some(hold)) if hold.why == HoldWhy::Person => Err(AskError::QueueHeld(hold.reason.clone())),
+            (Some(reason), _) => {
+                self.hear_queue(out, &QueueNews::Hold { why: HoldWhy::Person, reason });
+                Ok(())
+            }
+            (None, None) => Err(AskError::QueueMoves),
+            (None, Some(_)) => {
+                self.hear_queue(out, &QueueNews::Resume);
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells several tasks the same: all or none.
+    ///
+    /// # Errors
+    /// The first that refuses.
+    pub fn tell_all(&mut self, out: &dyn Outside, tasks: &[TaskId], news: &News) -> Result<Vec<Arc<Task>>, AskError> {
+        for id in tasks {
+            let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
+            landfall_model::step(task, &self.input(out, news))?;
+        }
+        let mut changed = Vec::new();
+        for id in tasks {
+            changed.push(self.try_hear(out, *id, news)?);
+        }
+        Ok(changed)
+    }
+
+    fn check_words(&self, spec: &TaskSpec) -> Result<(), AskError> {
+        spec.check()?;
+        if let Some(name) = &spec.flow
+            && !self.flows.contains_key(name)
+        {
+            let known = self.flows.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(AskError::UnknownFlow { name: name.clone(), known });
+        }
+        if let Some(name) = &spec.agent
+            && !self.rules.profiles.contains_key(name)
+        {
+            let known = self.rules.profiles.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(AskError::UnknownAgent { name: name.clone(), known });
+        }
+        Ok(())
+    }
+
+    /// Adds tasks, all or none.
+    ///
+    /// # Errors
+    /// What is wrong with the first bad one.
+    pub fn add(&mut self, out: &dyn Outside, tasks: Vec<NewTask>) -> Result<Vec<Arc<Task>>, AskError> {
+        let first = self.world.next_id().0;
+        let id_of =
+            |place: usize| TaskId(first + u32::try_from(place).expect("fewer than four thousand million"));
+        let mut specs: Vec<(TaskId, TaskSpec)> = Vec::new();
+        for (place, new) in tasks.into_iter().enumerate() {
+            let mut spec = new.spec;
+            spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
+            spec.parent = spec.parent.or(new.parent_here.map(id_of));
+            self.check_words(&spec)?;
+            specs.push((id_of(place), spec));
+        }
+        let among: BTreeMap<TaskId, &TaskSpec> = specs.iter().map(|(id, spec)| (*id, spec)).collect();
+        for (id, spec) in &specs {
+            for need in spec.needs.iter().chain(&spec.parent) {
+                if self.world.get(*need).is_none() && !among.contains_key(need) {
+                    return Err(AskError::UnknownTask(*need));
+                }
+            }
+            let needs_of = |of: TaskId| match (among.get(&of), self.world.get(of)) {
+                (Some(spec), _) => spec.needs.iter().copied().collect(),
+                (None, Some(task)) => task.spec.needs.iter().copied().collect(),
+                (None, None) => Vec::new(),
+            };
+            if let Some(cycle) = graph::cycle(*id, &spec.needs, &needs_of) {
+                return Err(AskError::Cycle(cycle));
+            }
+        }
+        Ok(specs.into_iter().map(|(id, spec)| self.born(out, id, spec)).collect())
+    }
+
+    fn born(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Arc<Task> {
+        let at = out.now();
+        self.put(Task::added(id, spec.clone(), at));
+        let task = self.task(id);
+        self.turn.entries.push(Entry { at, fact: Fact::Task(id, Event::Added { spec }) });
+        self.turn.touched.insert(id, task.clone());
+        task
+    }
+
+    /// Adds a task whose work exists already as a commit.
+    pub fn offer(&mut self, out: &dyn Outside, spec: TaskSpec, head: Commit) -> Arc<Task> {
+        let id = self.world.next_id();
+        let task = self.born(out, id, spec);
+        let (at, event) = (out.now(), Event::Offered { head });
+        let after = landfall_model::apply(Some((*task).clone()), id, at, &event)
+            .expect("a new task can be offered work");
+        self.put(after);
+        self.turn.entries.push(Entry { at, fact: Fact::Task(id, event) });
+        let after = self.task(id);
+        self.turn.touched.insert(id, after.clone());
+        after
+    }
+
+    /// Changes the words of a task.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn edit(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Result<Arc<Task>, AskError> {
+        let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
+        if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
+            self.check_words(&spec)?;
+        }
+        spec.check()?;
+        for need in spec.needs.iter().chain(&spec.parent) {
+            if self.world.get(*need).is_none() {
+                return Err(AskError::UnknownTask(*need));
+            }
+        }
+        let needs_of = |of: TaskId| {
+            self.world.get(of).map(|task| task.spec.needs.iter().copied().collect()).unwrap_or_default()
+        };
+        if let Some(cycle) = graph::cycle(id, &spec.needs, &needs_of) {
+            return Err(AskError::Cycle(cycle));
+        }
+        Ok(self.try_hear(out, id, &News::Edit { spec })?)
+    }
+}
+
+fn filter_of(plan: &SprintPlan) -> Filter {
+    Filter {
+        only: None,
+        starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
+        parents: plan.parents.clone(),
+        tags_in: plan.tags_in.clone(),
+        tags_out: plan.tags_out.clone(),
+    }
+}
+
+fn is_mismatch(task: &Task) -> bool {
+    matches!(&task.state, State::Ended(Ending { code: EndCode::LandingMismatch, .. }))
+}
+
+const REFUSALS_MAX: u32 = 8;
