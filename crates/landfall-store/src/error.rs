@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use landfall_model::{Illegal, TaskId};
+use landfall_model::TaskId;
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
-use crate::Seq;
 use crate::format::FormatError;
+use crate::{Misplaced, Seq};
 
 /// A failure of the store. It can be cloned, because one failed commit answers many who wait for it.
 #[derive(Debug, Clone, Error)]
@@ -63,7 +63,7 @@ pub enum StoreError {
         seq: Seq,
         /// Why not.
         #[source]
-        source: Illegal,
+        source: Misplaced,
     },
     /// No room. Nothing was written.
     #[error("there is no room to write to the journal")]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use landfall_model::gate::GateReport;
 use landfall_model::{
-    Attempt, Commit, Digest, EngineEvent, Entry, Event, Fact, RunEnd, RunId, Size, State, Status, Task,
-    TaskId, Timestamp, Tree, Wait,
+    Attempt, Commit, Digest, EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd, RunId, Size, State, Status,
+    Task, TaskId, Timestamp, Tree, Wait,
 };
 
 use crate::Seq;
@@ -88,6 +88,9 @@ impl TaskRow {
                     Wait::Question { text } => Some(text.clone()),
                     Wait::Login { account, detail, .. } => {
                         Some(format!("the account `{account}` wants a login: {detail}"))
+                    }
+                    Wait::Conflict { base, files, .. } => {
+                        Some(format!("resolve its conflict with {} in {}", base.short(), files.join(", ")))
                     }
                     Wait::Dependency(_)
                     | Wait::Slot
@@ -224,6 +227,7 @@ fn wait_detail(wait: &Wait) -> String {
         Wait::Question { text } => text.clone(),
         Wait::Backoff { cause, .. } => cause.clone(),
         Wait::Disk { detail } => detail.clone(),
+        Wait::Conflict { files, .. } => files.join(", "),
         Wait::GateBroken { command, detail } => format!("{command}: {detail}"),
     }
 }
@@ -259,7 +263,7 @@ pub struct PassRow {
     pub environment: Digest,
     /// The event that says so.
     pub seq: Seq,
-    /// The task it was made for; none when the base was measured.
+    /// The task it was made for; none when the base was measured, or several tasks together.
     pub task: Option<TaskId>,
 }
 
@@ -372,7 +376,22 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
             EngineEvent::BaseMoved { to, .. } => Some(Change::BaseMoved { to: to.clone() }),
             EngineEvent::Published { commit, .. } => Some(Change::Published { commit: commit.clone() }),
             EngineEvent::PublishHeld { reason, .. } => Some(Change::Held { reason: reason.clone() }),
-            EngineEvent::Measured { report } => pass(report, None),
+            EngineEvent::Measured { report } | EngineEvent::Queue(QueueEvent::Checked { report, .. }) => {
+                pass(report, None)
+            }
+            // What is asked of these is answered from the facts themselves; see `Autopilot`.
+            EngineEvent::Queue(
+                QueueEvent::Formed { .. }
+                | QueueEvent::Built { .. }
+                | QueueEvent::CheckBegan { .. }
+                | QueueEvent::LandingBegan { .. }
+                | QueueEvent::Over { .. }
+                | QueueEvent::Held { .. }
+                | QueueEvent::Resumed,
+            )
+            | EngineEvent::Pilot(_)
+            | EngineEvent::Sprint(_)
+            | EngineEvent::Checkpoint(_) => None,
         },
     }
 }
@@ -492,6 +511,9 @@ pub(crate) fn run_end_word(why: RunEnd) -> &'static str {
         RunEnd::NothingLeft => "nothing-left",
         RunEnd::Drained => "drained",
         RunEnd::Interrupted => "interrupted",
+        RunEnd::Paused => "paused",
+        RunEnd::Goal => "goal",
+        RunEnd::OneDone => "one-done",
         RunEnd::Spent => "spent",
         RunEnd::Lost => "lost",
     }
@@ -499,7 +521,16 @@ pub(crate) fn run_end_word(why: RunEnd) -> &'static str {
 
 /// The run's end a word of the tables means.
 pub(crate) fn run_end_from(word: &str) -> Option<RunEnd> {
-    [RunEnd::NothingLeft, RunEnd::Drained, RunEnd::Interrupted, RunEnd::Spent, RunEnd::Lost]
-        .into_iter()
-        .find(|why| run_end_word(*why) == word)
+    [
+        RunEnd::NothingLeft,
+        RunEnd::Drained,
+        RunEnd::Interrupted,
+        RunEnd::Paused,
+        RunEnd::Goal,
+        RunEnd::OneDone,
+        RunEnd::Spent,
+        RunEnd::Lost,
+    ]
+    .into_iter()
+    .find(|why| run_end_word(*why) == word)
 }

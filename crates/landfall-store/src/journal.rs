@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use landfall_model::queue::QueueIllegal;
 use landfall_model::{Entry, Fact, Illegal, Task, TaskId};
+use thiserror::Error;
 
 use crate::StoreError;
 use crate::chain::Hash;
@@ -108,12 +110,35 @@ pub enum ReplayStop {
     /// It has what it wanted.
     Enough,
     /// The event cannot follow.
-    Illegal(Illegal),
+    Illegal(Misplaced),
+}
+
+/// An event that cannot follow the ones before it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Misplaced {
+    /// About a task.
+    #[error(transparent)]
+    Task(#[from] Illegal),
+    /// About the landing queue.
+    #[error(transparent)]
+    Queue(#[from] QueueIllegal),
+}
+
+impl From<Misplaced> for ReplayStop {
+    fn from(misplaced: Misplaced) -> Self {
+        Self::Illegal(misplaced)
+    }
 }
 
 impl From<Illegal> for ReplayStop {
     fn from(illegal: Illegal) -> Self {
-        Self::Illegal(illegal)
+        Self::Illegal(illegal.into())
+    }
+}
+
+impl From<QueueIllegal> for ReplayStop {
+    fn from(illegal: QueueIllegal) -> Self {
+        Self::Illegal(illegal.into())
     }
 }
 

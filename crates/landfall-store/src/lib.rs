@@ -5,6 +5,7 @@
 //! its twin for tests and simulations, and a [`Reader`] answers questions from the tables without an engine.
 //! What a fact means is the model's business; this crate decides nothing.
 
+mod autopilot;
 mod chain;
 mod error;
 mod fold;
@@ -15,11 +16,12 @@ mod reader;
 mod schema;
 mod sqlite;
 
+pub use autopilot::Autopilot;
 pub use chain::Hash;
 pub use error::StoreError;
 pub use fold::{Base, PassRow, RunRow, Tables, TaskRow};
 pub use format::{FormatError, FormatErrorKind, written};
-pub use journal::{Appended, Batch, Head, Journal, Pending, ReplayStop, Replayed, Seq};
+pub use journal::{Appended, Batch, Head, Journal, Misplaced, Pending, ReplayStop, Replayed, Seq};
 pub use memory::Memory;
 pub use reader::{Counts, Filter, InboxRow, Reader};
 pub use sqlite::{Check, Opened, Options, Sqlite};

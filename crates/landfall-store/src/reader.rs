@@ -2,6 +2,7 @@
 //!
 //! Nothing is handed out unchecked: rows of events against the chain, rows of tasks against their checksum.
 
+mod autopilot;
 mod query;
 
 use std::cell::RefCell;
@@ -211,26 +212,7 @@ impl Reader {
     /// # Errors
     /// When an event is damaged, missing, or cannot follow.
     pub fn task(&self, task: TaskId) -> Result<Option<Task>, StoreError> {
-        self.steady(|| {
-            let entries = self.entries(query::TASK_EVENTS, &[&task.0])?;
-            let counted: Option<u64> = self
-                .conn
-                .prepare_cached(query::EVENTS_OF)
-                .and_then(|mut it| it.query_row([task.0], |row| row.get(0)).optional())
-                .doing(TASK, &self.path)?;
-            if counted.unwrap_or(0) != entries.len() as u64 {
-                let what = format!("{task} has {} of its {} events", entries.len(), counted.unwrap_or(0));
-                return Err(StoreError::corrupt(None, what));
-            }
-            let mut folded = None;
-            for (seq, entry) in entries {
-                if let Fact::Task(_, event) = &entry.fact {
-                    let next = apply(folded.take(), task, entry.at, event);
-                    folded = Some(next.map_err(|source| StoreError::Illegal { seq, source })?);
-                }
-            }
-            Ok(folded)
-        })
+        self.steady(|| self.read_task(task))
     }
 
     /// The needs of a task that do not unblock it yet.
@@ -353,6 +335,27 @@ impl Reader {
         let read = read();
         drop(moment); // nothing was written
         read
+    }
+
+    fn read_task(&self, task: TaskId) -> Result<Option<Task>, StoreError> {
+        let entries = self.entries(query::TASK_EVENTS, &[&task.0])?;
+        let counted: Option<u64> = self
+            .conn
+            .prepare_cached(query::EVENTS_OF)
+            .and_then(|mut it| it.query_row([task.0], |row| row.get(0)).optional())
+            .doing(TASK, &self.path)?;
+        if counted.unwrap_or(0) != entries.len() as u64 {
+            let what = format!("{task} has {} of its {} events", entries.len(), counted.unwrap_or(0));
+            return Err(StoreError::corrupt(None, what));
+        }
+        let mut folded = None;
+        for (seq, entry) in entries {
+            if let Fact::Task(_, event) = &entry.fact {
+                let next = apply(folded.take(), task, entry.at, event);
+                folded = Some(next.map_err(|source| StoreError::Illegal { seq, source: source.into() })?);
+            }
+        }
+        Ok(folded)
     }
 
     fn number(&self, sql: &str) -> Result<u64, StoreError> {

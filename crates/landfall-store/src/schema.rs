@@ -14,7 +14,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4C4E_4446;
 pub(crate) const NEWEST: i64 = MIGRATIONS.len() as i64;
 
 /// Step n brings schema n to n + 1. A step that was shipped is never edited.
-pub(crate) const MIGRATIONS: &[&str] = &[FIRST];
+pub(crate) const MIGRATIONS: &[&str] = &[FIRST, SECOND];
 
 const FIRST: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -111,6 +111,11 @@ CREATE TABLE base (
     held TEXT
 ) STRICT;
 INSERT INTO base (one) VALUES (1);
+";
+
+/// The queue, sprints, checkpoints and flakes are folded from the facts of a few kinds when someone asks.
+const SECOND: &str = "
+CREATE INDEX event_kind ON event (kind);
 ";
 
 /// Empties the folds.

@@ -6,11 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::gate::{GateReport, Outcome};
+use landfall_model::queue::{
+    self, Batch, BatchDoing, HoldWhy, LeftOut, Member, Prefix, Queue, QueueDecision, QueuePolicy,
+};
 use landfall_model::{
-    Attempt, Budget, Commit, Concern, ConcernCode, Context, Counters, Day, Digest, Doing, Drive, Driving,
+    Attempt, BatchId, Budget, Candidate, Commit, Concern, ConcernCode, Context, Counters, Day, Digest, Doing, Drive, Driving,
     Effect, EndKind, EndedRun, Ending, EngineEvent, Entry, Event, Evidence, Exit, Fact, Flow, Input, Leave,
-    Ledger, Limits, News, Purse, Refusal, Route, RunId, Said, Scope, Signal, Spending, Spent, Standing,
+    Ledger, Limits, News, Purse, QueueEffect, QueueEvent, QueueNews, Refusal, Route, RunId, Said, Scope, Signal, Spending, Spent, Standing,
     State, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait,
     World, apply, expects, graph, plan, step,
 };
@@ -90,7 +94,8 @@ struct Landing {
     commit: Commit,
     base_before: Commit,
     tree: Tree,
-    task: Option<TaskId>,
+    /// Whoever landed with it; nobody when a person pushed.
+    tasks: Vec<TaskId>,
 }
 
 /// The repository: what the base is, and what was ever found green. It outlives the engine.
@@ -99,6 +104,8 @@ struct Git {
     base: Commit,
     history: Vec<Landing>,
     green: BTreeSet<(Tree, Commit)>,
+    /// Landings whose independent check disagrees, however often it looks.
+    mismatched: BTreeSet<Commit>,
     commits: u32,
 }
 
@@ -108,9 +115,14 @@ impl Git {
         Commit::new(&format!("{kind}{}", self.commits))
     }
 
-    fn move_base(&mut self, commit: Commit, tree: Tree, task: Option<TaskId>) {
+    fn move_base(&mut self, commit: Commit, tree: Tree, tasks: Vec<TaskId>) {
         let base_before = std::mem::replace(&mut self.base, commit.clone());
-        self.history.push(Landing { commit, base_before, tree, task });
+        self.history.push(Landing { commit, base_before, tree, tasks });
+    }
+
+    /// How the base came to hold the work of a task, as git alone tells.
+    fn landing_of(&self, task: TaskId) -> Option<&Landing> {
+        self.history.iter().find(|landing| landing.tasks.contains(&task))
     }
 }
 
@@ -152,6 +164,8 @@ pub struct Sim {
     rng: Rng,
     faults: Faults,
     concerning: bool,
+    /// Whether some work is red once it meets other work.
+    quarrelsome: bool,
     healed: bool,
     now: Timestamp,
     pub journal: Vec<Entry>,
@@ -168,12 +182,19 @@ pub struct Sim {
     drive: Drive,
     git: Git,
     host: Host,
+    queue: Queue,
+    policy: QueuePolicy,
+    /// Grows with every restart: whoever was in the middle of something finds out that it was another engine.
+    life: u32,
     /// Orders that were performed and not answered yet. The engine knows them; a crash forgets them.
     orders: Vec<Effect>,
+    queue_orders: Vec<QueueEffect>,
+    /// What the queue may hear a second time, or after it gave up waiting. It ends with the engine.
+    queue_late: Vec<QueueNews>,
     /// News that came before and may come again.
     late: Vec<(TaskId, News)>,
     cancelled: BTreeSet<TaskId>,
-    /// Merges that a person should see before they land.
+    /// Work that a person should see before it lands.
     doubtful: BTreeSet<Commit>,
     /// Work that a person let pass.
     approved: BTreeSet<(TaskId, Commit)>,
@@ -184,6 +205,8 @@ pub struct Sim {
     pub openings: u32,
     /// How often a person had a shut account tried.
     pub overrulings: u32,
+    /// What the queue went through.
+    pub met: BTreeMap<String, u32>,
 }
 
 impl Sim {
@@ -201,6 +224,7 @@ impl Sim {
         let mut sim = Self {
             seed,
             concerning: !rng.once_in(3),
+            quarrelsome: !rng.once_in(3),
             faults: Faults::of(&mut rng),
             healed: false,
             now: Timestamp(1_000),
@@ -233,7 +257,23 @@ impl Sim {
                 ..TaskLimits::default()
             },
             drive: Drive::Running,
-            git: Git { base: Commit::new("root"), history: Vec::new(), green: BTreeSet::new(), commits: 0 },
+            git: Git {
+                base: Commit::new("root"),
+                history: Vec::new(),
+                green: BTreeSet::new(),
+                mismatched: BTreeSet::new(),
+                commits: 0,
+            },
+            queue: Queue::default(),
+            policy: QueuePolicy {
+                batch_max: 1 + rng.below(5),
+                speculate: rng.below(3),
+                runaway: 6 + u32::try_from(rng.below(15)).expect("small"),
+                forms: true,
+            },
+            life: 0,
+            queue_orders: Vec::new(),
+            queue_late: Vec::new(),
             host: Host::default(),
             orders: Vec::new(),
             late: Vec::new(),
@@ -244,6 +284,7 @@ impl Sim {
             rescues: 0,
             openings: 0,
             overrulings: 0,
+            met: BTreeMap::new(),
             rng,
         };
         for _ in 0..3 + sim.rng.below(4) {
@@ -262,9 +303,9 @@ impl Sim {
         let tasks = fold(&sim.journal);
         let kept = sim.landed_by.last().copied().unwrap_or(0);
         let next = self.git.history.get(kept).map(|landing| &landing.commit);
-        let under_way = tasks.iter().any(|task| {
-            let candidate = task.landing.as_ref().map(|candidate| &candidate.commit);
-            candidate == next && matches!(&task.state, State::Active { doing: Doing::Landing, .. })
+        let under_way = read_queue(&sim.journal, &tasks).batches().iter().any(|batch| match batch.doing {
+            BatchDoing::Landing(count) => Some(&batch.prefixes[count - 1].commit) == next,
+            BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting => false,
         });
         sim.git.history.truncate(kept + usize::from(ahead && under_way));
         sim.git.base = sim.git.history.last().map_or_else(|| Commit::new("root"), |last| last.commit.clone());
@@ -310,7 +351,7 @@ impl Sim {
     /// Something happens.
     pub fn tick(&mut self) {
         self.now = self.now.plus_ms(self.rng.below(700) as u64);
-        match self.rng.below(40) {
+        match self.rng.below(44) {
             0 if self.faults.crash => self.crash(),
             1 if self.faults.push => self.person_pushes(),
             2 if self.faults.drain => self.drain_or_drive(),
@@ -327,6 +368,12 @@ impl Sim {
                 self.person_answers();
             }
             17 => self.model_answers(),
+            18 if self.faults.late && !self.queue_late.is_empty() => {
+                let at = self.rng.below(self.queue_late.len());
+                let news = self.queue_late.swap_remove(at);
+                self.queue_hears(&news);
+            }
+            19 if self.faults.person => self.person_holds(),
             _ => self.answer_an_order(),
         }
         self.grant_all();
@@ -338,10 +385,11 @@ impl Sim {
         self.healed = true;
         self.drive = Drive::Running;
         self.late.clear();
+        self.queue_late.clear();
         self.grant_all();
-        let bound = 150 * usize::try_from(TASKS_MAX).expect("small") + 2 * self.world.tasks().count();
+        let bound = 250 * usize::try_from(TASKS_MAX).expect("small") + 2 * self.world.tasks().count();
         for _ in 0..bound {
-            if !self.orders.is_empty() {
+            if !self.orders.is_empty() || !self.queue_orders.is_empty() {
                 self.answer_an_order();
             } else if self.next_moment().is_some() {
                 self.pass_time();
@@ -355,8 +403,21 @@ impl Sim {
         self.check_settled();
     }
 
-    /// Lets all possible tasks go on.
+    /// Lets all possible tasks go on, and the landing queue look at those who stand in line now.
     fn grant_all(&mut self) {
+        self.grant_tasks();
+        // Whoever hears something by a decision is not taken up by the same one.
+        for _ in 0..10 {
+            let entries = self.journal.len();
+            self.queue_hears(&QueueNews::Look);
+            if self.journal.len() == entries {
+                return self.check_taken();
+            }
+        }
+        self.fail("the queue never comes to rest");
+    }
+
+    fn grant_tasks(&mut self) {
         if self.drive == Drive::Draining {
             return;
         }
@@ -389,6 +450,11 @@ impl Sim {
     }
 
     fn answer_an_order(&mut self) {
+        let of_tasks = self.orders.len();
+        let at = self.rng.below(of_tasks + self.queue_orders.len());
+        if at >= of_tasks && !self.queue_orders.is_empty() {
+            return self.answer_the_queue(at - of_tasks);
+        }
         if self.orders.is_empty() {
             return;
         }
@@ -403,12 +469,24 @@ impl Sim {
             self.late.push((task, news.clone()));
         }
         let before = self.world.get(task).expect("orders are of tasks").clone();
-        let landed = matches!(news, News::Landed { .. });
         let taken = self.hear(task, news);
         // What was ordered for the attempt under way is always wanted.
         let owed = matches!(before.state, State::Active { .. }) && attempt_of(&order) == Some(before.attempt);
         self.demand(taken || !owed, || format!("{task} refused the answer to {order:?}"));
-        if landed && taken {
+    }
+
+    fn answer_the_queue(&mut self, at: usize) {
+        let order = self.queue_orders.swap_remove(at);
+        let news = self.queue_outcome(&order);
+        if self.faults.crash && self.rng.once_in(60) {
+            return self.crash(); // the news was on its way and is lost; what was done is done
+        }
+        if self.faults.late && self.rng.once_in(6) {
+            self.queue_late.push(news.clone());
+        }
+        let landed = matches!(news, QueueNews::Landed { .. });
+        self.queue_hears(&news);
+        if landed {
             self.base_advanced();
         }
     }
@@ -439,7 +517,7 @@ impl Sim {
             _ => self.spent().and_then(|spent| spent.until),
         };
         let due = self.world.next_due().map(|(due, _)| due);
-        [due, self.opening(), tomorrow].into_iter().flatten().min()
+        [due, self.opening(), tomorrow, self.queue.due()].into_iter().flatten().min()
     }
 
     /// When an account opens that tasks stand in line for, found out by looking at all of them.
@@ -558,6 +636,7 @@ impl Sim {
             task = apply(Some(task), id, self.now, &offered).expect("a new task takes it");
             self.append(id, offered);
         }
+        self.queue.put(&task);
         self.world.put(task);
     }
 
@@ -621,7 +700,11 @@ impl Sim {
             let waits = matches!(
                 &task.state,
                 State::Waiting {
-                    wait: Wait::Question { .. } | Wait::Login { .. } | Wait::Pause | Wait::GateBroken { .. },
+                    wait: Wait::Question { .. }
+                        | Wait::Login { .. }
+                        | Wait::Pause
+                        | Wait::Conflict { .. }
+                        | Wait::GateBroken { .. },
                     ..
                 }
             );
@@ -629,6 +712,10 @@ impl Sim {
             waits || unknown || matches!(task.state, State::Review { .. })
         };
         let waiting: Vec<_> = self.world.tasks().filter(asked).cloned().collect();
+        if self.queue.hold().is_some() && (waiting.is_empty() || self.rng.once_in(3)) {
+            self.queue_hears(&QueueNews::Resume);
+            return true;
+        }
         if waiting.is_empty() {
             return false;
         }
@@ -638,6 +725,10 @@ impl Sim {
             State::Review { .. } if yes => News::Answer { text: "approve".to_owned() },
             State::Waiting { wait: Wait::Question { .. } | Wait::Login { .. }, .. }
             | State::Review { .. } => News::Answer { text: "do it the other way".to_owned() },
+            State::Waiting { wait: Wait::Conflict { .. }, .. } => {
+                let text = if self.rng.once_in(2) { "resolved" } else { "keep both" };
+                News::Answer { text: text.to_owned() }
+            }
             _ => News::Retry { fresh: false, note: None },
         };
         let taken = self.hear(task.id, news);
@@ -647,8 +738,20 @@ impl Sim {
 
     fn person_pushes(&mut self) {
         let (commit, tree) = (self.git.commit("human"), Tree::new("human"));
-        self.git.move_base(commit, tree, None);
+        self.git.move_base(commit.clone(), tree, Vec::new());
+        if self.rng.once_in(3) {
+            return; // nobody noticed: the landing finds out
+        }
         self.base_advanced();
+        self.queue_hears(&QueueNews::BaseMoved { to: commit });
+    }
+
+    fn person_holds(&mut self) {
+        let news = match self.queue.hold() {
+            Some(_) => QueueNews::Resume,
+            None => QueueNews::Hold { why: HoldWhy::Person, reason: "let me look".to_owned() },
+        };
+        self.queue_hears(&news);
     }
 
     // ── the engine ───────────────────────────────────────────────────────────────────────────────────────
@@ -697,6 +800,7 @@ impl Sim {
             self.world.set_account(&account, state.clone());
             self.fact(EngineEvent::Account { account, state });
         }
+        self.queue.put(&after);
         self.world.put(after);
         if self.faults.crash && self.rng.once_in(150) {
             self.crash(); // written, but nothing was performed
@@ -707,6 +811,73 @@ impl Sim {
         }
         self.check_owned(id);
         true
+    }
+
+    /// The same for the landing queue: what tasks hear first, then its own facts, then its orders.
+    fn queue_hears(&mut self, news: &QueueNews) {
+        self.heard += 1;
+        let is_met = |id| self.world.get(id).is_some_and(|task| self.world.unmet(task).is_empty());
+        let policy = QueuePolicy { forms: self.drive == Drive::Running, ..self.policy };
+        let decision = queue::decide(&self.queue, &policy, self.now, news, &is_met);
+        self.check_queue_decision(&decision);
+        let life = self.life;
+        for (id, news) in decision.tells {
+            let before = self.world.get(id).expect("members are tasks").clone();
+            // A journal that ends in the middle of a decision leaves tasks that heard it already.
+            let wants = match &news {
+                News::LandingBegan { .. } | News::Ejected { .. } | News::MergeConflict { .. } => true,
+                _ => matches!(before.state, State::Active { doing: Doing::Landing, .. }),
+            };
+            let taken = self.hear(id, news.clone());
+            self.demand(taken || !wants, || format!("{id} is {} and refused {news:?}", before.state.name()));
+            if self.life != life {
+                return; // the engine is another one now
+            }
+        }
+        for event in decision.events {
+            self.meet_queue(&event);
+            if let QueueEvent::Over { batch, .. } = &event {
+                let batch = self.batch(*batch).clone();
+                self.check_looks(&batch);
+            }
+            let applied = self.queue.apply(self.now, &event);
+            self.demand(applied.is_ok(), || format!("{applied:?} after {event:?}"));
+            self.fact(EngineEvent::Queue(event));
+            if self.faults.crash && self.rng.once_in(150) {
+                return self.crash();
+            }
+        }
+        for effect in decision.effects {
+            self.perform_for_queue(effect);
+        }
+        self.check_queue();
+    }
+
+    fn batch(&self, id: BatchId) -> &Batch {
+        let found = self.queue.batches().iter().find(|batch| batch.id == id);
+        found.unwrap_or_else(|| self.fail(&format!("there is no {id}")))
+    }
+
+    fn meet_queue(&mut self, event: &QueueEvent) {
+        let word = match event {
+            QueueEvent::Formed { on: Some(_), .. } => "queue:speculated".to_owned(),
+            QueueEvent::Formed { members, .. } => format!("queue:formed-{}", members.len()),
+            QueueEvent::Built { .. } => "queue:built".to_owned(),
+            QueueEvent::CheckBegan { batch, count } if *count < self.batch(*batch).members.len() => {
+                "queue:searched".to_owned()
+            }
+            QueueEvent::CheckBegan { .. } => "queue:verified".to_owned(),
+            QueueEvent::Checked { report, .. } => format!("queue:{}", report.outcome().word()),
+            QueueEvent::LandingBegan { batch, count } if *count < self.batch(*batch).members.len() => {
+                "queue:landing-in-part".to_owned()
+            }
+            QueueEvent::LandingBegan { .. } => "queue:landing".to_owned(),
+            QueueEvent::Over { how: queue::Closed::Landed { .. }, .. } => "queue:landed".to_owned(),
+            QueueEvent::Over { how: queue::Closed::Dropped { .. }, .. } => "queue:dropped".to_owned(),
+            QueueEvent::Held { why, .. } => format!("queue:held-{}", why.word()),
+            QueueEvent::Resumed => "queue:resumed".to_owned(),
+        };
+        *self.met.entry(word).or_default() += 1;
     }
 
     fn fact(&mut self, event: EngineEvent) {
@@ -730,8 +901,8 @@ impl Sim {
         self.restart();
     }
 
-    /// The world and the ledger as the journal tells them.
-    fn read(&self) -> (World, Ledger) {
+    /// The world, the queue and the ledger as the journal tells them.
+    fn read(&self) -> (World, Queue, Ledger) {
         let (mut world, mut ledger) = (empty(&self.flows, &self.routes), Ledger::default());
         for entry in &self.journal {
             match &entry.fact {
@@ -745,23 +916,42 @@ impl Sim {
                 Fact::Task(..) | Fact::Engine(_) => {}
             }
         }
-        for task in fold(&self.journal) {
+        let tasks = fold(&self.journal);
+        let queue = read_queue(&self.journal, &tasks);
+        for task in tasks {
             world.put(task);
         }
-        (world, ledger)
+        (world, queue, ledger)
     }
 
     /// A new engine reads the journal, and does what should be under way.
     fn restart(&mut self) {
+        self.life += 1;
+        let life = self.life;
         self.orders.clear();
+        self.queue_orders.clear();
+        self.queue_late.clear();
         self.drive = Drive::Running;
         let tasks = fold(&self.journal);
-        (self.world, self.ledger) = self.read();
+        (self.world, self.queue, self.ledger) = self.read();
         for task in &tasks {
             for effect in expects(task) {
                 self.perform(effect);
             }
         }
+        for task in &tasks {
+            if self.queue.is_astray(task) {
+                let taken = self.hear(task.id, News::LandUnsure { attempt: task.attempt });
+                if self.life != life {
+                    return;
+                }
+                self.demand(taken, || format!("{} went astray and will not stand in line again", task.id));
+            }
+        }
+        for effect in self.queue.expects() {
+            self.perform_for_queue(effect);
+        }
+        self.queue_hears(&QueueNews::Look);
     }
 
     // ── the host ─────────────────────────────────────────────────────────────────────────────────────────
@@ -798,7 +988,6 @@ impl Sim {
             }
             Effect::Prepare { .. }
             | Effect::Check { .. }
-            | Effect::Land { .. }
             | Effect::Report { .. }
             | Effect::Tidy { .. } => {}
         }
@@ -812,7 +1001,6 @@ impl Sim {
         match order {
             Effect::Prepare { attempt, .. }
             | Effect::Check { attempt, .. }
-            | Effect::Land { attempt, .. }
             | Effect::Report { attempt, .. }
                 if trouble =>
             {
@@ -832,7 +1020,6 @@ impl Sim {
             }
             Effect::Kill { .. } => None,
             Effect::Check { task, attempt, head } => Some(self.check(*task, *attempt, head.clone())),
-            Effect::Land { task, attempt, candidate } => Some(self.land(*task, *attempt, candidate)),
             Effect::Report { attempt, .. } => {
                 Some(News::Reported { attempt: *attempt, report: Digest::new("report"), certificate: None })
             }
@@ -986,9 +1173,10 @@ impl Sim {
         };
         let base = self.git.base.clone();
         if self.faults.conflict && self.rng.once_in(8) {
-            return News::MergeConflict { attempt, head, base, paths: vec!["a.txt".to_owned()] };
+            return News::MergeConflict { attempt, head, base, clashes: self.clashes() };
         }
         let outcome = match self.rng.below(30) {
+            _ if self.quarrel(&base, std::slice::from_ref(&head)) => Outcome::Fail,
             choice if !self.faults.gate || choice < 16 => Outcome::Pass,
             16..=20 => Outcome::Fail,
             21 => Outcome::Timeout,
@@ -1017,49 +1205,151 @@ impl Sim {
         // What a person should see is in the work itself, so it is there whenever it is checked.
         if self.concerning && head.as_str().bytes().map(usize::from).sum::<usize>().is_multiple_of(5) {
             concerns.push(Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
-            self.doubtful.insert(report.commit.clone());
+            self.doubtful.insert(head.clone());
         }
         News::Checked { attempt, head, leftovers, report, concerns }
     }
 
-    fn land(&mut self, id: TaskId, attempt: Attempt, candidate: &landfall_model::Candidate) -> News {
-        let known = self.git.history.iter().find(|landing| landing.commit == candidate.commit).cloned();
-        let landing = match known {
-            Some(landing) => landing, // it happened before the engine was gone; git alone says so
-            None if self.git.base != candidate.base => {
-                return News::LandMoved { attempt, to: self.git.base.clone() };
-            }
-            None if self.faults.machine && self.rng.once_in(40) => {
-                return News::LandMismatch { attempt, detail: "the tree is another".to_owned() };
-            }
-            None => {
-                let proof = (candidate.tree.clone(), candidate.base.clone());
-                let proved = self.git.green.contains(&proof);
-                self.demand(proved, || format!("{id} lands {candidate:?}, which was never green"));
-                // What a person takes back was made by no agent: nobody needs to look at it.
-                let by_an_agent = self.world.get(id).is_some_and(|task| task.counters.runs > 0);
-                let seen = self.approved.contains(&(id, candidate.head.clone())) || !by_an_agent;
-                self.demand(seen || !self.doubtful.contains(&candidate.commit), || {
-                    format!("{id} lands what a person should have seen first")
-                });
-                let newest = self.host.workspaces.get(&id).is_none_or(|it| it.head == candidate.head);
-                self.demand(newest, || format!("{id} lands older work than its workspace holds"));
-                let once = !self.git.history.iter().any(|landing| landing.task == Some(id));
-                self.demand(once, || format!("{id} lands a second time"));
-                let task = self.world.get(id).expect("it exists").clone();
-                self.demand(!self.cancelled.contains(&id), || format!("{id} lands though it was cancelled"));
-                self.demand(!task.is_over(), || format!("{id} lands though it is over"));
-                self.git.move_base(candidate.commit.clone(), candidate.tree.clone(), Some(id));
-                self.git.history.last().expect("just moved").clone()
-            }
+    fn clashes(&mut self) -> Vec<Clash> {
+        let (kind, lines) = match self.rng.below(4) {
+            0 => (ClashKind::Binary, 0),
+            1 => (ClashKind::Content, 30),
+            _ => (ClashKind::Content, 3),
         };
-        News::Landed {
-            attempt,
-            commit: landing.commit,
-            base_before: landing.base_before,
-            tree: landing.tree,
-            proof: "the tree is the same".to_owned(),
+        vec![Clash { path: "a.txt".to_owned(), kind, lines }]
+    }
+
+    // ── the host, for the queue ──────────────────────────────────────────────────────────────────────────
+
+    fn perform_for_queue(&mut self, effect: QueueEffect) {
+        let id = batch_in(&effect);
+        if let QueueEffect::Abandon { .. } = effect {
+            let abandoned = self.queue_orders.iter().position(|order| batch_in(order) == id);
+            let abandoned = abandoned.map(|at| self.queue_orders.swap_remove(at));
+            // What is on its way arrives all the same, when nobody waits for it.
+            if let Some(order) = abandoned.filter(|_| self.faults.late) {
+                let news = self.queue_outcome(&order);
+                self.queue_late.push(news);
+            }
+            return;
         }
+        let others = self.queue_orders.iter().find(|order| batch_in(order) == id);
+        self.demand(others.is_none(), || format!("{effect:?} was ordered while {others:?} is under way"));
+        self.queue_orders.push(effect);
+    }
+
+    fn queue_outcome(&mut self, order: &QueueEffect) -> QueueNews {
+        let batch = batch_in(order);
+        let trouble = self.faults.machine && self.rng.once_in(14);
+        match order {
+            QueueEffect::Build { .. } | QueueEffect::Check { .. } if trouble => {
+                QueueNews::Failed { batch, detail: "no room".to_owned() }
+            }
+            QueueEffect::Build { on, members, .. } => self.build(batch, on.clone(), members),
+            QueueEffect::Check { count, base, heads, prefix, .. } => {
+                let report = self.check_prefix(base, heads, prefix);
+                QueueNews::Checked { batch, count: *count, report }
+            }
+            QueueEffect::Land { base, members, prefix, .. } => self.land(batch, base, members, prefix),
+            QueueEffect::Abandon { .. } => self.fail("nobody waits for the end of that"),
+        }
+    }
+
+    fn build(&mut self, batch: BatchId, on: Option<Commit>, members: &[Member]) -> QueueNews {
+        let base = on.unwrap_or_else(|| self.git.base.clone());
+        let (mut heads, mut prefixes) = (Vec::new(), Vec::new());
+        let (mut left_out, mut resolved) = (Vec::new(), Vec::new());
+        for member in members {
+            if let Some(landing) = self.git.landing_of(member.task).cloned() {
+                let candidate = Candidate {
+                    base: landing.base_before,
+                    head: member.head.clone(),
+                    commit: landing.commit,
+                    tree: landing.tree,
+                };
+                left_out.push((member.task, LeftOut::Landed { candidate, proof: "it is there".to_owned() }));
+            } else if self.faults.conflict && self.rng.once_in(8) {
+                left_out.push((member.task, LeftOut::Conflict(self.clashes())));
+            } else if self.faults.conflict && self.rng.once_in(40) {
+                left_out.push((member.task, LeftOut::NothingChanged));
+            } else if self.faults.conflict && !heads.is_empty() && self.rng.once_in(8) {
+                left_out.push((member.task, LeftOut::Crowded));
+            } else {
+                let mut head = member.head.clone();
+                if self.faults.conflict && self.rng.once_in(12) {
+                    head = Commit::new(&format!("{head}/{batch}"));
+                    resolved.push((member.task, head.clone()));
+                }
+                heads.push(head);
+                let tree = merged(&base, &heads);
+                let commit = Commit::new(&format!("{batch}:{}", tree.as_str()));
+                prefixes.push(Prefix { commit, tree });
+            }
+        }
+        QueueNews::Built { batch, base, prefixes, left_out, resolved }
+    }
+
+    fn check_prefix(&mut self, base: &Commit, heads: &[Commit], prefix: &Prefix) -> GateReport {
+        let reused = self.git.green.contains(&(prefix.tree.clone(), base.clone())) && self.rng.once_in(2);
+        let outcome = match self.rng.below(24) {
+            _ if reused => Outcome::Pass,
+            0 if self.faults.gate => Outcome::Broken,
+            1 if self.faults.gate => Outcome::PreExisting,
+            2 if self.quarrel(base, heads) => Outcome::Timeout,
+            _ if self.quarrel(base, heads) => Outcome::Fail,
+            3..=5 if self.faults.gate => Outcome::Flaky,
+            _ => Outcome::Pass,
+        };
+        if outcome.is_green() {
+            self.git.green.insert((prefix.tree.clone(), base.clone()));
+        }
+        GateReport {
+            base: base.clone(),
+            head: heads.last().expect("nothing is not verified").clone(),
+            commit: prefix.commit.clone(),
+            tree: prefix.tree.clone(),
+            config: Digest::new("config"),
+            environment: Digest::new("environment"),
+            commands: vec![command("tests", outcome)],
+            took_ms: 10,
+            reused,
+            required: true,
+        }
+    }
+
+    /// Whether these are red together: one of them does not go with the base by now, or two not with each other.
+    fn quarrel(&self, base: &Commit, heads: &[Commit]) -> bool {
+        let sum = |head: &Commit| own(head).bytes().map(usize::from).sum::<usize>();
+        let alone = |head: &Commit| (sum(head) + sum(base)).is_multiple_of(11);
+        let pair = |first: &Commit, second: &Commit| (sum(first) * 31 + sum(second)).is_multiple_of(7);
+        let bad_pair = |at: usize| heads[..at].iter().any(|first| pair(first, &heads[at]));
+        self.quarrelsome && (heads.iter().any(alone) || (0..heads.len()).any(bad_pair))
+    }
+
+    fn land(&mut self, batch: BatchId, base: &Commit, members: &[Member], prefix: &Prefix) -> QueueNews {
+        let known = self.git.history.iter().any(|landing| landing.commit == prefix.commit);
+        if !known {
+            if self.git.base != *base {
+                return QueueNews::LandMoved { batch, to: self.git.base.clone() };
+            }
+            if self.faults.machine && self.rng.once_in(40) {
+                self.git.mismatched.insert(prefix.commit.clone());
+            }
+            if self.git.mismatched.contains(&prefix.commit) {
+                return QueueNews::LandMismatch { batch, detail: "the tree is another".to_owned() };
+            }
+            if self.faults.machine && self.rng.once_in(14) {
+                return QueueNews::Failed { batch, detail: "no room".to_owned() };
+            }
+            self.check_landing(base, members, prefix);
+            let tasks = members.iter().map(|member| member.task).collect();
+            self.git.move_base(prefix.commit.clone(), prefix.tree.clone(), tasks);
+        }
+        // The base was moved, and then something failed: whether it was is not known.
+        if self.faults.machine && self.rng.once_in(14) {
+            return QueueNews::Failed { batch, detail: "no room".to_owned() };
+        }
+        QueueNews::Landed { batch, proof: "the tree is the same".to_owned() }
     }
 
     // ── the invariants ───────────────────────────────────────────────────────────────────────────────────
@@ -1068,7 +1358,104 @@ impl Sim {
         let held = |standing| u32::try_from(self.world.holding(standing)).expect("small");
         self.demand(held(Standing::Slot) <= self.limits.slots, || "too many slots are held".to_owned());
         self.demand(held(Standing::Lane) <= self.limits.lanes, || "too many lanes are held".to_owned());
-        self.demand(held(Standing::Landing) <= 1, || "two land at once".to_owned());
+    }
+
+    /// What may land: just what was found green, of tasks that want it, once.
+    fn check_landing(&self, base: &Commit, members: &[Member], prefix: &Prefix) {
+        let proved = self.git.green.contains(&(prefix.tree.clone(), base.clone()));
+        self.demand(proved, || format!("{prefix:?} lands on {base}, which was never green"));
+        let heads: Vec<_> = members.iter().map(|member| member.head.clone()).collect();
+        self.demand(prefix.tree == merged(base, &heads), || {
+            format!("{prefix:?} lands, which is not {base} with {heads:?} and nothing else")
+        });
+        self.demand(!self.quarrel(base, &heads), || format!("{heads:?} are red together and land"));
+        for Member { task: id, head, .. } in members {
+            let task = self.world.get(*id).expect("it exists");
+            // What a person takes back was made by no agent: nobody needs to look at it.
+            let own = Commit::new(own(head));
+            let seen = self.approved.contains(&(*id, own.clone())) || task.counters.runs == 0;
+            self.demand(seen || !self.doubtful.contains(&own), || {
+                format!("{id} lands what a person should have seen first")
+            });
+            let newest = self.host.workspaces.get(id).is_none_or(|it| it.head == own);
+            self.demand(newest, || format!("{id} lands older work than its workspace holds"));
+            let once = self.git.landing_of(*id).is_none();
+            self.demand(once, || format!("{id} lands a second time"));
+            self.demand(!self.cancelled.contains(id), || format!("{id} lands though it was cancelled"));
+            self.demand(!task.is_over(), || format!("{id} lands though it is over"));
+        }
+    }
+
+    /// What the queue decides: who is taken, who is sent back.
+    fn check_queue_decision(&self, decision: &QueueDecision) {
+        for event in &decision.events {
+            let QueueEvent::Formed { members, .. } = event else { continue };
+            self.demand(!members.is_empty() && members.len() <= self.policy.batch_max, || {
+                format!("a batch of {}", members.len())
+            });
+            for member in members {
+                let task = self.world.get(member.task).expect("members are tasks");
+                let unmet = self.world.unmet(task);
+                self.demand(unmet.is_empty(), || format!("{} is taken before {unmet:?} landed", task.id));
+                self.demand(task.head.as_ref() == Some(&member.head), || format!("{} lands other work", task.id));
+            }
+        }
+        for (id, news) in &decision.tells {
+            let News::Ejected { batch, report, .. } = news else { continue };
+            let batch = self.batch(*batch);
+            let place = batch.members.iter().position(|member| member.task == *id);
+            let place = place.unwrap_or_else(|| self.fail(&format!("{id} is ejected from where it is not")));
+            let heads: Vec<_> = batch.members.iter().map(|member| member.head.clone()).collect();
+            let base = batch.base.as_ref().expect("what is searched was built");
+            let red = |count: usize| self.quarrel(base, &heads[..count]);
+            self.demand(red(place + 1) && !red(place), || {
+                format!("{id} is ejected from {:?} and is not the culprit", batch.members)
+            });
+            self.demand(!report.outcome().is_green(), || format!("{id} is ejected for a green report"));
+        }
+    }
+
+    /// One culprit is found by halves.
+    fn check_looks(&self, batch: &Batch) {
+        let halves = batch.members.len().next_power_of_two().trailing_zeros() as usize;
+        self.demand(batch.looks.len() <= 1 + halves, || {
+            format!("{} of {} was looked at {} times", batch.id, batch.members.len(), batch.looks.len())
+        });
+    }
+
+    /// Each batch stands on the one before it, each is being worked on or rests for a reason, one lands at a time.
+    fn check_queue(&self) {
+        let mut below: Option<&Batch> = None;
+        for batch in self.queue.batches() {
+            let id = batch.id;
+            self.demand(batch.on == below.map(|below| below.id), || format!("{id} stands on {:?}", batch.on));
+            let owned = self.queue_orders.iter().any(|order| batch_in(order) == id);
+            let rests = batch.doing == BatchDoing::Resting;
+            self.demand(owned != rests, || format!("{id} is {:?}, under way: {owned}", batch.doing));
+            self.demand(!rests || below.is_some(), || format!("{id} is the first and rests"));
+            let lands = matches!(batch.doing, BatchDoing::Landing(_));
+            self.demand(!lands || below.is_none(), || format!("{id} lands before the one below"));
+            if let (Some(below), Some(base)) = (below, &batch.base) {
+                let tip = below.prefixes.last().map(|prefix| &prefix.commit);
+                self.demand(tip == Some(base), || format!("{id} stands on {base}, not on {tip:?}"));
+            }
+            below = Some(batch);
+        }
+        self.demand(self.queue.batches().len() <= 1 + self.policy.speculate, || "too many batches".to_owned());
+        for task in self.world.tasks() {
+            self.demand(!self.queue.is_astray(task), || format!("{} went astray", task.id));
+        }
+    }
+
+    /// After a look that changed nothing, nobody who could be taken is left standing.
+    fn check_taken(&self) {
+        let forms = self.drive == Drive::Running;
+        let free = self.queue.line().filter(|_| forms).find(|id| {
+            let task = self.world.get(*id).expect("who stands is a task");
+            self.queue.batch_of(*id).is_none() && self.world.unmet(task).is_empty()
+        });
+        let idle = self.queue.hold().is_none() && self.queue.batches().is_empty();
+        self.demand(!idle || free.is_none(), || format!("{free:?} stands in line and nobody takes it"));
     }
 
     /// An agent starts only on an account that is open, or as the one that finds out; and never over a budget.
@@ -1232,8 +1619,14 @@ impl Sim {
     /// Whoever is at work has an order under way; nobody is forgotten.
     fn check_owned(&self, id: TaskId) {
         let task = self.world.get(id).expect("it exists");
-        if !matches!(task.state, State::Active { .. }) {
-            return;
+        match &task.state {
+            State::Active { doing: Doing::Landing, .. } => return, // the queue says so next, see check_queue
+            State::Active { doing: Doing::Queued { .. }, .. } => {
+                let stands = self.queue.line().any(|stands| stands == id);
+                return self.demand(stands, || format!("{id} is queued and does not stand in line"));
+            }
+            State::Active { .. } => {}
+            _ => return,
         }
         let owned =
             self.orders.iter().any(|order| order.task() == id && attempt_of(order) == Some(task.attempt));
@@ -1247,7 +1640,9 @@ impl Sim {
             let hopeless = |need: &TaskId| !self.world.get(*need).is_some_and(|need| need.unblocks());
             let settled = match &task.state {
                 State::Ended(_) | State::Draft => true,
-                State::Ready { .. } => task.spec.needs.iter().any(hopeless),
+                State::Ready { .. } | State::Active { doing: Doing::Queued { .. }, .. } => {
+                    task.spec.needs.iter().any(hopeless)
+                }
                 State::Active { .. } | State::Waiting { .. } | State::Review { .. } => false,
             };
             let done = matches!(&task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
@@ -1257,9 +1652,10 @@ impl Sim {
                 let (state, held) = (task.state.name(), self.world.held(task.id, &self.limits_now()));
                 format!("{} never comes to an end: {state}, {held:?}, {:?}", task.id, self.world.accounts())
             });
-            let landings = self.git.history.iter().filter(|landing| landing.task == Some(task.id)).count();
+            let landings = self.git.history.iter().filter(|landing| landing.tasks.contains(&task.id)).count();
             // Only a person, with a new need or by making it a draft, can keep it from finding out whether it landed.
-            let held = matches!(task.state, State::Ready { .. } | State::Draft);
+            let queued = matches!(task.state, State::Active { doing: Doing::Queued { .. }, .. });
+            let held = queued || matches!(task.state, State::Ready { .. } | State::Draft);
             let unknown = task.landing.is_some() && held;
             let told = landings == usize::from(task.landed.is_some());
             self.demand(told && task.landing.is_none() || unknown && landings <= 1, || {
@@ -1267,6 +1663,10 @@ impl Sim {
                 format!("{} is {state}, in the base {landings} times, and says {:?}", task.id, task.landed)
             });
         }
+        self.demand(self.queue.batches().is_empty() && self.queue_orders.is_empty(), || {
+            format!("batches go on for ever: {:?}", self.queue.batches())
+        });
+        self.demand(self.queue.hold().is_none(), || format!("{:?} is never over", self.queue.hold()));
         for (at, landing) in self.git.history.iter().enumerate() {
             let before = at.checked_sub(1).map_or("root", |before| self.git.history[before].commit.as_str());
             self.demand(landing.base_before.as_str() == before, || {
@@ -1278,7 +1678,8 @@ impl Sim {
 
     /// The world as it was kept is the world as it would be made anew, and the fold of the journal.
     pub fn check_rebuilt(&self) {
-        let (world, ledger) = self.read();
+        let (world, queue, ledger) = self.read();
+        self.demand(queue == self.queue, || "the queue is not the fold of the journal".to_owned());
         self.demand(world == self.world, || "the world is not the fold of the journal".to_owned());
         self.demand(ledger == self.ledger, || "the ledger is not the fold of the journal".to_owned());
     }
@@ -1307,6 +1708,18 @@ impl Sim {
             last.join("\n")
         )
     }
+}
+
+/// The landing queue as the journal tells it.
+pub fn read_queue(journal: &[Entry], tasks: &[Task]) -> Queue {
+    let mut queue = Queue::default();
+    for entry in journal {
+        if let Fact::Engine(EngineEvent::Queue(event)) = &entry.fact {
+            queue.apply(entry.at, event).expect("the journal replays");
+        }
+    }
+    tasks.iter().for_each(|task| queue.put(task));
+    queue
 }
 
 /// Every task as the journal tells it, oldest first.
@@ -1346,13 +1759,32 @@ fn style(rng: &mut Rng) -> Style {
     if rng.once_in(3) { Style::Fresh } else { Style::Session }
 }
 
+/// A base with this work on top of it, as it would be checked out.
+fn merged(base: &Commit, heads: &[Commit]) -> Tree {
+    let heads = heads.iter().map(|head| format!("+{head}")).collect::<String>();
+    Tree::new(&format!("{base}{heads}"))
+}
+
+/// Work as the agent made it, without what was merged into it to resolve a conflict.
+fn own(head: &Commit) -> &str {
+    head.as_str().split('/').next().unwrap_or_default()
+}
+
+fn batch_in(order: &QueueEffect) -> BatchId {
+    match order {
+        QueueEffect::Build { batch, .. }
+        | QueueEffect::Check { batch, .. }
+        | QueueEffect::Land { batch, .. }
+        | QueueEffect::Abandon { batch } => *batch,
+    }
+}
+
 fn attempt_of(order: &Effect) -> Option<Attempt> {
     match order {
         Effect::Prepare { attempt, .. }
         | Effect::Spawn { attempt, .. }
         | Effect::Kill { attempt, .. }
         | Effect::Check { attempt, .. }
-        | Effect::Land { attempt, .. }
         | Effect::Report { attempt, .. } => Some(*attempt),
         Effect::Tidy { .. } => None,
     }
@@ -1375,6 +1807,9 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Checked { attempt, .. }
         | News::MergeConflict { attempt, .. }
         | News::NothingChanged { attempt }
+        | News::LandingBegan { attempt, .. }
+        | News::Ejected { attempt, .. }
+        | News::LandUnsure { attempt }
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }
         | News::LandMismatch { attempt, .. }
@@ -1385,6 +1820,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::BaseAdvanced
         | News::RouteOpened
         | News::Answer { .. }
+        | News::Review(_)
         | News::StopTask
         | News::Interrupt
         | News::Cancel { .. }

@@ -7,14 +7,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use expect_test::Expect;
+use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
-    Attempt, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event, Evidence,
-    Exit, Flow, Input, News, Prices, RunId, Said, Signal, Spent, State, Stop, Style, Talk, Tally, Task,
+    Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event, Evidence,
+    Exit, Flow, Input, News, Prices, ReviewSaid, RunId, Said, Signal, Spent, State, Stop, Style, Talk, Tally, Task,
     TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply, decide, step as take,
 };
 
-use crate::flows_used::loops;
+use crate::flows_used::{loops, polishes};
 
 /// One line of a story.
 pub enum Line {
@@ -176,9 +177,20 @@ pub fn verifying() -> Scene {
     working().play_all([says_complete(), granted()])
 }
 
+/// A task in the flow `loop` that stands in the landing queue.
+pub fn queued() -> Scene {
+    verifying().play_all([passes(), granted()])
+}
+
 /// A task in the flow `loop` that is being landed.
 pub fn landing() -> Scene {
-    verifying().play_all([passes(), granted()])
+    queued().play_all([landing_begins()])
+}
+
+/// A task in the flow `polishing` whose work is verified again before it lands.
+pub fn checking_to_land() -> Scene {
+    let scene = Scene::new(polishes()).play_all([granted(), workspace(), says_complete(), granted()]);
+    scene.play_all([passes(), granted(), workspace(), says_nothing(), granted()])
 }
 
 /// A task in the flow `loop` that landed and is being reported.
@@ -317,6 +329,9 @@ pub fn late(news: Line) -> Line {
             | News::Checked { attempt, .. }
             | News::MergeConflict { attempt, .. }
             | News::NothingChanged { attempt }
+            | News::LandingBegan { attempt, .. }
+            | News::Ejected { attempt, .. }
+            | News::LandUnsure { attempt }
             | News::Landed { attempt, .. }
             | News::LandMoved { attempt, .. }
             | News::LandMismatch { attempt, .. }
@@ -464,8 +479,50 @@ pub fn conflicts() -> Line {
         attempt: scene.task.attempt,
         head: commit("head"),
         base: commit("newbase"),
-        paths: vec!["a.txt".to_owned(), "b.txt".to_owned()],
+        clashes: vec![clash("a.txt", ClashKind::Content, 3), clash("b.txt", ClashKind::Content, 1)],
     })
+}
+
+/// The work does not merge, in a way that agents get wrong.
+pub fn conflicts_badly() -> Line {
+    line("hard conflict", |scene| News::MergeConflict {
+        attempt: scene.task.attempt,
+        head: commit("head"),
+        base: commit("newbase"),
+        clashes: vec![clash("logo.png", ClashKind::Binary, 0)],
+    })
+}
+
+pub fn clash(path: &str, kind: ClashKind, lines: u32) -> Clash {
+    Clash { path: path.to_owned(), kind, lines }
+}
+
+/// Its batch was verified on a base that has moved since, and the base is being moved there.
+pub fn landing_begins() -> Line {
+    line("landing begins", |scene| News::LandingBegan {
+        attempt: scene.task.attempt,
+        batch: BatchId(1),
+        report: report(vec![command("tests", Outcome::Pass)]),
+    })
+}
+
+/// Its batch was red, and it is the culprit.
+pub fn is_ejected() -> Line {
+    line("ejected", |scene| News::Ejected {
+        attempt: scene.task.attempt,
+        batch: BatchId(1),
+        report: report(vec![command("tests", Outcome::Fail)]),
+    })
+}
+
+pub fn is_unsure() -> Line {
+    line("unsure", |scene| News::LandUnsure { attempt: scene.task.attempt })
+}
+
+/// A person looked at it.
+pub fn reviewed(said: ReviewSaid) -> Line {
+    let name = format!("review {}", format!("{said:?}").split([' ', '{']).next().unwrap_or_default().to_lowercase());
+    line(name, move |_| News::Review(said.clone()))
 }
 
 pub fn changed_nothing() -> Line {
@@ -597,6 +654,10 @@ fn wait_word(task: &Task, wait: &Wait) -> String {
         Wait::Question { text } => format!("an answer to `{text}`"),
         Wait::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),
         Wait::Login { account, detail, .. } => format!("a login to {account} ({detail})"),
+        Wait::Conflict { base, files, until, overdue } => {
+            let (files, ms) = (files.join(", "), until.0 - task.changed.0);
+            format!("a person, because of {files} on {base}, +{ms}ms or {}", overdue.word())
+        }
         Wait::Dependency(_) | Wait::Slot | Wait::Budget { .. } | Wait::Disk { .. } | Wait::Pause => {
             wait.word().to_owned()
         }
@@ -609,6 +670,7 @@ fn doing_word(doing: &Doing) -> String {
         Doing::Preparing { fresh: false, stop } => format!("preparing{}", stop_word(stop.as_ref())),
         Doing::Running { iteration, stop, .. } => format!("running {iteration}{}", stop_word(stop.as_ref())),
         Doing::Checking { stop } => format!("checking{}", stop_word(stop.as_ref())),
+        Doing::Queued { .. } => "queued".to_owned(),
         Doing::Landing => "landing".to_owned(),
         Doing::Reporting => "reporting".to_owned(),
     }
@@ -637,6 +699,8 @@ fn facts(events: &[Event]) -> String {
         }
         Event::Yielded { why, .. } => format!("yielded {}", format!("{why:?}").to_lowercase()),
         Event::Retried { fresh: true, .. } => "retried afresh".to_owned(),
+        Event::Requeued { unsure: true, .. } => "requeued unsure".to_owned(),
+        Event::Signed { decision, .. } => format!("signed {}", decision.word()),
         other => other.name().to_owned(),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -664,9 +728,6 @@ fn order(effect: &Effect) -> String {
         Effect::Kill { attempt, .. } => format!("kill {attempt}"),
         Effect::Check { attempt, head: Some(head), .. } => format!("check {attempt} of {head}"),
         Effect::Check { attempt, head: None, .. } => format!("check {attempt}"),
-        Effect::Land { attempt, candidate, .. } => {
-            format!("land {attempt} {} on {}", candidate.commit, candidate.base)
-        }
         Effect::Report { attempt, .. } => format!("report {attempt}"),
         Effect::Tidy { .. } => "tidy".to_owned(),
     }

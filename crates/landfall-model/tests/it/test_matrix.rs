@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use expect_test::expect;
+use landfall_model::ReviewSaid;
 use landfall_model::gate::Outcome;
+use landfall_model::review::ReviewMode;
 
 use crate::flows_used::{asks, loops};
 use crate::story::{
-    Line, Scene, answers, base_advances, base_moved, cancel, changed_nothing, checked, conflicts, crashes,
-    does_not_match, due, edit, granted, hits_quota, hits_the_deadline, interrupt, is_refused, landing, lands,
+    Line, Scene, answers, base_advances, base_moved, cancel, changed_nothing, checked, checking_to_land, conflicts, conflicts_badly, crashes,
+    does_not_match, due, edit, granted, hits_quota, hits_the_deadline, interrupt, is_ejected, is_refused, is_unsure, landing, landing_begins, lands, queued, reviewed,
     machine_fails, passes, passes_with_concern, reported, reporting, retry, route_opens, says_blocked,
     says_complete, says_nothing, says_pending, stop, verifying, working, workspace, workspace_removed,
 };
@@ -30,7 +32,9 @@ fn places() -> Vec<(&'static str, Scene)> {
         ("checking", verifying()),
         ("checking, pausing", verifying().play_all([stop()])),
         ("checking, cancelling", verifying().play_all([cancel()])),
-        ("checking on landing", landing().play_all([base_moved()])),
+        ("checking on landing", checking_to_land()),
+        ("queued", queued()),
+        ("queued, unsure", landing().play_all([is_unsure()])),
         ("landing", landing()),
         ("reporting", reporting()),
         ("waits: quota", working().play_all([hits_quota(Some(9_000_000))])),
@@ -39,8 +43,10 @@ fn places() -> Vec<(&'static str, Scene)> {
         ("waits: question", working().play_all([says_pending("Which port?")])),
         ("waits: ask step", Scene::new(asks()).play_all([granted(), workspace(), says_nothing(), granted()])),
         ("waits: pause", working().play_all([says_complete(), stop()])),
+        ("waits: conflict", verifying().play_all([conflicts_badly()])),
         ("waits: gate", verifying().play_all([checked(Outcome::Broken)])),
         ("review", verifying().play_all([passes_with_concern()])),
+        ("landed, to be looked at", landed_in_batch_review()),
         ("done", reporting().play_all([reported()])),
         ("failed", new().play_all([granted(), machine_fails(true)])),
         ("failed, landed", reporting().play_all([machine_fails(true)])),
@@ -48,6 +54,12 @@ fn places() -> Vec<(&'static str, Scene)> {
         ("blocked", working().play_all([says_blocked("no access")])),
         ("cancelled", new().play_all([cancel()])),
     ]
+}
+
+fn landed_in_batch_review() -> Scene {
+    let scene = Scene::new(loops()).limited(|limits| limits.review.mode = ReviewMode::Batch);
+    let scene = scene.play_all([granted(), workspace(), says_complete(), granted(), passes(), granted()]);
+    scene.play_all([landing_begins(), lands(), granted(), reported()])
 }
 
 fn all_news() -> Vec<(&'static str, Line)> {
@@ -60,6 +72,9 @@ fn all_news() -> Vec<(&'static str, Line)> {
         ("checked", passes()),
         ("conflict", conflicts()),
         ("nothing", changed_nothing()),
+        ("began", landing_begins()),
+        ("ejected", is_ejected()),
+        ("unsure", is_unsure()),
         ("landed", lands()),
         ("moved", base_moved()),
         ("mismatch", does_not_match()),
@@ -68,6 +83,7 @@ fn all_news() -> Vec<(&'static str, Line)> {
         ("advanced", base_advances()),
         ("opened", route_opens()),
         ("answer", answers("yes")),
+        ("review", reviewed(ReviewSaid::Approve { note: String::new() })),
         ("stop", stop()),
         ("interrupt", interrupt()),
         ("cancel", cancel()),

@@ -6,9 +6,9 @@ use landfall_model::{Doing, Event, State, Status, StepKind, Warning};
 
 use crate::flows_used::{loops, polishes, takes_back, with_kind};
 use crate::story::{
-    Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
+    Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as, checking_to_land,
     command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
-    has_a_passing_error, hits_quota, interrupt, is_killed, landing, lands, late, machine_fails, passes,
+    has_a_passing_error, hits_quota, interrupt, is_ejected, is_killed, is_unsure, landing, landing_begins, queued, lands, late, machine_fails, passes,
     passes_with_concern, passes_with_leftovers, report, reported, reporting, retry, retry_fresh,
     says_complete, says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
 };
@@ -186,8 +186,8 @@ fn nothing_changed_twice_means_in_a_row() {
 #[test]
 fn work_that_the_moved_base_holds_already_goes_back_to_the_agent() {
     check_in(
-        landing(),
-        [base_moved(), changed_nothing()],
+        queued(),
+        [changed_nothing()],
         expect![[r#"
         base moved → land a4: checking [base-moved, entered] ! check a4
         nothing changed → ready for work [yielded nothingchanged, left red with feedback]
@@ -226,7 +226,7 @@ fn what_an_agent_did_after_verification_is_verified_before_it_lands() {
 #[test]
 fn a_journal_cut_inside_a_review_never_lands_what_nobody_approved() {
     let refused = || [passes_with_concern(), answers("no, keep that test")];
-    let on_landing = landing().play_all([base_moved()]);
+    let on_landing = checking_to_land();
     let from = on_landing.journal.len();
     for (told, from) in [(verifying().play_all(refused()), 1), (on_landing.play_all(refused()), from)] {
         check_never_lands(&told, from);
@@ -262,7 +262,11 @@ fn an_approval_of_the_work_survives_a_move_of_the_base() {
             passes_with_concern(),
             answers("approve"),
             granted(),
-            base_moved(),
+            is_ejected(),
+            granted(),
+            workspace(),
+            fruitless(says_complete()),
+            granted(),
             checked_as("pass, the same concern", merged, [concern()]),
         ],
         expect![[r#"
@@ -286,8 +290,7 @@ fn other_work_needs_another_approval() {
             passes_with_concern(),
             answers("approve"),
             granted(),
-            base_moved(),
-            fails(),
+            is_ejected(),
             granted(),
             workspace(),
             says_complete(),
@@ -338,6 +341,7 @@ fn a_landed_task_is_not_cancelled_by_what_its_agent_does_afterwards() {
             says_complete(),
             granted(),
             passes(),
+            landing_begins(),
             lands(),
             granted(),
             workspace(),
@@ -456,11 +460,9 @@ fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
     check_in(
         landing(),
         [
-            machine_fails(false),
+            is_unsure(),
             cancel(),
-            retry_fresh(),
-            granted(),
-            machine_fails(true),
+            stop(),
             cancel(),
             retry_fresh(),
             granted(),
@@ -480,7 +482,7 @@ fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
     );
     check_in(
         landing(),
-        [machine_fails(true), retry(), granted(), base_moved(), passes(), lands()],
+        [is_unsure(), landing_begins(), base_moved(), cancel()],
         expect![[r#"
             machine fails for good → Failed(machine: no room on the disk) [ended]
             retry → ready [retried]
@@ -502,7 +504,7 @@ fn what_the_engine_committed_is_not_the_agents_commit() {
 
 /// The work lands red, and the next run leaves the branch where the engine had moved it.
 fn verifying_leftovers_again(scene: Scene) -> Scene {
-    let mut scene = scene.play_all([granted(), base_moved(), fails(), granted(), workspace()]);
+    let mut scene = scene.play_all([granted(), is_ejected(), granted(), workspace()]);
     let run = landfall_model::EndedRun {
         attempt: scene.task.attempt,
         iteration: 2,

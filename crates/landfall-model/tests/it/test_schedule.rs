@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landfall_model::gate::Outcome;
 use landfall_model::{
     Attempt, EndCode, EndKind, Ending, Grant, Limits, Standing, State, StepName, Talk, Task, TaskId,
     TaskSpec, Timestamp, Wait, World, plan,
 };
 
 use crate::flows_used::{asks, loops, takes_back};
+use crate::story::{command, report};
 
 const LIMITS: Limits = Limits { slots: 2, lanes: 1, now: Timestamp(0), spent: None };
 
@@ -185,8 +187,8 @@ fn a_new_sibling_tips_the_scale_back() {
 }
 
 #[test]
-fn slots_lanes_and_the_landing_are_each_held_apart() {
-    use landfall_model::Doing::{Checking, Landing, Preparing, Reporting, Running};
+fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
+    use landfall_model::Doing::{Checking, Landing, Preparing, Queued, Reporting, Running};
     let running = || Running { iteration: 1, since: Timestamp(0), stop: None, talk: Talk::New };
     let mut world = world();
     world.put(active(task(1, |_| ()), "work", running()));
@@ -205,20 +207,29 @@ fn slots_lanes_and_the_landing_are_each_held_apart() {
     world.put(ready_for(task(5, |_| ()), "verify"));
     assert_eq!(plan(&world, &LIMITS), None, "the lane is held");
 
+    let verified = |id| {
+        let mut task = ready_for(task(id, |_| ()), "land");
+        task.gate = Some(report(vec![command("tests", Outcome::Pass)]));
+        task.cleared = true;
+        task
+    };
     world.put(ready_for(task(6, |_| ()), "land"));
-    assert_eq!(plan(&world, &LIMITS), grant(TaskId(6), Standing::Landing));
-    world.put(active(task(6, |_| ()), "land", Checking { stop: None }));
-    world.put(ready_for(task(7, |_| ()), "land"));
-    assert_eq!(plan(&world, &LIMITS), None, "verified inside the landing, it holds the landing and no lane");
-    world.put(active(task(6, |_| ()), "land", Landing));
+    assert_eq!(plan(&world, &LIMITS), None, "what is not verified yet wants the lane first");
+    world.put(verified(6));
+    assert_eq!(plan(&world, &LIMITS), grant(TaskId(6), Standing::Free), "verified, it only stands in line");
+    world.put(active(task(6, |_| ()), "land", Queued { since: Timestamp(0) }));
     assert_eq!(plan(&world, &LIMITS), None);
+    assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [0, 0, 1, 2], "it holds nothing");
+    world.put(active(task(6, |_| ()), "land", Landing));
+    world.put(active(task(7, |_| ()), "land", Landing));
+    assert_eq!(world.holding(Standing::Landing), 2, "several land together");
 
     world.put(ready_for(task(8, |_| ()), "report"));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(8), Standing::Free));
     world.put(active(task(8, |_| ()), "report", Reporting));
-    assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [1, 1, 1, 2]);
-    assert_eq!(Standing::ALL.map(|standing| world.waiting_for(standing)), [1, 0, 1, 1]);
-    assert_eq!(world.active().count(), 5);
+    assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [1, 2, 1, 2]);
+    assert_eq!(Standing::ALL.map(|standing| world.waiting_for(standing)), [0, 0, 1, 1]);
+    assert_eq!(world.active().count(), 6);
     check_rebuilt(&world);
 }
 

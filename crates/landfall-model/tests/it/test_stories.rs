@@ -7,8 +7,8 @@ use landfall_model::{Counters, Event, Exit, Said, Signal, Status, Usage};
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::{
     Line, Scene, answers, base_advances, base_moved, cancel, cannot_start, changed_nothing, check, check_in,
-    checked, checked_as, command, commit, conflicts, crashes, does_not_match, due, edit, fails, falls_silent,
-    fruitless, granted, has_a_passing_error, hits_quota, hits_the_deadline, interrupt, is_killed, landing,
+    checked, checked_as, checking_to_land, command, commit, conflicts, crashes, does_not_match, due, edit, fails, falls_silent,
+    fruitless, granted, has_a_passing_error, hits_quota, hits_the_deadline, interrupt, is_ejected, is_killed, is_unsure, landing, landing_begins, queued,
     lands, late, machine_fails, passes, passes_with_concern, passes_with_leftovers, ran, report, reported,
     reporting, retry, retry_fresh, retry_with, says_blocked, says_complete, says_nothing, says_pending, stop,
     taking, usage, vanishes, verifying, without_output, working, workspace, workspace_removed,
@@ -26,6 +26,7 @@ fn complete_and_green_lands_and_is_reported() {
             granted(),
             passes(),
             granted(),
+            landing_begins(),
             lands(),
             granted(),
             reported(),
@@ -263,7 +264,7 @@ fn complete_before_the_deadline_counts_and_lands_without_time_left() {
         taking(30 * 60_000, ran("COMPLETE, deadline", Exit::Deadline, [Signal::Said(Said::Complete)]));
     check_in(
         working(),
-        [late_word, granted(), passes(), granted(), lands()],
+        [late_word, granted(), passes(), granted(), landing_begins(), lands()],
         expect![[r#"
         COMPLETE, deadline → ready for verify [iteration-ended complete, left done]
         granted → verify a2: checking [entered] ! check a2
@@ -667,10 +668,8 @@ fn a_trouble_while_landing_or_reporting_is_tried_again_from_there() {
     check_in(
         landing(),
         [
-            machine_fails(false),
-            Line::Wait(60_000),
-            due(),
-            granted(),
+            is_unsure(),
+            landing_begins(),
             lands(),
             granted(),
             machine_fails(false),
@@ -797,7 +796,7 @@ fn an_optional_check_that_fails_is_only_a_warning() {
 }
 
 #[test]
-fn a_fourth_conflict_asks_a_person() {
+fn a_fourth_conflict_waits_for_a_person() {
     let round = || [granted(), workspace(), says_complete(), granted(), conflicts()];
     let [a, b, c, d, e] = round();
     let [f, g, h, i, j] = round();
@@ -877,10 +876,10 @@ fn nothing_changed_is_told_once_and_blocks_the_second_time() {
 // ── landing ──────────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]
-fn a_moved_base_is_verified_again_without_giving_the_landing_up() {
+fn a_moved_base_puts_it_back_in_line_without_a_new_attempt() {
     check_in(
         landing(),
-        [base_moved(), passes(), lands()],
+        [base_moved(), landing_begins(), lands()],
         expect![[r#"
         base moved → land a4: checking [base-moved, entered] ! check a4
         checked: pass → land a5: landing [verified, entered] ! land a5 merge on base
@@ -892,8 +891,8 @@ fn a_moved_base_is_verified_again_without_giving_the_landing_up() {
 #[test]
 fn red_on_landing_goes_back_to_the_agent_with_the_output() {
     let task = check_in(
-        landing(),
-        [base_moved(), fails(), granted(), workspace()],
+        queued(),
+        [is_ejected(), granted(), workspace()],
         expect![[r#"
         base moved → land a4: checking [base-moved, entered] ! check a4
         checked: fail → ready for work [verified, left red with feedback]
@@ -913,8 +912,8 @@ fn red_on_landing_goes_back_to_the_agent_with_the_output() {
 #[test]
 fn a_conflict_on_landing_goes_back_to_the_agent() {
     check_in(
-        landing(),
-        [base_moved(), conflicts(), granted()],
+        queued(),
+        [conflicts(), granted()],
         expect![[r#"
         base moved → land a4: checking [base-moved, entered] ! check a4
         conflict → ready for work [conflicted, left conflict with feedback]
@@ -926,8 +925,8 @@ fn a_conflict_on_landing_goes_back_to_the_agent() {
 #[test]
 fn a_gate_that_breaks_on_landing_frees_the_landing_and_holds_the_task() {
     check_in(
-        landing(),
-        [base_moved(), checked(Outcome::Broken), base_advances(), granted()],
+        checking_to_land(),
+        [checked(Outcome::Broken), base_advances(), granted()],
         expect![[r#"
         base moved → land a4: checking [base-moved, entered] ! check a4
         checked: broken → waits for the gate `tests` (`run tests` was not found (exit code 127)), then land [verified, yielded gatebroken, waited]
@@ -971,7 +970,7 @@ fn a_second_landing_is_refused() {
 fn a_concern_waits_for_a_person_and_lands_when_they_approve() {
     let task = check_in(
         verifying(),
-        [passes_with_concern(), granted(), due(), answers("approve: the test was wrong"), granted(), lands()],
+        [passes_with_concern(), granted(), due(), answers("approve: the test was wrong"), granted(), landing_begins(), lands()],
         expect![[r#"
             checked: pass, concern → review, then verify [collected, verified, review-wanted]
             granted ✗ T1 is review: it cannot be started
@@ -1034,8 +1033,8 @@ fn a_reviewer_who_says_no_where_nothing_leads_back_blocks_the_task() {
 #[test]
 fn a_concern_first_seen_on_landing_is_reviewed_there() {
     check_in(
-        landing(),
-        [base_moved(), passes_with_concern(), answers("ok"), granted()],
+        checking_to_land(),
+        [passes_with_concern(), answers("ok"), granted()],
         expect![[r#"
         base moved → land a4: checking [base-moved, entered] ! check a4
         checked: pass, concern → review, then land [verified, review-wanted]
@@ -1070,8 +1069,8 @@ fn a_drain_lets_the_iteration_end_and_begins_no_other() {
 #[test]
 fn a_drain_still_finishes_a_landing() {
     check_in(
-        landing(),
-        [Line::Drain, base_moved(), passes(), lands()],
+        queued(),
+        [Line::Drain, landing_begins(), base_moved(), landing_begins(), lands()],
         expect![[r#"
         base moved → land a4: checking [base-moved, entered] ! check a4
         checked: pass → land a5: landing [verified, entered] ! land a5 merge on base
@@ -1414,7 +1413,7 @@ fn a_rollback_brings_its_own_work_and_begins_with_verification() {
     let scene = || Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
     check_in(
         scene(),
-        [granted(), Line::Restart, passes(), granted(), base_moved(), passes(), lands()],
+        [granted(), Line::Restart, passes(), granted(), landing_begins(), base_moved(), landing_begins(), lands()],
         expect![[r#"
             granted → verify a1: checking [bound, entered] ! check a1 of revert
             restart → verify a1: checking ! check a1 of revert
@@ -1539,6 +1538,9 @@ fn news_of_an_older_attempt_is_refused() {
             late(passes()),
             late(conflicts()),
             late(changed_nothing()),
+            late(landing_begins()),
+            late(is_ejected()),
+            late(is_unsure()),
             late(lands()),
             late(base_moved()),
             late(does_not_match()),
@@ -1551,6 +1553,9 @@ fn news_of_an_older_attempt_is_refused() {
             late checked: pass ✗ T1: news of a1, but a2 is the latest attempt
             late conflict ✗ T1: news of a1, but a2 is the latest attempt
             late nothing changed ✗ T1: news of a1, but a2 is the latest attempt
+            late landing begins ✗ T1: news of a1, but a2 is the latest attempt
+            late ejected ✗ T1: news of a1, but a2 is the latest attempt
+            late unsure ✗ T1: news of a1, but a2 is the latest attempt
             late landed ✗ T1: news of a1, but a2 is the latest attempt
             late base moved ✗ T1: news of a1, but a2 is the latest attempt
             late mismatch ✗ T1: news of a1, but a2 is the latest attempt

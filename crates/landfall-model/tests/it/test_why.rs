@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use expect_test::expect;
+use landfall_model::conflict::Overdue;
 use landfall_model::{
     Commit, Doing, EndCode, EndKind, Ending, Landed, State, Status, StepName, Stop, Talk, Task, TaskId,
     TaskSpec, Timestamp, Tree, Wait, why,
@@ -35,7 +36,13 @@ fn waits() -> Vec<Wait> {
         }),
         Wait::Backoff { .. } => Some(Wait::Disk { detail: "1 GB is left, 5 GB are wanted".to_owned() }),
         Wait::Disk { .. } => Some(Wait::Pause),
-        Wait::Pause => Some(Wait::GateBroken {
+        Wait::Pause => Some(Wait::Conflict {
+            base: Commit::new("0123456789abcdef"),
+            files: vec!["src/a.rs (30 lines)".to_owned(), "logo.png (binary)".to_owned()],
+            until: Timestamp(60_000),
+            overdue: Overdue::Defer,
+        }),
+        Wait::Conflict { .. } => Some(Wait::GateBroken {
             command: "tests".to_owned(),
             detail: "`cargo test` was not found (exit code 127)".to_owned(),
         }),
@@ -78,7 +85,8 @@ fn doings() -> Vec<Doing> {
         }),
         Doing::Running { stop: Some(Stop::Cancel { .. }), .. } => Some(Doing::Checking { stop: None }),
         Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(Stop::Pause) }),
-        Doing::Checking { stop: Some(_) } => Some(Doing::Landing),
+        Doing::Checking { stop: Some(_) } => Some(Doing::Queued { since: Timestamp(60_000) }),
+        Doing::Queued { .. } => Some(Doing::Landing),
         Doing::Landing => Some(Doing::Reporting),
         Doing::Reporting => None,
     };
@@ -130,7 +138,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
         let name = match doing {
             Doing::Preparing { .. } | Doing::Running { .. } => "work",
             Doing::Checking { .. } => "verify",
-            Doing::Landing => "land",
+            Doing::Queued { .. } | Doing::Landing => "land",
             Doing::Reporting => "report",
         };
         cases.push((task(State::Active { step: step(name), doing }), vec![], None));

@@ -5,16 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
+use landfall_model::conflict::Overdue;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
+use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
+use landfall_model::review::{ReviewMode, ReviewRule};
+use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::{
-    AccountState, Attempt, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode, EndKind,
-    Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId,
-    Scope, Size, Step, StepKind, StepName, StepResult, Stop, Style, Talk, Target, Task, TaskId, TaskLimits,
-    TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, Warning, apply, flow::Edge,
+    AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
+    EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, Parting,
+    QueueEvent, RunEnd, RunId, Scope, Size, SprintId, Step, StepKind, StepName, StepResult, Stop, Style,
+    Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, Warning,
+    apply, flow::Edge,
 };
 
 use super::{Flows, FormatErrorKind, Raw, Written, decode, encode};
-use crate::Seq;
+use crate::{Autopilot, Seq};
 
 #[test]
 fn every_line_of_the_sample_reads_and_writes_back_to_the_same_bytes() {
@@ -34,7 +41,9 @@ fn the_sample_folds_and_is_what_this_version_would_write() {
     let read: Vec<Entry> =
         sample().lines().map(|line| decode(parse(line), &mut flows).expect("it reads")).collect();
     let mut tasks: BTreeMap<TaskId, Task> = BTreeMap::new();
+    let mut autopilot = Autopilot::default();
     for entry in &read {
+        autopilot.take(entry).expect("the sample is legal");
         if let Fact::Task(id, event) = &entry.fact {
             let task = apply(tasks.remove(id), *id, entry.at, event).expect("the sample is legal");
             tasks.insert(*id, task);
@@ -62,6 +71,51 @@ fn an_unknown_field_is_ignored_and_an_unknown_kind_is_named() {
         decode(Raw { body: r#"{"attempt":1}"#, ..raw }, &mut Flows::default()).expect_err("half a body");
     assert!(matches!(error.what, FormatErrorKind::Body(_)), "{error}");
     assert!(error.to_string().contains("event 7"), "{error}");
+}
+
+#[test]
+fn limits_that_say_nothing_of_conflicts_and_reviews_mean_what_they_always_meant() {
+    let mut flows = Flows::from([("f0".to_owned(), Arc::new(flow()))]);
+    let limits = r#""iterations_max":1,"task_ms":2,"stuck_after":3,"restarts_max":4,"stalls_step_max":5,
+        "stalls_total_max":6,"transients_max":7,"conflicts_max":8"#;
+    let body = format!(r#"{{"flow":"f0","limits":{{{limits}}}}}"#);
+    let raw = Raw { seq: Seq(1), at_ms: 0, task: Some(1), kind: "bound", body: &body };
+    let Fact::Task(_, Event::Bound { limits, .. }) = decode(raw, &mut flows).expect("it reads").fact else {
+        panic!("it binds")
+    };
+    assert_eq!((limits.conflict_ms, limits.overdue), (3_600_000, Overdue::Defer));
+    assert_eq!(limits.review, ReviewRule { mode: ReviewMode::Skip, iterations_max: 3 });
+}
+
+#[test]
+fn an_unknown_word_is_named_with_those_that_are_known() {
+    for (kind, body, word, known) in [
+        ("queue-held", r#"{"why":"moon","reason":""}"#, "moon", "runaway"),
+        ("queue-over", r#"{"batch":1,"how":"sideways"}"#, "sideways", "dropped"),
+        ("mode-set", r#"{"mode":"manual"}"#, "manual", "semi-auto"),
+        ("run-paused", r#"{"why":"lunch","reason":""}"#, "lunch", "sprint-error"),
+        ("run-ended", r#"{"run":1,"why":"bored"}"#, "bored", "one-done"),
+        ("sprint-ended", r#"{"why":"rain"}"#, "rain", "cancelled"),
+        ("checkpoint-made", r#"{"name":"a","commit":"b","why":"luck"}"#, "luck", "restore"),
+    ] {
+        let raw = Raw { seq: Seq(7), at_ms: 5, task: None, kind, body };
+        let error = decode(raw, &mut Flows::default()).expect_err("nobody knows it").to_string();
+        let named = [kind, "event 7", word, known].iter().all(|it| error.contains(it));
+        assert!(named, "{kind}: {error}");
+        let stray = decode(Raw { task: Some(1), ..raw }, &mut Flows::default()).expect_err("as above");
+        assert!(matches!(stray.what, FormatErrorKind::Body(_)), "{stray}");
+    }
+    for (kind, body, word, known) in [
+        ("signed", r#"{"decision":"maybe"}"#, "maybe", "deferred"),
+        ("entered", r#"{"attempt":1,"step":"a","run":1,"opening":"door"}"#, "door", "queue"),
+    ] {
+        let raw = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind, body };
+        let error = decode(raw, &mut Flows::default()).expect_err("nobody knows it").to_string();
+        assert!(error.contains(word) && error.contains(known), "{kind}: {error}");
+    }
+    let stray = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind: "queue-resumed", body: "{}" };
+    let error = decode(stray, &mut Flows::default()).expect_err("the queue is nobody's");
+    assert_eq!(error.what, FormatErrorKind::StrayTask);
 }
 
 /// Writes the sample when there is none. Run by hand, once per format.
@@ -121,6 +175,9 @@ fn every_fact() -> Vec<Entry> {
     spec_facts(&mut facts);
     work_facts(&mut facts);
     end_facts(&mut facts);
+    queued_facts(&mut facts);
+    queue_facts(&mut facts);
+    autopilot_facts(&mut facts);
     facts.entries
 }
 
@@ -208,6 +265,7 @@ fn work_facts(facts: &mut Facts) {
         compact_percent: 10,
         attempt_budget: Budget { micro_usd: Some(11), tokens: None, turns: Some(12), time_ms: None },
         task_budget: Budget { micro_usd: None, tokens: Some(13), turns: None, time_ms: Some(14) },
+        ..TaskLimits::default()
     };
     let driving = |style| Driving { profile: "default".to_owned(), account: "claude".to_owned(), style };
     facts.task(1, Event::Offered { head: commit('d') });
@@ -314,7 +372,14 @@ fn work_facts(facts: &mut Facts) {
     facts.task(1, Event::Waited { wait: Wait::Pause, then: step("work") });
     facts.task(1, Event::Resumed { feedback: Some(feedback()) });
     let concern = |code| Concern { code, detail: "tests/a.rs".to_owned() };
-    let concerns = ConcernCode::ALL.map(concern).to_vec();
+    let codes = [
+        ConcernCode::ProtectedPath,
+        ConcernCode::TestDeleted,
+        ConcernCode::TestSkipped,
+        ConcernCode::TestRemoved,
+        ConcernCode::FewerTests,
+    ];
+    let concerns = codes.map(concern).to_vec();
     facts.task(1, Event::ReviewWanted { concerns: concerns.clone(), then: step("work") });
     facts.task(1, Event::Reviewed { approved: true, note: "fine".to_owned() });
     facts.task(1, Event::ReviewWanted { concerns, then: step("work") });
@@ -368,6 +433,146 @@ fn end_facts(facts: &mut Facts) {
         feedback: None,
     };
     facts.task(3, left);
+}
+
+/// What the landing queue and reviews mean for a task.
+fn queued_facts(facts: &mut Facts) {
+    facts.task(4, Event::Added { spec: TaskSpec::new("to stand in line").expect("a title") });
+    let modes = ReviewMode::ALL.into_iter().chain([ReviewMode::Skip]);
+    for ((nth, mode), overdue) in (1..).zip(modes).zip(Overdue::ALL.into_iter().cycle()) {
+        let review = ReviewRule { mode, iterations_max: nth };
+        let limits =
+            TaskLimits { conflict_ms: u64::from(nth) * 1_000, overdue, review, ..TaskLimits::default() };
+        let driving =
+            Driving { profile: "default".to_owned(), account: "claude".to_owned(), style: Style::Fresh };
+        facts.task(4, Event::Bound { flow: Arc::new(flow()), limits, driving });
+    }
+    let (mut attempt, batch) = (Attempt(0), BatchId(1));
+    let mut enter = |facts: &mut Facts| {
+        attempt = attempt.next();
+        facts.task(4, Event::Entered { attempt, step: step("land"), run: RunId(1), opening: Opening::Queue });
+        attempt
+    };
+    let attempt = enter(facts);
+    let green = || report(vec![Outcome::Pass]);
+    for unsure in [true, false] {
+        facts.task(4, Event::LandingBegan { attempt, batch, report: green() });
+        facts.task(4, Event::Requeued { attempt, unsure });
+    }
+    facts.task(4, Event::Ejected { attempt, batch, report: report(vec![Outcome::Fail]) });
+    facts.task(4, Event::SentBack { to: commit('8') });
+    let concern =
+        Concern { code: ConcernCode::ReviewAsked, detail: "a person looks at every task".to_owned() };
+    facts.task(4, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
+    facts.task(4, Event::Reviewed { approved: true, note: "fine".to_owned() });
+    for overdue in Overdue::ALL {
+        let (base, until) = (commit('a'), Timestamp(1_700_000_900_000));
+        let files = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
+        let wait = Wait::Conflict { base, files, until, overdue };
+        facts.task(4, Event::Waited { wait, then: step("land") });
+        facts.task(4, Event::Resumed { feedback: None });
+    }
+    let attempt = enter(facts);
+    facts.task(4, Event::LandingBegan { attempt, batch, report: green() });
+    facts.task(
+        4,
+        Event::Landed {
+            attempt,
+            commit: commit('f'),
+            base_before: commit('a'),
+            tree: Tree::new("7e7e"),
+            proof: "tree 7e7e recomputed".to_owned(),
+        },
+    );
+    facts.task(4, Event::ReviewOwed);
+    for decision in ReviewDecision::ALL {
+        let note = if decision == ReviewDecision::Approved { String::new() } else { "seen".to_owned() };
+        facts.task(4, Event::Signed { decision, note });
+    }
+}
+
+fn queue_facts(facts: &mut Facts) {
+    let (one, two) = (BatchId(1), BatchId(2));
+    let member = |task, head| Member { task: TaskId(task), attempt: Attempt(task), head: commit(head) };
+    let members = || vec![member(1, 'd'), member(2, 'e')];
+    let prefix = |digit| Prefix { commit: commit(digit), tree: Tree::new("7e7e") };
+    let checked = |batch, count, outcome| QueueEvent::Checked { batch, count, report: report(vec![outcome]) };
+    let dropped =
+        |batch| QueueEvent::Over { batch, how: Closed::Dropped { reason: "T2 made it red".to_owned() } };
+    let built = |batch, members, prefixes, crowded| QueueEvent::Built {
+        batch,
+        base: commit('a'),
+        members,
+        prefixes,
+        crowded,
+    };
+    let queue = [
+        QueueEvent::Formed { batch: one, on: None, members: members() },
+        built(one, members(), vec![prefix('1'), prefix('2')], Vec::new()),
+        QueueEvent::CheckBegan { batch: one, count: 2 },
+        QueueEvent::Formed { batch: two, on: Some(one), members: vec![member(3, 'f'), member(4, '3')] },
+        built(two, vec![member(3, 'f')], vec![prefix('4')], vec![TaskId(4)]),
+        checked(one, 2, Outcome::Fail),
+        dropped(two),
+        QueueEvent::CheckBegan { batch: one, count: 1 },
+        checked(one, 1, Outcome::Pass),
+        QueueEvent::LandingBegan { batch: one, count: 1 },
+        QueueEvent::Over { batch: one, how: Closed::Landed { count: 1, commit: commit('1') } },
+    ];
+    for event in queue {
+        facts.engine(EngineEvent::Queue(event));
+    }
+    for (nth, why) in HoldWhy::ALL.into_iter().enumerate() {
+        let until = (nth % 2 == 0).then_some(Timestamp(1_700_000_900_000));
+        facts.engine(EngineEvent::Queue(QueueEvent::Held {
+            why,
+            reason: format!("because of {nth}"),
+            until,
+        }));
+        facts.engine(EngineEvent::Queue(QueueEvent::Resumed));
+    }
+}
+
+fn autopilot_facts(facts: &mut Facts) {
+    for (run, why) in (6..).map(RunId).zip([RunEnd::Paused, RunEnd::Goal, RunEnd::OneDone]) {
+        facts.engine(EngineEvent::RunStarted { run, slots: 3, only: Vec::new() });
+        facts.engine(EngineEvent::RunEnded { run, why });
+    }
+    for mode in Mode::ALL {
+        facts.engine(EngineEvent::Pilot(PilotEvent::ModeSet { mode }));
+    }
+    facts.engine(EngineEvent::Pilot(PilotEvent::Assigned { task: TaskId(2) }));
+    facts.engine(EngineEvent::Pilot(PilotEvent::Settled));
+    for why in PauseWhy::ALL {
+        facts.engine(EngineEvent::Pilot(PilotEvent::Paused { why, reason: why.word().to_owned() }));
+        facts.engine(EngineEvent::Pilot(PilotEvent::Resumed));
+    }
+    let goals = [
+        Goal::Count(3),
+        Goal::Duration { ms: 60_000 },
+        Goal::Until(Timestamp(1_700_000_900_000)),
+        Goal::NoReady,
+    ];
+    for ((sprint, goal), why) in (1..).map(SprintId).zip(goals).zip(SprintEnd::ALL) {
+        let mut plan = SprintPlan::new(goal);
+        if sprint.0 == 2 {
+            plan.only = [TaskId(1), TaskId(2)].into();
+            plan.parents = [TaskId(3)].into();
+            plan.tags_in = ["critical", "area/x:y"].iter().map(|tag| tag.parse().expect("a tag")).collect();
+            plan.tags_out = ["later"].iter().map(|tag| tag.parse().expect("a tag")).collect();
+            (plan.checkpoint, plan.pause_on_error, plan.batch_review) = (false, true, true);
+        }
+        facts.engine(EngineEvent::Sprint(SprintEvent::Started { sprint, plan, ready: 5 }));
+        facts.engine(EngineEvent::Sprint(SprintEvent::Paused { reason: "lunch".to_owned() }));
+        facts.engine(EngineEvent::Sprint(SprintEvent::Resumed));
+        facts.engine(EngineEvent::Sprint(SprintEvent::Completing { why }));
+        facts.engine(EngineEvent::Sprint(SprintEvent::Ended { why }));
+    }
+    for (nth, why) in (1..).zip(CheckpointWhy::ALL) {
+        let (name, commit) = (format!("cp-{nth}"), commit('a'));
+        facts.engine(EngineEvent::Checkpoint(CheckpointEvent::Made { name, commit, why }));
+    }
+    facts.engine(EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: "cp-1".to_owned() }));
 }
 
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {

@@ -3,12 +3,13 @@
 //! An old reader ignores fields it does not know; a kind or a word it does not know is an error with the number
 //! of the event. Fields may be added with a default. Nothing else may change: the sample says so.
 
+mod autopilot;
 mod parts;
 
 use std::sync::Arc;
 
 use landfall_model::{
-    Attempt, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, RunId, StepName, TaskId,
+    Attempt, BatchId, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, RunId, StepName, TaskId,
     Timestamp, Tree,
 };
 use serde::{Deserialize, Serialize};
@@ -165,6 +166,45 @@ struct Reviewed<'a> {
     #[serde(borrow)]
     note: Text<'a>,
 }
+
+#[derive(Serialize, Deserialize)]
+struct LandingBegan<'a> {
+    attempt: u32,
+    batch: u32,
+    #[serde(borrow)]
+    report: parts::Report<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Requeued {
+    attempt: u32,
+    unsure: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Ejected<'a> {
+    attempt: u32,
+    batch: u32,
+    #[serde(borrow)]
+    report: parts::Report<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SentBack<'a> {
+    #[serde(borrow)]
+    to: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Signed<'a> {
+    decision: parts::ReviewDecision,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    note: Text<'a>,
+}
+
+/// The body of a fact whose kind says it all. It is an object, so that a later version may add to it.
+#[derive(Serialize, Deserialize)]
+struct Nothing {}
 
 #[derive(Serialize, Deserialize)]
 struct Landed<'a> {
@@ -379,6 +419,21 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Reviewed { approved, note } => {
             ("reviewed", json(&Reviewed { approved: *approved, note: note.into() }))
         }
+        Event::LandingBegan { attempt, batch, report } => (
+            "landing-began",
+            json(&LandingBegan { attempt: attempt.0, batch: batch.0, report: report.into() }),
+        ),
+        Event::Requeued { attempt, unsure } => {
+            ("requeued", json(&Requeued { attempt: attempt.0, unsure: *unsure }))
+        }
+        Event::Ejected { attempt, batch, report } => {
+            ("ejected", json(&Ejected { attempt: attempt.0, batch: batch.0, report: report.into() }))
+        }
+        Event::SentBack { to } => ("sent-back", json(&SentBack { to: to.as_str().into() })),
+        Event::ReviewOwed => ("review-owed", json(&Nothing {})),
+        Event::Signed { decision, note } => {
+            ("signed", json(&Signed { decision: (*decision).into(), note: note.into() }))
+        }
         Event::Landed { attempt, commit, base_before, tree, proof } => (
             "landed",
             json(&Landed {
@@ -439,6 +494,10 @@ fn encode_engine(event: &EngineEvent) -> (&'static str, String) {
         EngineEvent::Account { account, state } => {
             ("account", json(&Account { account: account.into(), state: state.into() }))
         }
+        EngineEvent::Queue(event) => autopilot::encode_queue(event),
+        EngineEvent::Pilot(event) => autopilot::encode_pilot(event),
+        EngineEvent::Sprint(event) => autopilot::encode_sprint(event),
+        EngineEvent::Checkpoint(event) => autopilot::encode_checkpoint(event),
         EngineEvent::Measured { report } => ("measured", json(&Measured { report: report.into() })),
     }
 }
@@ -559,6 +618,27 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             let Reviewed { approved, note } = body(raw)?;
             Event::Reviewed { approved, note: note.into_string() }
         }
+        "landing-began" => {
+            let LandingBegan { attempt, batch, report } = body(raw)?;
+            Event::LandingBegan { attempt: Attempt(attempt), batch: BatchId(batch), report: report.into() }
+        }
+        "requeued" => {
+            let Requeued { attempt, unsure } = body(raw)?;
+            Event::Requeued { attempt: Attempt(attempt), unsure }
+        }
+        "ejected" => {
+            let Ejected { attempt, batch, report } = body(raw)?;
+            Event::Ejected { attempt: Attempt(attempt), batch: BatchId(batch), report: report.into() }
+        }
+        "sent-back" => Event::SentBack { to: commit(body::<SentBack<'_>>(raw)?.to) },
+        "review-owed" => {
+            let Nothing {} = body(raw)?;
+            Event::ReviewOwed
+        }
+        "signed" => {
+            let Signed { decision, note } = body(raw)?;
+            Event::Signed { decision: decision.into(), note: note.into_string() }
+        }
         "landed" => {
             let Landed { attempt, commit: landed, base_before, tree, proof } = body(raw)?;
             Event::Landed {
@@ -621,7 +701,7 @@ fn decode_engine(raw: Raw<'_>) -> Result<EngineEvent, FormatErrorKind> {
             EngineEvent::Account { account: account.into_string(), state: state.into() }
         }
         "measured" => EngineEvent::Measured { report: body::<Measured<'_>>(raw)?.report.into() },
-        _ => return Err(FormatErrorKind::UnknownKind),
+        _ => return autopilot::decode(raw)?.ok_or(FormatErrorKind::UnknownKind),
     })
 }
 

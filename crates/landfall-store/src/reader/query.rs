@@ -32,6 +32,9 @@ pub(super) const ALL_RUNS: &str = "SELECT id, started, ended, why, slots FROM ru
 pub(super) const PASS: &str = "SELECT tree, config, environment, seq, task FROM pass \
      WHERE tree = ?1 AND config = ?2 AND environment = ?3";
 
+pub(super) const OF_KIND: &str =
+    "SELECT seq FROM event WHERE kind = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq";
+
 pub(super) const ALL_EVENTS: &str =
     "SELECT seq, at_ms, task, kind, body, hash FROM event WHERE seq >= ?1 ORDER BY seq";
 
@@ -50,6 +53,7 @@ pub(super) const EVENTS_AFTER: &str = events!("WHERE event.seq > ?1 ORDER BY eve
 pub(super) const EVENTS_AFTER_OF: &str =
     events!("WHERE event.task = ?3 AND event.seq > ?1 ORDER BY event.seq LIMIT ?2");
 pub(super) const TASK_EVENTS: &str = events!("WHERE event.task = ?1 ORDER BY event.seq");
+pub(super) const EVENT: &str = events!("WHERE event.seq = ?1");
 pub(super) const TAIL: &str = events!("ORDER BY event.seq DESC LIMIT ?1");
 
 pub(super) fn row() -> String {
@@ -68,6 +72,10 @@ pub(super) fn next() -> String {
 
 pub(super) fn waiting() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE status = 'waiting' ORDER BY id LIMIT ?1")
+}
+
+pub(super) fn of_status() -> String {
+    format!("SELECT {TASK_COLUMNS} FROM task WHERE status = ?1 ORDER BY id")
 }
 
 pub(super) fn held() -> String {
@@ -170,6 +178,9 @@ mod tests {
             (EVENTS_AFTER_OF.to_owned(), "event_task (task=? AND rowid>?)"),
             (TASK_EVENTS.to_owned(), "event_task (task=?)"),
             (TAIL.to_owned(), "SCAN event"),
+            (EVENT.to_owned(), "INTEGER PRIMARY KEY (rowid=?)"),
+            (OF_KIND.to_owned(), "COVERING INDEX event_kind (kind=? AND rowid>? AND rowid<?)"),
+            (of_status(), "task_status (status=?)"),
             (row(), "INTEGER PRIMARY KEY (rowid=?)"),
             (next(), "task_next"),
             (inbox(), "task_asks"),

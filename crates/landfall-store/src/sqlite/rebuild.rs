@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use landfall_model::{Entry, Event, Fact, Task, TaskId, apply};
+use landfall_model::queue::Queue;
+use landfall_model::{EngineEvent, Entry, Event, Fact, Task, TaskId, apply};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::tables::{self, Scratch};
@@ -70,6 +71,8 @@ struct Refold {
     marks: BTreeMap<TaskId, Marks>,
     changes: Vec<Change>,
     flows: Vec<(Seq, FlowText)>,
+    /// No table, but a journal in which it goes astray is as damaged as one in which a task does.
+    queue: Queue,
 }
 
 impl Refold {
@@ -77,7 +80,11 @@ impl Refold {
         // Offsets count from the first event.
         let nth = seq.0 - Seq::FIRST.0;
         self.changes.extend(change_of(nth, entry));
-        let Fact::Task(id, event) = &entry.fact else { return Ok(()) };
+        let (id, event) = match &entry.fact {
+            Fact::Task(id, event) => (id, event),
+            Fact::Engine(EngineEvent::Queue(event)) => return Ok(self.queue.apply(entry.at, event)?),
+            Fact::Engine(_) => return Ok(()),
+        };
         if let Event::Bound { flow, .. } = event {
             let flow = flow_text(flow);
             if !self.flows.iter().any(|(_, known)| known.digest == flow.digest) {
@@ -91,7 +98,7 @@ impl Refold {
     }
 
     fn finish(self) -> Refolded {
-        let Self { tasks, marks, mut changes, flows } = self;
+        let Self { tasks, marks, mut changes, flows, queue: _ } = self;
         changes.extend(marks.into_iter().map(|(id, marks)| marks.task(&tasks[&id])));
         Refolded { flows, changes }
     }

@@ -34,6 +34,8 @@ macro_rules! words {
     };
 }
 
+pub(super) use words;
+
 words!(Size = model::Size { XS = "XS", S = "S", M = "M", L = "L", XL = "XL" });
 words!(StepResult = model::StepResult {
     Done = "done",
@@ -62,6 +64,7 @@ words!(Opening = model::Opening {
     FreshWorkspace = "fresh-workspace",
     Check = "check",
     Land = "land",
+    Queue = "queue",
     Report = "report",
 });
 words!(Outcome = model::gate::Outcome {
@@ -78,6 +81,7 @@ words!(ConcernCode = model::ConcernCode {
     TestSkipped = "test-skipped",
     TestRemoved = "test-removed",
     FewerTests = "fewer-tests",
+    ReviewAsked = "review-asked",
 });
 words!(EndKind = model::EndKind {
     Done = "done",
@@ -134,11 +138,33 @@ words!(RunEnd = model::RunEnd {
     NothingLeft = "nothing-left",
     Drained = "drained",
     Interrupted = "interrupted",
+    Paused = "paused",
+    Goal = "goal",
+    OneDone = "one-done",
     Spent = "spent",
     Lost = "lost",
 });
 words!(Scope = model::Scope { Attempt = "attempt", Task = "task", Run = "run", Day = "day" });
 words!(Style = model::Style { Fresh = "fresh", Session = "session" });
+words!(Overdue = model::conflict::Overdue {
+    Defer = "defer",
+    Skip = "skip",
+    Retry = "retry",
+    Notify = "notify",
+});
+words!(ReviewMode = model::review::ReviewMode {
+    Skip = "skip",
+    AutoApprove = "auto-approve",
+    Batch = "batch",
+    PerTask = "per-task",
+});
+words!(ReviewDecision = model::sprint::ReviewDecision {
+    Approved = "approved",
+    Redo = "redo",
+    Rejected = "rejected",
+    Deferred = "deferred",
+    Skipped = "skipped",
+});
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Spec<'a> {
@@ -238,6 +264,62 @@ pub(super) struct Limits {
     attempt_budget: Budget,
     #[serde(default)]
     task_budget: Budget,
+    #[serde(default = "conflict_ms", skip_serializing_if = "is_conflict_ms")]
+    conflict_ms: u64,
+    #[serde(default = "overdue", skip_serializing_if = "is_overdue")]
+    overdue: Overdue,
+    #[serde(default, skip_serializing_if = "ReviewRule::is_silent")]
+    review: ReviewRule,
+}
+
+// What a journal means that says nothing of these is settled for good, whatever the model's own defaults become.
+
+fn conflict_ms() -> u64 {
+    60 * 60 * 1000
+}
+
+fn is_conflict_ms(ms: &u64) -> bool {
+    *ms == conflict_ms()
+}
+
+fn overdue() -> Overdue {
+    Overdue::Defer
+}
+
+fn is_overdue(action: &Overdue) -> bool {
+    *action == overdue()
+}
+
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+struct ReviewRule {
+    mode: ReviewMode,
+    iterations_max: u32,
+}
+
+impl Default for ReviewRule {
+    fn default() -> Self {
+        Self { mode: ReviewMode::Skip, iterations_max: 3 }
+    }
+}
+
+impl ReviewRule {
+    fn is_silent(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<model::review::ReviewRule> for ReviewRule {
+    fn from(rule: model::review::ReviewRule) -> Self {
+        let model::review::ReviewRule { mode, iterations_max } = rule;
+        Self { mode: mode.into(), iterations_max }
+    }
+}
+
+impl From<ReviewRule> for model::review::ReviewRule {
+    fn from(rule: ReviewRule) -> Self {
+        let ReviewRule { mode, iterations_max } = rule;
+        Self { mode: mode.into(), iterations_max }
+    }
 }
 
 fn loops_max() -> u32 {
@@ -439,6 +521,9 @@ impl From<&model::TaskLimits> for Limits {
             stalls_total_max,
             transients_max,
             conflicts_max,
+            conflict_ms,
+            overdue,
+            review,
             loops_max,
             compact_percent,
             attempt_budget,
@@ -457,6 +542,9 @@ impl From<&model::TaskLimits> for Limits {
             compact_percent,
             attempt_budget: attempt_budget.into(),
             task_budget: task_budget.into(),
+            conflict_ms,
+            overdue: overdue.into(),
+            review: review.into(),
         }
     }
 }
@@ -476,6 +564,9 @@ impl From<Limits> for model::TaskLimits {
             compact_percent,
             attempt_budget,
             task_budget,
+            conflict_ms,
+            overdue,
+            review,
         } = limits;
         Self {
             iterations_max,
@@ -490,6 +581,9 @@ impl From<Limits> for model::TaskLimits {
             compact_percent,
             attempt_budget: attempt_budget.into(),
             task_budget: task_budget.into(),
+            conflict_ms,
+            overdue: overdue.into(),
+            review: review.into(),
         }
     }
 }
@@ -1099,6 +1193,14 @@ pub(super) enum Wait<'a> {
         detail: Text<'a>,
     },
     Pause,
+    Conflict {
+        #[serde(borrow)]
+        base: Text<'a>,
+        #[serde(borrow)]
+        files: Vec<Text<'a>>,
+        until: i64,
+        overdue: Overdue,
+    },
     GateBroken {
         #[serde(borrow)]
         command: Text<'a>,
@@ -1123,6 +1225,12 @@ impl<'a> From<&'a model::Wait> for Wait<'a> {
             model::Wait::Backoff { until, cause } => Self::Backoff { until: until.0, cause: cause.into() },
             model::Wait::Disk { detail } => Self::Disk { detail: detail.into() },
             model::Wait::Pause => Self::Pause,
+            model::Wait::Conflict { base, files, until, overdue } => Self::Conflict {
+                base: base.as_str().into(),
+                files: files.iter().map(Text::from).collect(),
+                until: until.0,
+                overdue: (*overdue).into(),
+            },
             model::Wait::GateBroken { command, detail } => {
                 Self::GateBroken { command: command.into(), detail: detail.into() }
             }
@@ -1150,6 +1258,12 @@ impl From<Wait<'_>> for model::Wait {
             }
             Wait::Disk { detail } => Self::Disk { detail: detail.into_string() },
             Wait::Pause => Self::Pause,
+            Wait::Conflict { base, files, until, overdue } => Self::Conflict {
+                base: Commit::new(base.as_str()),
+                files: strings(files),
+                until: Timestamp(until),
+                overdue: overdue.into(),
+            },
             Wait::GateBroken { command, detail } => {
                 Self::GateBroken { command: command.into_string(), detail: detail.into_string() }
             }

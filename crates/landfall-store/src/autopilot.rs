@@ -1,0 +1,82 @@
+//! What drives the backlog as a whole, folded from the facts: for whoever reads a journal without an engine.
+
+use landfall_model::checkpoint::Checkpoints;
+use landfall_model::flake::Flakes;
+use landfall_model::pilot::Pilot;
+use landfall_model::queue::{Queue, QueueIllegal};
+use landfall_model::sprint::Sprints;
+use landfall_model::{EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd};
+
+/// The landing queue and all that goes with it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Autopilot {
+    /// The landing queue.
+    pub queue: Queue,
+    /// Who picks tasks, and pauses.
+    pub pilot: Pilot,
+    /// Every sprint.
+    pub sprints: Sprints,
+    /// Every checkpoint that is kept.
+    pub checkpoints: Checkpoints,
+    /// How often each check was flaky.
+    pub flakes: Flakes,
+}
+
+impl Autopilot {
+    /// Takes the next fact in. Who stands in line is no fact of its own: see [`Queue::put`].
+    ///
+    /// # Errors
+    /// When the fact cannot follow.
+    pub fn take(&mut self, entry: &Entry) -> Result<(), QueueIllegal> {
+        queue(&mut self.queue, entry)?;
+        pilot(&mut self.pilot, entry);
+        sprints(&mut self.sprints, entry);
+        checkpoints(&mut self.checkpoints, entry);
+        flakes(&mut self.flakes, entry);
+        Ok(())
+    }
+}
+
+pub(crate) fn queue(queue: &mut Queue, entry: &Entry) -> Result<(), QueueIllegal> {
+    match &entry.fact {
+        Fact::Engine(EngineEvent::Queue(event)) => queue.apply(entry.at, event),
+        Fact::Engine(_) | Fact::Task(..) => Ok(()),
+    }
+}
+
+pub(crate) fn pilot(pilot: &mut Pilot, entry: &Entry) {
+    match &entry.fact {
+        Fact::Task(task, event) => pilot.note(*task, event),
+        Fact::Engine(EngineEvent::RunStarted { .. }) => pilot.run_started(),
+        Fact::Engine(EngineEvent::RunEnded { why, .. }) => pilot.run_ended(*why == RunEnd::NothingLeft),
+        Fact::Engine(EngineEvent::Pilot(event)) => pilot.apply(entry.at, event),
+        Fact::Engine(_) => {}
+    }
+}
+
+pub(crate) fn sprints(sprints: &mut Sprints, entry: &Entry) {
+    match &entry.fact {
+        Fact::Task(task, event) => sprints.note(entry.at, *task, event),
+        Fact::Engine(EngineEvent::Sprint(event)) => sprints.apply(entry.at, event),
+        Fact::Engine(_) => {}
+    }
+}
+
+pub(crate) fn checkpoints(checkpoints: &mut Checkpoints, entry: &Entry) {
+    match &entry.fact {
+        Fact::Task(task, Event::Landed { .. }) => checkpoints.landed(*task),
+        Fact::Engine(EngineEvent::Checkpoint(event)) => checkpoints.apply(entry.at, event),
+        Fact::Task(..) | Fact::Engine(_) => {}
+    }
+}
+
+/// What a task hears of its batch's verification is that of the batch: it did not run once more.
+pub(crate) fn flakes(flakes: &mut Flakes, entry: &Entry) {
+    match &entry.fact {
+        Fact::Task(_, Event::Verified { report, .. })
+        | Fact::Engine(
+            EngineEvent::Measured { report } | EngineEvent::Queue(QueueEvent::Checked { report, .. }),
+        ) => flakes.note(entry.at, report),
+        Fact::Task(..) | Fact::Engine(_) => {}
+    }
+}

@@ -1,0 +1,227 @@
+//! The landing queue, sprints, checkpoints and flakes, folded from the facts they are made of when someone asks.
+//!
+//! Only the kinds that matter are read, found through the index on kinds; each event is checked against the chain.
+
+use std::collections::BTreeMap;
+
+use landfall_model::checkpoint::Checkpoints;
+use landfall_model::flake::Flakes;
+use landfall_model::pilot::Pilot;
+use landfall_model::queue::Queue;
+use landfall_model::sprint::Sprints;
+use landfall_model::{Entry, Event, Fact, SignOff, Status, TaskId};
+use rusqlite::ToSql;
+
+use super::{Reader, query};
+use crate::{Autopilot, Misplaced, Seq, StoreError, autopilot};
+
+const QUEUE: &[&str] = &[
+    "queue-formed",
+    "queue-built",
+    "queue-check-began",
+    "queue-checked",
+    "queue-landing-began",
+    "queue-over",
+    "queue-held",
+    "queue-resumed",
+];
+const PILOT: &[&str] = &[
+    "mode-set",
+    "assigned",
+    "settled",
+    "run-paused",
+    "run-resumed",
+    "run-started",
+    "run-ended",
+    "landed",
+    "ended",
+];
+const SPRINT: &[&str] =
+    &["sprint-started", "sprint-paused", "sprint-resumed", "sprint-completing", "sprint-ended", "signed"];
+/// What counts for a sprint between its start and its end.
+const SPRINT_TASK: &[&str] = &[
+    "entered",
+    "iteration-began",
+    "iteration-ended",
+    "verified",
+    "ejected",
+    "conflicted",
+    "review-wanted",
+    "reviewed",
+    "landed",
+    "ended",
+    "retried",
+];
+const CHECKPOINT: &[&str] = &["checkpoint-made", "checkpoint-dropped", "landed"];
+const FLAKE: &[&str] = &["verified", "measured", "queue-checked"];
+const SIGN_OFF: &[&str] = &["review-owed", "signed"];
+
+impl Reader {
+    /// All that drives the backlog, at one moment.
+    ///
+    /// # Errors
+    /// When an event is damaged, or cannot follow.
+    pub fn autopilot(&self) -> Result<Autopilot, StoreError> {
+        self.steady(|| {
+            Ok(Autopilot {
+                queue: self.read_queue()?,
+                pilot: self.read_pilot()?,
+                sprints: self.read_sprints()?,
+                checkpoints: self.read_checkpoints()?,
+                flakes: self.read_flakes()?,
+            })
+        })
+    }
+
+    /// The landing queue: its batches, its hold, and who stands in line.
+    ///
+    /// # Errors
+    /// When an event is damaged, or cannot follow.
+    pub fn queue(&self) -> Result<Queue, StoreError> {
+        self.steady(|| self.read_queue())
+    }
+
+    /// Who picks tasks, and pauses.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn pilot(&self) -> Result<Pilot, StoreError> {
+        self.steady(|| self.read_pilot())
+    }
+
+    /// Every sprint, with what became of its tasks.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn sprints(&self) -> Result<Sprints, StoreError> {
+        self.steady(|| self.read_sprints())
+    }
+
+    /// The checkpoints that are kept, and what landed after each.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn checkpoints(&self) -> Result<Checkpoints, StoreError> {
+        self.steady(|| self.read_checkpoints())
+    }
+
+    /// How often each check was flaky. Reads every verification there was.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn flakes(&self) -> Result<Flakes, StoreError> {
+        self.steady(|| self.read_flakes())
+    }
+
+    /// The landed tasks that a person was or is to look at afterwards, and what they said.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn sign_offs(&self) -> Result<BTreeMap<TaskId, SignOff>, StoreError> {
+        self.steady(|| {
+            let mut all = BTreeMap::new();
+            self.each(&self.of_kinds(SIGN_OFF)?, |entry| {
+                match &entry.fact {
+                    Fact::Task(task, Event::ReviewOwed) => all.insert(*task, SignOff::Owed),
+                    Fact::Task(task, Event::Signed { decision, note }) => {
+                        all.insert(*task, SignOff::Given(*decision, note.clone()))
+                    }
+                    Fact::Task(..) | Fact::Engine(_) => None,
+                };
+                Ok(())
+            })?;
+            Ok(all)
+        })
+    }
+
+    fn read_queue(&self) -> Result<Queue, StoreError> {
+        let mut queue = Queue::default();
+        self.each(&self.of_kinds(QUEUE)?, |entry| Ok(autopilot::queue(&mut queue, entry)?))?;
+        // Whoever stands in line shows as landing, or as active where its flow does not say that it lands.
+        for status in [Status::Landing, Status::Active] {
+            for row in self.task_rows(&query::of_status(), &[&status.word()])? {
+                if let Some(task) = self.read_task(row.id)? {
+                    queue.put(&task);
+                }
+            }
+        }
+        Ok(queue)
+    }
+
+    fn read_pilot(&self) -> Result<Pilot, StoreError> {
+        let mut pilot = Pilot::default();
+        self.each(&self.of_kinds(PILOT)?, |entry| {
+            autopilot::pilot(&mut pilot, entry);
+            Ok(())
+        })?;
+        Ok(pilot)
+    }
+
+    fn read_sprints(&self) -> Result<Sprints, StoreError> {
+        let mut seqs = self.of_kinds(SPRINT)?;
+        let ends = self.of_kinds(&["sprint-ended"])?;
+        for start in self.of_kinds(&["sprint-started"])? {
+            let end = ends.iter().find(|end| **end > start).copied();
+            for kind in SPRINT_TASK {
+                seqs.extend(self.of_kind_between(kind, start, end)?);
+            }
+        }
+        seqs.sort_unstable();
+        seqs.dedup(); // two sprints overlap when the first was never ended
+        let mut sprints = Sprints::default();
+        self.each(&seqs, |entry| {
+            autopilot::sprints(&mut sprints, entry);
+            Ok(())
+        })?;
+        Ok(sprints)
+    }
+
+    fn read_checkpoints(&self) -> Result<Checkpoints, StoreError> {
+        let mut checkpoints = Checkpoints::default();
+        self.each(&self.of_kinds(CHECKPOINT)?, |entry| {
+            autopilot::checkpoints(&mut checkpoints, entry);
+            Ok(())
+        })?;
+        Ok(checkpoints)
+    }
+
+    fn read_flakes(&self) -> Result<Flakes, StoreError> {
+        let mut flakes = Flakes::default();
+        self.each(&self.of_kinds(FLAKE)?, |entry| {
+            autopilot::flakes(&mut flakes, entry);
+            Ok(())
+        })?;
+        Ok(flakes)
+    }
+
+    /// The numbers of all events of these kinds, in order.
+    fn of_kinds(&self, kinds: &[&str]) -> Result<Vec<Seq>, StoreError> {
+        let mut seqs = Vec::new();
+        for kind in kinds {
+            seqs.extend(self.of_kind_between(kind, Seq::ZERO, None)?);
+        }
+        seqs.sort_unstable();
+        Ok(seqs)
+    }
+
+    /// The numbers of the events of a kind after `start` and up to `end`, in order.
+    fn of_kind_between(&self, kind: &str, start: Seq, end: Option<Seq>) -> Result<Vec<Seq>, StoreError> {
+        let end = end.map_or(i64::MAX as u64, |end| end.0);
+        let params: [&dyn ToSql; 3] = [&kind, &start.0, &end];
+        self.rows(query::OF_KIND, &params, "look for events", |row| row.get(0).map(Seq))
+    }
+
+    /// Hands out these events one by one: a long history is never in memory at once.
+    fn each(
+        &self,
+        seqs: &[Seq],
+        mut take: impl FnMut(&Entry) -> Result<(), Misplaced>,
+    ) -> Result<(), StoreError> {
+        for seq in seqs {
+            for (seq, entry) in self.entries(query::EVENT, &[&seq.0])? {
+                take(&entry).map_err(|source| StoreError::Illegal { seq, source })?;
+            }
+        }
+        Ok(())
+    }
+}
