@@ -243,6 +243,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 Wait::Login { .. } => task.counters.logins += 1,
                 Wait::Dependency(_)
                 | Wait::Slot
+                | Wait::Turn(_)
                 | Wait::Question { .. }
                 | Wait::Backoff { .. }
                 | Wait::Disk { .. }

@@ -597,9 +597,12 @@ fn wait_word(task: &Task, wait: &Wait) -> String {
         Wait::Question { text } => format!("an answer to `{text}`"),
         Wait::GateBroken { command, detail } => format!("the gate `{command}` ({detail})"),
         Wait::Login { account, detail, .. } => format!("a login to {account} ({detail})"),
-        Wait::Dependency(_) | Wait::Slot | Wait::Budget { .. } | Wait::Disk { .. } | Wait::Pause => {
-            wait.word().to_owned()
-        }
+        Wait::Dependency(_)
+        | Wait::Slot
+        | Wait::Turn(_)
+        | Wait::Budget { .. }
+        | Wait::Disk { .. }
+        | Wait::Pause => wait.word().to_owned(),
     }
 }
 

@@ -121,6 +121,7 @@ fn every_fact() -> Vec<Entry> {
     spec_facts(&mut facts);
     work_facts(&mut facts);
     end_facts(&mut facts);
+    touch_facts(&mut facts);
     facts.entries
 }
 
@@ -192,6 +193,13 @@ fn spec_facts(facts: &mut Facts) {
         spec.size = Some(size);
         facts.task(2, Event::Edited { spec: spec.clone() });
     }
+}
+
+fn touch_facts(facts: &mut Facts) {
+    let mut spec = TaskSpec::new("it says what it touches").expect("a title");
+    let touches = ["src/lib.rs", "web/", "docs/**/*.md", "**", ".github"];
+    spec.touches = touches.iter().map(|touch| touch.parse().expect("a path")).collect();
+    facts.task(4, Event::Added { spec });
 }
 
 fn work_facts(facts: &mut Facts) {
