@@ -171,6 +171,9 @@ pub struct NewTask {
     /// Tasks that must land first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<TaskRef>,
+    /// Files, folders and patterns it is thought to change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<String>,
     /// The task this one is a part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskRef>,
@@ -306,6 +309,9 @@ pub struct TaskDetail {
     pub body: String,
     /// What must hold when it is done.
     pub criteria: Vec<String>,
+    /// Files, folders and patterns it is thought to change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<String>,
     /// The flow it takes.
     pub flow: String,
     /// The agent profile it takes.
@@ -508,6 +514,9 @@ pub struct EditTask {
     /// Its new needs, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Vec<TaskId>>,
+    /// What it is thought to change, all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub touches: Option<Vec<String>>,
     /// Its new parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<TaskId>,
@@ -538,6 +547,7 @@ impl EditTask {
             tags: None,
             priority: None,
             needs: None,
+            touches: None,
             parent: None,
             flow: None,
             agent: None,

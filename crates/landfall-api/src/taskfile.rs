@@ -14,8 +14,8 @@ use crate::{NewTask, Size, TaskId, TaskRef};
 
 /// The keys of the front matter.
 pub const KEYS: &[&str] = &[
-    "id", "title", "body", "criteria", "size", "tags", "priority", "needs", "parent", "flow", "agent",
-    "draft",
+    "id", "title", "body", "criteria", "size", "tags", "priority", "needs", "touches", "parent", "flow",
+    "agent", "draft",
 ];
 
 /// What is wrong with a task file.
@@ -134,6 +134,9 @@ fn write_with(id: Option<TaskId>, task: &NewTask, body_in: BodyIn) -> String {
     }
     if !task.needs.is_empty() {
         put("needs", list(&task.needs.iter().map(ToString::to_string).collect::<Vec<_>>()));
+    }
+    if !task.touches.is_empty() {
+        put("touches", list(&task.touches));
     }
     if let Some(parent) = task.parent {
         put("parent", quoted(&parent.to_string()));
@@ -352,6 +355,7 @@ impl Draft {
             "criteria" => self.task.criteria = self.words(key, value, Commas::Kept)?,
             "tags" => self.task.tags = self.words(key, value, Commas::Split)?,
             "needs" => self.needs = self.words(key, value, Commas::Split)?,
+            "touches" => self.task.touches = self.words(key, value, Commas::Split)?,
             "parent" => self.parent = Some(self.word(key, value)?),
             "flow" => self.task.flow = Some(self.word(key, value)?),
             "agent" => self.task.agent = Some(self.word(key, value)?),

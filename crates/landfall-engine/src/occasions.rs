@@ -320,6 +320,7 @@ fn of_wait(wait: &Wait) -> Option<Told> {
         }
         Wait::Dependency(_)
         | Wait::Slot
+        | Wait::Turn(_)
         | Wait::Quota { .. }
         | Wait::Budget { until: Some(_), .. }
         | Wait::Backoff { .. } => None,

@@ -285,6 +285,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 Wait::Login { .. } => task.counters.logins += 1,
                 Wait::Dependency(_)
                 | Wait::Slot
+                | Wait::Turn(_)
                 | Wait::Question { .. }
                 | Wait::Backoff { .. }
                 | Wait::Disk { .. }

@@ -9,6 +9,7 @@ mod apply;
 mod budget;
 pub mod checkpoint;
 pub mod conflict;
+mod caps;
 mod decide;
 pub mod discovery;
 pub mod disk;
@@ -16,6 +17,7 @@ mod driving;
 mod effect;
 mod event;
 pub mod flake;
+mod filter;
 pub mod flow;
 pub mod gaming;
 pub mod gate;
@@ -35,14 +37,17 @@ mod spec;
 pub mod sprint;
 mod status;
 mod task;
+mod touch;
 
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
 pub use budget::{Budget, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
+pub use caps::{AREAS_MAX, Area, Caps};
 pub use decide::{Decision, Refusal, decide, step};
 pub use driving::{Context, Driving, Past, Session, Style, Talk, Traces};
 pub use effect::Effect;
 pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
+pub use filter::Filter;
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
 pub use input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
@@ -50,11 +55,12 @@ pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use sprint::SprintId;
 pub use judge::{Evidence, Verdict, judge};
 pub use recover::expects;
-pub use schedule::{Grant, Limits, Route, Standing, World, plan, score};
+pub use schedule::{Grant, Limits, Rank, Route, Standing, World, plan, rank, score};
 pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
-pub use status::{Status, Wait, why};
+pub use status::{Status, Turn, Wait, why};
 pub use task::{
     Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Landed, SignOff, State,
     Stop, Task, TaskLimits,
 };
+pub use touch::Touch;

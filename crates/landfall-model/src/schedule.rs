@@ -1,18 +1,22 @@
 //! Who may go on now: every task with its place in line, kept in order as tasks change.
 //!
-//! [`World::put`] costs the logarithm of the backlog and the number of tasks it touches; [`plan`] reads the front
-//! of four lines. So the cost of a grant does not grow with the backlog.
+//! [`World::put`] costs the logarithm of the backlog and the number of tasks it touches; [`plan`] reads the fronts of
+//! the lines. There is a line for each pair of a profile and a set of areas, so that who cannot start for a limit never
+//! stands before who can: their number follows from the settings. So the cost of a grant does not grow with the backlog.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use crate::account::{AccountState, Accounts, Leave};
 use crate::budget::Spent;
+use crate::caps::{Areas, Caps, Charge, Charged};
+use crate::filter::Filter;
 use crate::flow::{Flow, StepKind};
 use crate::recover::may_land;
-use crate::status::Wait;
+use crate::status::{Turn, Wait};
 use crate::task::{Doing, State, Task};
+use crate::touch::{self, Busy, Touch};
 use crate::{TaskId, Timestamp};
 
 /// What a task needs in order to go on.
@@ -77,8 +81,18 @@ pub struct Route {
     pub failover: Option<String>,
 }
 
-/// A place in line. Less is sooner: 1. the higher score, 2. the older task.
-type Rank = (Reverse<i64>, TaskId);
+/// A place in line. Less is sooner: 1. what was begun, 2. more points, 3. the older task.
+///
+/// Points are the score and one more for every minute that a task has been ready. All of them age alike, so what counts is
+/// the score less the minute a task became ready at: that does not change as time passes, and no line is ever sorted again.
+/// A task that became ready later overtakes only by a higher score, and never one that has waited so many minutes longer:
+/// nobody starves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    begun: Reverse<bool>,
+    points: Reverse<i64>,
+    task: TaskId,
+}
 
 /// All tasks, and who stands where.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -87,15 +101,22 @@ pub struct World {
     seats: Vec<Seat>,
     flows: BTreeMap<String, Arc<Flow>>,
     default_flow: String,
-    only: Option<BTreeSet<TaskId>>,
+    filter: Filter,
     dependents: BTreeMap<TaskId, BTreeSet<TaskId>>,
     families: BTreeMap<TaskId, Family>,
     /// Where profiles lead; one that is not here has an account of its own name.
     routes: BTreeMap<String, Route>,
     accounts: Accounts,
+    caps: Caps,
     lines: [BTreeSet<Rank>; 4],
-    /// The line for slots, by profile.
-    by_profile: BTreeMap<String, BTreeSet<Rank>>,
+    /// The line for slots, by profile and by the areas that are touched.
+    by_profile: BTreeMap<String, BTreeMap<Areas, BTreeSet<Rank>>>,
+    /// What agents at work count against.
+    charged: Charged,
+    /// Files that were seen to change, of work that has not landed.
+    observed: BTreeMap<TaskId, Vec<Touch>>,
+    /// Files of work under way.
+    busy: Busy,
     holding: [BTreeSet<TaskId>; 4],
     due: BTreeSet<(Timestamp, TaskId)>,
     gate_waits: BTreeSet<TaskId>,
@@ -109,10 +130,14 @@ struct Seat {
     task: Option<Arc<Task>>,
     /// Its place in line.
     place: Option<(Standing, Rank)>,
-    /// The profile it stands in line with, if it is for a slot.
-    profile: Option<String>,
+    /// The profile and the areas it stands in line with, if it is for a slot.
+    line: Option<(String, Areas)>,
     /// What it holds.
     held: Option<Standing>,
+    /// What its agent counts against, if one is at work.
+    charge: Option<Charge>,
+    /// The areas it touches.
+    areas: Areas,
 }
 
 /// The parts of one task.
@@ -153,12 +178,53 @@ impl World {
         TaskId(u32::try_from(self.seats.len()).expect("numbers are 32 bits").max(1))
     }
 
-    /// Restricts new starts to these tasks, or lifts that.
+    /// Restricts what is driven to these tasks, or lifts every restriction.
     pub fn set_only(&mut self, only: Option<BTreeSet<TaskId>>) {
-        self.only = only;
+        self.set_filter(Filter { only, ..Filter::default() });
+    }
+
+    /// Restricts new starts. It looks at every task once.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
         for id in self.tasks().map(|task| task.id).collect::<Vec<_>>() {
             self.place(id);
         }
+    }
+
+    /// What restricts new starts.
+    #[must_use]
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Limits how many agents may be at work by profile, account and area. It looks at every task once.
+    pub fn set_caps(&mut self, caps: Caps) {
+        self.caps = caps;
+        for id in self.tasks().map(|task| task.id).collect::<Vec<_>>() {
+            self.locate(id);
+        }
+    }
+
+    /// How many could start or go on now, or as soon as there is room: ready, with all needs landed, and admitted.
+    #[must_use]
+    pub fn ready_count(&self) -> usize {
+        self.lines.iter().map(BTreeSet::len).sum()
+    }
+
+    /// Notes the files that the work of a task was seen to change, instead of those seen before. They are forgotten when
+    /// it lands or is over.
+    pub fn set_observed(&mut self, id: TaskId, files: Vec<Touch>) {
+        let open = self.get(id).is_some_and(|task| !task.is_over() && task.landed.is_none());
+        match touch::gathered(files) {
+            files if open && !files.is_empty() => drop(self.observed.insert(id, files)),
+            _ => drop(self.observed.remove(&id)),
+        }
+        self.locate(id);
+    }
+
+    /// The files that were seen to change, by task.
+    pub fn observed(&self) -> impl Iterator<Item = (TaskId, &[Touch])> {
+        self.observed.iter().map(|(id, files)| (*id, files.as_slice()))
     }
 
     /// The flow a task follows, or would follow.
@@ -254,7 +320,7 @@ impl World {
             };
             let in_the_way = match self.leave(account, now) {
                 Leave::Free => return Ok(at),
-                Leave::One if self.at_work_on(account) == 0 => return Ok(at),
+                Leave::One if self.charged.on_account(account) == 0 => return Ok(at),
                 Leave::One => shut(now),
                 Leave::Never { until: Some(until) } => shut(until),
                 Leave::Never { until: None } => {
@@ -283,25 +349,49 @@ impl World {
         }
     }
 
-    fn at_work_on(&self, account: &str) -> usize {
-        let slots = self.holding[Standing::Slot as usize].iter().filter_map(|id| self.get(*id));
-        slots.filter(|task| task.driving.as_ref().is_some_and(|it| it.account == account)).count()
-    }
-
     /// What keeps a task that stands in line from going on, if anything does.
     #[must_use]
     pub fn held(&self, id: TaskId, limits: &Limits) -> Option<Wait> {
         let seat = self.seats.get(id.0 as usize)?;
         let (standing, _) = seat.place?;
-        if let (Standing::Slot, Some(profile)) = (standing, &seat.profile) {
-            if let Some(Spent { what, until, .. }) = &limits.spent {
-                return Some(Wait::Budget { what: what.clone(), until: *until });
-            }
-            if let Err(wait) = self.open_route(profile, limits.now) {
-                return Some(wait);
-            }
+        let full = self.is_full(standing, limits).then_some(Wait::Slot);
+        let (Standing::Slot, Some((profile, areas))) = (standing, &seat.line) else { return full };
+        if let Some(Spent { what, until, .. }) = &limits.spent {
+            return Some(Wait::Budget { what: what.clone(), until: *until });
         }
-        self.is_full(standing, limits).then_some(Wait::Slot)
+        let route = match self.open_route(profile, limits.now) {
+            Ok(route) => route,
+            Err(wait) => return Some(wait),
+        };
+        let turn = self.full(route).or_else(|| self.charged.full_area(&self.caps, *areas));
+        // Where there is room, it starts in spite of the others: see `slot`.
+        let turn = turn.or_else(|| full.as_ref().and_then(|_| self.overlap(id)));
+        turn.map(Wait::Turn).or(full)
+    }
+
+    /// Those at the front of the lines who are held back by something of their own, not just by too few slots.
+    #[must_use]
+    pub fn turns(&self, limits: &Limits) -> BTreeMap<TaskId, Wait> {
+        let front = self.lines[Standing::Slot as usize].iter().take(LOOK_AHEAD);
+        let held = front.filter_map(|rank| Some((rank.task, self.held(rank.task, limits)?)));
+        held.filter(|(_, wait)| matches!(wait, Wait::Turn(_))).collect()
+    }
+
+    /// Which limit keeps another agent of this profile from starting, if one does.
+    fn full(&self, profile: &str) -> Option<Turn> {
+        self.charged.full(&self.caps, profile, self.account_of(profile))
+    }
+
+    /// Who is under way with the files of a task that would start anew. What was begun has its turn already.
+    fn overlap(&self, id: TaskId) -> Option<Turn> {
+        let task = self.get(id).filter(|task| !is_begun(task))?;
+        let (with, path) = self.busy.meets(self.touches(task))?;
+        Some(Turn::Overlap { with, path })
+    }
+
+    /// All files a task is thought or was seen to touch.
+    fn touches<'a>(&'a self, task: &'a Task) -> impl Iterator<Item = &'a Touch> + Clone {
+        task.spec.touches.iter().chain(self.observed.get(&task.id).into_iter().flatten())
     }
 
     fn is_full(&self, standing: Standing, limits: &Limits) -> bool {
@@ -385,8 +475,11 @@ impl World {
             }
             _ => self.account_waits.remove(&id),
         };
+        if after.is_over() || after.landed.is_some() {
+            self.observed.remove(&id);
+        }
         self.hold(&after);
-        self.place(id);
+        self.locate(id);
         self.join_needs(before.as_deref(), &after);
         self.join_family(before.as_deref(), &after);
         if before.is_some_and(|task| task.unblocks()) != after.unblocks() {
@@ -481,45 +574,112 @@ impl World {
         }
     }
 
+    /// Notes which files and areas a task touches, what its agent counts against, and where it stands.
+    fn locate(&mut self, id: TaskId) {
+        let Some(task) = self.get(id).cloned() else { return };
+        let areas = match self.caps.areas.is_empty() {
+            true => Areas::default(),
+            false => Areas::of(&self.caps, self.touches(&task)),
+        };
+        let declared = task.spec.touches.iter();
+        let observed = self.observed.get(&id);
+        let nothing = BTreeSet::new();
+        match self.course(&task) {
+            Course::Agent => self.busy.set(id, declared.chain(observed.into_iter().flatten())),
+            // What is past its agent changes no more than what was seen: the guess has served.
+            Course::Queue if let Some(observed) = observed => self.busy.set(id, observed.iter()),
+            Course::Queue => self.busy.set(id, declared),
+            Course::No => self.busy.set(id, nothing.iter()),
+        }
+        let seat = &self.seats[id.0 as usize];
+        let charge = (seat.held == Some(Standing::Slot)).then(|| {
+            let profile = task.driving.as_ref().map_or_else(|| Self::profile_of(&task), |it| &it.profile);
+            let account = task.driving.as_ref().map_or_else(|| self.account_of(profile), |it| &it.account);
+            Charge { profile: profile.to_owned(), account: account.to_owned(), areas }
+        });
+        if seat.charge != charge {
+            if let Some(charge) = &seat.charge {
+                self.charged.give_back(charge);
+            }
+            if let Some(charge) = &charge {
+                self.charged.take(charge);
+            }
+        }
+        let seat = &mut self.seats[id.0 as usize];
+        (seat.areas, seat.charge) = (areas, charge);
+        self.place(id);
+    }
+
+    /// Whether the work of a task is under way: on its way to the base, by the engine's own doing.
+    fn course(&self, task: &Task) -> Course {
+        match &task.state {
+            _ if task.landed.is_some() => Course::No,
+            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => Course::Agent,
+            State::Active { .. } => Course::Queue, // checked, queued, landed: all without an agent
+            State::Ready { .. } if is_begun(task) => {
+                let kind = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
+                match kind.map(|step| &step.kind) {
+                    Some(StepKind::Agent { .. }) | None => Course::No,
+                    Some(_) => Course::Queue,
+                }
+            }
+            // Nobody knows when a person or an account lets it go on: the others do not wait for that.
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => Course::No,
+        }
+    }
+
     /// Puts a task where it belongs: into one line, or into none.
     fn place(&mut self, id: TaskId) {
         let Some(task) = self.get(id) else { return };
-        let place = self.wants(task).map(|standing| (standing, (Reverse(score(self, task)), id)));
-        let for_slot = matches!(place, Some((Standing::Slot, _)));
-        let same_profile = |seat: &Seat| match for_slot {
-            true => seat.profile.as_deref() == Some(Self::profile_of(task)),
-            false => seat.profile.is_none(),
-        };
-        if self.seats[id.0 as usize].place == place && same_profile(&self.seats[id.0 as usize]) {
+        let place = self.wants(task).map(|standing| (standing, rank(self, task)));
+        let seat = &self.seats[id.0 as usize];
+        let line = matches!(place, Some((Standing::Slot, _))).then(|| (Self::profile_of(task), seat.areas));
+        let same_line = seat.line.as_ref().map(|(profile, areas)| (profile.as_str(), *areas)) == line;
+        if seat.place == place && same_line {
             return;
         }
-        let profile = for_slot.then(|| Self::profile_of(task).to_owned());
+        let line = line.map(|(profile, areas)| (profile.to_owned(), areas));
         let seat = &mut self.seats[id.0 as usize];
-        let profile_before = std::mem::replace(&mut seat.profile, profile.clone());
+        let line_before = std::mem::replace(&mut seat.line, line.clone());
         if let Some((standing, rank)) = std::mem::replace(&mut seat.place, place) {
             self.lines[standing as usize].remove(&rank);
-            if let Some(profile) = profile_before
-                && let Some(line) = self.by_profile.get_mut(&profile)
-            {
-                line.remove(&rank);
-                if line.is_empty() {
-                    self.by_profile.remove(&profile);
-                }
+            if let Some((profile, areas)) = line_before {
+                self.leave_line(&profile, areas, &rank);
             }
         }
         if let Some((standing, rank)) = place {
             self.lines[standing as usize].insert(rank);
-            if let Some(profile) = profile {
-                self.by_profile.entry(profile).or_default().insert(rank);
+            if let Some((profile, areas)) = line {
+                self.by_profile.entry(profile).or_default().entry(areas).or_default().insert(rank);
             }
+        }
+    }
+
+    fn leave_line(&mut self, profile: &str, areas: Areas, rank: &Rank) {
+        let Some(lines) = self.by_profile.get_mut(profile) else { return };
+        if let Some(line) = lines.get_mut(&areas) {
+            line.remove(rank);
+            if line.is_empty() {
+                lines.remove(&areas);
+            }
+        }
+        if lines.is_empty() {
+            self.by_profile.remove(profile);
         }
     }
 
     /// What a task stands in line for, if it may go on at all.
     fn wants(&self, task: &Task) -> Option<Standing> {
         let State::Ready { .. } = &task.state else { return None };
-        let chosen = self.only.as_ref().is_none_or(|only| only.contains(&task.id));
-        if !chosen || !task.spec.needs.iter().all(|need| self.is_met(*need)) {
+        let admitted = match is_begun(task) {
+            true => self.filter.lets_go_on(task.id),
+            false => self.filter.admits(&task.spec, task.id),
+        };
+        if !admitted || !task.spec.needs.iter().all(|need| self.is_met(*need)) {
             return None;
         }
         let flow = self.flow_ref(task)?;
@@ -539,18 +699,30 @@ impl World {
     }
 }
 
+/// Where the work of a task is on its way to the base.
+enum Course {
+    /// Not on its way.
+    No,
+    /// With an agent: files may come.
+    Agent,
+    /// With the engine: it is verified and landed as it is.
+    Queue,
+}
+
+/// Whether it is in the middle of its flow. A person's retry begins anew, with its score.
+fn is_begun(task: &Task) -> bool {
+    let on_the_way = matches!(&task.state, State::Ready { next: Some(_), .. });
+    on_the_way || task.landed.is_some() || task.landing.is_some()
+}
+
 /// How soon a task should go on; more is sooner.
 ///
-/// 1. What was begun is finished first. 2. Priority, a hundred a level. 3. `next` and `later`. 4. `critical` 50,
-///    `quick-win` 30. 5. Ten for each task it unblocks. 6. Twenty when more than half of its siblings are done.
-/// 7. Fifteen less for each retry.
+/// 1. Priority, a hundred a level. 2. `next` and `later`, two hundred. 3. `critical` 50, `quick-win` 30. 4. Ten for each
+///    task that needs it and is not over. 5. Twenty when more than half of its parent's parts are done.
+/// 6. Fifteen less for each retry.
 #[must_use]
 pub fn score(world: &World, task: &Task) -> i64 {
-    let mut score = 0;
-    if task.attempt.0 > 0 {
-        score += 10_000;
-    }
-    score += (5 - i64::from(task.spec.priority)) * 100;
+    let mut score = (5 - i64::from(task.spec.priority)) * 100;
     for tag in &task.spec.tags {
         score += match tag.as_str() {
             "next" => 200,
@@ -568,6 +740,26 @@ pub fn score(world: &World, task: &Task) -> i64 {
     score - 15 * i64::from(task.counters.retries)
 }
 
+/// The place of a ready task in its line.
+#[must_use]
+pub fn rank(world: &World, task: &Task) -> Rank {
+    let since = match &task.state {
+        State::Ready { since, .. } => *since,
+        State::Draft
+        | State::Active { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => task.created,
+    };
+    // With needs, it became ready when the last of them landed.
+    let landed = |need: &TaskId| world.get(*need).and_then(|need| Some(need.landed.as_ref()?.at));
+    let since = task.spec.needs.iter().filter_map(landed).fold(since, Timestamp::max);
+    let points = score(world, task) - since.0.div_euclid(MS_A_POINT);
+    Rank { begun: Reverse(is_begun(task)), points: Reverse(points), task: task.id }
+}
+
+const MS_A_POINT: i64 = 60_000; // a minute; a level of priority is worth a hundred of them
+
 /// Who may go on next, if anyone may.
 #[must_use]
 pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
@@ -578,23 +770,68 @@ pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
         if standing == Standing::Slot {
             return slot(world, limits);
         }
-        let (_, task) = world.lines[standing as usize].first()?;
+        let Rank { task, .. } = world.lines[standing as usize].first()?;
         let profile = World::profile_of(world.get(*task)?).to_owned();
         Some(Grant { task: *task, standing, profile })
     })
 }
 
-/// Who may run an agent next: the first in line whose account, or one that takes over, is open.
+/// Who may run an agent next: the first in line whose account, or one that takes over, is open, with room for one more of
+/// its profile, account and areas, and whose files nobody has who is under way.
+///
+/// Whoever is passed over keeps its files: nobody behind it who would touch them is taken. So those in its way only grow
+/// fewer, and it starts when they have landed; at most as many overtake it as start meanwhile. When all would meet others,
+/// the first starts after all: a guess never leaves a slot idle.
 fn slot(world: &World, limits: &Limits) -> Option<Grant> {
     if limits.spent.is_some() {
         return None;
     }
-    let fronts = world.by_profile.iter().filter_map(|(profile, line)| {
-        let route = world.open_route(profile, limits.now).ok()?;
-        Some((line.first()?, route))
-    });
-    let ((_, task), profile) = fronts.min_by_key(|(rank, _)| **rank)?;
-    Some(Grant { task: *task, standing: Standing::Slot, profile: profile.to_owned() })
+    let lines = open_lines(world, limits);
+    let fronts = lines.iter().filter_map(|(line, profile)| Some((line.first()?, *profile)));
+    let (first, profile) = fronts.min_by_key(|(rank, _)| **rank)?;
+    let (task, profile) = match world.overlap(first.task) {
+        None => (first.task, profile),
+        Some(_) => past_overlaps(world, &lines).unwrap_or((first.task, profile)),
+    };
+    Some(Grant { task, standing: Standing::Slot, profile: profile.to_owned() })
+}
+
+/// The lines with room for one more, each with the profile that would start.
+fn open_lines<'a>(world: &'a World, limits: &Limits) -> Vec<(&'a BTreeSet<Rank>, &'a str)> {
+    let mut open = Vec::new();
+    for (profile, lines) in &world.by_profile {
+        let Ok(route) = world.open_route(profile, limits.now) else { continue };
+        if world.full(route).is_some() {
+            continue;
+        }
+        let room = |areas: &Areas| world.charged.full_area(&world.caps, *areas).is_none();
+        open.extend(lines.iter().filter(|(areas, _)| room(areas)).map(|(_, line)| (line, route)));
+    }
+    open
+}
+
+/// The first in these lines who meets nobody's files: neither of work under way nor of whoever stands before it.
+fn past_overlaps<'a>(world: &World, lines: &[(&'a BTreeSet<Rank>, &'a str)]) -> Option<(TaskId, &'a str)> {
+    let mut rests: Vec<_> = lines.iter().map(|(line, _)| line.iter()).collect();
+    let next = |rests: &mut [std::collections::btree_set::Iter<'_, Rank>], line: usize| {
+        rests[line].next().map(|rank| Reverse((*rank, line)))
+    };
+    let mut fronts: BinaryHeap<_> = (0..rests.len()).filter_map(|line| next(&mut rests, line)).collect();
+    let mut kept = Busy::default();
+    for _ in 0..LOOK_AHEAD {
+        let Reverse((Rank { task: id, .. }, line)) = fronts.pop()?;
+        let task = world.get(id)?;
+        if world.overlap(id).is_none() && (is_begun(task) || kept.meets(world.touches(task)).is_none()) {
+            return Some((id, lines[line].1));
+        }
+        kept.set(id, world.touches(task));
+        fronts.extend(next(&mut rests, line));
+    }
+    None
 }
 
 const FAILOVERS_MAX: usize = 8; // profiles that lead round in a circle must not hang the engine
+
+/// How many in line are looked at for one whose files nobody has. When all of them would meet others, one further back might
+/// not; the first starts all the same, as if nothing were known about files.
+const LOOK_AHEAD: usize = 64;

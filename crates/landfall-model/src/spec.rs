@@ -7,6 +7,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::TaskId;
+use crate::touch::Touch;
 
 /// How much work a task is thought to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,6 +88,8 @@ const TAG_BYTES_MAX: usize = 64; // a word, not a sentence
 pub const TITLE_BYTES_MAX: usize = 16 * 1024;
 /// The longest body, in bytes.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// The most paths a task may say it touches.
+pub const TOUCHES_MAX: usize = 100;
 /// The lowest priority number, which is the most urgent.
 pub const PRIORITY_MAX: u8 = 9;
 
@@ -108,6 +111,12 @@ pub enum SpecError {
     /// Not a tag.
     #[error("`{0}` is not a tag: letters, digits, `-`, `_`, `.`, `:` and `/`, at most {TAG_BYTES_MAX} bytes")]
     Tag(String),
+    /// Not a path within the repository.
+    #[error("`{0}` is not a path, a folder or a pattern below the root of the repository")]
+    Touch(String),
+    /// Too many paths to be a guess.
+    #[error("{0} paths are touched; at most {TOUCHES_MAX} are kept (name a folder instead)")]
+    Touches(usize),
     /// Not a priority.
     #[error("priority {0} is out of range: 0 (most urgent) to {PRIORITY_MAX}")]
     Priority(u8),
@@ -130,6 +139,8 @@ pub struct TaskSpec {
     pub priority: u8,
     /// Tasks that must have landed before this one starts.
     pub needs: BTreeSet<TaskId>,
+    /// Files it is thought to change. Work that would meet in a file is kept apart where it can be.
+    pub touches: BTreeSet<Touch>,
     /// The task this one is a part of.
     pub parent: Option<TaskId>,
     /// Where it came from: `cli`, `file:…`, `rollback:T7`.
@@ -156,6 +167,7 @@ impl TaskSpec {
             tags: BTreeSet::new(),
             priority: 5,
             needs: BTreeSet::new(),
+            touches: BTreeSet::new(),
             parent: None,
             source: "cli".to_owned(),
             flow: None,
@@ -182,6 +194,9 @@ impl TaskSpec {
         }
         if self.priority > PRIORITY_MAX {
             return Err(SpecError::Priority(self.priority));
+        }
+        if self.touches.len() > TOUCHES_MAX {
+            return Err(SpecError::Touches(self.touches.len()));
         }
         Ok(())
     }

@@ -122,6 +122,8 @@ pub enum Wait {
     Dependency(Vec<TaskId>),
     /// A slot that others hold.
     Slot,
+    /// A slot that is free, but not for this one yet. Never in the journal: it follows from who is at work.
+    Turn(Turn),
     /// An account.
     Quota {
         /// Until then.
@@ -188,7 +190,7 @@ impl Wait {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Dependency(_) => "dependency",
-            Self::Slot => "slot",
+            Self::Slot | Self::Turn(_) => "slot",
             Self::Quota { .. } => "quota",
             Self::Login { .. } => "login",
             Self::Budget { .. } => "budget",
@@ -206,9 +208,11 @@ impl Wait {
     pub fn owner(&self) -> &'static str {
         match self {
             Self::Dependency(_) => "the tasks it needs",
-            Self::Slot | Self::Quota { .. } | Self::Backoff { .. } | Self::Budget { until: Some(_), .. } => {
-                "the engine"
-            }
+            Self::Slot
+            | Self::Turn(_)
+            | Self::Quota { .. }
+            | Self::Backoff { .. }
+            | Self::Budget { until: Some(_), .. } => "the engine",
             Self::Login { .. }
             | Self::Budget { until: None, .. }
             | Self::Question { .. }
@@ -216,6 +220,50 @@ impl Wait {
             | Self::Pause
             | Self::Conflict { .. }
             | Self::GateBroken { .. } => "you",
+        }
+    }
+}
+
+/// Whose turn it is before this one's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// As many agents of its profile are at work as may be.
+    Profile {
+        /// The profile.
+        name: String,
+        /// So many.
+        slots: u32,
+    },
+    /// As many agents are at work on its account as may be.
+    Account {
+        /// The account.
+        name: String,
+        /// So many.
+        slots: u32,
+    },
+    /// As many agents are at work in a part of the repository that it touches as may be.
+    Area {
+        /// The part.
+        name: String,
+        /// So many.
+        slots: u32,
+    },
+    /// Work that has not landed touches the same file, and others can run.
+    Overlap {
+        /// Whose work.
+        with: TaskId,
+        /// Where they meet.
+        path: String,
+    },
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Profile { name, slots } => write!(f, "profile `{name}`, {slots} at once"),
+            Self::Account { name, slots } => write!(f, "account `{name}`, {slots} at once"),
+            Self::Area { name, slots } => write!(f, "area `{name}`, {slots} at once"),
+            Self::Overlap { with, path } => write!(f, "{with} changes `{path}`"),
         }
     }
 }
@@ -331,6 +379,14 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             format!("waits for {list} to land first.")
         }
         Wait::Slot => "waits for a slot; other tasks hold them all.".to_owned(),
+        Wait::Turn(Turn::Overlap { with, path }) => format!(
+            "is held back: {with}, which has not landed, changes `{}` as well; it starts when {with} has landed, or when \
+             nothing else can run.",
+            phrase(path)
+        ),
+        Wait::Turn(turn @ (Turn::Profile { .. } | Turn::Account { .. } | Turn::Area { .. })) => {
+            format!("waits for its turn; other tasks hold all slots of {turn}.")
+        }
         Wait::Quota { until } => {
             format!(
                 "waits for the agent's account, which is used up until {}; no try is spent.",

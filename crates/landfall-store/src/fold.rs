@@ -94,6 +94,7 @@ impl TaskRow {
                     }
                     Wait::Dependency(_)
                     | Wait::Slot
+                    | Wait::Turn(_)
                     | Wait::Quota { .. }
                     | Wait::Budget { .. }
                     | Wait::Backoff { .. }
@@ -222,6 +223,7 @@ fn wait_detail(wait: &Wait) -> String {
     match wait {
         Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         Wait::Slot | Wait::Quota { .. } | Wait::Pause => String::new(),
+        Wait::Turn(turn) => turn.to_string(),
         Wait::Login { account, detail, .. } => format!("{account}: {detail}"),
         Wait::Budget { what, .. } => what.clone(),
         Wait::Question { text } => text.clone(),

@@ -65,6 +65,7 @@ fn detail() -> TaskDetail {
         why: "T7 waits for your answer: Tabs or spaces?".to_owned(),
         body: "What is wanted, in full.".to_owned(),
         criteria: vec!["it parses an empty file".to_owned()],
+        touches: vec!["src/parse.rs".to_owned()],
         flow: "loop".to_owned(),
         agent: "default".to_owned(),
         source: "cli".to_owned(),

@@ -17,9 +17,9 @@ fn refuses(text: &str, expected: Expect) {
 #[test]
 fn a_file_in_toml_and_the_same_in_yaml_are_the_same_task() {
     let toml = "+++\ntitle = \"Fix the parser\"\nsize = \"M\"\ntags = [\"quick-win\", \"next\"]\npriority = 2\n\
-                needs = [\"T1\", \"T2\"]\ncriteria = [\"it parses, always\", \"tests pass\"]\nflow = \"loop\"\ndraft = true\n+++\n\nBody.\n\n---\n\nMore.\n";
+                needs = [\"T1\", \"T2\"]\ntouches = [\"src/parse.rs\", \"docs/\"]\ncriteria = [\"it parses, always\", \"tests pass\"]\nflow = \"loop\"\ndraft = true\n+++\n\nBody.\n\n---\n\nMore.\n";
     let yaml = "---\ntitle: Fix the parser # really\nsize: m\ntags: [quick-win, 'next']\npriority: 2\n\
-                needs: T1, t2\ncriteria:\n  - \"it parses, always\"\n  - tests pass\nflow: loop\ndraft: true\n---\nBody.\n\n---\n\nMore.\n";
+                needs: T1, t2\ntouches: src/parse.rs, docs/\ncriteria:\n  - \"it parses, always\"\n  - tests pass\nflow: loop\ndraft: true\n---\nBody.\n\n---\n\nMore.\n";
     let task = NewTask {
         title: "Fix the parser".to_owned(),
         body: "Body.\n\n---\n\nMore.".to_owned(),
@@ -28,6 +28,7 @@ fn a_file_in_toml_and_the_same_in_yaml_are_the_same_task() {
         tags: vec!["quick-win".to_owned(), "next".to_owned()],
         priority: Some(2),
         needs: vec![TaskRef::Task(TaskId(1)), TaskRef::Task(TaskId(2))],
+        touches: vec!["src/parse.rs".to_owned(), "docs/".to_owned()],
         parent: None,
         flow: Some("loop".to_owned()),
         agent: None,
@@ -92,6 +93,7 @@ fn any_title_and_body_come_back_as_they_were() {
                 title: title.to_owned(),
                 body: body.to_owned(),
                 criteria: vec![title.to_owned(), body.to_owned()],
+                touches: vec![body.to_owned(), "src/**/*.rs".to_owned()],
                 source: "file:a.md".to_owned(),
                 ..NewTask::default()
             };
@@ -121,7 +123,7 @@ fn what_cannot_be_understood_is_named_with_its_place() {
     refuses(
         "+++\ntitle = \"x\"\nassignee = \"me\"\n+++\n",
         expect![
-            "a.md:3: unknown key `assignee` (known: id, title, body, criteria, size, tags, priority, needs, parent, flow, agent, draft)"
+            "a.md:3: unknown key `assignee` (known: id, title, body, criteria, size, tags, priority, needs, touches, parent, flow, agent, draft)"
         ],
     );
     refuses(

@@ -658,9 +658,12 @@ fn wait_word(task: &Task, wait: &Wait) -> String {
             let (files, ms) = (files.join(", "), until.0 - task.changed.0);
             format!("a person, because of {files} on {base}, +{ms}ms or {}", overdue.word())
         }
-        Wait::Dependency(_) | Wait::Slot | Wait::Budget { .. } | Wait::Disk { .. } | Wait::Pause => {
-            wait.word().to_owned()
-        }
+        Wait::Dependency(_)
+        | Wait::Slot
+        | Wait::Turn(_)
+        | Wait::Budget { .. }
+        | Wait::Disk { .. }
+        | Wait::Pause => wait.word().to_owned(),
     }
 }
 

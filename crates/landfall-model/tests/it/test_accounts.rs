@@ -720,7 +720,7 @@ fn when_both_accounts_are_shut_the_first_is_named_and_profiles_that_lead_round_i
     story.world.set_account("a", AccountState::UsedUp { until: Timestamp(500_000) });
     story.world.set_account("b", AccountState::LoggedOut { task: TaskId(9) });
     story.start().why(1).check(expect![[r#"
-        T1 by spare, T9 by any started
+        T9 by any, T1 by spare started
         why: T1 is in step `work`: the agent works on iteration 1 of 50 since 1000 ms.
     "#]]);
 }
@@ -817,7 +817,7 @@ fn a_retry_a_pause_or_a_cancel_of_the_asker_lets_one_try_as_well() {
     asked().person("retry fresh", 1, News::Retry { fresh: true, note: None }).start().check(expect![[r#"
         nobody started
         T1 retry fresh → ready; main is used up until 1000
-        T1 by main started
+        T2 by main started
     "#]]);
     asked().person("stop", 1, News::StopTask).start().check(expect![[r#"
         nobody started
@@ -981,7 +981,7 @@ impl Naive<'_> {
             next.as_ref().is_none_or(|next| next.as_str() == "work"))
         };
         let mut ready: Vec<_> = self.world.tasks().filter(ready).collect();
-        ready.sort_by_key(|task| (std::cmp::Reverse(landfall_model::score(self.world, task)), task.id));
+        ready.sort_by_key(|task| landfall_model::rank(self.world, task));
         let by = |task: &Task| {
             self.chain(World::profile_of(task)).into_iter().find(|profile| self.may_start(profile))
         };

@@ -7,7 +7,7 @@ use expect_test::expect;
 use landfall_model::conflict::Overdue;
 use landfall_model::{
     Commit, Doing, EndCode, EndKind, Ending, Landed, State, Status, StepName, Stop, Talk, Task, TaskId,
-    TaskSpec, Timestamp, Tree, Wait, why,
+    TaskSpec, Timestamp, Tree, Turn, Wait, why,
 };
 
 use crate::flows_used::loops;
@@ -17,7 +17,15 @@ use crate::story::concern;
 fn waits() -> Vec<Wait> {
     let first = |wait: &Wait| match wait {
         Wait::Dependency(_) => Some(Wait::Slot),
-        Wait::Slot => Some(Wait::Quota { until: Timestamp(60_000) }),
+        Wait::Slot => Some(Wait::Turn(Turn::Profile { name: "default".to_owned(), slots: 2 })),
+        Wait::Turn(Turn::Profile { .. }) => {
+            Some(Wait::Turn(Turn::Account { name: "main".to_owned(), slots: 2 }))
+        }
+        Wait::Turn(Turn::Account { .. }) => Some(Wait::Turn(Turn::Area { name: "web".to_owned(), slots: 1 })),
+        Wait::Turn(Turn::Area { .. }) => {
+            Some(Wait::Turn(Turn::Overlap { with: TaskId(3), path: "src/lib.rs".to_owned() }))
+        }
+        Wait::Turn(Turn::Overlap { .. }) => Some(Wait::Quota { until: Timestamp(60_000) }),
         Wait::Quota { .. } => Some(Wait::Login {
             account: "main".to_owned(),
             detail: "401 OAuth token has expired".to_owned(),
@@ -119,6 +127,11 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
         (task(ready(None)), vec![TaskId(3)], None),
         (task(ready(None)), vec![TaskId(3), TaskId(4)], Some(Wait::Slot)),
         (task(ready(None)), vec![], Some(Wait::Slot)),
+        (
+            task(ready(None)),
+            vec![],
+            Some(Wait::Turn(Turn::Overlap { with: TaskId(3), path: "src/lib.rs".to_owned() })),
+        ),
         (task(ready(Some("work"))), vec![], None),
         (task(ready(Some("work"))), vec![], Some(Wait::Slot)),
         (task(ready(Some("verify"))), vec![], None),
@@ -228,6 +241,10 @@ fn every_wait_has_a_name_and_an_owner() {
     expect![[r#"
         dependency: ended by the tasks it needs
         slot: ended by the engine
+        slot: ended by the engine
+        slot: ended by the engine
+        slot: ended by the engine
+        slot: ended by the engine
         quota: ended by the engine
         login: ended by you
         budget: ended by the engine
@@ -257,6 +274,7 @@ fn the_sentences_read_well() {
         T7 waits for T3 to land first.
         T7 waits for T3, T4 to land first.
         T7 waits for a slot; other tasks hold them all.
+        T7 is held back: T3, which has not landed, changes `src/lib.rs` as well; it starts when T3 has landed, or when nothing else can run.
         T7 is ready to go on with step `work`; `landfall run` drives it.
         T7 is ready to go on with step `verify`; `landfall run` drives it.
         T7 waits to be verified; other tasks hold every lane.
@@ -276,6 +294,9 @@ fn the_sentences_read_well() {
         T7 is in step `report`: its report is being written.
         T7 is in step `land`: its work is being merged with the base and verified.
         T7 waits for T1, T2 to land first.
+        T7 waits for its turn; other tasks hold all slots of profile `default`, 2 at once.
+        T7 waits for its turn; other tasks hold all slots of account `main`, 2 at once.
+        T7 waits for its turn; other tasks hold all slots of area `web`, 1 at once.
         T7 waits because the account `main` wants a login: 401 OAuth token has expired; log in, then `landfall answer T7 done` goes on.
         T7 waits for your answer: Which port? (`landfall answer T7 "…"`).
         T7 tries again today at 10:01: the agent crashed (exit code 1).

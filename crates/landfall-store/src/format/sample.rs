@@ -175,6 +175,7 @@ fn every_fact() -> Vec<Entry> {
     spec_facts(&mut facts);
     work_facts(&mut facts);
     end_facts(&mut facts);
+    touch_facts(&mut facts);
     queued_facts(&mut facts);
     queue_facts(&mut facts);
     autopilot_facts(&mut facts);
@@ -249,6 +250,13 @@ fn spec_facts(facts: &mut Facts) {
         spec.size = Some(size);
         facts.task(2, Event::Edited { spec: spec.clone() });
     }
+}
+
+fn touch_facts(facts: &mut Facts) {
+    let mut spec = TaskSpec::new("it says what it touches").expect("a title");
+    let touches = ["src/lib.rs", "web/", "docs/**/*.md", "**", ".github"];
+    spec.touches = touches.iter().map(|touch| touch.parse().expect("a path")).collect();
+    facts.task(4, Event::Added { spec });
 }
 
 fn work_facts(facts: &mut Facts) {
@@ -437,7 +445,7 @@ fn end_facts(facts: &mut Facts) {
 
 /// What the landing queue and reviews mean for a task.
 fn queued_facts(facts: &mut Facts) {
-    facts.task(4, Event::Added { spec: TaskSpec::new("to stand in line").expect("a title") });
+    facts.task(5, Event::Added { spec: TaskSpec::new("to stand in line").expect("a title") });
     let modes = ReviewMode::ALL.into_iter().chain([ReviewMode::Skip]);
     for ((nth, mode), overdue) in (1..).zip(modes).zip(Overdue::ALL.into_iter().cycle()) {
         let review = ReviewRule { mode, iterations_max: nth };
@@ -445,37 +453,37 @@ fn queued_facts(facts: &mut Facts) {
             TaskLimits { conflict_ms: u64::from(nth) * 1_000, overdue, review, ..TaskLimits::default() };
         let driving =
             Driving { profile: "default".to_owned(), account: "claude".to_owned(), style: Style::Fresh };
-        facts.task(4, Event::Bound { flow: Arc::new(flow()), limits, driving });
+        facts.task(5, Event::Bound { flow: Arc::new(flow()), limits, driving });
     }
     let (mut attempt, batch) = (Attempt(0), BatchId(1));
     let mut enter = |facts: &mut Facts| {
         attempt = attempt.next();
-        facts.task(4, Event::Entered { attempt, step: step("land"), run: RunId(1), opening: Opening::Queue });
+        facts.task(5, Event::Entered { attempt, step: step("land"), run: RunId(1), opening: Opening::Queue });
         attempt
     };
     let attempt = enter(facts);
     let green = || report(vec![Outcome::Pass]);
     for unsure in [true, false] {
-        facts.task(4, Event::LandingBegan { attempt, batch, report: green() });
-        facts.task(4, Event::Requeued { attempt, unsure });
+        facts.task(5, Event::LandingBegan { attempt, batch, report: green() });
+        facts.task(5, Event::Requeued { attempt, unsure });
     }
-    facts.task(4, Event::Ejected { attempt, batch, report: report(vec![Outcome::Fail]) });
-    facts.task(4, Event::SentBack { to: commit('8') });
+    facts.task(5, Event::Ejected { attempt, batch, report: report(vec![Outcome::Fail]) });
+    facts.task(5, Event::SentBack { to: commit('8') });
     let concern =
         Concern { code: ConcernCode::ReviewAsked, detail: "a person looks at every task".to_owned() };
-    facts.task(4, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
-    facts.task(4, Event::Reviewed { approved: true, note: "fine".to_owned() });
+    facts.task(5, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
+    facts.task(5, Event::Reviewed { approved: true, note: "fine".to_owned() });
     for overdue in Overdue::ALL {
         let (base, until) = (commit('a'), Timestamp(1_700_000_900_000));
         let files = vec!["src/a.rs".to_owned(), "b \"b\"".to_owned()];
         let wait = Wait::Conflict { base, files, until, overdue };
-        facts.task(4, Event::Waited { wait, then: step("land") });
-        facts.task(4, Event::Resumed { feedback: None });
+        facts.task(5, Event::Waited { wait, then: step("land") });
+        facts.task(5, Event::Resumed { feedback: None });
     }
     let attempt = enter(facts);
-    facts.task(4, Event::LandingBegan { attempt, batch, report: green() });
+    facts.task(5, Event::LandingBegan { attempt, batch, report: green() });
     facts.task(
-        4,
+        5,
         Event::Landed {
             attempt,
             commit: commit('f'),
@@ -484,10 +492,10 @@ fn queued_facts(facts: &mut Facts) {
             proof: "tree 7e7e recomputed".to_owned(),
         },
     );
-    facts.task(4, Event::ReviewOwed);
+    facts.task(5, Event::ReviewOwed);
     for decision in ReviewDecision::ALL {
         let note = if decision == ReviewDecision::Approved { String::new() } else { "seen".to_owned() };
-        facts.task(4, Event::Signed { decision, note });
+        facts.task(5, Event::Signed { decision, note });
     }
 }
 

@@ -226,6 +226,9 @@ impl History {
             .filter(|need| *need != id)
             .collect();
         spec.parent = self.rng.chance(20).then_some(TaskId(1));
+        spec.touches = (0..self.rng.below(3))
+            .map(|_| self.rng.one(&["src/a.rs", "web/", "docs/**/*.md"]).parse().expect("a path"))
+            .collect();
         spec.size = self.rng.chance(50).then_some(landfall_model::Size::M);
         spec
     }

@@ -41,6 +41,10 @@ pub struct Args {
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     needs: Vec<TaskRef>,
 
+    /// A file, folder or pattern it is thought to change; may be given several times.
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    touches: Vec<String>,
+
     /// How much work it is: XS, S, M, L, XL.
     #[arg(long, value_parser = words::size)]
     size: Option<Size>,
@@ -136,6 +140,9 @@ fn complete(task: &mut NewTask, args: &Args, body: Option<&str>) {
     }
     if task.tags.is_empty() {
         task.tags = args.tags.clone();
+    }
+    if task.touches.is_empty() {
+        task.touches = args.touches.clone();
     }
     task.size = task.size.or(args.size);
     task.priority = task.priority.or(args.priority);

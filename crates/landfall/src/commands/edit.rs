@@ -46,6 +46,10 @@ pub struct Args {
     #[arg(long, value_name = "TASKS", value_delimiter = ',')]
     needs: Option<Vec<TaskId>>,
 
+    /// A file, folder or pattern it is thought to change; all of them, given several times.
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    touches: Option<Vec<String>>,
+
     /// The task this one is a part of.
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskId>,
@@ -58,7 +62,7 @@ pub struct Args {
     #[arg(long)]
     agent: Option<String>,
 
-    /// Goes back to not being set: size, parent, flow, agent, needs, tags, criteria.
+    /// Goes back to not being set: size, parent, flow, agent, needs, tags, criteria, touches.
     #[arg(long, value_name = "WORD", value_delimiter = ',')]
     unset: Vec<Unset>,
 
@@ -80,6 +84,7 @@ enum Unset {
     Needs,
     Tags,
     Criteria,
+    Touches,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
@@ -102,6 +107,7 @@ fn understand(args: Args, context: &Context) -> Result<EditTask, Failure> {
         tags: args.tags,
         priority: args.priority,
         needs: args.needs,
+        touches: args.touches,
         parent: args.parent,
         flow: args.flow,
         agent: args.agent,
@@ -117,6 +123,7 @@ fn understand(args: Args, context: &Context) -> Result<EditTask, Failure> {
             Unset::Needs => edit.needs = Some(Vec::new()),
             Unset::Tags => edit.tags = Some(Vec::new()),
             Unset::Criteria => edit.criteria = Some(Vec::new()),
+            Unset::Touches => edit.touches = Some(Vec::new()),
         }
     }
     Ok(edit)

@@ -104,6 +104,9 @@ fn wanted(page: &mut Page, task: &TaskDetail) {
     if !line.needs.is_empty() {
         page.line("needs", &line.needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
     }
+    if !task.touches.is_empty() {
+        page.line("touches", &task.touches.join(", "));
+    }
     if let Some(parent) = line.parent {
         page.line("part of", &parent.to_string());
     }

@@ -269,6 +269,9 @@ pub(super) fn bad_words(error: &SpecError) -> Problem {
         }
         SpecError::Size(_) => "sizes are XS, S, M, L and XL",
         SpecError::Tag(_) => "one word per tag, such as `quick-win`",
+        SpecError::Touch(_) | SpecError::Touches(_) => {
+            "name files, folders (`web/`) or patterns (`src/**/*.rs`) as seen from the root of the project"
+        }
         SpecError::Priority(_) => "0 is the most urgent, 5 the middle, 9 can wait",
     };
     Problem::new(ProblemCode::BadInput, error.to_string()).hint(hint)

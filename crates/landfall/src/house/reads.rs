@@ -102,6 +102,7 @@ impl Look<'_> {
             why: sentence,
             body: task.spec.body.clone(),
             criteria: task.spec.criteria.clone(),
+            touches: task.spec.touches.iter().map(ToString::to_string).collect(),
             flow: self.flow_of(&task),
             agent: task.spec.agent.clone().unwrap_or_else(|| "default".to_owned()),
             source: task.spec.source.clone(),

@@ -87,7 +87,7 @@ pub(super) fn outcome(outcome: Outcome) -> api::Outcome {
 pub(super) fn wait_for(wait: &Wait) -> api::WaitFor {
     match wait {
         Wait::Dependency(_) => api::WaitFor::Dependency,
-        Wait::Slot => api::WaitFor::Slot,
+        Wait::Slot | Wait::Turn(_) => api::WaitFor::Slot,
         Wait::Quota { .. } => api::WaitFor::Quota,
         Wait::Login { .. } => api::WaitFor::Login,
         Wait::Budget { .. } => api::WaitFor::Budget,
@@ -103,6 +103,7 @@ pub(super) fn wait(wait: &Wait) -> api::Wait {
     let (until, detail) = match wait {
         Wait::Dependency(needs) => (None, list(needs)),
         Wait::Slot | Wait::Pause => (None, String::new()),
+        Wait::Turn(turn) => (None, turn.to_string()),
         Wait::Quota { until } => (Some(*until), String::new()),
         Wait::Login { account, detail, .. } => (None, format!("{account}: {detail}")),
         Wait::Budget { what, until } => (*until, what.clone()),
@@ -295,6 +296,7 @@ pub(super) fn new_task(spec: &TaskSpec) -> api::NewTask {
         tags,
         priority,
         needs,
+        touches,
         parent,
         source,
         flow,
@@ -309,6 +311,7 @@ pub(super) fn new_task(spec: &TaskSpec) -> api::NewTask {
         tags: tags.iter().map(ToString::to_string).collect(),
         priority: Some(*priority),
         needs: needs.iter().map(|need| api::TaskRef::Task(task_id(*need))).collect(),
+        touches: touches.iter().map(ToString::to_string).collect(),
         parent: parent.map(|parent| api::TaskRef::Task(task_id(parent))),
         flow: flow.clone(),
         agent: agent.clone(),
@@ -426,6 +429,7 @@ mod tests {
         let waits = [
             Wait::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
             Wait::Slot,
+            Wait::Turn(model::Turn::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() }),
             Wait::Quota { until },
             Wait::Login { account: "claude".to_owned(), detail: "401".to_owned(), asker: model::TaskId(1) },
             Wait::Budget { what: "$2.00 of $1.00".to_owned(), until: Some(until) },

@@ -168,7 +168,7 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         },
         Event::Waited { wait, .. } => match wait {
             Wait::Question { text } => Some(format!("asks: {text}")),
-            Wait::Slot | Wait::Dependency(_) => None,
+            Wait::Slot | Wait::Turn(_) | Wait::Dependency(_) => None,
             Wait::Quota { .. }
             | Wait::Login { .. }
             | Wait::Budget { .. }
@@ -380,6 +380,7 @@ pub(super) fn wait_words(wait: &Wait) -> String {
     match wait {
         Wait::Dependency(needs) => format!("for {} to land", wire::list(needs)),
         Wait::Slot => "for a slot".to_owned(),
+        Wait::Turn(turn) => format!("for its turn: {turn}"),
         Wait::Quota { until } => format!("for the agent's account until {}", when(until.0)),
         Wait::Login { account, detail, .. } => {
             format!("for a login to the account `{account}`{}", after_colon(detail))

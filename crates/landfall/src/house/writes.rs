@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
-use landfall_engine::model::{Event, News, Tag, Task, TaskId, TaskSpec};
+use landfall_engine::model::{Event, News, Tag, Task, TaskId, TaskSpec, Touch};
 use landfall_engine::store::{Reader, TaskRow};
 use landfall_engine::{Ask, NewTask, Reply};
 
@@ -285,6 +285,7 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
         tags,
         priority,
         needs,
+        touches,
         parent,
         flow,
         agent,
@@ -299,6 +300,7 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
     if let Some(priority) = priority {
         spec.priority = priority;
     }
+    spec.touches = model_touches(&touches)?;
     spec.flow = flow;
     spec.agent = agent;
     spec.draft = draft;
@@ -337,6 +339,11 @@ fn model_tags(tags: &[String]) -> Result<BTreeSet<Tag>, Problem> {
     tags.iter().map(|tag| tag.parse()).collect::<Result<_, _>>().map_err(|error| problem::bad_words(&error))
 }
 
+fn model_touches(touches: &[String]) -> Result<BTreeSet<Touch>, Problem> {
+    let parse = |touch: &String| touch.parse();
+    touches.iter().map(parse).collect::<Result<_, _>>().map_err(|error| problem::bad_words(&error))
+}
+
 fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem> {
     let api::EditTask {
         task: _,
@@ -347,6 +354,7 @@ fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem>
         tags,
         priority,
         needs,
+        touches,
         parent,
         flow,
         agent,
@@ -373,6 +381,9 @@ fn edited(mut spec: TaskSpec, asked: api::EditTask) -> Result<TaskSpec, Problem>
     }
     if let Some(needs) = needs {
         spec.needs = needs.into_iter().map(wire::model_task).collect();
+    }
+    if let Some(touches) = touches {
+        spec.touches = model_touches(&touches)?;
     }
     if let Some(parent) = parent {
         spec.parent = Some(wire::model_task(parent));

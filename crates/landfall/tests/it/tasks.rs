@@ -58,6 +58,8 @@ fn all_words_of_a_task_are_kept() {
         "parser",
         "--priority",
         "2",
+        "--touches",
+        "./src/parse.rs,docs/",
         "--parent",
         "T1",
         "--flow",
@@ -72,15 +74,16 @@ fn all_words_of_a_task_are_kept() {
     assert_eq!(task.line.needs.iter().map(ToString::to_string).collect::<Vec<_>>(), ["T1", "T2"]);
     assert_eq!(task.line.size.map(|size| size.to_string()).as_deref(), Some("M"));
     assert_eq!(task.line.tags.len(), 2);
+    assert_eq!(task.touches, ["docs/", "src/parse.rs"]);
     assert_eq!((task.line.priority, task.flow.as_str()), (2, "loop"));
     assert_eq!(task.line.parent.map(|parent| parent.to_string()).as_deref(), Some("T1"));
 
     let changed: Changed =
-        place.json(&["edit", "T3", "--title", "fuller", "--unset", "size,needs", "--ready"]);
+        place.json(&["edit", "T3", "--title", "fuller", "--unset", "size,needs,touches", "--ready"]);
     assert_eq!(changed.tasks.len(), 1);
     let task: TaskDetail = place.json(&["show", "T3"]);
     assert_eq!((task.line.title.as_str(), task.line.size, task.line.status), ("fuller", None, Status::Ready));
-    assert!(task.line.needs.is_empty());
+    assert!(task.line.needs.is_empty() && task.touches.is_empty());
     assert_eq!(task.criteria.len(), 2, "what is left out stays");
 }
 

@@ -181,6 +181,8 @@ pub(super) struct Spec<'a> {
     priority: u8,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     needs: Vec<u32>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    touches: Vec<Text<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<u32>,
     #[serde(borrow)]
@@ -203,6 +205,7 @@ impl<'a> From<&'a model::TaskSpec> for Spec<'a> {
             tags,
             priority,
             needs,
+            touches,
             parent,
             source,
             flow,
@@ -217,6 +220,7 @@ impl<'a> From<&'a model::TaskSpec> for Spec<'a> {
             tags: tags.iter().map(|tag| tag.as_str().into()).collect(),
             priority: *priority,
             needs: needs.iter().map(|need| need.0).collect(),
+            touches: touches.iter().map(|touch| touch.as_str().into()).collect(),
             parent: parent.map(|parent| parent.0),
             source: source.into(),
             flow: flow.as_ref().map(Text::from),
@@ -229,6 +233,8 @@ impl<'a> From<&'a model::TaskSpec> for Spec<'a> {
 impl Spec<'_> {
     pub(super) fn model(self) -> Result<model::TaskSpec, String> {
         let tag = |text: Text<'_>| text.as_str().parse().map_err(|error: model::SpecError| error.to_string());
+        let touch =
+            |text: Text<'_>| text.as_str().parse().map_err(|error: model::SpecError| error.to_string());
         Ok(model::TaskSpec {
             title: self.title.into_string(),
             body: self.body.into_string(),
@@ -237,6 +243,7 @@ impl Spec<'_> {
             tags: self.tags.into_iter().map(tag).collect::<Result<_, _>>()?,
             priority: self.priority,
             needs: self.needs.into_iter().map(TaskId).collect(),
+            touches: self.touches.into_iter().map(touch).collect::<Result<_, _>>()?,
             parent: self.parent.map(TaskId),
             source: self.source.into_string(),
             flow: self.flow.map(Text::into_string),
@@ -1213,7 +1220,8 @@ impl<'a> From<&'a model::Wait> for Wait<'a> {
     fn from(wait: &'a model::Wait) -> Self {
         match wait {
             model::Wait::Dependency(needs) => Self::Dependency(needs.iter().map(|need| need.0).collect()),
-            model::Wait::Slot => Self::Slot,
+            // Whose turn it is follows from who is at work; nobody waits for that in the journal.
+            model::Wait::Slot | model::Wait::Turn(_) => Self::Slot,
             model::Wait::Quota { until } => Self::Quota { until: until.0 },
             model::Wait::Login { account, detail, asker } => {
                 Self::Login { account: account.into(), detail: detail.into(), asker: asker.0 }

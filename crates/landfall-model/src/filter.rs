@@ -1,0 +1,43 @@
+//! Which tasks a run or a sprint may start.
+
+use std::collections::BTreeSet;
+
+use crate::{Tag, TaskId, TaskSpec};
+
+/// Restricts new starts. What is empty restricts nothing. What was begun goes on, except where a person named tasks: those
+/// are all that is driven then.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Just these tasks.
+    pub only: Option<BTreeSet<TaskId>>,
+    /// Just these may begin; what was begun goes on.
+    pub starts: Option<BTreeSet<TaskId>>,
+    /// Just the parts of these, and these themselves.
+    pub parents: BTreeSet<TaskId>,
+    /// Just what has one of these tags.
+    pub tags_in: BTreeSet<Tag>,
+    /// Nothing that has one of these, whatever else it has.
+    pub tags_out: BTreeSet<Tag>,
+}
+
+impl Filter {
+    /// Whether the task may start.
+    #[must_use]
+    pub fn admits(&self, spec: &TaskSpec, id: TaskId) -> bool {
+        let Self { only: _, starts, parents, tags_in, tags_out } = self;
+        let part = |parents: &BTreeSet<TaskId>| {
+            parents.contains(&id) || spec.parent.is_some_and(|parent| parents.contains(&parent))
+        };
+        self.lets_go_on(id)
+            && starts.as_ref().is_none_or(|starts| starts.contains(&id))
+            && (parents.is_empty() || part(parents))
+            && (tags_in.is_empty() || !tags_in.is_disjoint(&spec.tags))
+            && tags_out.is_disjoint(&spec.tags)
+    }
+
+    /// Whether the task may go on once it was begun.
+    #[must_use]
+    pub fn lets_go_on(&self, id: TaskId) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&id))
+    }
+}
