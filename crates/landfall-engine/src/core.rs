@@ -19,11 +19,11 @@ use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
     Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
-    Illegal, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
+    Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
     World, expects, graph, plan,
 };
-use thiserror::Error;
+use landfall_store::Misplaced;
 
 use crate::ask::{AskError, NewTask};
 
@@ -66,17 +66,6 @@ pub struct Rules {
     pub retention: Retention,
     /// Whether checkpoints are made as tasks land.
     pub checkpoints: bool,
-}
-
-/// A fact that cannot follow: the journal is damaged, or the engine has a bug.
-#[derive(Debug, Error)]
-pub enum Damaged {
-    /// About a task.
-    #[error(transparent)]
-    Task(#[from] Illegal),
-    /// About the landing queue.
-    #[error(transparent)]
-    Queue(#[from] QueueIllegal),
 }
 
 /// What a run is to be.
@@ -185,7 +174,7 @@ impl Core {
     ///
     /// # Errors
     /// When it cannot follow what came before.
-    pub fn replay(&mut self, replay: &mut Replay, out: &dyn Outside, entry: Entry) -> Result<(), Damaged> {
+    pub fn replay(&mut self, replay: &mut Replay, out: &dyn Outside, entry: Entry) -> Result<(), Misplaced> {
         let Entry { at, fact } = entry;
         match fact {
             Fact::Task(id, event) => {

@@ -20,9 +20,9 @@ use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::queue::{HoldWhy, QueuePolicy};
 use landfall_model::{
     Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, QueueNews, ReviewSaid, Route, RunEnd, RunId,
-    SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, World,
+    SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Touch, Wait, World,
 };
-use landfall_store::{Batch, Journal, Sqlite, StoreError};
+use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 use thiserror::Error;
 
 use crate::ask::{Answer, Ask, AskError, NewTask, Reply, Rewritten};
@@ -124,7 +124,7 @@ pub(crate) enum Mail {
     /// News of the landing queue.
     Queue(Box<QueueNews>),
     /// Files that the work of a task touches, as seen in its workspace.
-    Observed(TaskId, BTreeSet<String>),
+    Observed(TaskId, Vec<Touch>),
     /// A fact about the engine that a performing thread has found.
     Fact(EngineEvent),
     /// A person asks.
@@ -347,7 +347,7 @@ impl Engine {
         let mut replay = Replay::default();
         let journal = self.journal.clone();
         journal.replay(landfall_store::Seq::FIRST, &mut |_, entry| {
-            self.core.replay(&mut replay, &*self.site, entry).map_err(StoreError::from)
+            self.core.replay(&mut replay, &*self.site, entry).map_err(ReplayStop::from)
         })?;
         self.core.replayed(replay, &*self.site);
         Ok(())

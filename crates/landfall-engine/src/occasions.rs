@@ -1,6 +1,9 @@
 //! Which facts are occasions: for a hook of the person's, and for telling them something. One table for both, and the
 //! words they go by.
 
+use landfall_model::pilot::{PauseWhy, PilotEvent};
+use landfall_model::queue::{HoldWhy, QueueEvent};
+use landfall_model::sprint::SprintEvent;
 use landfall_model::{
     EndCode, EndKind, Ending, EngineEvent, Entry, Event, Fact, Opening, RunEnd, Status, StepResult, TaskId,
     Timestamp, Wait, Warning, World,
@@ -259,9 +262,17 @@ fn of_task(event: &Event) -> Option<Told> {
         Event::Entered { opening, .. } => match opening {
             Opening::Workspace | Opening::FreshWorkspace => Told::new(PreStart, None, "starts"),
             Opening::Land => Told::new(PreMerge, None, "is about to land"),
-            Opening::Check | Opening::Report => None,
+            Opening::Check | Opening::Report | Opening::Queue => None,
         },
         Event::Left { result: StepResult::Pass, .. } => Told::new(PostComplete, None, "is done and verified"),
+        Event::LandingBegan { report, .. } => {
+            at_commit(Told::new(PreMerge, None, "is about to land"), &report.commit)
+        }
+        Event::Ejected { batch, report, .. } => {
+            let names: Vec<&str> = report.offenders().map(|it| it.name.as_str()).collect();
+            let told = Told::new(OnConflict, None, &format!("made {batch} red and goes back to its agent"));
+            because(told, names.join(", "))
+        }
         Event::Landed { commit, .. } => at_commit(Told::new(PostMerge, Topic::Landed, "landed"), commit),
         Event::Conflicted { paths, .. } => {
             because(Told::new(OnConflict, None, "does not merge"), paths.join(", "))
@@ -292,6 +303,10 @@ fn of_task(event: &Event) -> Option<Told> {
         | Event::Resumed { .. }
         | Event::Reviewed { .. }
         | Event::Reported { .. }
+        | Event::Requeued { .. }
+        | Event::SentBack { .. }
+        | Event::ReviewOwed
+        | Event::Signed { .. }
         | Event::StopAsked { .. }
         | Event::Retried { .. }
         | Event::WorkspaceRemoved { .. } => None,
@@ -312,6 +327,10 @@ fn of_wait(wait: &Wait) -> Option<Told> {
         }
         Wait::Budget { what, until: None } => {
             because(Told::new(OnPause, Topic::Paused, "waits for a larger budget"), what)
+        }
+        Wait::Conflict { files, .. } => {
+            let told = Told::new(OnEscalation, Topic::Escalation, "has a conflict that wants a person");
+            because(told, files.join(", "))
         }
         // Whoever paused a task knows it.
         Wait::Pause => Told::new(OnPause, None, "is paused"),
@@ -351,6 +370,9 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
                 RunEnd::Drained => "it was stopped between iterations",
                 RunEnd::Interrupted => "it was stopped at once",
                 RunEnd::Spent => "its budget is used up",
+                RunEnd::Paused => "it was paused, and nobody was there to let it go on",
+                RunEnd::Goal => "the goal of its sprint was reached",
+                RunEnd::OneDone => "one task was done, and nobody was there to pick another",
                 RunEnd::Lost => return None, // found out by the next one, long after
             };
             because(Told::new(None, Topic::RunOver, &format!("run {run} is over")), reason)
@@ -359,7 +381,27 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
             let told = Told::new(None, Topic::Held, "landed work is not in your repository yet");
             at_commit(because(told, reason), commit)
         }
-        EngineEvent::Started { .. }
+        EngineEvent::Queue(QueueEvent::Held { why, reason, .. }) => match why {
+            HoldWhy::Person => Told::new(Occasion::OnPause, None, "the landing queue is paused"),
+            HoldWhy::Machine => because(Told::new(Occasion::OnError, None, "the landing queue waits"), reason),
+            HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Rewritten | HoldWhy::Deleted => {
+                because(Told::new(Occasion::OnEscalation, Topic::Escalation, "the landing queue is held"), reason)
+            }
+        },
+        EngineEvent::Pilot(PilotEvent::Paused { why, reason }) => match why {
+            PauseWhy::Person => Told::new(Occasion::OnPause, None, "the run is paused"),
+            PauseWhy::Failures | PauseWhy::SprintError => {
+                because(Told::new(Occasion::OnPause, Topic::Paused, "the run is paused"), reason)
+            }
+        },
+        EngineEvent::Sprint(SprintEvent::Ended { why }) => {
+            because(Told::new(None, Topic::SprintOver, "the sprint is over"), why.word())
+        }
+        EngineEvent::Queue(_)
+        | EngineEvent::Pilot(_)
+        | EngineEvent::Sprint(_)
+        | EngineEvent::Checkpoint(_)
+        | EngineEvent::Started { .. }
         | EngineEvent::RunStarted { .. }
         | EngineEvent::BaseMoved { .. }
         | EngineEvent::Published { .. }

@@ -198,6 +198,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters.conflicts += 1;
             task.counters.empty_claims = 0; // what conflicts is a change
             task.gate = None;
+            task.landing = None; // nor does the base hold what it conflicts with
             again(task, step, at);
         }
         Event::BaseMoved { .. } => {
@@ -273,6 +274,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         Event::Yielded { why, feedback, .. } => {
             let Some(step) = task.step().cloned() else { return false };
             count_parting(task, *why);
+            if *why == Parting::NothingChanged {
+                task.landing = None; // whoever looked for it on the base looked for this, too
+            }
             task.feedback.extend(feedback.clone());
             again(task, step, at);
         }

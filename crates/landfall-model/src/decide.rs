@@ -143,7 +143,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::MergeConflict { attempt, head, base, clashes } => {
             fence(task, *attempt)?;
-            let stop = draft.checking("nothing is being merged")?;
+            let stop = draft.checking("nothing is being merged").or_else(|_| draft.queued().map(|_| None))?;
             draft.collected(head, false)?;
             let paths = clashes.iter().map(|clash| clash.path.clone()).collect();
             draft.event(Event::Conflicted { attempt: *attempt, base: base.clone(), paths })?;
@@ -151,7 +151,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::NothingChanged { attempt } => {
             fence(task, *attempt)?;
-            let stop = draft.checking("nothing is being verified")?;
+            let stop = draft.checking("nothing is being verified").or_else(|_| draft.queued().map(|_| None))?;
             draft.nothing_changed(stop)?;
         }
         News::Landed { attempt, commit, base_before, tree, proof } => {
@@ -637,7 +637,6 @@ impl Draft {
     fn checking(&self, otherwise: &'static str) -> Result<Option<Stop>, Refusal> {
         match &self.task.state {
             State::Active { doing: Doing::Checking { stop }, .. } => Ok(stop.clone()),
-            State::Active { doing: Doing::Queued { .. }, .. } => Ok(None),
             _ => Err(not_now(&self.task, otherwise)),
         }
     }

@@ -771,7 +771,8 @@ fn the_budget_of_a_task_counts_every_attempt_and_ends_no_finished_work() {
             COMPLETE, 5 turns → ready for verify [iteration-ended complete, left done]
             granted → verify a3: checking [entered] ! check a3
             checked: pass → ready for land [collected, verified, left pass]
-            granted → land a4: landing [entered] ! land a4 merge on base
+            granted → land a4: queued [entered]
+            landing begins → land a4: landing [landing-began]
             landed → ready for report [landed, left landed]
         "#]],
     );
@@ -928,7 +929,8 @@ fn verification_and_landing_go_on_when_the_days_budget_is_used_up() {
             COMPLETE → ready for verify [iteration-ended complete, left done]
             granted → verify a2: checking [entered] ! check a2
             checked: pass → ready for land [collected, verified, left pass]
-            granted → land a3: landing [entered] ! land a3 merge on base
+            granted → land a3: queued [entered]
+            landing begins → land a3: landing [landing-began]
             landed → ready for report [landed, left landed]
             granted → report a4: reporting [entered] ! report a4
         "#]],

@@ -121,7 +121,9 @@ fn what_is_taken_and_what_is_refused_is_settled_for_every_place_and_all_news() {
         checking, pausing: edit, machine, checked, conflict, nothing, cancel
         checking, cancelling: edit, machine, checked, conflict, nothing
         checking on landing: edit, machine, checked, conflict, nothing, stop, cancel
-        landing: edit, machine, landed, moved, mismatch
+        queued: edit, machine, conflict, nothing, began, ejected, landed, stop, cancel
+        queued, unsure: edit, machine, conflict, nothing, began, ejected, landed, stop
+        landing: edit, machine, unsure, landed, moved, mismatch
         reporting: edit, machine, reported
         waits: quota: edit, opened, stop, cancel, retry
         waits: login: edit, opened, answer, stop, cancel, retry
@@ -129,8 +131,10 @@ fn what_is_taken_and_what_is_refused_is_settled_for_every_place_and_all_news() {
         waits: question: edit, answer, cancel
         waits: ask step: edit, answer, cancel
         waits: pause: edit, cancel, retry
+        waits: conflict: edit, answer, cancel, retry
         waits: gate: edit, advanced, stop, cancel, retry
-        review: edit, answer, cancel
+        review: edit, answer, review, cancel
+        landed, to be looked at: review, removed
         done: removed
         failed: edit, cancel, retry, removed
         failed, landed: edit, retry, removed

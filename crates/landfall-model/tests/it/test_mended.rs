@@ -7,7 +7,7 @@ use landfall_model::{Doing, Event, State, Status, StepKind, Warning};
 use crate::flows_used::{loops, polishes, takes_back, with_kind};
 use crate::story::{
     Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as, checking_to_land,
-    command, commit, concern, conflicts, crashes, due, fails, falls_silent, fruitless, granted,
+    command, commit, concern, conflicts, conflicts_badly, crashes, due, fails, falls_silent, fruitless, granted,
     has_a_passing_error, hits_quota, interrupt, is_ejected, is_killed, is_unsure, landing, landing_begins, queued, lands, late, machine_fails, passes,
     passes_with_concern, passes_with_leftovers, report, reported, reporting, retry, retry_fresh,
     says_complete, says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
@@ -189,9 +189,8 @@ fn work_that_the_moved_base_holds_already_goes_back_to_the_agent() {
         queued(),
         [changed_nothing()],
         expect![[r#"
-        base moved → land a4: checking [base-moved, entered] ! check a4
-        nothing changed → ready for work [yielded nothingchanged, left red with feedback]
-    "#]],
+            nothing changed → ready for work [yielded nothingchanged, left red with feedback]
+        "#]],
     );
 }
 #[test]
@@ -272,9 +271,13 @@ fn an_approval_of_the_work_survives_a_move_of_the_base() {
         expect![[r#"
             checked: pass, concern → review, then verify [collected, verified, review-wanted]
             answer `approve` → ready for land [reviewed, left pass]
-            granted → land a3: landing [entered] ! land a3 merge on base
-            base moved → land a4: checking [base-moved, entered] ! check a4
-            checked: pass, the same concern → land a5: landing [verified, entered] ! land a5 merge2 on newbase
+            granted → land a3: queued [entered]
+            ejected → ready for work [ejected, left red with feedback]
+            granted → work a4: preparing [entered] ! prepare a4
+            workspace → work a4: running 2 [workspace-made, iteration-began] ! spawn a4/2 for 1789s
+            COMPLETE, no commit → ready for verify [iteration-ended complete, left done]
+            granted → verify a5: checking [entered] ! check a5
+            checked: pass, the same concern → ready for land [verified, left pass]
         "#]],
     );
 }
@@ -300,13 +303,12 @@ fn other_work_needs_another_approval() {
         expect![[r#"
             checked: pass, concern → review, then verify [collected, verified, review-wanted]
             answer `approve` → ready for land [reviewed, left pass]
-            granted → land a3: landing [entered] ! land a3 merge on base
-            base moved → land a4: checking [base-moved, entered] ! check a4
-            checked: fail → ready for work [verified, left red with feedback]
-            granted → work a5: preparing [entered] ! prepare a5
-            workspace → work a5: running 2 [workspace-made, iteration-began] ! spawn a5/2 for 1779s
+            granted → land a3: queued [entered]
+            ejected → ready for work [ejected, left red with feedback]
+            granted → work a4: preparing [entered] ! prepare a4
+            workspace → work a4: running 2 [workspace-made, iteration-began] ! spawn a4/2 for 1789s
             COMPLETE → ready for verify [iteration-ended complete, left done]
-            granted → verify a6: checking [entered] ! check a6
+            granted → verify a5: checking [entered] ! check a5
             checked: pass, the same concern → review, then verify [collected, verified, review-wanted]
         "#]],
     );
@@ -358,7 +360,8 @@ fn a_landed_task_is_not_cancelled_by_what_its_agent_does_afterwards() {
             workspace → polish a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1789s
             COMPLETE → ready for land [iteration-ended complete, left done]
             granted → land a4: checking [entered] ! check a4
-            checked: pass → land a5: landing [verified, entered] ! land a5 merge on base
+            checked: pass → land a5: queued [verified, entered]
+            landing begins → land a5: landing [landing-began]
             landed → ready for thanks [landed, left landed]
             granted → thanks a6: preparing [entered] ! prepare a6
             workspace → thanks a6: running 3 [workspace-made, iteration-began] ! spawn a6/3 for 1778s
@@ -469,14 +472,12 @@ fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
             lands(),
         ],
         expect![[r#"
-            machine fails → waits for backoff +1061ms (no room on the disk), then land [yielded machine, waited]
-            cancel ✗ T1 is waiting for backoff: it may have landed already; `landfall retry` finds out
+            unsure → land a3: queued [requeued unsure]
+            cancel ✗ T1 is active in `land` (in the landing queue): it may have landed already; `landfall retry` finds out
+            stop → waits for pause, then land [yielded stopped, waited]
+            cancel ✗ T1 is waiting for pause: it may have landed already; `landfall retry` finds out
             retry fresh → ready for land [resumed]
-            granted → land a4: landing [entered] ! land a4 merge on base
-            machine fails for good → Failed(machine: no room on the disk) [ended]
-            cancel ✗ T1 is over (machine): it may have landed already; `landfall retry` finds out
-            retry fresh → ready [retried]
-            granted → land a5: landing [entered] ! land a5 merge on base
+            granted → land a4: queued [entered]
             landed → ready for report [landed, left landed]
         "#]],
     );
@@ -484,12 +485,10 @@ fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
         landing(),
         [is_unsure(), landing_begins(), base_moved(), cancel()],
         expect![[r#"
-            machine fails for good → Failed(machine: no room on the disk) [ended]
-            retry → ready [retried]
-            granted → land a4: landing [entered] ! land a4 merge on base
-            base moved → land a5: checking [base-moved, entered] ! check a5
-            checked: pass → land a6: landing [verified, entered] ! land a6 merge on base
-            landed → ready for report [landed, left landed]
+            unsure → land a3: queued [requeued unsure]
+            landing begins → land a3: landing [landing-began]
+            base moved → land a3: queued [requeued]
+            cancel → Cancelled(person: no longer wanted) [ended]
         "#]],
     );
 }
@@ -573,4 +572,30 @@ fn an_objection_that_begins_with_ok_is_no_approval() {
         "#]],
     );
     assert_eq!(task.feedback[0].text, "ok, but put the test back");
+}
+
+#[test]
+fn what_does_not_merge_has_not_landed_and_is_no_longer_in_doubt() {
+    check_in(
+        landing(),
+        [is_unsure(), conflicts_badly(), answers("resolved"), granted(), passes(), cancel()],
+        expect![[r#"
+            unsure → land a3: queued [requeued unsure]
+            hard conflict → waits for a person, because of logo.png (binary) on newbase, +3600000ms or defer, then land [conflicted, yielded asked, waited]
+            answer `resolved` → ready for land [resumed]
+            granted → land a4: checking [entered] ! check a4
+            checked: pass → land a5: queued [verified, entered]
+            cancel → Cancelled(person: no longer wanted) [ended]
+        "#]],
+    );
+    check_in(landing(), [is_unsure(), conflicts(), cancel()], expect![[r#"
+        unsure → land a3: queued [requeued unsure]
+        conflict → ready for work [conflicted, left conflict with feedback]
+        cancel → Cancelled(person: no longer wanted) [ended]
+    "#]]);
+    check_in(landing(), [is_unsure(), changed_nothing(), cancel()], expect![[r#"
+        unsure → land a3: queued [requeued unsure]
+        nothing changed → ready for work [yielded nothingchanged, left red with feedback]
+        cancel → Cancelled(person: no longer wanted) [ended]
+    "#]]);
 }

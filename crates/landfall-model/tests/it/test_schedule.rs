@@ -39,6 +39,14 @@ fn ready_for(task: Task, step: &str) -> Task {
     in_state(task, State::Ready { next: Some(StepName::new(step)), since: Timestamp(0) })
 }
 
+/// Verified and cleared, so that it only has to stand in line.
+fn verified(task: Task) -> Task {
+    let mut task = ready_for(task, "land");
+    task.gate = Some(report(vec![command("tests", Outcome::Pass)]));
+    task.cleared = true;
+    task
+}
+
 fn active(task: Task, step: &str, doing: landfall_model::Doing) -> Task {
     in_state(task, State::Active { step: StepName::new(step), doing })
 }
@@ -126,9 +134,9 @@ fn what_is_nearest_to_landed_goes_first() {
             ready_for(task(1, |_| ()), "work"),
             ready_for(task(2, |_| ()), "verify"),
             ready_for(task(3, |_| ()), "report"),
-            ready_for(task(4, |_| ()), "land"),
+            verified(task(4, |_| ())),
         ],
-        &[4, 3, 2, 1],
+        &[3, 4, 2, 1],
     );
 }
 
@@ -207,15 +215,9 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     world.put(ready_for(task(5, |_| ()), "verify"));
     assert_eq!(plan(&world, &LIMITS), None, "the lane is held");
 
-    let verified = |id| {
-        let mut task = ready_for(task(id, |_| ()), "land");
-        task.gate = Some(report(vec![command("tests", Outcome::Pass)]));
-        task.cleared = true;
-        task
-    };
     world.put(ready_for(task(6, |_| ()), "land"));
     assert_eq!(plan(&world, &LIMITS), None, "what is not verified yet wants the lane first");
-    world.put(verified(6));
+    world.put(verified(task(6, |_| ())));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(6), Standing::Free), "verified, it only stands in line");
     world.put(active(task(6, |_| ()), "land", Queued { since: Timestamp(0) }));
     assert_eq!(plan(&world, &LIMITS), None);
@@ -227,7 +229,7 @@ fn slots_and_lanes_are_held_apart_and_standing_in_line_to_land_holds_nothing() {
     world.put(ready_for(task(8, |_| ()), "report"));
     assert_eq!(plan(&world, &LIMITS), grant(TaskId(8), Standing::Free));
     world.put(active(task(8, |_| ()), "report", Reporting));
-    assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [1, 2, 1, 2]);
+    assert_eq!(Standing::ALL.map(|standing| world.holding(standing)), [2, 1, 1, 2]);
     assert_eq!(Standing::ALL.map(|standing| world.waiting_for(standing)), [0, 0, 1, 1]);
     assert_eq!(world.active().count(), 6);
     check_rebuilt(&world);

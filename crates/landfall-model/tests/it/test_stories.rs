@@ -38,7 +38,8 @@ fn complete_and_green_lands_and_is_reported() {
             COMPLETE → ready for verify [iteration-ended complete, left done]
             granted → verify a2: checking [entered] ! check a2
             checked: pass → ready for land [collected, verified, left pass]
-            granted → land a3: landing [entered] ! land a3 merge on base
+            granted → land a3: queued [entered]
+            landing begins → land a3: landing [landing-began]
             landed → ready for report [landed, left landed]
             granted → report a4: reporting [entered] ! report a4
             reported → Done(landed) [reported, left done] ! tidy
@@ -266,12 +267,13 @@ fn complete_before_the_deadline_counts_and_lands_without_time_left() {
         working(),
         [late_word, granted(), passes(), granted(), landing_begins(), lands()],
         expect![[r#"
-        COMPLETE, deadline → ready for verify [iteration-ended complete, left done]
-        granted → verify a2: checking [entered] ! check a2
-        checked: pass → ready for land [collected, verified, left pass]
-        granted → land a3: landing [entered] ! land a3 merge on base
-        landed → ready for report [landed, left landed]
-    "#]],
+            COMPLETE, deadline → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
+            checked: pass → ready for land [collected, verified, left pass]
+            granted → land a3: queued [entered]
+            landing begins → land a3: landing [landing-began]
+            landed → ready for report [landed, left landed]
+        "#]],
     );
 }
 
@@ -679,14 +681,13 @@ fn a_trouble_while_landing_or_reporting_is_tried_again_from_there() {
             reported(),
         ],
         expect![[r#"
-            machine fails → waits for backoff +1061ms (no room on the disk), then land [yielded machine, waited]
-            due → ready for land [resumed]
-            granted → land a4: landing [entered] ! land a4 merge on base
+            unsure → land a3: queued [requeued unsure]
+            landing begins → land a3: landing [landing-began]
             landed → ready for report [landed, left landed]
-            granted → report a5: reporting [entered] ! report a5
-            machine fails → waits for backoff +2123ms (no room on the disk), then report [yielded machine, waited]
+            granted → report a4: reporting [entered] ! report a4
+            machine fails → waits for backoff +1061ms (no room on the disk), then report [yielded machine, waited]
             due → ready for report [resumed]
-            granted → report a6: reporting [entered] ! report a6
+            granted → report a5: reporting [entered] ! report a5
             reported → Done(landed) [reported, left done] ! tidy
         "#]],
     );
@@ -805,27 +806,27 @@ fn a_fourth_conflict_waits_for_a_person() {
     let task = check(
         [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t],
         expect![[r#"
-        granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
-        workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a2: checking [entered] ! check a2
-        conflict → ready for work [collected, conflicted, left fail with feedback]
-        granted → work a3: preparing [entered] ! prepare a3
-        workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1799s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a4: checking [entered] ! check a4
-        conflict → ready for work [conflicted, left fail with feedback]
-        granted → work a5: preparing [entered] ! prepare a5
-        workspace → work a5: running 3 [workspace-made, iteration-began] ! spawn a5/3 for 1798s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a6: checking [entered] ! check a6
-        conflict → ready for work [conflicted, left fail with feedback]
-        granted → work a7: preparing [entered] ! prepare a7
-        workspace → work a7: running 4 [workspace-made, iteration-began] ! spawn a7/4 for 1797s
-        COMPLETE → ready for verify [iteration-ended complete, left done]
-        granted → verify a8: checking [entered] ! check a8
-        conflict → Blocked(conflict_limit: it conflicts with the base in a.txt, b.txt and the agent could not resolve it) [conflicted, ended]
-    "#]],
+            granted → work a1: preparing afresh [bound, entered] ! prepare a1 afresh
+            workspace → work a1: running 1 [workspace-made, iteration-began] ! spawn a1/1 for 1800s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a2: checking [entered] ! check a2
+            conflict → ready for work [collected, conflicted, left fail with feedback]
+            granted → work a3: preparing [entered] ! prepare a3
+            workspace → work a3: running 2 [workspace-made, iteration-began] ! spawn a3/2 for 1799s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a4: checking [entered] ! check a4
+            conflict → ready for work [conflicted, left fail with feedback]
+            granted → work a5: preparing [entered] ! prepare a5
+            workspace → work a5: running 3 [workspace-made, iteration-began] ! spawn a5/3 for 1798s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a6: checking [entered] ! check a6
+            conflict → ready for work [conflicted, left fail with feedback]
+            granted → work a7: preparing [entered] ! prepare a7
+            workspace → work a7: running 4 [workspace-made, iteration-began] ! spawn a7/4 for 1797s
+            COMPLETE → ready for verify [iteration-ended complete, left done]
+            granted → verify a8: checking [entered] ! check a8
+            conflict → waits for a person, because of a.txt (3 lines), b.txt (1 line) on newbase, +3600000ms or defer, then verify [conflicted, yielded asked, waited]
+        "#]],
     );
     assert_eq!(task.counters.conflicts, 4);
 }
@@ -842,7 +843,7 @@ fn a_conflict_tells_the_agent_what_to_merge() {
     expect![[r#"
         Your work conflicts with the base branch
         The base has moved to commit newbase and your branch no longer merges into it.
-        Files in conflict: a.txt, b.txt
+        Files in conflict: a.txt (3 lines), b.txt (1 line)
         Run `git merge newbase` in your workspace, resolve the conflicts keeping what both sides meant, commit, and signal COMPLETE again."#]].assert_eq(&format!("{}\n{}", task.feedback[0].about, task.feedback[0].text));
 }
 
@@ -881,10 +882,10 @@ fn a_moved_base_puts_it_back_in_line_without_a_new_attempt() {
         landing(),
         [base_moved(), landing_begins(), lands()],
         expect![[r#"
-        base moved → land a4: checking [base-moved, entered] ! check a4
-        checked: pass → land a5: landing [verified, entered] ! land a5 merge on base
-        landed → ready for report [landed, left landed]
-    "#]],
+            base moved → land a3: queued [requeued]
+            landing begins → land a3: landing [landing-began]
+            landed → ready for report [landed, left landed]
+        "#]],
     );
 }
 
@@ -894,11 +895,10 @@ fn red_on_landing_goes_back_to_the_agent_with_the_output() {
         queued(),
         [is_ejected(), granted(), workspace()],
         expect![[r#"
-        base moved → land a4: checking [base-moved, entered] ! check a4
-        checked: fail → ready for work [verified, left red with feedback]
-        granted → work a5: preparing [entered] ! prepare a5
-        workspace → work a5: running 2 [workspace-made, iteration-began] ! spawn a5/2 for 1779s
-    "#]],
+            ejected → ready for work [ejected, left red with feedback]
+            granted → work a4: preparing [entered] ! prepare a4
+            workspace → work a4: running 2 [workspace-made, iteration-began] ! spawn a4/2 for 1789s
+        "#]],
     );
     expect![[r#"
         Verification failed together with what landed meanwhile (base base)
@@ -915,10 +915,9 @@ fn a_conflict_on_landing_goes_back_to_the_agent() {
         queued(),
         [conflicts(), granted()],
         expect![[r#"
-        base moved → land a4: checking [base-moved, entered] ! check a4
-        conflict → ready for work [conflicted, left conflict with feedback]
-        granted → work a5: preparing [entered] ! prepare a5
-    "#]],
+            conflict → ready for work [conflicted, left conflict with feedback]
+            granted → work a4: preparing [entered] ! prepare a4
+        "#]],
     );
 }
 
@@ -928,11 +927,10 @@ fn a_gate_that_breaks_on_landing_frees_the_landing_and_holds_the_task() {
         checking_to_land(),
         [checked(Outcome::Broken), base_advances(), granted()],
         expect![[r#"
-        base moved → land a4: checking [base-moved, entered] ! check a4
-        checked: broken → waits for the gate `tests` (`run tests` was not found (exit code 127)), then land [verified, yielded gatebroken, waited]
-        base advanced → ready for land [resumed]
-        granted → land a5: checking [entered] ! check a5
-    "#]],
+            checked: broken → waits for the gate `tests` (`run tests` was not found (exit code 127)), then land [verified, yielded gatebroken, waited]
+            base advanced → ready for land [resumed]
+            granted → land a5: checking [entered] ! check a5
+        "#]],
     );
 }
 
@@ -954,11 +952,11 @@ fn a_second_landing_is_refused() {
         [lands(), lands(), granted(), late(lands()), reported(), lands(), reported()],
         expect![[r#"
             landed → ready for report [landed, left landed]
-            landed ✗ T1 is ready: nothing is being landed
+            landed ✗ T1 is ready: it does not stand in the landing queue
             granted → report a4: reporting [entered] ! report a4
             late landed ✗ T1: news of a3, but a4 is the latest attempt
             reported → Done(landed) [reported, left done] ! tidy
-            landed ✗ T1 is over (landed): nothing is being landed
+            landed ✗ T1 is over (landed): it does not stand in the landing queue
             reported ✗ T1 is over (landed): no report was asked for
         "#]],
     );
@@ -976,7 +974,8 @@ fn a_concern_waits_for_a_person_and_lands_when_they_approve() {
             granted ✗ T1 is review: it cannot be started
             due ✗ T1 is review: no wait is over
             answer `approve: the test was wrong` → ready for land [reviewed, left pass]
-            granted → land a3: landing [entered] ! land a3 merge on base
+            granted → land a3: queued [entered]
+            landing begins → land a3: landing [landing-began]
             landed → ready for report [landed, left landed]
         "#]],
     );
@@ -1036,11 +1035,10 @@ fn a_concern_first_seen_on_landing_is_reviewed_there() {
         checking_to_land(),
         [passes_with_concern(), answers("ok"), granted()],
         expect![[r#"
-        base moved → land a4: checking [base-moved, entered] ! check a4
-        checked: pass, concern → review, then land [verified, review-wanted]
-        answer `ok` → ready for land [reviewed]
-        granted → land a5: landing [entered] ! land a5 merge on base
-    "#]],
+            checked: pass, concern → review, then land [verified, review-wanted]
+            answer `ok` → ready for land [reviewed]
+            granted → land a5: queued [entered]
+        "#]],
     );
 }
 
@@ -1072,10 +1070,11 @@ fn a_drain_still_finishes_a_landing() {
         queued(),
         [Line::Drain, landing_begins(), base_moved(), landing_begins(), lands()],
         expect![[r#"
-        base moved → land a4: checking [base-moved, entered] ! check a4
-        checked: pass → land a5: landing [verified, entered] ! land a5 merge on base
-        landed → ready for report [landed, left landed]
-    "#]],
+            landing begins → land a3: landing [landing-began]
+            base moved → land a3: queued [requeued]
+            landing begins → land a3: landing [landing-began]
+            landed → ready for report [landed, left landed]
+        "#]],
     );
 }
 
@@ -1418,9 +1417,10 @@ fn a_rollback_brings_its_own_work_and_begins_with_verification() {
             granted → verify a1: checking [bound, entered] ! check a1 of revert
             restart → verify a1: checking ! check a1 of revert
             checked: pass → ready for land [collected, verified, left pass]
-            granted → land a2: landing [entered] ! land a2 merge on base
-            base moved → land a3: checking [base-moved, entered] ! check a3 of head
-            checked: pass → land a4: landing [verified, entered] ! land a4 merge on base
+            granted → land a2: queued [entered]
+            landing begins → land a2: landing [landing-began]
+            base moved → land a2: queued [requeued]
+            landing begins → land a2: landing [landing-began]
             landed → ready for report [landed, left landed]
         "#]],
     );

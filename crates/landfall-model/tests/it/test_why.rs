@@ -253,6 +253,7 @@ fn every_wait_has_a_name_and_an_owner() {
         backoff: ended by the engine
         disk: ended by you
         pause: ended by you
+        conflict: ended by you
         gate broken: ended by you
     "#]]
     .assert_eq(&told);
@@ -290,6 +291,7 @@ fn the_sentences_read_well() {
         T7 is in step `work`: the agent of iteration 3 is being stopped.
         T7 is in step `verify`: its work is being merged with the base and verified.
         T7 is in step `verify`: its work is being merged with the base and verified, and then it stops.
+        T7 passed its checks and stands in the landing queue since today at 10:01.
         T7 is in step `land`: the base is being moved to its verified commit.
         T7 is in step `report`: its report is being written.
         T7 is in step `land`: its work is being merged with the base and verified.
@@ -302,6 +304,7 @@ fn the_sentences_read_well() {
         T7 tries again today at 10:01: the agent crashed (exit code 1).
         T7 waits for room on the disk: 1 GB is left, 5 GB are wanted.
         T7 is paused by you; `landfall retry T7` goes on with it.
+        T7 waits for you to resolve its conflict with 0123456789 in src/a.rs (30 lines), logo.png (binary): merge it in its workspace and say `landfall answer T7 resolved`, or say how and the agent does it; it stops as blocked otherwise today at 10:01.
         T7 waits because the check `tests` cannot be trusted: `cargo test` was not found (exit code 127); when it is mended, `landfall retry T7` goes on, and so does any change of the base.
         T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land.
         T7 is done: something happened.
