@@ -36,9 +36,10 @@ const PILOT: &[&str] = &[
     "landed",
     "ended",
 ];
-const SPRINT: &[&str] =
-    &["sprint-started", "sprint-paused", "sprint-resumed", "sprint-completing", "sprint-ended", "signed"];
-/// What counts for a sprint between its start and its end.
+/// After one of these a sprint is open.
+const SPRINT: &[&str] = &["sprint-started", "sprint-paused", "sprint-resumed", "sprint-completing"];
+const SPRINT_ENDED: &str = "sprint-ended";
+/// What counts for a sprint while it is open.
 const SPRINT_TASK: &[&str] = &[
     "entered",
     "iteration-began",
@@ -158,22 +159,42 @@ impl Reader {
     }
 
     fn read_sprints(&self) -> Result<Sprints, StoreError> {
-        let mut seqs = self.of_kinds(SPRINT)?;
-        let ends = self.of_kinds(&["sprint-ended"])?;
-        for start in self.of_kinds(&["sprint-started"])? {
-            let end = ends.iter().find(|end| **end > start).copied();
-            for kind in SPRINT_TASK {
-                seqs.extend(self.of_kind_between(kind, start, end)?);
+        let goes_on = self.of_kinds(SPRINT)?.into_iter().map(|seq| (seq, false));
+        let ends = self.of_kinds(&[SPRINT_ENDED])?.into_iter().map(|seq| (seq, true));
+        let mut facts: Vec<(Seq, bool)> = goes_on.chain(ends).collect();
+        facts.sort_unstable();
+        let mut seqs = self.of_kinds(&["signed"])?; // a person may look long after the end
+        let mut since = None;
+        for (seq, ends) in facts {
+            seqs.push(seq);
+            match since {
+                None if !ends => since = Some(seq),
+                Some(start) if ends => {
+                    seqs.extend(self.of_sprint(start, Some(seq))?);
+                    since = None;
+                }
+                None | Some(_) => {}
             }
         }
+        if let Some(start) = since {
+            seqs.extend(self.of_sprint(start, None)?);
+        }
         seqs.sort_unstable();
-        seqs.dedup(); // two sprints overlap when the first was never ended
         let mut sprints = Sprints::default();
         self.each(&seqs, |entry| {
             autopilot::sprints(&mut sprints, entry);
             Ok(())
         })?;
         Ok(sprints)
+    }
+
+    /// The numbers of the events of tasks that count for a sprint.
+    fn of_sprint(&self, start: Seq, end: Option<Seq>) -> Result<Vec<Seq>, StoreError> {
+        let mut seqs = Vec::new();
+        for kind in SPRINT_TASK {
+            seqs.extend(self.of_kind_between(kind, start, end)?);
+        }
+        Ok(seqs)
     }
 
     fn read_checkpoints(&self) -> Result<Checkpoints, StoreError> {

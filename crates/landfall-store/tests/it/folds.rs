@@ -1,5 +1,6 @@
 //! The tables are folds: what was kept up along the way is what the events make.
 
+use landfall_model::Status;
 use landfall_store::{Check, Journal, Memory, Options, Tables};
 
 use crate::history::History;
@@ -7,7 +8,7 @@ use crate::{Place, rounds};
 
 #[test]
 fn live_tables_equal_rebuilt_tables_after_random_histories() {
-    let mut seen = [0; 5];
+    let mut seen = [0; 6];
     for seed in 0..rounds(40) {
         let place = Place::new();
         let (sqlite, memory) = (place.open(), Memory::new());
@@ -36,14 +37,15 @@ fn live_tables_equal_rebuilt_tables_after_random_histories() {
     assert!(seen.iter().all(|size| *size > 40), "the histories are too tame to show anything: {seen:?}");
 }
 
-/// Tasks, tasks with unmet needs, questions, runs, passes.
-fn sizes(tables: &Tables) -> [usize; 5] {
+/// Tasks, tasks with unmet needs, questions, runs, passes, tasks on their way onto the base.
+fn sizes(tables: &Tables) -> [usize; 6] {
     [
         tables.tasks.len(),
         tables.tasks.iter().filter(|task| task.unmet > 0).count(),
         tables.tasks.iter().filter(|task| task.asks.is_some()).count(),
         tables.runs.len(),
         tables.passes.len(),
+        tables.tasks.iter().filter(|task| task.status == Status::Landing).count(),
     ]
 }
 

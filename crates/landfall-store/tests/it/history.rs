@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
+use landfall_model::conflict::Overdue;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
+use landfall_model::queue::{BatchDoing, Closed, HoldWhy, Member, Prefix};
+use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::{
-    Commit, Concern, ConcernCode, Digest, Driving, EndCode, EndKind, Ending, EngineEvent, Entry, Event, Exit,
-    Fact, Feedback, Flow, Mover, Opening, Parting, RunEnd, RunId, Step, StepKind, StepName, StepResult, Stop,
-    Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, Warning,
-    apply, flow::Edge,
+    BatchId, Commit, Concern, ConcernCode, Digest, Driving, EndCode, EndKind, Ending, EngineEvent, Entry,
+    Event, Exit, Fact, Feedback, Flow, Mover, Opening, Parting, QueueEvent, RunEnd, RunId, Step, StepKind,
+    StepName, StepResult, Stop, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree,
+    Usage, Verdict, Wait, Warning, apply, flow::Edge,
 };
-use landfall_store::Batch;
+use landfall_store::{Autopilot, Batch};
 
 /// A small generator: the same seed gives the same history on every machine.
 pub struct Rng(u64);
@@ -42,6 +47,8 @@ pub struct History {
     pub rng: Rng,
     pub tasks: BTreeMap<TaskId, Arc<Task>>,
     pub entries: Vec<Entry>,
+    pub autopilot: Autopilot,
+    formed: u32,
     flows: Vec<Arc<Flow>>,
     at: i64,
     tasks_max: u64,
@@ -54,6 +61,8 @@ impl History {
             rng: Rng::new(seed),
             tasks: BTreeMap::new(),
             entries: Vec::new(),
+            autopilot: Autopilot::default(),
+            formed: 0,
             flows: flows.to_vec(),
             at: 1_700_000_000_000,
             tasks_max,
@@ -68,10 +77,13 @@ impl History {
             // Sometimes back in time: clocks do that, and order must not come from them.
             self.at += self.rng.below(2_000) as i64 - 100;
             let fact = self.fact();
-            if let Fact::Task(id, _) = &fact {
+            let entry = Entry { at: Timestamp(self.at), fact };
+            self.autopilot.take(&entry).expect("drawn only where it can follow");
+            if let Fact::Task(id, _) = &entry.fact {
                 touched.insert(*id, ());
+                self.autopilot.queue.put(&self.tasks[id]);
             }
-            batch.entries.push(Entry { at: Timestamp(self.at), fact });
+            batch.entries.push(entry);
         }
         self.entries.extend(batch.entries.iter().cloned());
         batch.tasks = touched.keys().map(|id| self.tasks[id].clone()).collect();
@@ -82,6 +94,9 @@ impl History {
         loop {
             if self.rng.chance(8) {
                 return Fact::Engine(self.engine_event());
+            }
+            if self.rng.chance(12) {
+                return Fact::Engine(self.autopilot_event());
             }
             let new =
                 self.tasks.is_empty() || (self.tasks.len() as u64) < self.tasks_max && self.rng.chance(15);
@@ -108,7 +123,7 @@ impl History {
             } => *iteration,
             _ => task.counters.iterations + 1,
         };
-        match self.rng.below(27) {
+        match self.rng.below(33) {
             0 => Event::Edited { spec: self.spec(task.id) },
             1 => Event::Offered { head: self.commit() },
             2 => Event::Bound {
@@ -122,6 +137,10 @@ impl History {
                     Opening::FreshWorkspace,
                     Opening::Check,
                     Opening::Land,
+                    Opening::Queue,
+                    Opening::Queue,
+                    Opening::Queue,
+                    Opening::Queue,
                     Opening::Report,
                 ]);
                 let step = self.rng.one(&["work", "verify", "land", "report"].map(StepName::new));
@@ -160,10 +179,16 @@ impl History {
             }
             17 => Event::Yielded { attempt, why: Parting::Crashed, feedback: Some(feedback()) },
             18 => {
-                let wait = match self.rng.below(4) {
+                let wait = match self.rng.below(5) {
                     0 => Wait::Question { text: "which \"one\"?\n".to_owned() },
                     1 => Wait::Quota { until: Timestamp(self.at + 5_000) },
                     2 => Wait::GateBroken { command: "tests".to_owned(), detail: "127".to_owned() },
+                    3 => Wait::Conflict {
+                        base: self.commit(),
+                        files: vec!["a b".to_owned()],
+                        until: Timestamp(self.at + 5_000),
+                        overdue: self.rng.one(&Overdue::ALL),
+                    },
                     _ => Wait::Pause,
                 };
                 Event::Waited { wait, then: step }
@@ -191,6 +216,12 @@ impl History {
                     detail: "so it is".to_owned(),
                 })
             }
+            26 => Event::LandingBegan { attempt, batch: BatchId(1), report: self.report() },
+            27 => Event::Requeued { attempt, unsure: self.rng.chance(50) },
+            28 => Event::Ejected { attempt, batch: BatchId(1), report: self.report() },
+            29 => Event::SentBack { to: self.commit() },
+            30 => Event::ReviewOwed,
+            31 => Event::Signed { decision: self.rng.one(&ReviewDecision::ALL), note: "seen".to_owned() },
             _ => Event::Retried { fresh: self.rng.chance(50), feedback: Some(feedback()) },
         }
     }
@@ -202,12 +233,113 @@ impl History {
             1 => EngineEvent::RunStarted { run, slots: 3, only: Vec::new() },
             2 => EngineEvent::RunEnded {
                 run,
-                why: self.rng.one(&[RunEnd::Drained, RunEnd::NothingLeft, RunEnd::Lost]),
+                why: self.rng.one(&[
+                    RunEnd::Drained,
+                    RunEnd::NothingLeft,
+                    RunEnd::Lost,
+                    RunEnd::Paused,
+                    RunEnd::Goal,
+                    RunEnd::OneDone,
+                ]),
             },
             3 => EngineEvent::BaseMoved { from: None, to: self.commit(), by: Mover::Person },
             4 => EngineEvent::Published { commit: self.commit(), how: "push".to_owned() },
             5 => EngineEvent::PublishHeld { commit: self.commit(), reason: "dirty".to_owned() },
             _ => EngineEvent::Measured { report: self.report() },
+        }
+    }
+
+    fn autopilot_event(&mut self) -> EngineEvent {
+        match self.rng.below(10) {
+            0..=5 => EngineEvent::Queue(self.queue_event()),
+            6 => EngineEvent::Pilot(match self.rng.below(5) {
+                0 => PilotEvent::ModeSet { mode: self.rng.one(&Mode::ALL) },
+                1 => PilotEvent::Assigned { task: TaskId(1) },
+                2 => PilotEvent::Settled,
+                3 => PilotEvent::Paused { why: self.rng.one(&PauseWhy::ALL), reason: "so".to_owned() },
+                _ => PilotEvent::Resumed,
+            }),
+            7 | 8 => EngineEvent::Sprint(self.sprint_event()),
+            _ => {
+                let name = format!("cp-{}", self.rng.below(9));
+                EngineEvent::Checkpoint(match self.rng.chance(70) {
+                    true => CheckpointEvent::Made {
+                        name,
+                        commit: self.commit(),
+                        why: self.rng.one(&CheckpointWhy::ALL),
+                    },
+                    false => CheckpointEvent::Dropped { name },
+                })
+            }
+        }
+    }
+
+    fn sprint_event(&mut self) -> SprintEvent {
+        let why = self.rng.one(&SprintEnd::ALL);
+        match self.rng.below(6) {
+            // Now and then while another is open, as after a crash.
+            0 | 1 if self.autopilot.sprints.open().is_none() || self.rng.chance(20) => SprintEvent::Started {
+                sprint: self.autopilot.sprints.next_id(),
+                plan: SprintPlan::new(Goal::Count(3)),
+                ready: 4,
+            },
+            0 | 1 => SprintEvent::Resumed,
+            2 | 3 => SprintEvent::Paused { reason: "lunch".to_owned() },
+            4 => SprintEvent::Completing { why },
+            _ => SprintEvent::Ended { why },
+        }
+    }
+
+    fn queue_event(&mut self) -> QueueEvent {
+        let open = self.autopilot.queue.batches().to_vec();
+        match self.rng.below(10) {
+            0 => {
+                let (why, until) = (self.rng.one(&HoldWhy::ALL), Some(Timestamp(self.at)));
+                return QueueEvent::Held { why, reason: "so".to_owned(), until };
+            }
+            1 => return QueueEvent::Resumed,
+            _ => {}
+        }
+        if open.is_empty() || open.len() < 3 && self.rng.chance(25) {
+            self.formed += 1;
+            let member = |rng: &mut Rng| TaskId(rng.below(30) as u32 + 1);
+            let members = (0..=self.rng.below(3)).map(|_| Member {
+                task: member(&mut self.rng),
+                attempt: landfall_model::Attempt(1),
+                head: Commit::new(&format!("{:040x}", self.rng.below(1 << 40))),
+            });
+            let members = members.collect();
+            return QueueEvent::Formed {
+                batch: BatchId(self.formed),
+                on: open.last().map(|it| it.id),
+                members,
+            };
+        }
+        let it = self.rng.one(&open);
+        let (batch, front) = (it.id, open[0].id == it.id);
+        match it.doing {
+            BatchDoing::Building => {
+                let mut members = it.members;
+                let crowded = members.split_off(members.len() - self.rng.below(2) as usize);
+                let prefix = |_: &Member| Prefix { commit: self.commit(), tree: Tree::new("7e") };
+                let prefixes = members.iter().map(prefix).collect();
+                let crowded = crowded.into_iter().map(|member| member.task).collect();
+                QueueEvent::Built { batch, base: self.commit(), members, prefixes, crowded }
+            }
+            BatchDoing::Resting if front && it.green > 0 && self.rng.chance(60) => {
+                QueueEvent::LandingBegan { batch, count: self.rng.below(it.green as u64) as usize + 1 }
+            }
+            BatchDoing::Resting if !it.prefixes.is_empty() && self.rng.chance(70) => {
+                let count = self.rng.below(it.prefixes.len() as u64) as usize + 1;
+                QueueEvent::CheckBegan { batch, count }
+            }
+            BatchDoing::Resting => {
+                QueueEvent::Over { batch, how: Closed::Dropped { reason: "it is red".to_owned() } }
+            }
+            BatchDoing::Checking(count) => QueueEvent::Checked { batch, count, report: self.report() },
+            BatchDoing::Landing(count) => {
+                QueueEvent::Over { batch, how: Closed::Landed { count, commit: self.commit() } }
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! One binary for all stories about the store.
 
+mod autopilot;
 mod contract;
 mod crash;
 mod damage;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use landfall_model::{Status, TaskId};
-use landfall_store::{Batch, Journal, Options, Reader, Seq, Sqlite, StoreError};
+use landfall_store::{Batch, Check, Journal, Options, Reader, Seq, Sqlite, StoreError};
 
 use crate::{Place, add, all};
 
@@ -37,6 +37,23 @@ fn a_newer_schema_is_refused_and_left_alone() {
     assert!(error.to_string().contains("schema 99"), "{error}");
     assert!(matches!(Reader::open(&place.path()), Err(StoreError::Newer { .. })));
     assert_eq!(fs::read(place.path()).expect("it can be read"), before);
+}
+
+#[test]
+fn a_journal_of_the_first_schema_is_brought_up_to_date_by_whoever_writes() {
+    let place = Place::new();
+    let sqlite = place.open();
+    sqlite.append(add(1)).expect("there is room");
+    let head = sqlite.head().expect("it has one");
+    drop(sqlite);
+    place.tamper("DROP INDEX event_kind; PRAGMA user_version = 1");
+    let older = Reader::open(&place.path()).map(drop);
+    assert!(matches!(older, Err(StoreError::Older { found: 1, known: 2, .. })), "{older:?}");
+    let sqlite = place.open_with(Options { check: Check::Full, ..Options::default() });
+    assert_eq!(sqlite.head().expect("it has one"), head);
+    let reader = sqlite.reader().expect("it opens");
+    assert!(reader.queue().expect("it can be read").is_empty());
+    assert_eq!(reader.row(TaskId(1)).expect("it can be read").map(|row| row.seq), Some(Seq(1)));
 }
 
 #[test]
