@@ -962,7 +962,9 @@ impl Draft<'_> {
             self.over(batch.id, reason);
             return Step::Again;
         }
-        let runaway = self.queue.trials >= self.policy.runaway && !batch.is_green();
+        // A search that has begun is finished: given up half-way it would begin anew, and find nobody for ever.
+        let begins = batch.red.is_none() && !batch.is_green();
+        let runaway = begins && self.queue.trials >= self.policy.runaway;
         if runaway && front {
             let trials = self.queue.trials;
             self.over(batch.id, "the queue was paused".to_owned());

@@ -10,9 +10,10 @@ use expect_test::Expect;
 use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
-    Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event, Evidence,
-    Exit, Flow, Input, News, Prices, ReviewSaid, RunId, Said, Signal, Spent, State, Stop, Style, Talk, Tally, Task,
-    TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply, decide, step as take,
+    Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event,
+    Evidence, Exit, Flow, Input, News, Prices, ReviewSaid, RunId, Said, Signal, Spent, State, Stop, Style,
+    Talk, Tally, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply, decide,
+    step as take,
 };
 
 use crate::flows_used::{loops, polishes};
@@ -521,7 +522,8 @@ pub fn is_unsure() -> Line {
 
 /// A person looked at it.
 pub fn reviewed(said: ReviewSaid) -> Line {
-    let name = format!("review {}", format!("{said:?}").split([' ', '{']).next().unwrap_or_default().to_lowercase());
+    let name =
+        format!("review {}", format!("{said:?}").split([' ', '{']).next().unwrap_or_default().to_lowercase());
     line(name, move |_| News::Review(said.clone()))
 }
 

@@ -12,8 +12,8 @@ use landfall_model::{
 use crate::flows_used::{agent_once, flow, loops, on, polishes, step};
 use crate::story::{
     Line, Scene, answers, but, cancel, cannot_start, check_in, crashes, driven, due, fails, falls_silent,
-    fruitless, granted, has_a_passing_error, hits_quota, is_killed, is_refused, landing_begins, lands, passes, ran, retry,
-    retry_fresh, says_complete, says_nothing, stop, taking, vanishes, working, workspace,
+    fruitless, granted, has_a_passing_error, hits_quota, is_killed, is_refused, landing_begins, lands,
+    passes, ran, retry, retry_fresh, says_complete, says_nothing, stop, taking, vanishes, working, workspace,
 };
 
 // ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -924,7 +924,16 @@ fn when_the_days_budget_is_used_up_no_run_begins_and_the_next_day_it_goes_on() {
 fn verification_and_landing_go_on_when_the_days_budget_is_used_up() {
     check_in(
         working(),
-        [day_is_spent(), says_complete(), granted(), passes(), granted(), landing_begins(), lands(), granted()],
+        [
+            day_is_spent(),
+            says_complete(),
+            granted(),
+            passes(),
+            granted(),
+            landing_begins(),
+            lands(),
+            granted(),
+        ],
         expect![[r#"
             COMPLETE → ready for verify [iteration-ended complete, left done]
             granted → verify a2: checking [entered] ! check a2

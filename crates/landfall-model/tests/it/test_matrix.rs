@@ -9,9 +9,10 @@ use landfall_model::review::ReviewMode;
 
 use crate::flows_used::{asks, loops};
 use crate::story::{
-    Line, Scene, answers, base_advances, base_moved, cancel, changed_nothing, checked, checking_to_land, conflicts, conflicts_badly, crashes,
-    does_not_match, due, edit, granted, hits_quota, hits_the_deadline, interrupt, is_ejected, is_refused, is_unsure, landing, landing_begins, lands, queued, reviewed,
-    machine_fails, passes, passes_with_concern, reported, reporting, retry, route_opens, says_blocked,
+    Line, Scene, answers, base_advances, base_moved, cancel, changed_nothing, checked, checking_to_land,
+    conflicts, conflicts_badly, crashes, does_not_match, due, edit, granted, hits_quota, hits_the_deadline,
+    interrupt, is_ejected, is_refused, is_unsure, landing, landing_begins, lands, machine_fails, passes,
+    passes_with_concern, queued, reported, reporting, retry, reviewed, route_opens, says_blocked,
     says_complete, says_nothing, says_pending, stop, verifying, working, workspace, workspace_removed,
 };
 

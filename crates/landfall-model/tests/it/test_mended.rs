@@ -6,11 +6,12 @@ use landfall_model::{Doing, Event, State, Status, StepKind, Warning};
 
 use crate::flows_used::{loops, polishes, takes_back, with_kind};
 use crate::story::{
-    Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as, checking_to_land,
-    command, commit, concern, conflicts, conflicts_badly, crashes, due, fails, falls_silent, fruitless, granted,
-    has_a_passing_error, hits_quota, interrupt, is_ejected, is_killed, is_unsure, landing, landing_begins, queued, lands, late, machine_fails, passes,
-    passes_with_concern, passes_with_leftovers, report, reported, reporting, retry, retry_fresh,
-    says_complete, says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
+    Line, Scene, answers, base_moved, cancel, cannot_start, changed_nothing, check, check_in, checked_as,
+    checking_to_land, command, commit, concern, conflicts, conflicts_badly, crashes, due, fails,
+    falls_silent, fruitless, granted, has_a_passing_error, hits_quota, interrupt, is_ejected, is_killed,
+    is_unsure, landing, landing_begins, lands, late, machine_fails, passes, passes_with_concern,
+    passes_with_leftovers, queued, report, reported, reporting, retry, retry_fresh, says_complete,
+    says_nothing, stop, vanishes, verifying, working, workspace, workspace_removed,
 };
 
 #[test]
@@ -462,15 +463,7 @@ fn a_flow_that_begins_with_verification_needs_work_to_verify() {
 fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
     check_in(
         landing(),
-        [
-            is_unsure(),
-            cancel(),
-            stop(),
-            cancel(),
-            retry_fresh(),
-            granted(),
-            lands(),
-        ],
+        [is_unsure(), cancel(), stop(), cancel(), retry_fresh(), granted(), lands()],
         expect![[r#"
             unsure → land a3: queued [requeued unsure]
             cancel ✗ T1 is active in `land` (in the landing queue): it may have landed already; `landfall retry` finds out
@@ -588,14 +581,22 @@ fn what_does_not_merge_has_not_landed_and_is_no_longer_in_doubt() {
             cancel → Cancelled(person: no longer wanted) [ended]
         "#]],
     );
-    check_in(landing(), [is_unsure(), conflicts(), cancel()], expect![[r#"
+    check_in(
+        landing(),
+        [is_unsure(), conflicts(), cancel()],
+        expect![[r#"
         unsure → land a3: queued [requeued unsure]
         conflict → ready for work [conflicted, left conflict with feedback]
         cancel → Cancelled(person: no longer wanted) [ended]
-    "#]]);
-    check_in(landing(), [is_unsure(), changed_nothing(), cancel()], expect![[r#"
+    "#]],
+    );
+    check_in(
+        landing(),
+        [is_unsure(), changed_nothing(), cancel()],
+        expect![[r#"
         unsure → land a3: queued [requeued unsure]
         nothing changed → ready for work [yielded nothingchanged, left red with feedback]
         cancel → Cancelled(person: no longer wanted) [ended]
-    "#]]);
+    "#]],
+    );
 }

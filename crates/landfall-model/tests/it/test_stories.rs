@@ -7,11 +7,12 @@ use landfall_model::{Counters, Event, Exit, Said, Signal, Status, Usage};
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::{
     Line, Scene, answers, base_advances, base_moved, cancel, cannot_start, changed_nothing, check, check_in,
-    checked, checked_as, checking_to_land, command, commit, conflicts, crashes, does_not_match, due, edit, fails, falls_silent,
-    fruitless, granted, has_a_passing_error, hits_quota, hits_the_deadline, interrupt, is_ejected, is_killed, is_unsure, landing, landing_begins, queued,
-    lands, late, machine_fails, passes, passes_with_concern, passes_with_leftovers, ran, report, reported,
-    reporting, retry, retry_fresh, retry_with, says_blocked, says_complete, says_nothing, says_pending, stop,
-    taking, usage, vanishes, verifying, without_output, working, workspace, workspace_removed,
+    checked, checked_as, checking_to_land, command, commit, conflicts, crashes, does_not_match, due, edit,
+    fails, falls_silent, fruitless, granted, has_a_passing_error, hits_quota, hits_the_deadline, interrupt,
+    is_ejected, is_killed, is_unsure, landing, landing_begins, lands, late, machine_fails, passes,
+    passes_with_concern, passes_with_leftovers, queued, ran, report, reported, reporting, retry, retry_fresh,
+    retry_with, says_blocked, says_complete, says_nothing, says_pending, stop, taking, usage, vanishes,
+    verifying, without_output, working, workspace, workspace_removed,
 };
 
 // ── the road to landed ───────────────────────────────────────────────────────────────────────────────────
@@ -968,7 +969,15 @@ fn a_second_landing_is_refused() {
 fn a_concern_waits_for_a_person_and_lands_when_they_approve() {
     let task = check_in(
         verifying(),
-        [passes_with_concern(), granted(), due(), answers("approve: the test was wrong"), granted(), landing_begins(), lands()],
+        [
+            passes_with_concern(),
+            granted(),
+            due(),
+            answers("approve: the test was wrong"),
+            granted(),
+            landing_begins(),
+            lands(),
+        ],
         expect![[r#"
             checked: pass, concern → review, then verify [collected, verified, review-wanted]
             granted ✗ T1 is review: it cannot be started
@@ -1412,7 +1421,16 @@ fn a_rollback_brings_its_own_work_and_begins_with_verification() {
     let scene = || Scene::new(takes_back()).with(Event::Offered { head: commit("revert") });
     check_in(
         scene(),
-        [granted(), Line::Restart, passes(), granted(), landing_begins(), base_moved(), landing_begins(), lands()],
+        [
+            granted(),
+            Line::Restart,
+            passes(),
+            granted(),
+            landing_begins(),
+            base_moved(),
+            landing_begins(),
+            lands(),
+        ],
         expect![[r#"
             granted → verify a1: checking [bound, entered] ! check a1 of revert
             restart → verify a1: checking ! check a1 of revert

@@ -45,9 +45,9 @@ fn the_invariants_hold_on_every_walk() {
 
 /// What the walks must meet, or they prove little. Rarer things happen too; stories tell those.
 const MUST_MEET: &str = "added edited offered bound entered workspace-made iteration-began iteration-ended warned \
-    collected verified conflicted base-moved left yielded waited resumed review-wanted reviewed landed reported \
+    collected verified conflicted landing-began requeued ejected sent-back review-owed signed left yielded waited resumed review-wanted reviewed landed reported \
     stop-asked ended retried workspace-removed \
-    opening:Workspace opening:FreshWorkspace opening:Check opening:Land opening:Report \
+    opening:Workspace opening:FreshWorkspace opening:Check opening:Queue opening:Report \
     verdict:Complete verdict:Blocked verdict:Pending verdict:Continue verdict:Quota verdict:Transient \
     verdict:Unauthorized verdict:SessionGone verdict:Looping verdict:OverBudget verdict:ContextUsedUp \
     verdict:Crashed verdict:OutOfTime verdict:Stalled verdict:Stopped verdict:NotStarted verdict:Lost \
@@ -56,11 +56,14 @@ const MUST_MEET: &str = "added edited offered bound entered workspace-made itera
     yielded:Budget yielded:Overspent yielded:Login yielded:Looping yielded:SessionGone \
     over:Attempt over:Task over:Run over:Day account:Open account:UsedUp account:Troubled account:LoggedOut another-run \
     rescued opened-by-an-answer overruled warned:Discovery talk:new talk:resumed talk:summed-up driven:itself driven:another \
-    wait:quota wait:login wait:question wait:backoff wait:pause wait:gate \
+    wait:quota wait:login wait:question wait:backoff wait:pause wait:conflict wait:gate \
     left:done left:blocked left:pass left:fail left:conflict left:landed left:red left:answered left:changes \
     stop:Pause stop:Interrupt stop:Cancel \
     end:max_iterations end:task_limit end:agent_blocked end:agent_not_started end:nothing_changed \
-    end:transient_limit end:reasoning_loop end:budget end:context_budget end:landing_mismatch end:machine end:rejected end:person";
+    end:transient_limit end:reasoning_loop end:budget end:context_budget end:conflict_limit end:landing_mismatch end:machine end:rejected end:person \
+    requeued:unsure redo:fresh queue:formed-1 queue:formed-2 queue:formed-3 queue:speculated queue:verified queue:searched \
+    queue:pass queue:flaky queue:fail queue:timeout queue:broken queue:pre-existing queue:landing queue:landing-in-part \
+    queue:landed queue:dropped queue:held-gate queue:held-machine queue:held-person queue:held-runaway queue:resumed";
 
 #[test]
 fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
@@ -69,6 +72,9 @@ fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
         let sim = walk(seed);
         *met.entry("rescued".to_owned()).or_default() += sim.rescues;
         *met.entry("opened-by-an-answer".to_owned()).or_default() += sim.openings;
+        for (word, times) in &sim.met {
+            *met.entry(word.clone()).or_default() += times;
+        }
         *met.entry("overruled".to_owned()).or_default() += sim.overrulings;
         for entry in &sim.journal {
             let (id, event) = match &entry.fact {
@@ -103,6 +109,8 @@ fn the_walks_meet_every_fact_every_verdict_and_most_ends() {
                 Event::Yielded { why, .. } => format!("yielded:{}", first_word(why)),
                 Event::Waited { wait, .. } => format!("wait:{}", first_word(&wait.word()).trim_matches('"')),
                 Event::Left { result, .. } => format!("left:{}", result.word()),
+                Event::Requeued { unsure: true, .. } => "requeued:unsure".to_owned(),
+                Event::Retried { fresh: true, .. } => "redo:fresh".to_owned(),
                 Event::StopAsked { stop } => format!("stop:{}", first_word(stop)),
                 Event::Ended(ending) => format!("end:{}", ending.code.word()),
                 Event::Entered { opening, .. } => format!("opening:{}", first_word(opening)),
