@@ -7,14 +7,19 @@
 mod channel;
 mod confine;
 pub mod engine;
+pub mod errand;
 pub mod flows;
 pub mod folder;
 mod follow;
 mod gate;
 mod guard;
+pub mod herald;
+mod hooks;
 mod land;
 mod launch;
+mod logfile;
 mod meter;
+pub mod notify;
 pub mod occasions;
 mod patience;
 mod perform;
@@ -30,6 +35,7 @@ pub use engine::{
     Ask, AskError, Engine, Handle, NewTask, OpenError, Options, Reply, RunOptions, RunOutcome, Running,
 };
 pub use folder::StateFolder;
+pub use herald::Herald;
 pub use landfall_host as host;
 pub use landfall_model as model;
 pub use landfall_store as store;

@@ -1,5 +1,7 @@
 //! Stories about the engine, told from outside.
 
 mod flows;
+mod herald;
+mod notify;
 mod prompts;
 mod settings;
