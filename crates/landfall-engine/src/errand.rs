@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::sandbox::Sandbox;
-use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
+use landfall_host::sitter::{self, Cause, Found, Sitting, Spec, Watch};
 
 use crate::patience::{Patience, Press, abandon};
 
@@ -80,16 +80,22 @@ const OUT_CAP: u64 = 64 << 10; // what is shown is less; the rest is for whoever
 const SAID_MAX: usize = 2_000; // what a person reads of it in a log
 
 /// Runs it in the folder `dir`, which is made, and waits. `program` is our own executable. The folder stays as the
-/// record of the run; [`run_and_forget`] removes it.
+/// record of the run; [`run_and_forget`] removes it. If it was begun there already, by an engine that died, it is not
+/// begun again: its end is waited for, or read.
 ///
 /// # Errors
-/// Why it could not be started.
+/// Why it could not be started, or was lost.
 pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
-    let marker = marker(dir);
-    let said = |error: &dyn std::error::Error| match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    };
+    let lost = |_| "it was killed from outside".to_owned();
+    match crate::launch::settled(dir).map_err(|error| full(&error))? {
+        Found::Never => {}
+        Found::Running(sitting) => return wait(dir, &sitting, errand).map_err(lost),
+        Found::Ended(ended) => return Ok(came_of(dir, &ended)),
+        Found::Starting | Found::Vanished => {
+            abandon(dir, &marker(dir));
+            return Err(lost(Lost));
+        }
+    }
     if let Some(above) = dir.parent() {
         make_private(above).map_err(|error| format!("make {}: {error}", above.display()))?;
     }
@@ -105,15 +111,23 @@ pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
         deadline_ms: errand.limit_ms,
         grace_ms: errand.grace_ms,
         out_cap: OUT_CAP,
-        marker: marker.clone(),
+        marker: marker(dir),
         sandbox: errand.sandbox.clone(),
         signal: None,
     };
-    let sitting = sitter::start(program, dir, &spec).map_err(|error| said(&error))?;
+    let sitting = sitter::start(program, dir, &spec).map_err(|error| full(&error))?;
+    wait(dir, &sitting, errand).map_err(lost)
+}
+
+/// It is gone without a word. Nothing of it is left.
+struct Lost;
+
+/// Waits for its end, no longer than there is patience with it.
+fn wait(dir: &Path, sitting: &Sitting, errand: &Errand) -> Result<Ran, Lost> {
     let clock = SystemClock;
-    let mut patience = Patience::with_limit(clock.mono_ms(), spec.deadline_ms, spec.grace_ms);
+    let mut patience = Patience::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
     let mut watch = Watch::new().ok();
-    if watch.as_mut().is_none_or(|watch| watch.add(0, &sitting).is_err()) {
+    if watch.as_mut().is_none_or(|watch| watch.add(0, sitting).is_err()) {
         watch = None; // then we look every so often
     }
     loop {
@@ -126,13 +140,21 @@ pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
             Some(watch) => drop(watch.wait(Some(LOOK))), // looked at again either way
             None => std::thread::sleep(Duration::from_millis(20)),
         }
-        match patience.press(clock.mono_ms(), &sitting) {
+        match patience.press(clock.mono_ms(), sitting) {
             Press::Wait | Press::Told => {}
             Press::Abandon => break,
         }
     }
-    abandon(dir, &marker);
-    Err("it was killed from outside".to_owned())
+    abandon(dir, &marker(dir));
+    Err(Lost)
+}
+
+/// An error with its cause.
+fn full(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
 }
 
 const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience

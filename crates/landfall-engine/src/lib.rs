@@ -23,6 +23,7 @@ pub mod notify;
 pub mod occasions;
 mod patience;
 mod perform;
+pub mod ports;
 mod probe;
 pub mod prompts;
 mod publish;
@@ -30,6 +31,7 @@ mod recover;
 mod report;
 pub mod settings;
 mod site;
+pub mod workspace;
 
 pub use engine::{
     Ask, AskError, Engine, Handle, NewTask, OpenError, Options, Reply, RunOptions, RunOutcome, Running,

@@ -3,5 +3,7 @@
 mod flows;
 mod herald;
 mod notify;
+mod ports;
 mod prompts;
 mod settings;
+mod workspace;
