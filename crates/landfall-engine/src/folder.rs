@@ -92,6 +92,30 @@ impl StateFolder {
         self.root.join("papers")
     }
 
+    /// Where commands of the person's run that belong to no attempt.
+    #[must_use]
+    pub fn errands(&self) -> PathBuf {
+        self.root.join("errands")
+    }
+
+    /// What became of hooks, a line each.
+    #[must_use]
+    pub fn hooks_log(&self) -> PathBuf {
+        self.root.join("hooks.jsonl")
+    }
+
+    /// What became of messages, a line each.
+    #[must_use]
+    pub fn notices_log(&self) -> PathBuf {
+        self.root.join("notices.jsonl")
+    }
+
+    /// Which workspace has which ports.
+    #[must_use]
+    pub fn ports(&self) -> PathBuf {
+        self.root.join("ports.json")
+    }
+
     /// Where a running engine listens.
     #[must_use]
     pub fn socket(&self) -> PathBuf {

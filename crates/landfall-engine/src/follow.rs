@@ -355,7 +355,14 @@ impl Desk {
         };
         let run =
             EndedRun { attempt, iteration, exit, seen: open.seen.into(), evidence, took_ms, usage, traces };
-        site.tell(task.id, News::AgentEnded(run));
+        if site.settings.workspace.after_run.is_none() {
+            return site.tell(task.id, News::AgentEnded(run));
+        }
+        // What comes next works in the same workspace, so it is told afterwards.
+        go(site, "after-run", move |site| {
+            crate::workspace::after_run(site, &task, attempt, iteration);
+            site.tell(task.id, News::AgentEnded(run));
+        });
     }
 }
 

@@ -19,6 +19,7 @@ use crate::gate;
 use crate::guard::{self, Prints};
 use crate::patience::abandon;
 use crate::perform::lower;
+use crate::ports;
 use crate::prompts::PromptContext;
 use crate::settings::Confinement;
 use crate::site::{self, Site};
@@ -54,6 +55,11 @@ pub(crate) fn launch(site: &Arc<Site>, follower: &Follower, task: &Arc<Task>, ru
             Ok(None) => found = settled(&dir),
             Err(Unlaunched::Hopeless(detail)) => {
                 return ended(site, task, run, Exit::NotStarted { detail, hopeless: true });
+            }
+            Err(Unlaunched::Stopped) => return ended(site, task, run, Exit::Asked),
+            // What failed was ended with it.
+            Err(Unlaunched::Machine(_)) if site.is_stopped(task.id, run.attempt) => {
+                return ended(site, task, run, Exit::Asked);
             }
             Err(Unlaunched::Machine(detail)) => return failed(site, task, run, detail),
         }
@@ -239,6 +245,8 @@ enum Unlaunched {
     Hopeless(String),
     /// It may pass.
     Machine(String),
+    /// A person wants it to end before it has begun.
+    Stopped,
 }
 
 impl From<LaunchError> for Unlaunched {
@@ -357,6 +365,7 @@ fn begin(
     confine::make_state(confine::home(site).as_deref(), &reach.own);
     let Launch { argv, mut env, stdin, files } = agent.launch(&brief)?;
     env.push(("PWD".into(), workspace.path().as_os_str().to_owned())); // some trust it over where they are
+    env.extend(ports::variables(site, task.id).map_err(Unlaunched::Machine)?);
     for (path, bytes) in files {
         reach.read.push(path.clone());
         std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
@@ -374,6 +383,11 @@ fn begin(
         out_cap: settings.output_cap,
         marker: marker.to_owned(),
     };
+    crate::workspace::before_run(site, task, run.attempt, run.iteration, &workspace)
+        .map_err(Unlaunched::Machine)?;
+    if site.is_stopped(task.id, run.attempt) {
+        return Err(Unlaunched::Stopped);
+    }
     crash::point("spawn.before");
     let sitting = match sitter::start(&site.program, dir, &spec) {
         Ok(sitting) => Some(sitting),

@@ -1,5 +1,9 @@
 //! Stories about the engine, told from outside.
 
 mod flows;
+mod herald;
+mod notify;
+mod ports;
 mod prompts;
 mod settings;
+mod workspace;

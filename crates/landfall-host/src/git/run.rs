@@ -205,6 +205,7 @@ impl Git {
             trust: Trust::Nothing,
             git_dir: None,
             work_tree: None,
+            literal: true,
             config: Vec::new(),
             args: Vec::new(),
             env: Vec::new(),
@@ -285,6 +286,7 @@ pub(crate) struct Call<'g> {
     trust: Trust,
     git_dir: Option<PathBuf>,
     work_tree: Option<PathBuf>,
+    literal: bool,
     config: Vec<OsString>,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
@@ -329,6 +331,12 @@ impl Call<'_> {
 
     pub fn work_tree(mut self, path: &Path) -> Self {
         self.work_tree = Some(path.to_owned());
+        self
+    }
+
+    /// For the few commands that refuse to be told that a path is only a path.
+    pub fn not_literal(mut self) -> Self {
+        self.literal = false;
         self
     }
 
@@ -467,7 +475,10 @@ impl Call<'_> {
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_NO_LAZY_FETCH", "1");
-        command.args(["--no-pager", "--literal-pathspecs"]);
+        command.arg("--no-pager");
+        if self.literal {
+            command.arg("--literal-pathspecs");
+        }
         for setting in OFF {
             command.args(["-c", setting]);
         }

@@ -116,6 +116,10 @@ impl Pool {
         &self.inner.dir
     }
 
+    pub(crate) fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
     /// The workspace of that name, if it is ready.
     pub fn existing(&self, name: &str) -> Option<Workspace> {
         check_name(name).ok()?;

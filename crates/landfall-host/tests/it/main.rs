@@ -5,6 +5,7 @@ mod git_attacks;
 mod git_batch;
 mod git_figures;
 mod git_in_flight;
+mod git_include;
 mod git_merge;
 mod git_news;
 mod git_publish;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::gate::Outcome;
 use landfall_model::{
-    Attempt, EndCode, EndKind, Ending, Grant, Limits, Standing, State, StepName, Talk, Task, TaskId,
-    TaskSpec, Timestamp, Wait, World, plan,
+    Area, Attempt, Caps, Doing, Driving, EndCode, EndKind, Ending, Filter, Grant, Limits, Standing, State,
+    StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Turn, Wait, World, plan, why,
 };
 
 use crate::flows_used::{asks, loops, takes_back};
@@ -275,4 +275,235 @@ fn numbers_grow_and_flows_are_found_by_name() {
     let unknown = task(8, |spec| spec.flow = Some("nowhere".to_owned()));
     assert!(world.flow_of(&unknown).is_none());
     assert_eq!(World::new(BTreeMap::new(), "loop").next_due(), None);
+}
+
+// ── limits ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const ROOM: Limits = Limits { slots: 9, lanes: 1, now: Timestamp(0), spent: None };
+
+fn by(profile: &str) -> impl Fn(&mut TaskSpec) {
+    let profile = profile.to_owned();
+    move |spec| spec.agent = Some(profile.clone())
+}
+
+fn touches(path: &str) -> impl Fn(&mut TaskSpec) {
+    let touch: Touch = path.parse().expect("a path");
+    move |spec| spec.touches = BTreeSet::from([touch.clone()])
+}
+
+/// The task, at work by this profile on an account.
+fn at_work(task: Task, account: &str) -> Task {
+    let doing = Doing::Running { iteration: 1, since: Timestamp(0), stop: None, talk: Talk::New };
+    let mut task = active(task, "work", doing);
+    let profile = World::profile_of(&task).to_owned();
+    task.driving = Some(Driving { profile, account: account.to_owned(), style: Style::Fresh });
+    task
+}
+
+fn told(world: &World, id: u32, limits: &Limits) -> String {
+    let task = world.get(TaskId(id)).expect("put");
+    let held = world.held(TaskId(id), limits);
+    why(task, &world.unmet(task), held.as_ref(), &|at| at.0.to_string())
+}
+
+#[test]
+fn a_profile_and_an_account_have_as_many_agents_as_they_may() {
+    let mut world = world();
+    let one = |name: &str| BTreeMap::from([(name.to_owned(), 1)]);
+    world.set_caps(Caps { profiles: one("slow"), accounts: one("shared"), areas: Vec::new() });
+    world.put(at_work(task(1, by("slow")), "own"));
+    world.put(task(2, by("slow")));
+    world.put(task(3, by("fast")));
+    assert_eq!(plan(&world, &ROOM).map(|grant| grant.task), Some(TaskId(3)), "the other goes before it");
+    assert_eq!(
+        told(&world, 2, &ROOM),
+        "T2 waits for its turn; other tasks hold all slots of profile `slow`, 1 at once."
+    );
+    assert_eq!(world.turns(&ROOM).keys().copied().collect::<Vec<_>>(), [TaskId(2)]);
+
+    world.put(at_work(task(3, by("shared")), "shared"));
+    world.put(task(4, by("shared")));
+    assert_eq!(plan(&world, &ROOM), None);
+    assert_eq!(
+        told(&world, 4, &ROOM),
+        "T4 waits for its turn; other tasks hold all slots of account `shared`, 1 at once."
+    );
+    world.put(ready_for(task(3, by("shared")), "verify"));
+    world.put(ready_for(task(1, by("slow")), "verify"));
+    world.put(at_work(task(9, |_| ()), "own"));
+    let room = Limits { lanes: 0, ..ROOM };
+    assert_eq!(plan(&world, &room).map(|grant| grant.task), Some(TaskId(2)), "both have room again");
+}
+
+#[test]
+fn an_area_has_as_many_agents_as_it_may() {
+    let mut world = world();
+    let area = |name: &str, path: &str, slots| Area {
+        name: name.to_owned(),
+        paths: vec![path.parse().expect("a path")],
+        slots,
+    };
+    world.set_caps(Caps {
+        areas: vec![area("web", "web/", 1), area("docs", "**/*.md", 2)],
+        ..Caps::default()
+    });
+    world.put(at_work(task(1, touches("web/app.ts")), "own"));
+    world.put(task(2, touches("web/style.css")));
+    world.put(task(3, touches("docs/guide.md")));
+    world.put(task(4, |_| ()));
+    assert_eq!(order_with(&world, &ROOM), [3, 4], "the area is full, not the house");
+    assert_eq!(
+        told(&world, 2, &ROOM),
+        "T2 waits for its turn; other tasks hold all slots of area `web`, 1 at once."
+    );
+
+    // What is seen counts like what was said.
+    world.put(at_work(task(1, |_| ()), "own"));
+    assert_eq!(order_with(&world, &ROOM), [2, 3, 4]);
+    world.set_observed(TaskId(1), vec![Touch::file("web/new.ts").expect("a path")]);
+    assert_eq!(order_with(&world, &ROOM), [3, 4]);
+    world.put(done(task(1, |_| ())));
+    assert_eq!(world.observed().count(), 0, "what is over touches nothing");
+    assert_eq!(order_with(&world, &ROOM), [2, 3, 4]);
+}
+
+fn order_with(world: &World, limits: &Limits) -> Vec<u32> {
+    let (mut world, mut granted) = (world.clone(), Vec::new());
+    while let Some(Grant { task, .. }) = plan(&world, limits) {
+        granted.push(task.0);
+        let it = (**world.get(task).expect("granted")).clone();
+        world.put(waiting(it, Wait::Pause));
+    }
+    granted
+}
+
+// ── files ────────────────────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn who_would_meet_work_under_way_is_passed_over_while_others_can_run() {
+    let mut world = world();
+    world.put(at_work(task(1, touches("src/lib.rs")), "own"));
+    world.put(task(2, touches("src/")));
+    world.put(task(3, touches("src/main.rs")));
+    world.put(task(4, touches("web/")));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(4), Standing::Slot), "T3 would stand in the way of T2");
+    world.put(at_work(task(4, touches("web/")), "own"));
+    assert_eq!(
+        told(&world, 2, &LIMITS),
+        "T2 is held back: T1, which has not landed, changes `src/lib.rs` as well; it starts when T1 has landed, or when \
+         nothing else can run."
+    );
+    let overlap = Wait::Turn(Turn::Overlap { with: TaskId(1), path: "src/lib.rs".to_owned() });
+    assert_eq!(world.turns(&LIMITS), BTreeMap::from([(TaskId(2), overlap)]));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(2), Standing::Slot), "but no slot is idle for a guess");
+}
+
+#[test]
+fn work_is_in_the_way_until_it_has_landed() {
+    let seen = || vec![Touch::file("src/lib.rs").expect("a path")];
+    let mut world = world();
+    world.put(at_work(task(1, touches("src/")), "own"));
+    world.put(task(2, touches("src/main.rs")));
+    world.put(task(3, |_| ()));
+    let no_lane = Limits { lanes: 0, ..ROOM };
+    let first = |world: &World| plan(world, &no_lane).map(|grant| grant.task.0);
+    assert_eq!(first(&world), Some(3));
+    world.put(ready_for(task(1, touches("src/")), "verify"));
+    assert_eq!(first(&world), Some(3), "it stands in line to be verified");
+    world.set_observed(TaskId(1), seen());
+    assert_eq!(first(&world), Some(2), "what it changed is known now: another file");
+    world.put(active(task(1, touches("src/")), "land", Doing::Landing));
+    assert_eq!(first(&world), Some(2));
+    world.set_observed(TaskId(1), Vec::new());
+    assert_eq!(first(&world), Some(3));
+    world.put(waiting(task(1, touches("src/")), Wait::Pause));
+    assert_eq!(first(&world), Some(2), "nobody knows when it goes on");
+    world.put(at_work(task(1, touches("src/")), "own"));
+    world.put(done(task(1, touches("src/"))));
+    assert_eq!(first(&world), Some(2));
+}
+
+#[test]
+fn what_was_begun_is_not_held_back_for_its_files() {
+    let mut world = world();
+    world.put(at_work(task(1, touches("src/lib.rs")), "own"));
+    world.put(task(2, |_| ()));
+    world.put(ready_for(task(3, touches("src/lib.rs")), "work"));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(3), Standing::Slot));
+    assert_eq!(world.held(TaskId(3), &Limits { slots: 1, ..ROOM }), Some(Wait::Slot));
+}
+
+#[test]
+fn beyond_the_look_ahead_the_first_starts_all_the_same() {
+    let mut world = world();
+    world.put(at_work(task(1, touches("src/")), "own"));
+    for id in 2..=70 {
+        world.put(task(id, touches("src/")));
+    }
+    world.put(task(71, |_| ()));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(2), Standing::Slot));
+    world.put(task(71, |spec| spec.priority = 4));
+    assert_eq!(plan(&world, &ROOM), grant(TaskId(71), Standing::Slot));
+}
+
+// ── who may start ────────────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn points_grow_with_the_minutes_since_a_task_became_ready() {
+    let since = |id: u32, minutes: i64, change: &dyn Fn(&mut TaskSpec)| {
+        let mut spec = TaskSpec::new("a task").expect("a title");
+        change(&mut spec);
+        Task::added(TaskId(id), spec, Timestamp(minutes * 60_000))
+    };
+    let later = |spec: &mut TaskSpec| spec.priority = 6;
+    check([since(1, 0, &later), since(2, 99, &|_| ())], &[2, 1]);
+    check([since(1, 0, &later), since(2, 100, &|_| ())], &[1, 2]);
+    // A task with needs became ready when the last of them landed.
+    let landed = |id: u32, minutes: i64| {
+        let commit = landfall_model::Commit::new("c0");
+        let mut task = done(since(id, 0, &|_| ()));
+        task.landed = Some(landfall_model::Landed {
+            commit: commit.clone(),
+            base_before: commit,
+            tree: landfall_model::Tree::new("t0"),
+            proof: String::new(),
+            at: Timestamp(minutes * 60_000),
+        });
+        task
+    };
+    let needs = |spec: &mut TaskSpec| spec.needs = BTreeSet::from([TaskId(1)]);
+    check([landed(1, 50), since(2, 0, &needs), since(3, 49, &|_| ())], &[3, 2]);
+    check([landed(1, 50), since(2, 0, &needs), since(3, 51, &|_| ())], &[2, 3]);
+}
+
+#[test]
+fn a_retry_begins_anew_and_does_not_go_before_the_others() {
+    let mut retried = task(1, |_| ());
+    (retried.attempt, retried.counters.retries) = (Attempt(3), 1);
+    check([retried, task(2, |_| ())], &[2, 1]);
+}
+
+#[test]
+fn a_filter_admits_parts_and_tags_and_what_was_begun_goes_on() {
+    let of_nine = |spec: &mut TaskSpec| spec.parent = Some(TaskId(9));
+    let mut world = check(
+        [task(1, |_| ()), task(2, of_nine), task(3, tag("ui")), ready_for(task(4, tag("risky")), "work")],
+        &[4, 1, 2, 3],
+    );
+    assert_eq!(world.ready_count(), 4);
+    let word = |word: &str| BTreeSet::from([word.parse().expect("a tag")]);
+    world.set_filter(Filter { parents: BTreeSet::from([TaskId(9), TaskId(1)]), ..Filter::default() });
+    assert_eq!(order(&world), [4, 1, 2]);
+    assert_eq!(world.ready_count(), 3);
+    world.set_filter(Filter { tags_in: word("ui"), ..Filter::default() });
+    assert_eq!(order(&world), [4, 3]);
+    world.set_filter(Filter { tags_out: word("ui"), ..Filter::default() });
+    assert_eq!(order(&world), [4, 1, 2]);
+    let ui = |spec: &mut TaskSpec| spec.tags = word("ui");
+    world.put(task(1, ui));
+    assert_eq!(order(&world), [4, 2], "an edit is looked at like the rest");
+    world.set_filter(Filter { only: Some(BTreeSet::from([TaskId(2)])), ..Filter::default() });
+    assert_eq!(order(&world), [2], "a person who names tasks means just these");
+    world.set_filter(Filter::default());
+    assert_eq!(world.ready_count(), 4);
 }

@@ -1,0 +1,232 @@
+//! A command of the person's, run to its end: a hook, a message, something to do in a workspace.
+//!
+//! It runs under a sitter of its own, so that it keeps to its time, leaves no process behind, and cannot fill the disk
+//! with what it says. Nothing is decided here.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use landfall_host::clock::{Clock as _, SystemClock};
+use landfall_host::sandbox::Sandbox;
+use landfall_host::sitter::{self, Cause, Found, Sitting, Spec, Watch};
+
+use crate::patience::{Patience, Press, abandon};
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Errand {
+    /// The program and its arguments; [`shell`] makes them of a command line.
+    pub argv: Vec<OsString>,
+    /// Where.
+    pub cwd: PathBuf,
+    /// With this environment and no other.
+    pub env: Vec<(OsString, OsString)>,
+    /// What it reads.
+    pub stdin: Vec<u8>,
+    /// What it may touch; none is everything that the person may.
+    pub sandbox: Option<Sandbox>,
+    /// How long it may take.
+    pub limit_ms: u64,
+    /// How long it may go on after being asked to end.
+    pub grace_ms: u64,
+}
+
+/// How it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code; a signal is 128 and its number, as a shell says it. None if it never ran.
+    pub exit: Option<i32>,
+    /// Whether it was ended because it took too long.
+    pub timed_out: bool,
+    /// How long it took.
+    pub took_ms: u64,
+    /// The end of what it said, both outputs, cut.
+    pub said: String,
+    /// How many processes it left behind, which were killed.
+    pub swept: u32,
+}
+
+impl Ran {
+    /// Whether it ended well.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        self.exit == Some(0) && !self.timed_out
+    }
+
+    /// Why it did not, in a sentence.
+    #[must_use]
+    pub fn complaint(&self) -> String {
+        let what = match (self.timed_out, self.exit) {
+            (true, _) => "took too long and was ended".to_owned(),
+            (false, Some(code)) => format!("ended with code {code}"),
+            (false, None) => "could not be run".to_owned(),
+        };
+        match self.said.trim().lines().last() {
+            Some(line) => format!("{what}: {line}"),
+            None => what,
+        }
+    }
+}
+
+/// A command line a person wrote, for the shell.
+#[must_use]
+pub fn shell(line: &str) -> Vec<OsString> {
+    vec!["sh".into(), "-c".into(), line.into()]
+}
+
+const OUT_CAP: u64 = 64 << 10; // what is shown is less; the rest is for whoever looks while it runs
+const SAID_MAX: usize = 2_000; // what a person reads of it in a log
+
+/// Runs it in the folder `dir`, which is made, and waits. `program` is our own executable. The folder stays as the
+/// record of the run; [`run_and_forget`] removes it. If it was begun there already, by an engine that died, it is not
+/// begun again: its end is waited for, or read.
+///
+/// # Errors
+/// Why it could not be started, or was lost.
+pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
+    let lost = |_| "it was killed from outside".to_owned();
+    match crate::launch::settled(dir).map_err(|error| full(&error))? {
+        Found::Never => {}
+        Found::Running(sitting) => return wait(dir, &sitting, errand).map_err(lost),
+        Found::Ended(ended) => return Ok(came_of(dir, &ended)),
+        Found::Starting | Found::Vanished => {
+            abandon(dir, &marker(dir));
+            return Err(lost(Lost));
+        }
+    }
+    if let Some(above) = dir.parent() {
+        make_private(above).map_err(|error| format!("make {}: {error}", above.display()))?;
+    }
+    make_private(dir).map_err(|error| format!("make {}: {error}", dir.display()))?;
+    let stdin = dir.join("stdin");
+    crate::launch::write_private(&stdin, &errand.stdin)
+        .map_err(|error| format!("write its stdin: {error}"))?;
+    let spec = Spec {
+        argv: errand.argv.clone(),
+        cwd: errand.cwd.clone(),
+        env: errand.env.clone(),
+        stdin: Some(stdin),
+        deadline_ms: errand.limit_ms,
+        grace_ms: errand.grace_ms,
+        out_cap: OUT_CAP,
+        marker: marker(dir),
+        sandbox: errand.sandbox.clone(),
+        signal: None,
+    };
+    let sitting = sitter::start(program, dir, &spec).map_err(|error| full(&error))?;
+    wait(dir, &sitting, errand).map_err(lost)
+}
+
+/// It is gone without a word. Nothing of it is left.
+struct Lost;
+
+/// Waits for its end, no longer than there is patience with it.
+fn wait(dir: &Path, sitting: &Sitting, errand: &Errand) -> Result<Ran, Lost> {
+    let clock = SystemClock;
+    let mut patience = Patience::with_limit(clock.mono_ms(), errand.limit_ms, errand.grace_ms);
+    let mut watch = Watch::new().ok();
+    if watch.as_mut().is_none_or(|watch| watch.add(0, sitting).is_err()) {
+        watch = None; // then we look every so often
+    }
+    loop {
+        match sitter::find(dir) {
+            Ok(Found::Ended(ended)) => return Ok(came_of(dir, &ended)),
+            Ok(Found::Running(_) | Found::Starting) => {}
+            Ok(Found::Vanished | Found::Never) | Err(_) => break,
+        }
+        match &mut watch {
+            Some(watch) => drop(watch.wait(Some(LOOK))), // looked at again either way
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+        match patience.press(clock.mono_ms(), sitting) {
+            Press::Wait | Press::Told => {}
+            Press::Abandon => break,
+        }
+    }
+    abandon(dir, &marker(dir));
+    Err(Lost)
+}
+
+/// An error with its cause.
+fn full(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+const LOOK: Duration = Duration::from_secs(1); // an end is heard at once; this is for patience
+
+/// Runs it in a folder of its own below `place`, and removes the folder.
+///
+/// # Errors
+/// Why it could not be started.
+pub fn run_and_forget(program: &Path, place: &Path, errand: &Errand) -> Result<Ran, String> {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let dir = place.join(format!("e{}-{number}", std::process::id()));
+    let ended = run(program, &dir, errand);
+    drop(std::fs::remove_dir_all(&dir)); // what stays is removed at the next start
+    ended
+}
+
+/// Removes what runs of an earlier engine left in `place`. One that is still under way stays: it ends by itself.
+pub fn sweep(place: &Path) {
+    for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+        let dir = entry.path();
+        match sitter::find(&dir) {
+            Ok(Found::Running(_) | Found::Starting) | Err(_) => {}
+            Ok(Found::Vanished) => {
+                abandon(&dir, &marker(&dir));
+                drop(std::fs::remove_dir_all(&dir)); // tried again at the next start
+            }
+            Ok(Found::Never | Found::Ended(_)) => drop(std::fs::remove_dir_all(&dir)), // as above
+        }
+    }
+}
+
+fn came_of(dir: &Path, ended: &sitter::Ended) -> Ran {
+    let exit = match &ended.exit {
+        sitter::Exit::Code(code) => Some(*code),
+        sitter::Exit::Signal(signal) => Some(128 + *signal),
+        sitter::Exit::NotStarted { .. } => None,
+    };
+    let said = match &ended.exit {
+        sitter::Exit::NotStarted { message, .. } => message.clone(),
+        sitter::Exit::Code(_) | sitter::Exit::Signal(_) => {
+            let both = [tail(&dir.join("out.log")), tail(&dir.join("err.log"))];
+            let both: Vec<&str> =
+                both.iter().map(|text| text.trim_end()).filter(|text| !text.is_empty()).collect();
+            let both = both.join("\n");
+            both[both.ceil_char_boundary(both.len().saturating_sub(SAID_MAX))..].to_owned()
+        }
+    };
+    Ran {
+        exit,
+        timed_out: ended.cause == Cause::Deadline,
+        took_ms: u64::try_from(ended.ended_ms - ended.began_ms).unwrap_or(0),
+        said,
+        swept: ended.swept,
+    }
+}
+
+/// The end of a file, as text that can be shown.
+fn tail(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default(); // capped by the sitter
+    let text = String::from_utf8_lossy(&bytes);
+    let text = &text[text.ceil_char_boundary(text.len().saturating_sub(SAID_MAX))..];
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// Names every process of the run, so that what a dead sitter leaves behind can be found.
+fn marker(dir: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    format!("errand/{}", &blake3::hash(dir.as_os_str().as_bytes()).to_hex().as_str()[..16])
+}
+
+fn make_private(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}

@@ -1,0 +1,129 @@
+//! The herald hears the facts the engine has written and tells those who want to know: hooks run, messages go out.
+//!
+//! It never holds the engine up and never changes what it decides. [`Herald::hear`] only puts things in line; when a line
+//! is full, what matters least is left out, and the log says so. What was in line when the engine died is not told: a
+//! hook is run at most once for a fact.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use landfall_model::{Entry, World};
+
+use crate::errand;
+use crate::folder::StateFolder;
+use crate::hooks::HookLine;
+use crate::launch::safe_environment;
+use crate::notify::{Post, Timing};
+use crate::occasions::{Heard, Priority, heard};
+use crate::settings::Settings;
+
+/// What the herald needs to know of the place it works in.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// Our own executable: the sitter is part of it.
+    pub program: PathBuf,
+    /// The root of the project.
+    pub root: PathBuf,
+    /// Where the state is.
+    pub folder: StateFolder,
+    /// The engine's own environment, of which hooks get what is safe and what settings name.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Ground {
+    /// A variable of the environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
+        let found = self.environment.iter().find(|(key, _)| key == name);
+        found.and_then(|(_, value)| value.to_str()).map(str::to_owned).filter(|value| !value.is_empty())
+    }
+
+    /// What commands of the person's get of it: what agents get, and these.
+    pub(crate) fn env(&self, named: &[String]) -> Vec<(OsString, OsString)> {
+        let state = "LANDFALL_STATE".to_owned(); // so that `landfall` in a hook finds the same project
+        let named: Vec<String> = named.iter().cloned().chain([state]).collect();
+        let mut env = safe_environment(&self.environment, &named);
+        env.retain(|(key, _)| key != "CI"); // a hook is not a build
+        env
+    }
+
+    /// What people call the project.
+    pub(crate) fn project(&self) -> String {
+        self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+}
+
+/// Tells of what happened.
+#[derive(Debug, Default)]
+pub struct Herald {
+    hooks: Option<HookLine>,
+    posts: Vec<Post>,
+    watchers: Arc<AtomicUsize>,
+}
+
+impl Herald {
+    /// A herald for the project at `ground`. What is not set costs nothing: no thread, no file.
+    #[must_use]
+    pub fn start(ground: &Ground, settings: &Settings) -> Self {
+        Self::with_timing(ground, settings, &Timing::default())
+    }
+
+    /// The same with other times; for tests.
+    #[must_use]
+    pub fn with_timing(ground: &Ground, settings: &Settings, timing: &Timing) -> Self {
+        let hooks = (!settings.hooks.commands.is_empty())
+            .then(|| HookLine::start(ground.clone(), settings.hooks.clone(), timing.hook_grace_ms));
+        let post = |channel: &_| Post::start(ground.clone(), Clone::clone(channel), timing.clone());
+        let posts: Vec<Post> = settings.notify.iter().map(post).collect();
+        if hooks.is_some() || !posts.is_empty() {
+            errand::sweep(&ground.folder.errands());
+        }
+        Self { hooks, posts, watchers: Arc::default() }
+    }
+
+    /// Hears facts that are in the journal. `world` is as it is after them. Returns at once.
+    pub fn hear(&self, entries: &[Entry], world: &World) {
+        if self.hooks.is_none() && self.posts.is_empty() {
+            return;
+        }
+        for heard in entries.iter().filter_map(|entry| heard(entry, world)) {
+            self.tell(heard);
+        }
+    }
+
+    /// Tells of something that is not a fact of the journal: the disk, say.
+    pub fn tell(&self, heard: Heard) {
+        if let (Some(line), Some(_)) = (&self.hooks, heard.hook) {
+            line.offer(heard.clone());
+        }
+        let Some(topic) = heard.topic else { return };
+        let quiet = self.watchers.load(Ordering::SeqCst) > 0 && topic.priority() < Priority::High;
+        for post in self.posts.iter().filter(|_| !quiet) {
+            post.offer(&heard);
+        }
+    }
+
+    /// Someone begins to look on, or leaves: while anyone does, only what waits for a person is sent.
+    pub fn watched(&self, yes: bool) {
+        let change = |now: usize| Some(if yes { now + 1 } else { now.saturating_sub(1) });
+        let changed = self.watchers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change);
+        changed.expect("it always changes");
+    }
+
+    /// Lets what is in line be told, for as long as that takes but no longer than `most`. Hooks that still run then end
+    /// at their own limit, watched by their sitters. Nothing is taken in any more.
+    pub fn finish(&mut self, most: Duration) {
+        let deadline = Instant::now() + most;
+        for post in &self.posts {
+            post.close();
+        }
+        if let Some(line) = &self.hooks {
+            line.finish(deadline);
+        }
+        for post in &mut self.posts {
+            post.finish(deadline);
+        }
+    }
+}

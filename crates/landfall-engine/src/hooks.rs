@@ -1,0 +1,239 @@
+//! The person's own commands, run on their occasions: a few at once, those of one task in order.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use landfall_model::TaskId;
+use serde_json::json;
+
+use crate::errand::{self, Errand};
+use crate::herald::Ground;
+use crate::logfile::LogFile;
+use crate::occasions::{Heard, Occasion};
+use crate::settings::Hooks;
+
+const AT_ONCE: usize = 4; // hooks are small; the machine is for agents and checks
+const LINE_MAX: usize = 1_000; // a busy minute of many agents; beyond it what matters least is left out
+const VALUE_MAX: usize = 4_000; // bytes of one variable: a reason may be a whole log
+
+/// The hooks that wait and those that run.
+#[derive(Debug)]
+pub(crate) struct HookLine {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ground: Ground,
+    hooks: Hooks,
+    grace_ms: u64,
+    log: LogFile,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Heard>,
+    /// What each hook that runs is about.
+    running: Vec<Option<TaskId>>,
+    /// How many were left out since it was last said.
+    left_out: u64,
+    ending: bool,
+}
+
+impl HookLine {
+    pub(crate) fn start(ground: Ground, hooks: Hooks, grace_ms: u64) -> Self {
+        let log = LogFile::at(ground.folder.hooks_log());
+        let state = Mutex::default();
+        let shared = Arc::new(Shared { ground, hooks, grace_ms, log, state, changed: Condvar::new() });
+        for _ in 0..AT_ONCE {
+            let shared = shared.clone();
+            let thread = std::thread::Builder::new().name("hooks".to_owned());
+            // Without a thread there are no hooks, and nothing else is the worse for it.
+            drop(thread.spawn(move || shared.work()));
+        }
+        Self { shared }
+    }
+
+    /// Puts a hook in line, if there is one for the occasion.
+    pub(crate) fn offer(&self, heard: Heard) {
+        let Some(occasion) = heard.hook else { return };
+        if !self.shared.hooks.commands.contains_key(&occasion) {
+            return;
+        }
+        let mut state = self.shared.state();
+        if state.ending {
+            return;
+        }
+        state.waiting.push_back(heard);
+        if state.waiting.len() > LINE_MAX {
+            let matters = |it: &Heard| it.hook.map(Occasion::priority);
+            let least = state.waiting.iter().map(matters).min().expect("there are many");
+            let oldest = state.waiting.iter().position(|it| matters(it) == least).expect("one is the least");
+            drop(state.waiting.remove(oldest));
+            state.left_out += 1;
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until nothing is in line and nothing runs, at most until then.
+    pub(crate) fn finish(&self, deadline: Instant) {
+        let mut state = self.shared.state();
+        state.ending = true;
+        self.shared.changed.notify_all();
+        while !state.waiting.is_empty() || !state.running.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                state.left_out += state.waiting.len() as u64;
+                state.waiting.clear();
+                break;
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let left_out = std::mem::take(&mut state.left_out);
+        drop(state);
+        self.shared.say_left_out(left_out);
+    }
+}
+
+impl Drop for HookLine {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.ending = true;
+        state.waiting.clear();
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+}
+
+/// Held while a hook runs: whatever becomes of it, the next one of its task gets its turn.
+struct Turn<'a>(&'a Shared, Option<TaskId>);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        if let Some(place) = state.running.iter().position(|task| *task == self.1) {
+            state.running.swap_remove(place);
+        }
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some((heard, left_out)) = self.next() {
+            let _turn = Turn(self, heard.task);
+            self.say_left_out(left_out);
+            self.run(&heard);
+        }
+    }
+
+    /// The first in line of whose task no hook runs, and how many were left out; none at the end.
+    fn next(&self) -> Option<(Heard, u64)> {
+        let mut state = self.state();
+        loop {
+            let State { waiting, running, .. } = &*state;
+            let place = waiting.iter().position(|heard| !running.contains(&heard.task));
+            if let Some(heard) = place.and_then(|place| state.waiting.remove(place)) {
+                state.running.push(heard.task);
+                return Some((heard, std::mem::take(&mut state.left_out)));
+            }
+            if state.ending && state.waiting.is_empty() {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn say_left_out(&self, left_out: u64) {
+        if left_out > 0 {
+            self.log.line(&json!({ "left_out": left_out, "why": "there were too many at once" }));
+        }
+    }
+
+    fn run(&self, heard: &Heard) {
+        let Some(occasion) = heard.hook else { return };
+        let Some(line) = self.hooks.commands.get(&occasion) else { return };
+        let mut env = self.ground.env(&self.hooks.env);
+        env.extend(variables(&self.ground, heard));
+        let errand = Errand {
+            argv: errand::shell(line),
+            cwd: self.ground.root.clone(),
+            env,
+            stdin: format!("{}\n", data(&self.ground, heard)).into_bytes(),
+            sandbox: None, // it is the person's own command, in their own project
+            limit_ms: self.hooks.limit_ms,
+            grace_ms: self.grace_ms,
+        };
+        let ended = errand::run_and_forget(&self.ground.program, &self.ground.folder.errands(), &errand);
+        let mut entry = json!({
+            "at_ms": heard.at.0,
+            "hook": occasion.word(),
+            "task": heard.task.map(|task| task.to_string()),
+        });
+        match ended {
+            Ok(ended) => {
+                entry["exit"] = json!(ended.exit);
+                entry["timed_out"] = json!(ended.timed_out);
+                entry["took_ms"] = json!(ended.took_ms);
+                entry["killed"] = json!(ended.swept);
+                entry["said"] = json!(ended.said);
+            }
+            Err(error) => entry["error"] = json!(error),
+        }
+        self.log.line(&entry);
+    }
+}
+
+/// What happened, as a hook and a command that tells read it on stdin.
+pub(crate) fn data(ground: &Ground, heard: &Heard) -> serde_json::Value {
+    json!({
+        "version": 1,
+        "hook": heard.hook.map(Occasion::word),
+        "event": heard.topic.map(|topic| topic.word()),
+        "at_ms": heard.at.0,
+        "project": ground.root.to_string_lossy(),
+        "task": heard.task.map(|task| task.to_string()),
+        "title": heard.title,
+        "status": heard.status,
+        "commit": heard.commit,
+        "what": heard.what,
+        "reason": heard.reason,
+    })
+}
+
+/// The same as variables, under our names and under those that hooks of others know.
+fn variables(ground: &Ground, heard: &Heard) -> Vec<(OsString, OsString)> {
+    let hook = heard.hook.map(Occasion::word).unwrap_or_default();
+    let task = heard.task.map(|task| task.to_string()).unwrap_or_default();
+    let commit = heard.commit.as_deref().unwrap_or_default();
+    let root = ground.root.to_string_lossy();
+    let variables = [
+        (["LANDFALL_HOOK", "AXIOM_EVENT"], hook),
+        (["LANDFALL_TASK", "AXIOM_TASK_ID"], &task),
+        (["LANDFALL_TITLE", "AXIOM_TASK_TITLE"], &heard.title),
+        (["LANDFALL_STATUS", "AXIOM_TASK_STATUS"], &heard.status),
+        (["LANDFALL_COMMIT", "AXIOM_COMMIT"], commit),
+        (["LANDFALL_WHAT", "AXIOM_MESSAGE"], &heard.what),
+        (["LANDFALL_REASON", "AXIOM_REASON"], &heard.reason),
+        (["LANDFALL_PROJECT", "AXIOM_PROJECT_ROOT"], &root),
+    ];
+    let pairs =
+        variables.into_iter().flat_map(|(names, value)| names.map(|name| (name.into(), fit(value).into())));
+    pairs.collect()
+}
+
+/// A value that fits into an environment.
+pub(crate) fn fit(value: &str) -> String {
+    value[..value.floor_char_boundary(VALUE_MAX)].replace('\0', "")
+}

@@ -1,0 +1,659 @@
+//! Messages to a person: on their desktop, posted to an address, or by a command of theirs.
+//!
+//! Each channel has a thread and a line of its own: a server that does not answer keeps nobody else waiting. Of each
+//! kind of event at most one message goes out in half a minute; what comes meanwhile is summed up in the next.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use landfall_model::{TaskId, Timestamp};
+use serde_json::json;
+
+use crate::errand::{self, Errand};
+use crate::herald::Ground;
+use crate::hooks::fit;
+use crate::logfile::LogFile;
+use crate::occasions::{Heard, Priority, Topic};
+use crate::settings::{Address, Channel, Way};
+
+/// How long everything takes and waits.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// At most one message of a kind in this time.
+    pub pause: Duration,
+    /// How long a server has to answer.
+    pub answer: Duration,
+    /// How long is waited before the second and the third try.
+    pub back_off: [Duration; 2],
+    /// How long a command that tells may take.
+    pub command_ms: u64,
+    /// How long a hook may go on after being asked to end.
+    pub hook_grace_ms: u64,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            pause: Duration::from_secs(30),
+            answer: Duration::from_secs(10),
+            back_off: [Duration::from_secs(1), Duration::from_secs(5)],
+            command_ms: 30_000,
+            hook_grace_ms: 5_000,
+        }
+    }
+}
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What it is about.
+    pub topic: Topic,
+    /// In a line.
+    pub title: String,
+    /// In a few more.
+    pub text: String,
+    /// The tasks it is about.
+    pub tasks: Vec<TaskId>,
+    /// How many events it sums up.
+    pub count: usize,
+    /// When the last of them happened.
+    pub at: Timestamp,
+}
+
+const NAMED_MAX: usize = 10; // tasks in one message; the rest is a number
+const LINE_MAX: usize = 300; // characters of one line: a phone shows less
+const KEPT_MAX: usize = 200; // events of a kind that wait to be summed up; beyond, they are only counted
+
+/// What waits to be told, by kind.
+#[derive(Debug, Default)]
+pub struct Burst {
+    waiting: BTreeMap<Topic, Waiting>,
+    last: BTreeMap<Topic, Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    heard: Vec<Heard>,
+    more: usize,
+}
+
+impl Burst {
+    /// Takes an event in.
+    pub fn take(&mut self, topic: Topic, heard: Heard) {
+        let waiting = self.waiting.entry(topic).or_default();
+        if waiting.heard.len() < KEPT_MAX {
+            waiting.heard.push(heard);
+        } else {
+            waiting.more += 1;
+        }
+    }
+
+    /// A message that may go out now, what matters most first. With `pause` zero everything may.
+    pub fn due(&mut self, now: Instant, pause: Duration) -> Option<Message> {
+        let open = |topic: &Topic| self.opens(*topic, pause).is_none_or(|at| at <= now);
+        let topic = *self.waiting.keys().filter(|topic| open(topic)).max_by_key(|topic| topic.priority())?;
+        let waiting = self.waiting.remove(&topic)?;
+        self.last.insert(topic, now);
+        Some(message(topic, &waiting))
+    }
+
+    /// When the next message may go out; none while nothing waits.
+    #[must_use]
+    pub fn next(&self, now: Instant, pause: Duration) -> Option<Instant> {
+        self.waiting.keys().map(|topic| self.opens(*topic, pause).unwrap_or(now)).min()
+    }
+
+    fn opens(&self, topic: Topic, pause: Duration) -> Option<Instant> {
+        self.last.get(&topic).map(|last| *last + pause)
+    }
+}
+
+fn message(topic: Topic, Waiting { heard, more }: &Waiting) -> Message {
+    let count = heard.len() + more;
+    let mut tasks: Vec<TaskId> = Vec::new();
+    for task in heard.iter().filter_map(|it| it.task) {
+        if !tasks.contains(&task) {
+            tasks.push(task);
+        }
+    }
+    let at = heard.iter().map(|it| it.at).max().unwrap_or(Timestamp(0));
+    let (title, text) = match heard.as_slice() {
+        [one] if *more == 0 => (one.what.clone(), about(one).join("\n")),
+        many => {
+            let names: Vec<String> = tasks.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+            let rest = if tasks.len() > NAMED_MAX || *more > 0 { " …" } else { "" };
+            let names =
+                if names.is_empty() { String::new() } else { format!(": {}{rest}", names.join(", ")) };
+            let lines = many
+                .iter()
+                .take(NAMED_MAX)
+                .map(|it| line(&[vec![it.what.clone()], about(it)].concat().join(": ")));
+            (format!("{}{names}", topic.of_many(count)), lines.collect::<Vec<_>>().join("\n"))
+        }
+    };
+    Message {
+        topic,
+        title: line(&title),
+        text: text.lines().map(line).collect::<Vec<_>>().join("\n"),
+        tasks,
+        count,
+        at,
+    }
+}
+
+/// The title of a task and the reason, as far as there are any.
+fn about(heard: &Heard) -> Vec<String> {
+    [&heard.title, &heard.reason].into_iter().filter(|text| !text.is_empty()).map(|text| line(text)).collect()
+}
+
+/// One line that can be shown anywhere: what agents wrote may hold anything.
+fn line(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let clean = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    match clean.char_indices().nth(LINE_MAX) {
+        Some((end, _)) => format!("{}…", &clean[..end]),
+        None => clean,
+    }
+}
+
+/// One channel at work.
+#[derive(Debug)]
+pub(crate) struct Post {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    ground: Ground,
+    channel: Channel,
+    timing: Timing,
+    log: LogFile,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    burst: Burst,
+    ending: bool,
+    over: bool,
+}
+
+impl Post {
+    pub(crate) fn start(ground: Ground, channel: Channel, timing: Timing) -> Self {
+        let log = LogFile::at(ground.folder.notices_log());
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { ground, channel, timing, log, state, changed });
+        let own = shared.clone();
+        // Without a thread nothing is told, and nothing else is the worse for it.
+        let thread = std::thread::Builder::new().name("notify".to_owned()).spawn(move || own.work()).ok();
+        Self { shared, thread }
+    }
+
+    /// Puts an event in line, if the channel is for it.
+    pub(crate) fn offer(&self, heard: &Heard) {
+        let Some(topic) = heard.topic else { return };
+        let Channel { floor, topics, .. } = &self.shared.channel;
+        if topic.priority() < *floor || !(topics.is_empty() || topics.contains(&topic)) {
+            return;
+        }
+        let mut state = self.shared.state();
+        if !state.ending {
+            state.burst.take(topic, heard.clone());
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// Takes nothing in any more: what waits goes out now.
+    pub(crate) fn close(&self) {
+        self.shared.state().ending = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until all is told, at most until then.
+    pub(crate) fn finish(&mut self, deadline: Instant) {
+        let mut state = self.shared.state();
+        while !state.over {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return; // it ends by itself, at its own limits, or with the process
+            }
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(state);
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join()); // a panic there has taken nothing with it
+        }
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Set on the way out of the thread, whatever the way is.
+struct Over<'a>(&'a Shared);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.state().over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let _over = Over(self);
+        while let Some(message) = self.next() {
+            self.send(&message);
+        }
+    }
+
+    /// The next message, when it may go out; none at the end.
+    fn next(&self) -> Option<Message> {
+        let mut state = self.state();
+        loop {
+            let now = Instant::now();
+            let pause = if state.ending { Duration::ZERO } else { self.timing.pause };
+            if let Some(message) = state.burst.due(now, pause) {
+                return Some(message);
+            }
+            if state.ending {
+                return None;
+            }
+            state = match state.burst.next(now, pause) {
+                Some(at) => {
+                    let waited = self.changed.wait_timeout(state, at.saturating_duration_since(now));
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn send(&self, message: &Message) {
+        let mut tries = 0;
+        let sent = loop {
+            tries += 1;
+            match (self.try_send(message), self.timing.back_off.get(tries - 1)) {
+                (Err(Unsent { again: true, .. }), Some(pause)) => self.wait(*pause),
+                (sent, _) => break sent,
+            }
+        };
+        let Message { topic, title, count, at, .. } = message;
+        let mut entry = json!({
+            "at_ms": at.0,
+            "kind": self.channel.way.word(),
+            "event": topic.word(),
+            "priority": topic.priority().word(),
+            "title": title,
+            "count": count,
+            "tries": tries,
+            "sent": sent.is_ok(),
+        });
+        if let Err(Unsent { why, .. }) = sent {
+            entry["error"] = json!(why);
+        }
+        self.log.line(&entry);
+    }
+
+    /// Waits before another try; not at all when the engine is leaving.
+    fn wait(&self, pause: Duration) {
+        let state = self.state();
+        let waited = self.changed.wait_timeout_while(state, pause, |state| !state.ending);
+        drop(waited.unwrap_or_else(PoisonError::into_inner).0);
+    }
+
+    fn try_send(&self, message: &Message) -> Result<(), Unsent> {
+        match &self.channel.way {
+            Way::Desktop => self.show(message),
+            Way::Command { run } => self.run(run, message),
+            Way::Webhook(address) => {
+                let target = Target::of(&self.ground, address)?;
+                self.post(&target, &target.url, &webhook(&self.ground, message))
+            }
+            Way::Slack(address) => {
+                let target = Target::of(&self.ground, address)?;
+                self.post(&target, &target.url, &slack(&self.ground, message))
+            }
+            Way::Ntfy(address) => {
+                let target = Target::of(&self.ground, address)?;
+                let (server, body) = ntfy(&self.ground, &target.url, message)
+                    .ok_or_else(|| Unsent::for_good("the address does not end with a topic"))?;
+                self.post(&target, &server, &body)
+            }
+        }
+    }
+
+    fn post(&self, target: &Target, url: &str, body: &serde_json::Value) -> Result<(), Unsent> {
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(self.timing.answer))
+            .max_redirects(0) // what is posted, and its token, go where they were meant to go
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .proxy(proxy(&self.ground, url))
+            .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let agent: ureq::Agent = config.into();
+        let mut request = agent.post(url).header("Content-Type", "application/json");
+        if let Some(token) = &target.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        match request.send(body.to_string()) {
+            Ok(answer) => match answer.status().as_u16() {
+                200..=299 => Ok(()),
+                status @ (408 | 425 | 429 | 500..=599) => {
+                    Err(Unsent::for_now(&format!("{} answered {status}", target.host())))
+                }
+                status => Err(Unsent::for_good(&format!("{} answered {status}", target.host()))),
+            },
+            Err(error) => {
+                let why = format!("{}: {}", target.host(), target.masked(&error.to_string()));
+                Err(Unsent::for_now(&why))
+            }
+        }
+    }
+
+    fn show(&self, message: &Message) -> Result<(), Unsent> {
+        const SESSION: [&str; 4] =
+            ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
+        let path = self.ground.variable("PATH").unwrap_or_default();
+        let there = std::env::split_paths(&path).any(|folder| folder.join("notify-send").is_file());
+        if !there {
+            return Err(Unsent::for_good("`notify-send` is not installed"));
+        }
+        let urgency = match message.topic.priority() {
+            Priority::Low => "low",
+            Priority::Normal => "normal",
+            Priority::High | Priority::Urgent => "critical",
+        };
+        let argv = [
+            "notify-send".to_owned(),
+            "--app-name=Landfall".to_owned(),
+            format!("--urgency={urgency}"),
+            "--".to_owned(),
+            fit(&format!("{}: {}", self.ground.project(), message.title)),
+            fit(&escaped(&message.text)), // the text may hold markup, and agents wrote it
+        ];
+        let session = SESSION.map(str::to_owned);
+        self.errand(argv.into_iter().map(OsString::from).collect(), self.ground.env(&session), Vec::new())
+    }
+
+    fn run(&self, run: &str, message: &Message) -> Result<(), Unsent> {
+        let tasks: Vec<String> = message.tasks.iter().map(ToString::to_string).collect();
+        let variables = [
+            ("LANDFALL_EVENT", message.topic.word().to_owned()),
+            ("LANDFALL_PRIORITY", message.topic.priority().word().to_owned()),
+            ("LANDFALL_TITLE", message.title.clone()),
+            ("LANDFALL_TEXT", message.text.clone()),
+            ("LANDFALL_TASKS", tasks.join(" ")),
+        ];
+        let mut env = self.ground.env(&[]);
+        env.extend(variables.map(|(name, value)| (name.into(), fit(&value).into())));
+        let stdin = format!("{}\n", webhook(&self.ground, message)).into_bytes();
+        self.errand(errand::shell(run), env, stdin)
+    }
+
+    fn errand(
+        &self,
+        argv: Vec<OsString>,
+        env: Vec<(OsString, OsString)>,
+        stdin: Vec<u8>,
+    ) -> Result<(), Unsent> {
+        let errand = Errand {
+            argv,
+            cwd: self.ground.root.clone(),
+            env,
+            stdin,
+            sandbox: None,
+            limit_ms: self.timing.command_ms,
+            grace_ms: self.timing.hook_grace_ms,
+        };
+        let place: &Path = &self.ground.folder.errands();
+        match errand::run_and_forget(&self.ground.program, place, &errand) {
+            Ok(ended) if ended.is_well() => Ok(()),
+            Ok(ended) => Err(Unsent::for_now(&ended.complaint())),
+            Err(error) => Err(Unsent::for_now(&error)),
+        }
+    }
+}
+
+/// Why something was not sent.
+struct Unsent {
+    why: String,
+    /// Whether another try could help.
+    again: bool,
+}
+
+impl Unsent {
+    fn for_now(why: &str) -> Self {
+        Self { why: why.to_owned(), again: true }
+    }
+
+    fn for_good(why: &str) -> Self {
+        Self { why: why.to_owned(), again: false }
+    }
+}
+
+/// Where a message goes, and what of it must not be shown.
+struct Target {
+    url: String,
+    token: Option<String>,
+}
+
+impl Target {
+    fn of(ground: &Ground, address: &Address) -> Result<Self, Unsent> {
+        let from = |name: &String| {
+            ground
+                .variable(name)
+                .ok_or_else(|| Unsent::for_good(&format!("the variable `{name}` is not set")))
+        };
+        let url = match (&address.url, &address.url_env) {
+            (Some(url), _) => url.clone(),
+            (None, Some(name)) => from(name)?,
+            (None, None) => return Err(Unsent::for_good("there is no address")),
+        };
+        if !crate::settings::is_address(&url) {
+            return Err(Unsent::for_good("what is set is not an address"));
+        }
+        let token = address.token_env.as_ref().map(from).transpose()?;
+        Ok(Self { url, token })
+    }
+
+    /// The server, without anything secret: no name, no path.
+    fn host(&self) -> String {
+        host_of(&self.url).to_owned()
+    }
+
+    /// A text of others about the message, without what is secret.
+    fn masked(&self, text: &str) -> String {
+        let path = self
+            .url
+            .find("://")
+            .and_then(|at| self.url[at + 3..].find('/').map(|end| &self.url[at + 3 + end..]));
+        let secrets = [Some(self.url.as_str()), path.filter(|path| path.len() > 1), self.token.as_deref()];
+        let mut text = line(text);
+        for secret in secrets.into_iter().flatten() {
+            text = text.replace(secret, "…");
+        }
+        text
+    }
+}
+
+/// The host and port of an address.
+fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+/// The proxy for an address, as the environment says.
+fn proxy(ground: &Ground, url: &str) -> Option<ureq::Proxy> {
+    let either = |name: &str| ground.variable(name).or_else(|| ground.variable(&name.to_lowercase()));
+    let host = host_of(url);
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let own = host == "localhost" || host.starts_with("127.") || host == "[::1]";
+    let spared = either("NO_PROXY").unwrap_or_default();
+    let is_spared = |rule: &str| {
+        let rule = rule.trim().trim_start_matches('.');
+        rule == "*" || (!rule.is_empty() && (host == rule || host.ends_with(&format!(".{rule}"))))
+    };
+    if own || spared.split(',').any(is_spared) {
+        return None;
+    }
+    let name = if url.starts_with("https:") { "HTTPS_PROXY" } else { "HTTP_PROXY" };
+    let address = either(name).or_else(|| either("ALL_PROXY"))?;
+    ureq::Proxy::new(&address).ok() // one that cannot be read is none: the try says what comes of it
+}
+
+/// What a webhook and a command get.
+fn webhook(ground: &Ground, message: &Message) -> serde_json::Value {
+    let Message { topic, title, text, tasks, count, at } = message;
+    json!({
+        "version": 1,
+        "event": topic.word(),
+        "priority": topic.priority().word(),
+        "project": ground.project(),
+        "title": title,
+        "text": text,
+        "tasks": tasks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "count": count,
+        "at_ms": at.0,
+    })
+}
+
+/// What Slack gets. Its three special characters are escaped, so that nothing in the text becomes a link or a mention.
+fn slack(ground: &Ground, message: &Message) -> serde_json::Value {
+    let title = escaped(&format!("{}: {}", ground.project(), message.title));
+    let text = escaped(&message.text);
+    let both = if text.is_empty() { format!("*{title}*") } else { format!("*{title}*\n{text}") };
+    json!({ "text": both })
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Where an ntfy server takes JSON, and what it gets: the topic is the end of the address.
+fn ntfy(ground: &Ground, url: &str, message: &Message) -> Option<(String, serde_json::Value)> {
+    let (server, topic) = url.trim_end_matches('/').rsplit_once('/')?;
+    if topic.is_empty() || server.ends_with('/') || server.ends_with(':') {
+        return None;
+    }
+    let priority = match message.topic.priority() {
+        Priority::Low => 2,
+        Priority::Normal => 3,
+        Priority::High => 4,
+        Priority::Urgent => 5,
+    };
+    let text = if message.text.is_empty() { &message.title } else { &message.text };
+    let body = json!({
+        "topic": topic,
+        "title": format!("{}: {}", ground.project(), message.title),
+        "message": text,
+        "priority": priority,
+        "tags": [message.topic.word()],
+    });
+    Some((format!("{server}/"), body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Burst, host_of, message, ntfy};
+    use crate::occasions::{Heard, Topic};
+    use landfall_model::{TaskId, Timestamp};
+    use std::time::{Duration, Instant};
+
+    fn landed(task: u32) -> Heard {
+        Heard {
+            hook: None,
+            topic: Some(Topic::Landed),
+            at: Timestamp(7),
+            task: Some(TaskId(task)),
+            title: format!("Title {task}"),
+            status: String::new(),
+            commit: None,
+            what: format!("T{task} landed"),
+            reason: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_first_goes_out_at_once_and_the_rest_is_summed_up() {
+        let pause = Duration::from_secs(30);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut burst = Burst::default();
+        burst.take(Topic::Landed, landed(1));
+        assert_eq!(burst.due(at(0), pause).expect("it is the first").title, "T1 landed");
+        burst.take(Topic::Landed, landed(2));
+        burst.take(Topic::Landed, landed(3));
+        burst.take(Topic::Landed, landed(2));
+        assert_eq!(burst.due(at(1), pause), None);
+        assert_eq!(burst.next(at(1), pause), Some(at(30)));
+        burst.take(Topic::Question, Heard { topic: Some(Topic::Question), ..landed(4) });
+        assert_eq!(burst.due(at(1), pause).expect("another kind").topic, Topic::Question);
+        let summed = burst.due(at(30), pause).expect("the pause is over");
+        assert_eq!((summed.title.as_str(), summed.count), ("3 tasks landed: T2, T3", 3));
+        assert_eq!(summed.text, "T2 landed: Title 2\nT3 landed: Title 3\nT2 landed: Title 2");
+        assert_eq!(burst.next(at(31), pause), None);
+        burst.take(Topic::Landed, landed(9));
+        assert!(burst.due(at(31), Duration::ZERO).is_some(), "at the end nothing is held back");
+    }
+
+    #[test]
+    fn a_flood_is_counted_and_not_kept() {
+        let mut burst = Burst::default();
+        for task in 0..5_000 {
+            burst.take(Topic::Landed, landed(task));
+        }
+        let message = burst.due(Instant::now(), Duration::ZERO).expect("there is much");
+        assert_eq!(message.count, 5_000);
+        assert!(message.title.starts_with("5000 tasks landed: T0, T1,") && message.title.ends_with('…'));
+        assert_eq!(message.text.lines().count(), 10);
+    }
+
+    #[test]
+    fn what_agents_wrote_is_one_plain_line() {
+        let nasty = Heard { title: format!("a\u{1b}[31m\nb{}", "x".repeat(1_000)), ..landed(1) };
+        let waiting = super::Waiting { heard: vec![nasty], more: 0 };
+        let text = message(Topic::Landed, &waiting).text;
+        assert!(text.starts_with("a [31m b") && text.lines().count() == 1 && text.chars().count() == 301);
+    }
+
+    #[test]
+    fn a_host_is_shown_without_name_or_path() {
+        assert_eq!(host_of("https://user:sesame@a.example:8/p?q#f"), "a.example:8");
+        assert_eq!(host_of("http://a.example?q=sesame"), "a.example");
+    }
+
+    #[test]
+    fn the_topic_of_ntfy_is_the_end_of_its_address() {
+        let ground = crate::herald::Ground {
+            program: "p".into(),
+            root: "/x/shop".into(),
+            folder: crate::StateFolder::at("/s".into()),
+            environment: Vec::new(),
+        };
+        let message = message(Topic::Landed, &super::Waiting { heard: vec![landed(1)], more: 0 });
+        let (server, body) =
+            ntfy(&ground, "https://ntfy.example/my-topic", &message).expect("it has a topic");
+        assert_eq!((server.as_str(), &body["topic"]), ("https://ntfy.example/", &"my-topic".into()));
+        assert_eq!(body["title"], "shop: T1 landed");
+        assert!(ntfy(&ground, "https://ntfy.example", &message).is_none());
+        assert!(ntfy(&ground, "https://ntfy.example/", &message).is_none());
+    }
+}

@@ -1,0 +1,216 @@
+//! What is run in a workspace besides its agent: commands the person wrote, over files an agent wrote. So they run in the
+//! agent's own sandbox.
+//!
+//! `after_create` and `before_run` make the place fit to work in: when they fail, the agent does not start. The others
+//! clean up: when they fail, the log says so and work goes on.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use landfall_host::git::Workspace;
+use landfall_host::sitter::{self, Found};
+use landfall_model::{Attempt, Task, World};
+use serde_json::json;
+
+use crate::confine::{self, Reach};
+use crate::errand::{self, Errand, Ran};
+use crate::hooks::fit;
+use crate::launch::with;
+use crate::logfile::LogFile;
+use crate::perform::lower;
+use crate::ports;
+use crate::site::Site;
+
+/// Makes a new workspace fit to work in. Repeats safely: what was done for a workspace is not done again.
+///
+/// # Errors
+/// Why no agent should start in it, for a person to read.
+pub fn after_create(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String> {
+    let Some(line) = &site.settings.workspace.after_create else { return Ok(()) };
+    let done = Done::of(site, workspace);
+    if done.is_marked() {
+        return Ok(());
+    }
+    let dir = site.folder.attempts().join(format!("{}-{}-i0-after_create", task.id, task.attempt));
+    must(site, task, workspace, &Moment { word: "after_create", line, dir })?;
+    done.mark().map_err(|error| format!("note that `workspace.after_create` was run: {error}"))
+}
+
+/// Makes a workspace ready for a run of the agent.
+///
+/// # Errors
+/// Why the agent should not start, for a person to read.
+pub fn before_run(
+    site: &Site,
+    task: &Task,
+    attempt: Attempt,
+    iteration: u32,
+    workspace: &Workspace,
+) -> Result<(), String> {
+    let Some(line) = &site.settings.workspace.before_run else { return Ok(()) };
+    let dir = beside(site, task, attempt, iteration, "before_run");
+    must(site, task, workspace, &Moment { word: "before_run", line, dir })
+}
+
+/// Cleans up after a run of the agent. Whether that works out is in the log.
+pub fn after_run(site: &Site, task: &Task, attempt: Attempt, iteration: u32) {
+    let Some(line) = &site.settings.workspace.after_run else { return };
+    let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return };
+    if site.interrupted.load(Ordering::SeqCst) {
+        return; // the engine is told to stop at once
+    }
+    let dir = beside(site, task, attempt, iteration, "after_run");
+    drop(run(site, task, &workspace, &Moment { word: "after_run", line, dir })); // it is in the log
+}
+
+/// Cleans up before a workspace is removed. Whether that works out is in the log.
+pub fn before_remove(site: &Site, task: &Task, workspace: &Workspace) {
+    Done::of(site, workspace).unmark();
+    let Some(line) = &site.settings.workspace.before_remove else { return };
+    let dir = site.folder.attempts().join(format!("{}-{}-before_remove", task.id, task.attempt));
+    drop(run(site, task, workspace, &Moment { word: "before_remove", line, dir })); // it is in the log
+}
+
+/// A command and its moment.
+struct Moment<'a> {
+    word: &'static str,
+    line: &'a str,
+    /// The record of the run.
+    dir: PathBuf,
+}
+
+fn beside(site: &Site, task: &Task, attempt: Attempt, iteration: u32, word: &str) -> PathBuf {
+    // Named so that whoever stops the attempt stops this too.
+    site.folder.attempts().join(format!("{}-{attempt}-i{iteration}-{word}", task.id))
+}
+
+fn must(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<(), String> {
+    match run(site, task, workspace, moment) {
+        Ok(ran) if ran.is_well() => Ok(()),
+        Ok(ran) => Err(format!("`workspace.{}` {}", moment.word, ran.complaint())),
+        Err(error) => Err(format!("`workspace.{}` could not be run: {error}", moment.word)),
+    }
+}
+
+fn run(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<Ran, String> {
+    let Moment { word, line, dir } = moment;
+    let dir = fresh_or_alive(dir);
+    let tmp =
+        confine::make_tmp(&dir).map_err(|error| format!("make a folder for temporary files: {error}"))?;
+    let _tmp = TmpFolder(&dir);
+    let profile = site.settings.agents.get(World::profile_of(task));
+    let reach = Reach {
+        confinement: profile.map_or(site.settings.run.sandbox, |profile| profile.sandbox),
+        work: workspace.path().to_owned(),
+        tmp: tmp.clone(),
+        own: Vec::new(),
+        read: Vec::new(),
+    };
+    let mut ours = variables(site, task, workspace, word);
+    ours.push(("TMPDIR".into(), tmp.into_os_string()));
+    ours.extend(ports::variables(site, task.id)?);
+    let errand = Errand {
+        argv: errand::shell(line),
+        cwd: workspace.path().to_owned(),
+        env: with(&site.env, ours),
+        stdin: Vec::new(),
+        sandbox: confine::sandbox(site, &reach),
+        limit_ms: site.settings.workspace.timeout_ms,
+        grace_ms: site.settings.run.grace_ms,
+    };
+    let ran = errand::run(&site.program, &dir, &errand);
+    let mut entry = json!({ "at_ms": site.now().0, "hook": word, "task": task.id.to_string() });
+    match &ran {
+        Ok(ran) => {
+            entry["exit"] = json!(ran.exit);
+            entry["timed_out"] = json!(ran.timed_out);
+            entry["took_ms"] = json!(ran.took_ms);
+            entry["killed"] = json!(ran.swept);
+            entry["said"] = json!(ran.said);
+        }
+        Err(error) => entry["error"] = json!(error),
+    }
+    LogFile::at(site.folder.hooks_log()).line(&entry);
+    ran
+}
+
+/// The folder for a run. One in which it runs, or ran well, for this very moment is gone on with: an engine died
+/// meanwhile. One in which it failed is left as it is, and another is taken.
+fn fresh_or_alive(dir: &Path) -> PathBuf {
+    let name = dir.file_name().unwrap_or_default().to_owned();
+    let mut dir = dir.to_owned();
+    let mut number = 2;
+    loop {
+        match sitter::find(&dir) {
+            Ok(Found::Never | Found::Running(_) | Found::Starting) | Err(_) => return dir,
+            Ok(Found::Ended(ended)) if ended.exit == sitter::Exit::Code(0) => return dir,
+            Ok(Found::Ended(_) | Found::Vanished) => {}
+        }
+        let mut next = name.clone();
+        next.push(format!("-{number}"));
+        dir.set_file_name(next);
+        number += 1;
+    }
+}
+
+/// The folder for temporary files of a run, given up at its end.
+struct TmpFolder<'a>(&'a Path);
+
+impl Drop for TmpFolder<'_> {
+    fn drop(&mut self) {
+        confine::remove_tmp(self.0);
+    }
+}
+
+fn variables(site: &Site, task: &Task, workspace: &Workspace, word: &str) -> Vec<(OsString, OsString)> {
+    let id = task.id.to_string();
+    let path = workspace.path().to_string_lossy();
+    let branch = format!("landfall/{}", lower(task.id));
+    let root = site.repo.root().to_string_lossy();
+    let variables = [
+        (["LANDFALL_HOOK", "AXIOM_EVENT"], word),
+        (["LANDFALL_TASK", "AXIOM_TASK_ID"], &id),
+        (["LANDFALL_TITLE", "AXIOM_TASK_TITLE"], &task.spec.title),
+        (["LANDFALL_WORKSPACE", "AXIOM_WORKSPACE"], &path),
+        (["LANDFALL_BRANCH", "AXIOM_BRANCH"], &branch),
+        (["LANDFALL_BASE", "AXIOM_BASE"], site.branch.as_str()),
+        (["LANDFALL_PROJECT", "AXIOM_PROJECT_ROOT"], &root),
+    ];
+    let pair = |name: &str, value: &str| (name.into(), fit(value).into());
+    variables.into_iter().flat_map(|(names, value)| names.map(|name| pair(name, value))).collect()
+}
+
+/// The note that a workspace was made fit to work in. It names the very workspace: one that is made anew under the same
+/// name is another.
+struct Done {
+    note: PathBuf,
+    mark: Option<String>,
+}
+
+impl Done {
+    fn of(site: &Site, workspace: &Workspace) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        // Written by the pool as the last act of making a workspace, where no agent can reach it.
+        let made = site.pool.dir().join(".engine/rooms").join(workspace.name()).join("meta");
+        let mark = std::fs::metadata(made).ok();
+        let mark = mark.map(|it| format!("{} {} {}\n", it.ino(), it.mtime(), it.mtime_nsec()));
+        Self { note: site.folder.errands().join(format!("{}.created", workspace.name())), mark }
+    }
+
+    fn is_marked(&self) -> bool {
+        self.mark.is_some() && std::fs::read_to_string(&self.note).ok() == self.mark
+    }
+
+    fn mark(&self) -> std::io::Result<()> {
+        let Some(mark) = &self.mark else { return Ok(()) };
+        if let Some(folder) = self.note.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(&self.note, mark)
+    }
+
+    fn unmark(&self) {
+        drop(std::fs::remove_file(&self.note)); // there may be none; one that stays names a workspace that is gone
+    }
+}
