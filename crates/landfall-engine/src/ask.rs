@@ -188,7 +188,6 @@ pub enum AskError {
     Gone,
 }
 
-
 /// What becomes of the base when the person's branch was rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rewritten {

@@ -146,7 +146,9 @@ impl Core {
     #[must_use]
     pub fn new(flows: BTreeMap<String, Arc<Flow>>, default_flow: &str, rules: Rules) -> Self {
         let mut world = World::new(flows.clone(), default_flow);
-        world.set_routes(rules.profiles.iter().map(|(name, (route, _))| (name.clone(), route.clone())).collect());
+        world.set_routes(
+            rules.profiles.iter().map(|(name, (route, _))| (name.clone(), route.clone())).collect(),
+        );
         Self {
             world,
             queue: Queue::default(),
@@ -379,7 +381,12 @@ impl Core {
     ///
     /// # Errors
     /// When the sprint that was asked for cannot be.
-    pub fn start(&mut self, out: &dyn Outside, version: &str, options: &RunOptions) -> Result<RunId, AskError> {
+    pub fn start(
+        &mut self,
+        out: &dyn Outside,
+        version: &str,
+        options: &RunOptions,
+    ) -> Result<RunId, AskError> {
         if let Some(asked) = &options.sprint {
             self.may_sprint(asked)?;
         }
@@ -525,7 +532,8 @@ impl Core {
             self.note_event(out, input.at, id, &event);
             let account = self.world.accounts().follows(&before, input.at, &event);
             let driving = before.driving.clone();
-            before = landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
+            before =
+                landfall_model::apply(Some(before), id, input.at, &event).expect("it was decided just so");
             let moved = self.base_moved_by(id, &event);
             self.turn.entries.push(Entry { at: input.at, fact: Fact::Task(id, event) });
             if let (Some(state), Some(driving)) = (account, driving) {
@@ -706,7 +714,12 @@ impl Core {
     }
 
     /// Makes a checkpoint of the base as it is; none before there is one.
-    pub fn checkpoint(&mut self, out: &dyn Outside, name: Option<&str>, why: CheckpointWhy) -> Option<String> {
+    pub fn checkpoint(
+        &mut self,
+        out: &dyn Outside,
+        name: Option<&str>,
+        why: CheckpointWhy,
+    ) -> Option<String> {
         let commit = self.base.clone()?;
         let name = name.map_or_else(|| self.checkpoints.next_name(), str::to_owned);
         let made = CheckpointEvent::Made { name: name.clone(), commit, why };
@@ -783,7 +796,8 @@ impl Core {
         let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied().max();
         let sprint = self.sprints.open().filter(|_| self.sprinting);
         let by_sprint = sprint.filter(|it| it.plan.batch_review).map(|_| ReviewMode::Batch);
-        limits.review.mode = [Some(limits.review.mode), by_tags, by_sprint].into_iter().flatten().max().unwrap_or_default();
+        limits.review.mode =
+            [Some(limits.review.mode), by_tags, by_sprint].into_iter().flatten().max().unwrap_or_default();
         if !self.attended {
             // Nobody is there: a conflict for a person does not hold up the run.
             (limits.conflict_ms, limits.overdue) = (0, Overdue::Defer);
@@ -821,7 +835,8 @@ impl Core {
         };
         let under_way = self.world.active().any(|task| counts(&task));
         let landing = self.queue.batches().iter().any(|batch| {
-            matches!(batch.doing, queue::BatchDoing::Landing(_)) || (!interrupted && self.drive == Drive::Draining)
+            matches!(batch.doing, queue::BatchDoing::Landing(_))
+                || (!interrupted && self.drive == Drive::Draining)
         });
         if under_way || landing {
             return false;
@@ -894,7 +909,9 @@ impl Core {
             return Err(AskError::NotPaused);
         }
         self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed));
-        if self.sprinting && matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. })) {
+        if self.sprinting
+            && matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. }))
+        {
             self.fact(out, EngineEvent::Sprint(SprintEvent::Resumed));
         }
         Ok(())
@@ -964,7 +981,9 @@ impl Core {
     /// When it is so already.
     pub fn hold_queue(&mut self, out: &dyn Outside, reason: Option<String>) -> Result<(), AskError> {
         match (reason, self.queue.hold()) {
-            (Some(_), Some(hold)) if hold.why == HoldWhy::Person => Err(AskError::QueueHeld(hold.reason.clone())),
+            (Some(_), Some(hold)) if hold.why == HoldWhy::Person => {
+                Err(AskError::QueueHeld(hold.reason.clone()))
+            }
             (Some(reason), _) => {
                 self.hear_queue(out, &QueueNews::Hold { why: HoldWhy::Person, reason });
                 Ok(())
@@ -981,7 +1000,12 @@ impl Core {
     ///
     /// # Errors
     /// The first that refuses.
-    pub fn tell_all(&mut self, out: &dyn Outside, tasks: &[TaskId], news: &News) -> Result<Vec<Arc<Task>>, AskError> {
+    pub fn tell_all(
+        &mut self,
+        out: &dyn Outside,
+        tasks: &[TaskId],
+        news: &News,
+    ) -> Result<Vec<Arc<Task>>, AskError> {
         for id in tasks {
             let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
             landfall_model::step(task, &self.input(out, news))?;

@@ -19,8 +19,9 @@ use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::queue::{HoldWhy, QueuePolicy};
 use landfall_model::{
-    Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, QueueNews, ReviewSaid, Route, RunEnd, RunId,
-    SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Touch, Wait, World,
+    Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, QueueNews, ReviewSaid, Route, RunEnd,
+    RunId, SprintId, Standing, State, Status, Style, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Touch,
+    Wait, World,
 };
 use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 use thiserror::Error;
@@ -31,11 +32,13 @@ use crate::flows;
 use crate::folder::StateFolder;
 use crate::follow::Follower;
 use crate::gate;
+use crate::herald::{Ground, Herald};
 use crate::land;
 use crate::perform;
 use crate::prompts::{PromptProblem, Prompts};
 use crate::publish;
 use crate::recover;
+use crate::scout::Scout;
 use crate::settings::{Settings, SettingsProblem};
 use crate::site::{self, Site, View};
 
@@ -125,6 +128,8 @@ pub(crate) enum Mail {
     Queue(Box<QueueNews>),
     /// Files that the work of a task touches, as seen in its workspace.
     Observed(TaskId, Vec<Touch>),
+    /// A look into work under way is over.
+    ScoutOver,
     /// A fact about the engine that a performing thread has found.
     Fact(EngineEvent),
     /// A person asks.
@@ -150,6 +155,7 @@ pub struct Engine {
     /// The run was stopped because the disk was full.
     full: bool,
     replies: Vec<(Sender<Answer>, Answer)>,
+    herald: Herald,
     _lock: StateLock,
 }
 
@@ -318,6 +324,7 @@ impl Engine {
             mail,
             full: false,
             replies: Vec::new(),
+            herald: Herald::default(),
             _lock: lock,
         };
         engine.replay()?;
@@ -386,7 +393,7 @@ impl Engine {
         let thread = std::thread::Builder::new()
             .name("engine".to_owned())
             .spawn(move || {
-                let outcome = self.drive(run);
+                let outcome = self.drive(run, options.attended);
                 drop(done_to);
                 outcome
             })
@@ -394,7 +401,15 @@ impl Engine {
         Ok(Running { handle, site, thread: Some(thread), done })
     }
 
-    fn drive(&mut self, run: RunId) -> Result<RunOutcome, StoreError> {
+    fn drive(&mut self, run: RunId, watched: bool) -> Result<RunOutcome, StoreError> {
+        let ground = Ground {
+            program: self.site.program.clone(),
+            root: self.site.repo.root().to_owned(),
+            folder: self.site.folder.clone(),
+            environment: self.site.environment.clone(),
+        };
+        self.herald = Herald::start(&ground, &self.site.settings);
+        self.herald.watched(watched);
         let turn = self.commit_turn()?;
         recover::clear_lanes(&self.site);
         let follower = Follower::start(self.site.clone());
@@ -402,6 +417,7 @@ impl Engine {
         if self.core.mismatch().is_none() {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
         }
+        let mut scout = Scout::new(self.site.clone());
         let mut touched: BTreeSet<TaskId> = BTreeSet::new();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
         let (effects, queue_effects) = self.core.expected();
@@ -444,7 +460,10 @@ impl Engine {
                 self.stop(true, &mut why);
                 continue;
             }
-            let first = self.next_mail(publish_in, low_disk); // none: it is time for whatever is due
+            let at_work = self.core.world().active().map(|task| task.id);
+            scout.look(at_work.chain(self.core.queue().line()));
+            let most = publish_in.into_iter().chain(scout.pause()).min();
+            let first = self.next_mail(most, low_disk); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
                     Mail::News(task, news) => self.core.hear(&*self.site, task, &news),
@@ -459,6 +478,7 @@ impl Engine {
                     Mail::Answered(task) => self.core.answered(&*self.site, task),
                     Mail::PublishOver => publishing.over(),
                     Mail::Observed(task, paths) => self.core.world_mut().set_observed(task, paths),
+                    Mail::ScoutOver => scout.over(),
                     Mail::Tidied => {}
                     Mail::Drain => self.stop(false, &mut why),
                     Mail::StopNow => self.stop(true, &mut why),
@@ -469,6 +489,7 @@ impl Engine {
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         self.core.end(&*self.site, run, why);
         self.commit_turn()?;
+        self.herald.finish(HERALD_LAST);
         let tasks = touched.iter().filter_map(|id| self.core.world().get(*id)).cloned().collect();
         let held = match self.core.mismatch() {
             None if self.full => Some(
@@ -538,8 +559,8 @@ impl Engine {
         let low = free < wanted && self.core.world().waiting_for(Standing::Slot) > 0;
         let shut = self.core.world().accounts().shut();
         let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
-        view.low_disk = low
-            .then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
+        view.low_disk =
+            low.then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
         view.shut = shut.map(|(name, state)| (name.clone(), state.clone())).collect();
         view.queue = self.core.queue().clone();
         view.pilot = self.core.pilot().clone();
@@ -573,7 +594,9 @@ impl Engine {
             crash::point("journal.append.before");
             let tasks = turn.touched.values().cloned().collect();
             let entries = std::mem::take(&mut turn.entries);
+            let heard = if self.herald.is_idle() { Vec::new() } else { entries.clone() };
             self.journal.append(Batch { entries, tasks })?;
+            self.herald.hear(&heard, self.core.world());
             crash::point("journal.append.after");
         }
         for (to, reply) in std::mem::take(&mut self.replies) {
@@ -666,8 +689,8 @@ impl Engine {
             return Err(self.unknown_checkpoint(name));
         };
         let new = self.core.world().next_id();
-        let head = land::restore(&self.site, &checkpoint, new)
-            .map_err(|error| AskError::Machine(error.full()))?;
+        let head =
+            land::restore(&self.site, &checkpoint, new).map_err(|error| AskError::Machine(error.full()))?;
         let mut spec = TaskSpec::new(&format!("Restore checkpoint {name}"))?;
         spec.source = format!("restore:{name}");
         self.offered(spec, head)
@@ -678,8 +701,8 @@ impl Engine {
         let task = self.core.world().get(id).ok_or(AskError::UnknownTask(id))?.clone();
         let Some(landed) = &task.landed else { return Err(AskError::NotLanded(id)) };
         let new = self.core.world().next_id();
-        let head = land::revert(&self.site, &task, landed, new)
-            .map_err(|error| AskError::Machine(error.full()))?;
+        let head =
+            land::revert(&self.site, &task, landed, new).map_err(|error| AskError::Machine(error.full()))?;
         let mut spec = TaskSpec::new(&format!("Roll back {id}: {}", task.spec.title))?;
         spec.source = format!("rollback:{id}");
         self.offered(spec, head)
@@ -777,6 +800,7 @@ pub fn routes(settings: &Settings) -> BTreeMap<String, Route> {
     profiles(settings).into_iter().map(|(name, (route, _))| (name, route)).collect()
 }
 
+const HERALD_LAST: Duration = Duration::from_secs(40); // for hooks and messages about the end of a run
 const TURN_MAX: usize = 256; // news of one turn: one fsync for all of it, and replies do not wait for ever
 const DISK_LOOK: Duration = Duration::from_secs(5); // how long agents may write before the disk is looked at
 const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is noticed

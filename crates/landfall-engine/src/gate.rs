@@ -60,9 +60,7 @@ pub(crate) fn interrupt(site: &Site) {
 /// Ends the checks whose name begins so.
 pub(crate) fn end_checks(site: &Site, name: &str) {
     let checking = site.checking.lock().expect("no thread panics while it holds it").clone();
-    let named = |dir: &&PathBuf| {
-        dir.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
-    };
+    let named = |dir: &&PathBuf| dir.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name));
     for dir in checking.iter().filter(named) {
         end_check(site, dir);
     }

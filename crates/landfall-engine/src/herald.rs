@@ -83,9 +83,15 @@ impl Herald {
         Self { hooks, posts, watchers: Arc::default() }
     }
 
+    /// Whether nobody wants to be told anything.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.hooks.is_none() && self.posts.is_empty()
+    }
+
     /// Hears facts that are in the journal. `world` is as it is after them. Returns at once.
     pub fn hear(&self, entries: &[Entry], world: &World) {
-        if self.hooks.is_none() && self.posts.is_empty() {
+        if self.is_idle() {
             return;
         }
         for heard in entries.iter().filter_map(|entry| heard(entry, world)) {

@@ -1,7 +1,9 @@
 //! Moving the base: by compare-and-swap to exactly the commit that was verified, and looking again afterwards.
 
 use landfall_host::crash;
-use landfall_host::git::{Cas, GitError, LandingClaim, LandingMismatch, Merge, Oid, RefName, Signature};
+use landfall_host::git::{
+    BranchNews, Cas, GitError, LandingClaim, LandingMismatch, Merge, Oid, RefName, Signature,
+};
 use landfall_model::checkpoint::{Checkpoint, CheckpointEvent};
 use landfall_model::queue::{HoldWhy, QueueNews};
 use landfall_model::{Commit, EngineEvent, Landed, Mover, Task, TaskId};
@@ -40,7 +42,12 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
         tell_moved(site, None, &theirs, Mover::Person);
         return Ok(Look { ours: theirs.clone(), theirs: Some(theirs), trouble: None });
     };
-    if site.repo.branch_tip(&site.branch)?.is_none() {
+    let known = site.theirs.lock().expect("no thread panics while it holds it").clone();
+    let news = match &known {
+        Some(known) => site.store.branch_news(&site.repo, &site.branch, &site::oid(known))?,
+        None => BranchNews::Same, // nothing is known yet that it could have left
+    };
+    if matches!(news, BranchNews::Deleted | BranchNews::Unborn) {
         let reason = format!(
             "your branch `{branch}` is gone; when it is back, `landfall queue resume` goes on (the landed work is at {})",
             ours.short()
@@ -53,7 +60,7 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
         let what = format!("it is at {ours}, where neither a landing nor you have put it");
         return Err(GitError::output("look at the base of the store", what));
     }
-    if let Some(old) = rewritten(site, &theirs)? {
+    if let BranchNews::Rewritten { old, .. } = news {
         let reason = format!(
             "your branch `{branch}` was rewritten: {} is no longer part of it, it is at {} now; `landfall queue resume` \
              takes your branch as it is and verifies the work under way on it, `landfall queue resume --keep-landed` brings \
@@ -84,14 +91,6 @@ fn seen(site: &Site, theirs: &Oid) {
     crate::core::Outside::theirs(site, &site::commit(theirs));
 }
 
-/// Where the person's branch was before it was rewritten, if it was.
-fn rewritten(site: &Site, theirs: &Oid) -> Result<Option<Oid>, GitError> {
-    let last = site.theirs.lock().expect("no thread panics while it holds it").clone();
-    let Some(last) = last.map(|last| site::oid(&last)) else { return Ok(None) };
-    let went_ahead = last == *theirs || (site.store.contains(&last)? && site.store.is_ancestor(&last, theirs)?);
-    Ok((!went_ahead).then_some(last))
-}
-
 /// The person has seen that their branch was rewritten and says what is meant. Gives the fact, if the base moved.
 pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Option<EngineEvent>, GitError> {
     let _one = site.syncing.lock().expect("no thread panics while it compares");
@@ -111,7 +110,9 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Option<Engin
             to: site::commit(&theirs),
             by: Mover::Person,
         })),
-        Cas::Lost { .. } => Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned())),
+        Cas::Lost { .. } => {
+            Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned()))
+        }
     }
 }
 
@@ -157,13 +158,14 @@ pub(crate) fn revert(site: &Site, task: &Task, landed: &Landed, new: TaskId) -> 
     let by = Signature::landfall(site.clock.now_ms());
     let parents = site.store.parents_of(&commit)?;
     let own = task.gate.as_ref().map(|gate| site::oid(&gate.head));
-    let (base, heads) = parents.split_first().ok_or_else(|| {
-        GitError::output("roll back", format!("{commit} has no parent"))
-    })?;
+    let (base, heads) = parents
+        .split_first()
+        .ok_or_else(|| GitError::output("roll back", format!("{commit} has no parent")))?;
     let others: Vec<Oid> = heads.iter().filter(|head| Some(*head) != own.as_ref()).cloned().collect();
     let without = site.store.merge_batch(base, &others, &|_| "Without it\n".to_owned(), &by)?;
     if without.prefixes.len() != others.len() {
-        let what = format!("what landed together with {} as {} does not fit without it", task.id, commit.short());
+        let what =
+            format!("what landed together with {} as {} does not fit without it", task.id, commit.short());
         return Err(GitError::output("roll back", what));
     }
     let before = match without.prefixes.last() {
@@ -186,7 +188,10 @@ pub(crate) fn revert(site: &Site, task: &Task, landed: &Landed, new: TaskId) -> 
 pub(crate) fn restore(site: &Site, checkpoint: &Checkpoint, new: TaskId) -> Result<Commit, GitError> {
     let now = base(site)?;
     let tree = site.store.tree_of(&site::oid(&checkpoint.commit))?;
-    let message = format!("Restore checkpoint {}\n\nEvery file is as it was at {}.\n", checkpoint.name, checkpoint.commit);
+    let message = format!(
+        "Restore checkpoint {}\n\nEvery file is as it was at {}.\n",
+        checkpoint.name, checkpoint.commit
+    );
     let by = Signature::landfall(site.clock.now_ms());
     let head = site.store.commit(&tree, &[now], &message, &by, &by)?;
     site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
@@ -205,10 +210,10 @@ pub(crate) fn keep_checkpoints(site: &Site, events: &[CheckpointEvent]) {
                 }
             }
             CheckpointEvent::Dropped { name: dropped } => {
-                if let Ok(name) = name(dropped) {
-                    if let Ok(Some(oid)) = site.store.resolve(&name) {
-                        drop(site.store.unpin(&name, &oid));
-                    }
+                if let Ok(name) = name(dropped)
+                    && let Ok(Some(oid)) = site.store.resolve(&name)
+                {
+                    drop(site.store.unpin(&name, &oid));
                 }
             }
         }

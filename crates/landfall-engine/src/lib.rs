@@ -32,6 +32,7 @@ mod publish;
 mod queue;
 mod recover;
 mod report;
+mod scout;
 pub mod settings;
 mod site;
 pub mod workspace;

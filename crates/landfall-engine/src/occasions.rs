@@ -383,10 +383,13 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
         }
         EngineEvent::Queue(QueueEvent::Held { why, reason, .. }) => match why {
             HoldWhy::Person => Told::new(Occasion::OnPause, None, "the landing queue is paused"),
-            HoldWhy::Machine => because(Told::new(Occasion::OnError, None, "the landing queue waits"), reason),
-            HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Rewritten | HoldWhy::Deleted => {
-                because(Told::new(Occasion::OnEscalation, Topic::Escalation, "the landing queue is held"), reason)
+            HoldWhy::Machine => {
+                because(Told::new(Occasion::OnError, None, "the landing queue waits"), reason)
             }
+            HoldWhy::Gate | HoldWhy::Runaway | HoldWhy::Rewritten | HoldWhy::Deleted => because(
+                Told::new(Occasion::OnEscalation, Topic::Escalation, "the landing queue is held"),
+                reason,
+            ),
         },
         EngineEvent::Pilot(PilotEvent::Paused { why, reason }) => match why {
             PauseWhy::Person => Told::new(Occasion::OnPause, None, "the run is paused"),

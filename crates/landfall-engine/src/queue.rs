@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use landfall_host::crash;
-use landfall_host::git::{self, Cas, ConflictKind, ConflictedPath, GitError, LandingClaim, Merge, Oid, Signature};
+use landfall_host::git::{
+    self, Cas, ConflictKind, ConflictedPath, GitError, LandingClaim, Merge, Oid, Signature,
+};
 use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::queue::{LeftOut, Member, Prefix};
 use landfall_model::{BatchId, Candidate, Commit, QueueNews, Task, TaskId, Tree};
@@ -59,7 +61,8 @@ fn try_build(
     if on.is_none() {
         for (member, head) in &mut work {
             if let Some(merged) = settle_simply(site, &base, head, &by)? {
-                site.store.pin(&task_ref("tasks", member.task, &format!("{}-merged", member.attempt)), &merged)?;
+                site.store
+                    .pin(&task_ref("tasks", member.task, &format!("{}-merged", member.attempt)), &merged)?;
                 resolved.push((member.task, site::commit(&merged)));
                 *head = merged;
             }
@@ -86,7 +89,10 @@ fn try_build(
     }
     for (place, why) in trial.left_out {
         let (member, head) = &work[place];
-        left_out.push((member.task, left_out_why(site, &base, head, why, fits.first().is_some_and(|it| *it < place))?));
+        left_out.push((
+            member.task,
+            left_out_why(site, &base, head, why, fits.first().is_some_and(|it| *it < place))?,
+        ));
     }
     crash::point("queue.build.after");
     let prefix = |prefix: &git::Prefix| Prefix {
@@ -124,7 +130,12 @@ fn left_out_why(
 }
 
 /// The work with the base merged in, where they conflict in a way that needs nobody.
-pub(crate) fn settle_simply(site: &Site, base: &Oid, head: &Oid, by: &Signature) -> Result<Option<Oid>, GitError> {
+pub(crate) fn settle_simply(
+    site: &Site,
+    base: &Oid,
+    head: &Oid,
+    by: &Signature,
+) -> Result<Option<Oid>, GitError> {
     if matches!(site.store.merge(base, head)?, Merge::Clean { .. }) {
         return Ok(None);
     }
@@ -154,8 +165,10 @@ pub(crate) fn clashes(paths: &[ConflictedPath]) -> Vec<Clash> {
 }
 
 fn message(batch: BatchId, within: &[&Member], title: &dyn Fn(TaskId) -> String) -> String {
-    let trailers: String =
-        within.iter().map(|it| format!("Landfall-Task: {}\nLandfall-Attempt: {}\n", it.task, it.attempt)).collect();
+    let trailers: String = within
+        .iter()
+        .map(|it| format!("Landfall-Task: {}\nLandfall-Attempt: {}\n", it.task, it.attempt))
+        .collect();
     match within {
         [one] => format!("{} ({})\n\n{trailers}", title(one.task), one.task),
         several => {

@@ -138,6 +138,8 @@ pub struct View {
     pub pilot: Pilot,
     /// The sprint that is open.
     pub sprint: Option<Sprint>,
+    /// Works under way that do not fit together as they stand, and in which files.
+    pub clashes: BTreeMap<(TaskId, TaskId), Vec<String>>,
 }
 
 /// How much of an account's allowance is used.

@@ -191,7 +191,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, step, at);
         }
         Event::Conflicted { .. } => {
-            let State::Active { step, doing: Doing::Checking { .. } | Doing::Queued { .. } } = &task.state else {
+            let State::Active { step, doing: Doing::Checking { .. } | Doing::Queued { .. } } = &task.state
+            else {
                 return false;
             };
             let step = step.clone();
@@ -224,7 +225,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.sign_off = SignOff::Given(*decision, note.clone());
         }
         Event::LandingBegan { report, .. } => {
-            let State::Active { doing: doing @ Doing::Queued { .. }, .. } = &mut task.state else { return false };
+            let State::Active { doing: doing @ Doing::Queued { .. }, .. } = &mut task.state else {
+                return false;
+            };
             *doing = Doing::Landing;
             task.gate = Some(report.clone());
             task.landing = None;

@@ -18,8 +18,8 @@ use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::recover::{check, may_land};
 use crate::review::{self, Redo, ReviewMode};
-use crate::sprint::ReviewDecision;
 use crate::signal::{Said, Signal};
+use crate::sprint::ReviewDecision;
 use crate::task::{
     Concern, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, Stop, Task, TaskLimits,
 };
@@ -151,7 +151,8 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::NothingChanged { attempt } => {
             fence(task, *attempt)?;
-            let stop = draft.checking("nothing is being verified").or_else(|_| draft.queued().map(|_| None))?;
+            let stop =
+                draft.checking("nothing is being verified").or_else(|_| draft.queued().map(|_| None))?;
             draft.nothing_changed(stop)?;
         }
         News::Landed { attempt, commit, base_before, tree, proof } => {
@@ -766,11 +767,13 @@ impl Draft {
 
     /// A moment has come that the task waited for.
     fn due(&mut self) -> Result<(), Refusal> {
-        let State::Waiting { wait: Wait::Conflict { base, files, overdue, .. }, then, .. } = self.task.state.clone()
+        let State::Waiting { wait: Wait::Conflict { base, files, overdue, .. }, then, .. } =
+            self.task.state.clone()
         else {
             return self.event(Event::Resumed { feedback: None });
         };
-        let detail = || format!("it conflicts with the base in {} and nobody resolved it in time", files.join(", "));
+        let detail =
+            || format!("it conflicts with the base in {} and nobody resolved it in time", files.join(", "));
         match overdue {
             Overdue::Defer => self.end(EndKind::Blocked, EndCode::ConflictLimit, detail()),
             Overdue::Skip => self.end(EndKind::Cancelled, EndCode::ConflictLimit, detail()),
@@ -923,7 +926,9 @@ impl Draft {
         }
         let (decision, note) = match said {
             ReviewSaid::Approve { note } => (ReviewDecision::Approved, note.clone()),
-            ReviewSaid::Changes { issues, note, .. } => (ReviewDecision::Redo, review::complaint(issues, note)),
+            ReviewSaid::Changes { issues, note, .. } => {
+                (ReviewDecision::Redo, review::complaint(issues, note))
+            }
             ReviewSaid::Reject { note } => (ReviewDecision::Rejected, note.clone()),
             ReviewSaid::Defer => (ReviewDecision::Deferred, String::new()),
             ReviewSaid::Skip => (ReviewDecision::Skipped, String::new()),

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use crate::account::AccountState;
 use crate::budget::Scope;
+use crate::checkpoint::CheckpointEvent;
 use crate::driving::{Driving, Talk, Traces};
 use crate::flow::{Flow, Target};
 use crate::gate::GateReport;
 use crate::input::Parting;
 use crate::judge::Verdict;
-use crate::checkpoint::CheckpointEvent;
 use crate::pilot::PilotEvent;
 use crate::queue::{BatchId, QueueEvent};
-use crate::sprint::{ReviewDecision, SprintEvent};
 use crate::signal::Usage;
+use crate::sprint::{ReviewDecision, SprintEvent};
 use crate::task::{Concern, Ending, Feedback, Stop, TaskLimits};
 use crate::{Attempt, Commit, Digest, RunId, StepName, TaskId, TaskSpec, Timestamp, Tree, Wait};
 

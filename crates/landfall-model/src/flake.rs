@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::gate::{GateReport, Outcome};
 use crate::Timestamp;
+use crate::gate::{GateReport, Outcome};
 
 /// What is known of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,8 +41,12 @@ impl Flakes {
     /// The checks that were ever flaky, the worst first.
     #[must_use]
     pub fn worst(&self) -> Vec<(&str, &Flake)> {
-        let mut found: Vec<(&str, &Flake)> =
-            self.checks.iter().filter(|(_, it)| it.flakes > 0).map(|(name, it)| (name.as_str(), it)).collect();
+        let mut found: Vec<(&str, &Flake)> = self
+            .checks
+            .iter()
+            .filter(|(_, it)| it.flakes > 0)
+            .map(|(name, it)| (name.as_str(), it))
+            .collect();
         found.sort_by_key(|(name, it)| (std::cmp::Reverse(it.flakes), *name));
         found
     }

@@ -7,17 +7,17 @@
 mod account;
 mod apply;
 mod budget;
+mod caps;
 pub mod checkpoint;
 pub mod conflict;
-mod caps;
 mod decide;
 pub mod discovery;
 pub mod disk;
 mod driving;
 mod effect;
 mod event;
-pub mod flake;
 mod filter;
+pub mod flake;
 pub mod flow;
 pub mod gaming;
 pub mod gate;
@@ -25,10 +25,10 @@ pub mod graph;
 mod ids;
 mod input;
 mod judge;
-pub mod pilot;
-pub mod queue;
 pub mod liveness;
+pub mod pilot;
 pub mod proposal;
+pub mod queue;
 mod recover;
 pub mod review;
 mod schedule;
@@ -51,16 +51,16 @@ pub use filter::Filter;
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
 pub use input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
-pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
-pub use sprint::SprintId;
 pub use judge::{Evidence, Verdict, judge};
+pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;
 pub use schedule::{Grant, Limits, Rank, Route, Standing, World, plan, rank, score};
 pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
+pub use sprint::SprintId;
 pub use status::{Status, Turn, Wait, why};
 pub use task::{
-    Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Landed, SignOff, State,
-    Stop, Task, TaskLimits,
+    Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Landed, SignOff,
+    State, Stop, Task, TaskLimits,
 };
 pub use touch::Touch;

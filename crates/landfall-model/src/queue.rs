@@ -564,7 +564,8 @@ impl Queue {
         let illegal = |what: String| Err(QueueIllegal { what });
         match event {
             QueueEvent::Formed { batch, on, members } => {
-                if *batch <= self.last || on.is_some_and(|on| self.batches.last().map(|it| it.id) != Some(on)) {
+                if *batch <= self.last || on.is_some_and(|on| self.batches.last().map(|it| it.id) != Some(on))
+                {
                     return illegal(format!("{batch} cannot be formed"));
                 }
                 self.last = *batch;
@@ -691,7 +692,14 @@ pub fn decide(
     news: &QueueNews,
     is_met: &dyn Fn(TaskId) -> bool,
 ) -> QueueDecision {
-    let mut draft = Draft { queue: queue.clone(), policy, at, is_met, told: BTreeSet::new(), decision: QueueDecision::default() };
+    let mut draft = Draft {
+        queue: queue.clone(),
+        policy,
+        at,
+        is_met,
+        told: BTreeSet::new(),
+        decision: QueueDecision::default(),
+    };
     draft.hear(news);
     draft.settle();
     draft.decision
@@ -928,7 +936,11 @@ impl Draft<'_> {
     /// Whether a member stands in line just as it was taken from it.
     fn is_standing(&self, member: &Member) -> bool {
         !self.told.contains(&member.task)
-            && self.queue.standing.get(&member.task).is_some_and(|standing| standing.attempt == member.attempt)
+            && self
+                .queue
+                .standing
+                .get(&member.task)
+                .is_some_and(|standing| standing.attempt == member.attempt)
     }
 
     /// Goes on with every batch that rests, and forms new ones, until there is nothing to do but wait.
@@ -1032,11 +1044,16 @@ impl Draft<'_> {
 
     /// Takes whoever stands in line and is in no batch.
     fn form(&mut self) {
-        while self.policy.forms && self.queue.hold.is_none() && self.queue.batches.len() <= self.policy.speculate {
+        while self.policy.forms
+            && self.queue.hold.is_none()
+            && self.queue.batches.len() <= self.policy.speculate
+        {
             let on = match self.queue.batches.last() {
                 None => None,
                 // Only on what may well land: whole, merged, and not known to be red.
-                Some(last) if last.base.is_some() && last.red.is_none() && may_land_whole(last) => Some(last.id),
+                Some(last) if last.base.is_some() && last.red.is_none() && may_land_whole(last) => {
+                    Some(last.id)
+                }
                 Some(_) => return,
             };
             let free = |task: &TaskId| {

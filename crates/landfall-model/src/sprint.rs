@@ -276,8 +276,7 @@ pub enum ReviewDecision {
 
 impl ReviewDecision {
     /// Every decision.
-    pub const ALL: [Self; 5] =
-        [Self::Approved, Self::Redo, Self::Rejected, Self::Deferred, Self::Skipped];
+    pub const ALL: [Self; 5] = [Self::Approved, Self::Redo, Self::Rejected, Self::Deferred, Self::Skipped];
 
     /// The word people and files use.
     #[must_use]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::task::{Doing, EndCode, EndKind, Ending, State, Task};
 use crate::conflict::Overdue;
+use crate::task::{Doing, EndCode, EndKind, Ending, State, Task};
 use crate::{Commit, StepKind, TaskId, Timestamp};
 
 /// Where a task is, in one word.
@@ -366,7 +366,9 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
                 "is in step `{step}`: its work is being merged with the base and verified, and then it stops."
             )
         }
-        Doing::Queued { since } => format!("passed its checks and stands in the landing queue since {}.", when(*since)),
+        Doing::Queued { since } => {
+            format!("passed its checks and stands in the landing queue since {}.", when(*since))
+        }
         Doing::Landing => format!("is in step `{step}`: the base is being moved to its verified commit."),
         Doing::Reporting => format!("is in step `{step}`: its report is being written."),
     }

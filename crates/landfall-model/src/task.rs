@@ -138,7 +138,9 @@ impl Task {
             State::Waiting { wait: Wait::Quota { until }, .. } => {
                 Some(until.plus_ms(jittered(self.id, QUOTA_JITTER_MS)))
             }
-            State::Waiting { wait: Wait::Backoff { until, .. } | Wait::Conflict { until, .. }, .. } => Some(*until),
+            State::Waiting { wait: Wait::Backoff { until, .. } | Wait::Conflict { until, .. }, .. } => {
+                Some(*until)
+            }
             State::Waiting { .. }
             | State::Draft
             | State::Ready { .. }

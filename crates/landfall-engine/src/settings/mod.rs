@@ -14,7 +14,8 @@ mod units;
 
 pub use problem::SettingsProblem;
 pub use resolve::{
-    Checkpoint, Confinement, Disk, Keep, Land, Profile, Project, Publish, Review, Run, Settings, Verify, VerifyCommand,
+    Checkpoint, Confinement, Disk, Keep, Land, Profile, Project, Publish, Review, Run, Settings, Verify,
+    VerifyCommand,
 };
 pub(crate) use service::is_address;
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};

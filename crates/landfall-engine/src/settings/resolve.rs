@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use landfall_model::liveness::Watch;
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
+use landfall_model::liveness::Watch;
 use landfall_model::pilot::Mode;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::{Budget, Price, Prices, Purse, Style, Tag};
@@ -18,9 +18,9 @@ use super::keys::{self, Unknown};
 use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
-    RawCommand, RawCommandTable, RawDisk, RawLand, RawMode, RawOverdue, RawPrice, RawProfile, RawPublish, RawSandbox, RawSettings,
-    RawStyle, RawVerify,
-    RawReview, RawReviewMode};
+    RawCommand, RawCommandTable, RawDisk, RawLand, RawMode, RawOverdue, RawPrice, RawProfile, RawPublish,
+    RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle, RawVerify,
+};
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::units::{DAY, Dollars, Millis, show_bytes};
 

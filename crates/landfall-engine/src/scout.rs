@@ -1,0 +1,91 @@
+//! Looking into work under way: which files it touches, and whether it still fits together. What is seen orders new starts
+//! and is shown to people; it decides nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use landfall_host::git::{InFlight, Trial, Workspace};
+use landfall_model::{TaskId, Touch};
+
+use crate::engine::Mail;
+use crate::perform::go;
+use crate::site::Site;
+
+/// Who looks, and when: one look at a time, at a steady pace.
+pub(crate) struct Scout {
+    site: Arc<Site>,
+    busy: bool,
+    looked_ms: Option<u64>,
+}
+
+const PACE_MS: u64 = 15_000; // an agent changes few files in that time, and a look costs a process for each
+const PAIRS_MAX: usize = 32; // trial merges of one look
+
+impl Scout {
+    pub fn new(site: Arc<Site>) -> Self {
+        Self { site, busy: false, looked_ms: None }
+    }
+
+    /// The look is over.
+    pub fn over(&mut self) {
+        self.busy = false;
+    }
+
+    /// How long until it is time for another look at work under way.
+    pub fn pause(&self) -> Option<Duration> {
+        if self.busy {
+            return None;
+        }
+        let since = |at: u64| self.site.clock.mono_ms().saturating_sub(at);
+        Some(Duration::from_millis(self.looked_ms.map_or(PACE_MS, |at| PACE_MS.saturating_sub(since(at)))))
+    }
+
+    /// Looks at the workspaces of these tasks, if it is time.
+    pub fn look(&mut self, tasks: impl Iterator<Item = TaskId>) {
+        let now = self.site.clock.mono_ms();
+        let due = self.looked_ms.is_some_and(|at| now.saturating_sub(at) >= PACE_MS);
+        if self.looked_ms.is_none() {
+            self.looked_ms = Some(now); // a workspace that was just made holds nothing yet
+        }
+        if self.busy || !due {
+            return;
+        }
+        let tasks: Vec<TaskId> = tasks.collect();
+        self.looked_ms = Some(now);
+        if tasks.is_empty() {
+            return;
+        }
+        self.busy = true;
+        go(&self.site, "scout", move |site| {
+            look(site, &tasks);
+            drop(site.mail.send(Mail::ScoutOver)); // the engine has left
+        });
+    }
+}
+
+fn look(site: &Arc<Site>, tasks: &[TaskId]) {
+    let mut seen: Vec<(TaskId, Workspace, BTreeSet<String>)> = Vec::new();
+    for task in tasks {
+        let Some(workspace) = site.pool.existing(&task.to_string()) else { continue };
+        // A workspace that is being made or given up cannot be read for a moment; the next look sees it.
+        let Ok(paths) = site.store.changed_paths(&workspace) else { continue };
+        let paths: BTreeSet<String> =
+            paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+        let touches = paths.iter().filter_map(|path| Touch::file(path).ok()).collect();
+        drop(site.mail.send(Mail::Observed(*task, touches))); // the engine has left
+        seen.push((*task, workspace, paths));
+    }
+    let mut clashes: BTreeMap<(TaskId, TaskId), Vec<String>> = BTreeMap::new();
+    let pairs =
+        seen.iter().enumerate().flat_map(|(at, one)| seen[at + 1..].iter().map(move |other| (one, other)));
+    let near = pairs.filter(|(one, other)| !one.2.is_disjoint(&other.2));
+    for ((one, ours, _), (other, theirs, _)) in near.take(PAIRS_MAX) {
+        let trial = site.store.trial_merge(InFlight::Workspace(ours), InFlight::Workspace(theirs));
+        if let Ok(Trial::Conflict { paths }) = trial {
+            let paths = paths.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned()).collect();
+            clashes.insert((*one, *other), paths);
+        }
+    }
+    site.view.lock().expect("no thread panics while it holds the view").clashes = clashes;
+}
