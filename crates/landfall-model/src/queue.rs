@@ -623,12 +623,17 @@ impl Queue {
                         it.red = Some(it.red.map_or(*count, |red| red.min(*count)));
                         it.red_report = Some(report.clone());
                     }
-                    Outcome::Broken | Outcome::PreExisting => {} // it says nothing about the batch
+                    // It says nothing about the batch; but what stands on another is not tried there once more.
+                    Outcome::Broken | Outcome::PreExisting if it.on.is_some() => {
+                        it.crowded.extend(it.members.iter().map(|member| member.task));
+                    }
+                    Outcome::Broken | Outcome::PreExisting => {}
                 }
+                // A pass that was taken over shows nothing about this machine.
                 if !report.reused {
                     self.trials += 1;
+                    self.troubles = 0;
                 }
-                self.troubles = 0;
             }
             QueueEvent::LandingBegan { batch, count } => {
                 let front = self.batches.first().map(|front| front.id);

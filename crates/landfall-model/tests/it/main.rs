@@ -3,6 +3,7 @@
 
 mod flows_used;
 mod sim;
+mod stage;
 mod story;
 mod test_accounts;
 mod test_agents;
@@ -17,6 +18,7 @@ mod test_liveness;
 mod test_matrix;
 mod test_mended;
 mod test_proposal;
+mod test_queue;
 mod test_schedule;
 mod test_stories;
 mod test_touch;

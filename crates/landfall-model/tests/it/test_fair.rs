@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use landfall_model::gate::Outcome;
 use landfall_model::{
     AccountState, Area, Caps, Commit, Doing, Driving, EndCode, EndKind, Ending, Filter, Grant, Landed,
     Limits, Route, Standing, State, StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Tree,
@@ -12,6 +13,7 @@ use landfall_model::{
 
 use crate::flows_used::loops;
 use crate::sim::Rng;
+use crate::story::{command, report};
 
 const MINUTE: u64 = 60_000;
 const PATHS: [&str; 8] = [
@@ -163,7 +165,10 @@ impl Yard {
             (Doing::Preparing { .. } | Doing::Running { .. }, 2) => self.ready(task, Some("work")),
             (Doing::Preparing { .. } | Doing::Running { .. }, _) => self.ready(task, Some("verify")),
             (Doing::Checking { .. }, 0) => self.ready(task, Some("work")),
-            (Doing::Checking { .. }, _) => self.ready(task, Some("land")),
+            (Doing::Checking { .. }, _) => {
+                let gate = Some(report(vec![command("tests", Outcome::Pass)]));
+                self.ready(Task { gate, cleared: true, ..task }, Some("land"))
+            }
             (_, _) => self.landed(task),
         };
         self.put(next);
@@ -355,11 +360,12 @@ impl Yard {
 
     fn may_go_on(&self, task: &Task) -> bool {
         let State::Ready { next, .. } = &task.state else { return false };
-        let Filter { only, parents, tags_in, tags_out } = &self.filter;
+        let Filter { only, starts, parents, tags_in, tags_out } = &self.filter;
         let has = |tags: &BTreeSet<landfall_model::Tag>| task.spec.tags.iter().any(|tag| tags.contains(tag));
         let parent = |it: &TaskId| Some(*it) == task.spec.parent || *it == task.id;
         let admitted = next.is_some()
-            || (parents.is_empty() || parents.iter().any(parent))
+            || starts.as_ref().is_none_or(|starts| starts.contains(&task.id))
+                && (parents.is_empty() || parents.iter().any(parent))
                 && (tags_in.is_empty() || has(tags_in))
                 && !has(tags_out);
         let named = only.as_ref().is_none_or(|only| only.contains(&task.id));
