@@ -62,6 +62,8 @@ pub struct Rules {
     pub failures_max: u32,
     /// Where profiles lead, and how each is driven.
     pub profiles: BTreeMap<String, (Route, Style)>,
+    /// The profile that reads the work of others.
+    pub reviewer: Option<String>,
     /// How long checkpoints are kept.
     pub retention: Retention,
     /// Whether checkpoints are made as tasks land.
@@ -149,6 +151,7 @@ impl Core {
         world.set_routes(
             rules.profiles.iter().map(|(name, (route, _))| (name.clone(), route.clone())).collect(),
         );
+        world.set_reviewer(rules.reviewer.clone());
         Self {
             world,
             queue: Queue::default(),

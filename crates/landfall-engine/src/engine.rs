@@ -782,6 +782,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
         },
         failures_max: run.failures_max,
         profiles: profiles(settings),
+        reviewer: settings.review.agent.clone(),
         retention: settings.checkpoint.retention,
         checkpoints: settings.checkpoint.automatic,
     }

@@ -21,6 +21,7 @@ use crate::confine;
 use crate::engine::Mail;
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, marker};
+use crate::opinion;
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, go};
 use crate::settings::Confinement;
@@ -111,6 +112,8 @@ struct Open {
     tally: Tally,
     echo: Echo,
     asking: bool,
+    /// What a reviewer said, all of it; of others it is not kept.
+    words: String,
     live: Live,
     vital: Vital,
     /// How long its sitter is trusted to keep the limits.
@@ -255,6 +258,7 @@ impl Desk {
             tally,
             echo: Echo::default(),
             asking: false,
+            words: String::new(),
             live,
             vital,
             patience,
@@ -352,6 +356,8 @@ impl Desk {
             missing: missing_outputs(site, &task, began_ms),
             touched,
             closes,
+            opinion: reviews(&task).then(|| opinion::read(&open.words)).flatten(),
+            last_words: open.tally.words().trim().chars().take(REPLY_MAX).collect(),
         };
         let run =
             EndedRun { attempt, iteration, exit, seen: open.seen.into(), evidence, took_ms, usage, traces };
@@ -365,6 +371,15 @@ impl Desk {
         });
     }
 }
+
+/// Whether the agent of a task reads the work of another.
+fn reviews(task: &Task) -> bool {
+    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    step.is_some_and(|step| matches!(step.kind, StepKind::Review))
+}
+
+const REVIEW_MAX: usize = 1 << 20; // more than any review
+const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
 impl Open {
     /// Reads what is new; how many bytes that was.
@@ -531,6 +546,10 @@ impl Open {
             };
             match &signal {
                 Signal::Text(text) => {
+                    if reviews(&self.followed.task) && self.words.len() < REVIEW_MAX {
+                        self.words.push_str(text);
+                        self.words.push('\n');
+                    }
                     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
                         self.live.words = line.trim().chars().take(WORDS_MAX).collect();
                     }

@@ -413,6 +413,7 @@ fn prompt(
     let step = task.flow.as_ref().and_then(|flow| flow.step(&run.step));
     let (name, outputs) = match step.map(|step| &step.kind) {
         Some(StepKind::Agent { prompt, output, .. }) => (prompt.as_str(), output.clone()),
+        Some(StepKind::Review) => ("review", Vec::new()),
         _ => return Err(format!("step `{}` has no prompt", run.step)),
     };
     // The agent is told the checks it will be judged by. A section that cannot be read is the gate's to tell.
@@ -440,6 +441,9 @@ fn prompt(
         past: task.past.iter().map(past_line).collect(),
         resumed: run.talk != Talk::New,
         compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
+        findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
+        since: task.reviewed_head.as_ref().map(ToString::to_string),
+        fork: workspace.base().to_string(),
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
 }

@@ -23,6 +23,7 @@ mod logfile;
 mod meter;
 pub mod notify;
 pub mod occasions;
+mod opinion;
 mod patience;
 mod perform;
 pub mod ports;

@@ -304,6 +304,8 @@ fn of_task(event: &Event) -> Option<Told> {
         | Event::Reviewed { .. }
         | Event::Reported { .. }
         | Event::Requeued { .. }
+        | Event::Opinion { .. }
+        | Event::Replied { .. }
         | Event::SentBack { .. }
         | Event::ReviewOwed
         | Event::Signed { .. }

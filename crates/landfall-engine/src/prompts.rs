@@ -62,6 +62,12 @@ pub struct PromptContext {
     pub resumed: bool,
     /// Whether it is to sum itself up first, because its context is nearly full.
     pub compact: bool,
+    /// What reviewers found and is still open, one line each.
+    pub findings: Vec<String>,
+    /// The commit a reviewer read last.
+    pub since: Option<String>,
+    /// The commit the work branched off.
+    pub fork: String,
 }
 
 /// A template that cannot be read or filled.
@@ -190,6 +196,9 @@ impl PromptContext {
             past: vec!["run 1 ended without a signal; it left commits".to_owned()],
             resumed: true,
             compact: true,
+            findings: vec!["F1 (major, src/lib.rs:7): it trusts what it should check".to_owned()],
+            since: Some("1111111111111111111111111111111111111111".to_owned()),
+            fork: "2222222222222222222222222222222222222222".to_owned(),
         }
     }
 }
@@ -216,6 +225,9 @@ struct Holes<'a> {
     past: Vec<String>,
     resumed: bool,
     compact: bool,
+    findings: Vec<String>,
+    since: &'a str,
+    fork: &'a str,
 }
 
 #[derive(Serialize)]
@@ -225,7 +237,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 19] = [
+const HOLES: [&str; 22] = [
     "task",
     "title",
     "body",
@@ -245,6 +257,9 @@ const HOLES: [&str; 19] = [
     "past",
     "resumed",
     "compact",
+    "findings",
+    "since",
+    "fork",
 ];
 
 impl<'a> Holes<'a> {
@@ -276,6 +291,9 @@ impl<'a> Holes<'a> {
             past: context.past.iter().map(|line| quote::line(line)).collect(),
             resumed: context.resumed,
             compact: context.compact,
+            findings: context.findings.iter().map(|line| quote::line(line)).collect(),
+            since: context.since.as_deref().unwrap_or_default(),
+            fork: &context.fork,
         }
     }
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::budget::Spending;
 use crate::driving::{Past, Session, Talk, Traces};
 use crate::event::{Event, Opening};
-use crate::flow::Target;
+use crate::flow::{StepKind, Target};
 use crate::input::Parting;
 use crate::judge::Verdict;
 use crate::recover::candidate;
@@ -152,7 +152,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters.agent_ms += took_ms;
             task.counters.usage = task.counters.usage.plus(*usage);
             task.counters.attempt = task.counters.attempt.plus(spent);
-            keep_session(task, &talk, verdict, traces, *usage);
+            let flow = task.flow.as_ref().and_then(|flow| flow.step(&step));
+            if !flow.is_some_and(|step| matches!(step.kind, StepKind::Review)) {
+                keep_session(task, &talk, verdict, traces, *usage); // a reviewer's memory is not the worker's
+            }
             if task.past.len() == PAST_MAX {
                 task.past.remove(0);
             }
@@ -209,6 +212,15 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.landing = None;
             again(task, step, at);
         }
+        Event::Opinion { head, findings, .. } => {
+            task.counters.reviews += 1;
+            if let Some(findings) = findings {
+                task.findings.clone_from(findings);
+                task.reviewed_head.clone_from(head);
+                task.reply = None;
+            }
+        }
+        Event::Replied { text } => task.reply = Some(text.clone()),
         Event::SentBack { to } => {
             let (State::Ended(_) | State::Ready { .. }) = task.state else { return false };
             task.workspace = None;
@@ -516,6 +528,7 @@ impl Event {
             | Self::BaseMoved { attempt, .. }
             | Self::Left { attempt, .. }
             | Self::Yielded { attempt, .. }
+            | Self::Opinion { attempt, .. }
             | Self::LandingBegan { attempt, .. }
             | Self::Requeued { attempt, .. }
             | Self::Ejected { attempt, .. }
@@ -531,6 +544,7 @@ impl Event {
             | Self::Resumed { .. }
             | Self::ReviewWanted { .. }
             | Self::Reviewed { .. }
+            | Self::Replied { .. }
             | Self::SentBack { .. }
             | Self::ReviewOwed
             | Self::Signed { .. }
@@ -564,6 +578,8 @@ impl Event {
             Self::Resumed { .. } => "resumed",
             Self::ReviewWanted { .. } => "review-wanted",
             Self::Reviewed { .. } => "reviewed",
+            Self::Opinion { .. } => "opinion",
+            Self::Replied { .. } => "replied",
             Self::SentBack { .. } => "sent-back",
             Self::ReviewOwed => "review-owed",
             Self::Signed { .. } => "signed",

@@ -17,11 +17,11 @@ use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::recover::{check, may_land};
-use crate::review::{self, Redo, ReviewMode};
+use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::signal::{Said, Signal};
 use crate::sprint::ReviewDecision;
 use crate::task::{
-    Concern, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, Stop, Task, TaskLimits,
+    Concern, ConcernCode, Doing, EndCode, EndKind, Ending, Feedback, SignOff, State, Stop, Task, TaskLimits,
 };
 use crate::{Attempt, Commit, RunId, StepName, TaskId, Timestamp, Wait};
 
@@ -289,8 +289,8 @@ impl Draft {
     fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
         let without_work = self.task.workspace.is_none() && self.task.head.is_none();
         let opening = match &self.flow_step(step).kind {
-            StepKind::Agent { .. } if self.task.workspace.is_none() => Opening::FreshWorkspace,
-            StepKind::Agent { .. } => Opening::Workspace,
+            StepKind::Agent { .. } | StepKind::Review if self.task.workspace.is_none() => Opening::FreshWorkspace,
+            StepKind::Agent { .. } | StepKind::Review => Opening::Workspace,
             StepKind::Verify if without_work => {
                 let detail = format!("step `{step}` has nothing to verify: no workspace and no commit");
                 return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
@@ -316,11 +316,7 @@ impl Draft {
                 let wait = Wait::Question { text: question.clone() };
                 return self.event(Event::Waited { wait, then: step.clone() });
             }
-            StepKind::Check { .. }
-            | StepKind::Review
-            | StepKind::Split
-            | StepKind::Target
-            | StepKind::Converge => unreachable!("a flow with such a step is refused when it is granted"),
+            StepKind::Check { .. } | StepKind::Split | StepKind::Target | StepKind::Converge => unreachable!("a flow with such a step is refused when it is granted"),
         };
         self.open(step, run, opening)
     }
@@ -437,6 +433,14 @@ impl Draft {
         if let Some(stop) = stop {
             return self.stopped(stop, step);
         }
+        let reviews = matches!(self.flow_step(&step).kind, StepKind::Review);
+        if reviews && matches!(verdict, Verdict::Complete | Verdict::Continue) {
+            return self.read_by_a_reviewer(run, &step);
+        }
+        let open = review::blocking(&self.task.findings).next().is_some();
+        if open && !reviews && verdict == Verdict::Complete && !run.evidence.last_words.is_empty() {
+            self.event(Event::Replied { text: run.evidence.last_words.clone() })?;
+        }
         match verdict {
             Verdict::Complete if !run.evidence.missing.is_empty() => {
                 self.output_missing(&run.evidence.missing)
@@ -521,6 +525,49 @@ impl Draft {
                 self.yielded(Parting::Stalled, None)
             }
         }
+    }
+
+    /// A reviewer has read the work. What they found goes back to the agent, a few times; then a person weighs both.
+    fn read_by_a_reviewer(&mut self, run: &EndedRun, step: &StepName) -> Result<(), Refusal> {
+        let findings = run.evidence.opinion.as_ref().map(|said| review::merged(&self.task.findings, said));
+        let (attempt, head) = (run.attempt, self.task.head.clone());
+        self.event(Event::Opinion { attempt, head, findings: findings.clone() })?;
+        let open: Vec<Finding> = review::blocking(&self.task.findings).cloned().collect();
+        let rounds = self.task.counters.reviews;
+        if findings.is_some() && open.is_empty() {
+            return self.leave(StepResult::Approved, None);
+        }
+        if rounds >= review::ROUNDS_MAX {
+            let mut concerns: Vec<Concern> = open
+                .iter()
+                .map(|finding| Concern { code: ConcernCode::Disputed, detail: finding.to_string() })
+                .collect();
+            if let Some(reply) = &self.task.reply {
+                concerns.push(Concern { code: ConcernCode::Disputed, detail: format!("the agent says: {reply}") });
+            }
+            if concerns.is_empty() {
+                let detail = "what the reviewer said could not be read".to_owned();
+                concerns.push(Concern { code: ConcernCode::Disputed, detail });
+            }
+            return self.event(Event::ReviewWanted { concerns, then: step.clone() });
+        }
+        if findings.is_none() {
+            // Nothing is known of the work then: it is read again.
+            let feedback = Feedback {
+                about: "What you said could not be read".to_owned(),
+                text: "End with one JSON block, just as this page asks for.".to_owned(),
+            };
+            return self.yielded(Parting::OutputMissing, Some(feedback));
+        }
+        let mut text = String::new();
+        for finding in &open {
+            text.push_str(&format!("- {finding}\n  {}\n", finding.detail.replace('\n', "\n  ")));
+        }
+        text.push_str(
+            "Deal with each, or say in your last message why it is wrong, by its name. A reviewer reads the work again.\n",
+        );
+        let about = "A reviewer wants changes".to_owned();
+        self.leave(StepResult::Changes, Some(Feedback { about, text }))
     }
 
     /// The verdict on a run, in the light of what was asked of it and of the runs before it.
@@ -869,6 +916,7 @@ impl Draft {
                     self.event(Event::Reviewed { approved: true, note })?;
                     match self.flow_step(&then).kind {
                         StepKind::Land => Ok(()), // it lands when it is its turn
+                        StepKind::Review => self.leave(StepResult::Approved, None),
                         _ => self.leave(StepResult::Pass, None),
                     }
                 }
@@ -941,6 +989,7 @@ impl Draft {
         self.event(Event::Reviewed { approved: false, note: note.clone() })?;
         let failed = match self.flow_step(then).kind {
             StepKind::Land => StepResult::Red,
+            StepKind::Review => StepResult::Changes,
             _ => StepResult::Fail,
         };
         let back = self.edge(then, failed).and_then(|edge| match edge.to {

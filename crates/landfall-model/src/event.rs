@@ -13,6 +13,7 @@ use crate::judge::Verdict;
 use crate::pilot::PilotEvent;
 use crate::queue::{BatchId, QueueEvent};
 use crate::signal::Usage;
+use crate::review::Finding;
 use crate::sprint::{ReviewDecision, SprintEvent};
 use crate::task::{Concern, Ending, Feedback, Stop, TaskLimits};
 use crate::{Attempt, Commit, Digest, RunId, StepName, TaskId, TaskSpec, Timestamp, Tree, Wait};
@@ -196,6 +197,20 @@ pub enum Event {
         batch: BatchId,
         /// What was seen.
         report: GateReport,
+    },
+    /// A reviewer read the work; none: what they said could not be read.
+    Opinion {
+        /// In this attempt.
+        attempt: Attempt,
+        /// The work as it was.
+        head: Option<Commit>,
+        /// All findings so far.
+        findings: Option<Vec<Finding>>,
+    },
+    /// What the agent says about open findings, for a person to weigh.
+    Replied {
+        /// In its words.
+        text: String,
     },
     /// It goes back to an earlier state of its own work.
     SentBack {

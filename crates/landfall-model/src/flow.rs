@@ -157,8 +157,13 @@ impl StepKind {
     #[must_use]
     pub fn is_performed(&self) -> bool {
         match self {
-            Self::Agent { .. } | Self::Verify | Self::Land | Self::Report | Self::Ask { .. } => true,
-            Self::Check { .. } | Self::Review | Self::Split | Self::Target | Self::Converge => false,
+            Self::Agent { .. }
+            | Self::Verify
+            | Self::Review
+            | Self::Land
+            | Self::Report
+            | Self::Ask { .. } => true,
+            Self::Check { .. } | Self::Split | Self::Target | Self::Converge => false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What we make of what we saw. An exit code alone is neither success nor failure.
 
+use crate::review::Opinion;
 use crate::budget::Scope;
 use crate::event::Exit;
 use crate::signal::{Finish, Said, Signal};
@@ -16,6 +17,10 @@ pub struct Evidence {
     pub missing: Vec<String>,
     /// What changed meanwhile in the agent's own settings.
     pub touched: Vec<String>,
+    /// What a reviewer said, if the step is a review and it could be read.
+    pub opinion: Option<Opinion>,
+    /// The last words of the run, cut to a few lines.
+    pub last_words: String,
     /// Whether the agent's protocol has a closing word, so that a run without one was cut short.
     pub closes: bool,
 }

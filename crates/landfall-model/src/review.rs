@@ -120,3 +120,129 @@ pub fn complaint(issues: &[String], text: &str) -> String {
     }
     lines.join("\n")
 }
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Could be better.
+    Minor,
+    /// Should not land so.
+    Major,
+    /// Must not land.
+    Blocker,
+}
+
+impl Severity {
+    /// Every severity, the least first.
+    pub const ALL: [Self; 4] = [Self::Info, Self::Minor, Self::Major, Self::Blocker];
+
+    /// The word people and reviewers use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Minor => "minor",
+            Self::Major => "major",
+            Self::Blocker => "blocker",
+        }
+    }
+
+    /// Whether it keeps work from landing.
+    #[must_use]
+    pub fn blocks(self) -> bool {
+        self >= Self::Major
+    }
+}
+
+/// Something a reviewer found, under a name that stays the same from one review to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// `F1`, `F2`, … within the task.
+    pub id: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// In one line.
+    pub title: String,
+    /// In full.
+    pub detail: String,
+    /// Where: a file, with a line after a colon if there is one.
+    pub place: String,
+    /// Whether a later review found it dealt with.
+    pub resolved: bool,
+}
+
+/// What a reviewer said, as it was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Opinion {
+    /// What they found. One that repeats an earlier finding names it.
+    pub findings: Vec<Said>,
+    /// Earlier findings that are dealt with.
+    pub resolved: Vec<String>,
+}
+
+/// One finding in the reviewer's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The earlier finding it is about.
+    pub id: Option<String>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// In one line.
+    pub title: String,
+    /// In full.
+    pub detail: String,
+    /// Where.
+    pub place: String,
+}
+
+/// The findings after one more review. What was found before stays open until a reviewer says that it is dealt with.
+#[must_use]
+pub fn merged(known: &[Finding], opinion: &Opinion) -> Vec<Finding> {
+    let mut all: Vec<Finding> = known.to_vec();
+    for finding in &mut all {
+        finding.resolved |= opinion.resolved.contains(&finding.id);
+    }
+    for said in opinion.findings.iter().take(FINDINGS_MAX) {
+        let same = |finding: &&mut Finding| match &said.id {
+            Some(id) => finding.id == *id,
+            None => finding.title == said.title && finding.place == said.place,
+        };
+        if let Some(finding) = all.iter_mut().find(same) {
+            finding.severity = said.severity;
+            finding.resolved = false;
+            finding.detail.clone_from(&said.detail);
+            continue;
+        }
+        all.push(Finding {
+            id: format!("F{}", all.len() + 1),
+            severity: said.severity,
+            title: said.title.clone(),
+            detail: said.detail.clone(),
+            place: said.place.clone(),
+            resolved: false,
+        });
+    }
+    all
+}
+
+/// Rounds between a reviewer and an agent before a person weighs both.
+pub const ROUNDS_MAX: u32 = 3;
+const FINDINGS_MAX: usize = 50; // a reviewer who finds more has not chosen
+
+/// The findings that keep work from landing.
+pub fn blocking(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    findings.iter().filter(|finding| !finding.resolved && finding.severity.blocks())
+}
+
+/// A finding as people and agents read it.
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { id, severity, title, place, .. } = self;
+        match place.as_str() {
+            "" => write!(f, "{id} ({}): {title}", severity.word()),
+            place => write!(f, "{id} ({}, {place}): {title}", severity.word()),
+        }
+    }
+}

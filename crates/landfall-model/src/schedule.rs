@@ -104,6 +104,8 @@ pub struct World {
     filter: Filter,
     dependents: BTreeMap<TaskId, BTreeSet<TaskId>>,
     families: BTreeMap<TaskId, Family>,
+    /// Who reads the work of others.
+    reviewer: Option<String>,
     /// Where profiles lead; one that is not here has an account of its own name.
     routes: BTreeMap<String, Route>,
     accounts: Accounts,
@@ -295,6 +297,21 @@ impl World {
         task.spec.agent.as_deref().unwrap_or("default")
     }
 
+    /// Says who reads the work of others, if not the profile that made it.
+    pub fn set_reviewer(&mut self, reviewer: Option<String>) {
+        self.reviewer = reviewer;
+    }
+
+    /// The profile a task goes on with: its own, or the reviewer's.
+    #[must_use]
+    pub fn profile_for<'a>(&'a self, task: &'a Task) -> &'a str {
+        let step = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
+        match (&self.reviewer, step.map(|step| &step.kind)) {
+            (Some(reviewer), Some(StepKind::Review)) => reviewer,
+            _ => Self::profile_of(task),
+        }
+    }
+
     /// The account a profile works on.
     #[must_use]
     pub fn account_of<'a>(&'a self, profile: &'a str) -> &'a str {
@@ -426,7 +443,7 @@ impl World {
     #[must_use]
     pub fn rescued(&self, now: Timestamp) -> Option<TaskId> {
         self.account_waits.iter().copied().find(|id| {
-            let route = self.get(*id).map(|task| self.open_route(Self::profile_of(task), now));
+            let route = self.get(*id).map(|task| self.open_route(self.profile_for(task), now));
             // At the reset each is woken by its own time; before that, only where somebody else takes over or it is open.
             match (route, self.get(*id)) {
                 (Some(Ok(profile)), Some(task)) => {
@@ -434,7 +451,7 @@ impl World {
                     let same = account == Some(self.account_of(profile));
                     // Whoever asks for a login goes on asking when another could take over: else nobody would hear of it.
                     let asks = matches!(task.state, State::Waiting { wait: Wait::Login { .. }, .. });
-                    let own = profile == Self::profile_of(task);
+                    let own = profile == self.profile_for(task);
                     let open = *self.accounts.get(self.account_of(profile)) == AccountState::Open;
                     (own || !asks) && (open || !same)
                 }
@@ -593,7 +610,7 @@ impl World {
         }
         let seat = &self.seats[id.0 as usize];
         let charge = (seat.held == Some(Standing::Slot)).then(|| {
-            let profile = task.driving.as_ref().map_or_else(|| Self::profile_of(&task), |it| &it.profile);
+            let profile = task.driving.as_ref().map_or_else(|| self.profile_for(&task), |it| &it.profile);
             let account = task.driving.as_ref().map_or_else(|| self.account_of(profile), |it| &it.account);
             Charge { profile: profile.to_owned(), account: account.to_owned(), areas }
         });
@@ -637,7 +654,7 @@ impl World {
         let Some(task) = self.get(id) else { return };
         let place = self.wants(task).map(|standing| (standing, rank(self, task)));
         let seat = &self.seats[id.0 as usize];
-        let line = matches!(place, Some((Standing::Slot, _))).then(|| (Self::profile_of(task), seat.areas));
+        let line = matches!(place, Some((Standing::Slot, _))).then(|| (self.profile_for(task), seat.areas));
         let same_line = seat.line.as_ref().map(|(profile, areas)| (profile.as_str(), *areas)) == line;
         if seat.place == place && same_line {
             return;
@@ -685,13 +702,12 @@ impl World {
         let flow = self.flow_ref(task)?;
         let step = flow.step(task.next_step(flow))?;
         Some(match &step.kind {
-            StepKind::Agent { .. } => Standing::Slot,
+            StepKind::Agent { .. } | StepKind::Review => Standing::Slot,
             StepKind::Verify => Standing::Lane,
             StepKind::Land if may_land(task) => Standing::Free, // it stands in the landing queue
             StepKind::Land => Standing::Lane,
             StepKind::Report | StepKind::Ask { .. } => Standing::Free,
             StepKind::Check { .. }
-            | StepKind::Review
             | StepKind::Split
             | StepKind::Target
             | StepKind::Converge => Standing::Free, // granted only to be told that it is not performed
@@ -771,7 +787,7 @@ pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
             return slot(world, limits);
         }
         let Rank { task, .. } = world.lines[standing as usize].first()?;
-        let profile = World::profile_of(world.get(*task)?).to_owned();
+        let profile = world.profile_for(world.get(*task)?).to_owned();
         Some(Grant { task: *task, standing, profile })
     })
 }

@@ -10,7 +10,7 @@ use crate::decide::jittered;
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
-use crate::review::ReviewRule;
+use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
 use crate::{
@@ -74,6 +74,12 @@ pub struct Task {
     pub warnings: Vec<Warning>,
     /// Its report and certificate.
     pub reported: Option<(Digest, Option<Digest>)>,
+    /// What reviewers found, and the work they read last.
+    pub findings: Vec<Finding>,
+    /// The work a reviewer read last.
+    pub reviewed_head: Option<Commit>,
+    /// What the agent said about open findings.
+    pub reply: Option<String>,
     /// An earlier state of its work that the next workspace begins with.
     pub restart: Option<Commit>,
     /// Whether a person is still to look at what landed, and what they said.
@@ -113,6 +119,9 @@ impl Task {
             landed: None,
             warnings: Vec::new(),
             reported: None,
+            findings: Vec::new(),
+            reviewed_head: None,
+            reply: None,
             restart: None,
             sign_off: SignOff::NotOwed,
         }
@@ -351,17 +360,20 @@ pub enum ConcernCode {
     FewerTests,
     /// Settings want a person to look.
     ReviewAsked,
+    /// A reviewer and the agent do not agree.
+    Disputed,
 }
 
 impl ConcernCode {
     /// Every code there is.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ProtectedPath,
         Self::TestDeleted,
         Self::TestSkipped,
         Self::TestRemoved,
         Self::FewerTests,
         Self::ReviewAsked,
+        Self::Disputed,
     ];
 
     /// The word people and files use.
@@ -374,6 +386,7 @@ impl ConcernCode {
             Self::TestRemoved => "test-removed",
             Self::FewerTests => "fewer-tests",
             Self::ReviewAsked => "review-asked",
+            Self::Disputed => "disputed",
         }
     }
 }
@@ -387,6 +400,7 @@ impl fmt::Display for Concern {
             ConcernCode::TestRemoved => "removes tests",
             ConcernCode::FewerTests => "runs fewer tests than the base",
             ConcernCode::ReviewAsked => "is to be reviewed",
+            ConcernCode::Disputed => "is disputed between reviewer and agent",
         };
         write!(f, "{what}: {}", self.detail)
     }
@@ -491,6 +505,8 @@ pub struct Counters {
     pub quota_waits: u32,
     /// Times its agent was blocked or had a question.
     pub asked: u32,
+    /// Times a reviewer read it.
+    pub reviews: u32,
     /// Leave that was asked for and not given.
     pub permission_denials: u32,
     /// Times the agent was told that it goes round in a circle; a commit resets it.

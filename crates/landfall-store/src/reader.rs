@@ -391,14 +391,27 @@ impl Reader {
         Ok(made)
     }
 
-    /// Reads events one by one, each with the hash before it, so that each can be checked without the others.
     fn entries(&self, sql: &str, params: &[&dyn ToSql]) -> Result<Vec<(Seq, Entry)>, StoreError> {
+        let mut entries = Vec::new();
+        self.each_entry(sql, params, |seq, entry| {
+            entries.push((seq, entry));
+            Ok(())
+        })?;
+        Ok(entries)
+    }
+
+    /// Reads events one by one, each with the hash before it, so that each can be checked without the others.
+    fn each_entry(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+        mut take: impl FnMut(Seq, Entry) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let doing = "read events";
         let path = &self.path;
         let mut chain = Chain::default();
         let mut statement = self.conn.prepare_cached(sql).doing(doing, path)?;
         let mut rows = statement.query(params).doing(doing, path)?;
-        let mut entries = Vec::new();
         while let Some(row) = rows.next().doing(doing, path)? {
             let (raw, hash) = event_row(row).doing(doing, path)?;
             let before = row.get_ref(6).and_then(|it| Ok(it.as_blob_or_null()?)).doing(doing, path)?;
@@ -416,12 +429,12 @@ impl Reader {
                     Some(known) => known,
                     None => flows.insert(self.read_flows()?),
                 };
-                entries.push((raw.seq, self.decode_bound(raw, known)?));
+                take(raw.seq, self.decode_bound(raw, known)?)?;
             } else {
-                entries.push((raw.seq, format::decode(raw, &mut Flows::default())?));
+                take(raw.seq, format::decode(raw, &mut Flows::default())?)?;
             }
         }
-        Ok(entries)
+        Ok(())
     }
 
     /// A flow may have been added since the flows were read.

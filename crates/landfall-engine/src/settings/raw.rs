@@ -433,11 +433,14 @@ pub struct RawReview {
     pub iterations_max: Whole<1, 1000>,
     /// Modes for tasks with a tag; where several apply, the strictest counts.
     pub tags: BTreeMap<String, RawReviewMode>,
+    /// The agent profile that reads work in flows with a review. Without it, a fresh run of the profile that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl Default for RawReview {
     fn default() -> Self {
-        Self { mode: RawReviewMode::Skip, iterations_max: Whole(3), tags: BTreeMap::new() }
+        Self { mode: RawReviewMode::Skip, iterations_max: Whole(3), tags: BTreeMap::new(), agent: None }
     }
 }
 

@@ -225,6 +225,8 @@ pub struct Review {
     pub rule: ReviewRule,
     /// Modes for tasks with a tag.
     pub tags: BTreeMap<Tag, ReviewMode>,
+    /// The profile that reads the work of others.
+    pub agent: Option<String>,
 }
 
 /// Places of the base branch to go back to.
@@ -367,6 +369,12 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         .map(|(name, raw)| Ok((name.clone(), profile(name, raw, confinement(run.sandbox))?)))
         .collect::<Result<BTreeMap<_, _>, Fault>>()?;
     check_failovers(&agents)?;
+    let review = reviewing(review)?;
+    if let Some(name) = review.agent.as_ref().filter(|name| !agents.contains_key(*name)) {
+        let what = format!("`review.agent` is `{name}`, which is no agent profile");
+        let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
+        return Err(Fault::new(&["review", "agent"], what).hint(format!("known: {known}")));
+    }
     let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
         micro_usd: usd.map(|usd| usd.0),
         tokens,
@@ -419,7 +427,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         purse: Purse { run: run_budget, day: day_budget },
         prices: prices(price),
         land: publishing(land)?,
-        review: reviewing(review)?,
+        review,
         checkpoint: Checkpoint {
             automatic: checkpoint.automatic,
             retention: Retention {
@@ -636,6 +644,7 @@ fn reviewing(raw: RawReview) -> Result<Review, Fault> {
     Ok(Review {
         rule: ReviewRule { mode: mode(raw.mode), iterations_max: raw.iterations_max.0 },
         tags: raw.tags.into_iter().map(tag).collect::<Result<_, _>>()?,
+        agent: raw.agent,
     })
 }
 

@@ -179,6 +179,7 @@ fn every_fact() -> Vec<Entry> {
     queued_facts(&mut facts);
     queue_facts(&mut facts);
     autopilot_facts(&mut facts);
+    opinion_facts(&mut facts);
     facts.entries
 }
 
@@ -713,4 +714,23 @@ fn commit(digit: char) -> Commit {
 
 fn step(name: &str) -> StepName {
     StepName::new(name)
+}
+
+/// What reviewers said, and what the agent said to that.
+fn opinion_facts(facts: &mut Facts) {
+    let finding = |id: &str, severity, resolved| landfall_model::review::Finding {
+        id: id.to_owned(),
+        severity,
+        title: "It trusts what it should check".to_owned(),
+        detail: "The path comes\nfrom outside.".to_owned(),
+        place: "src/lib.rs:7".to_owned(),
+        resolved,
+    };
+    let all = landfall_model::review::Severity::ALL;
+    let findings = all.iter().zip(1..).map(|(severity, n)| finding(&format!("F{n}"), *severity, n == 2)).collect();
+    facts.task(5, Event::Replied { text: "It is checked by the caller.".to_owned() });
+    facts.task(6, Event::Added { spec: landfall_model::TaskSpec::new("Read by a reviewer").expect("a title") });
+    let attempt = landfall_model::Attempt(0);
+    facts.task(6, Event::Opinion { attempt, head: Some(commit('9')), findings: Some(findings) });
+    facts.task(6, Event::Opinion { attempt, head: None, findings: None });
 }

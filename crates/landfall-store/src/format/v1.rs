@@ -190,6 +190,21 @@ struct Ejected<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Opinion<'a> {
+    attempt: u32,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    head: Option<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    findings: Option<Vec<parts::Finding<'a>>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Replied<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
 struct SentBack<'a> {
     #[serde(borrow)]
     to: Text<'a>,
@@ -429,6 +444,15 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Ejected { attempt, batch, report } => {
             ("ejected", json(&Ejected { attempt: attempt.0, batch: batch.0, report: report.into() }))
         }
+        Event::Opinion { attempt, head, findings } => (
+            "opinion",
+            json(&Opinion {
+                attempt: attempt.0,
+                head: head.as_ref().map(|head| head.as_str().into()),
+                findings: findings.as_ref().map(|all| all.iter().map(parts::Finding::from).collect()),
+            }),
+        ),
+        Event::Replied { text } => ("replied", json(&Replied { text: text.into() })),
         Event::SentBack { to } => ("sent-back", json(&SentBack { to: to.as_str().into() })),
         Event::ReviewOwed => ("review-owed", json(&Nothing {})),
         Event::Signed { decision, note } => {
@@ -630,6 +654,12 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             let Ejected { attempt, batch, report } = body(raw)?;
             Event::Ejected { attempt: Attempt(attempt), batch: BatchId(batch), report: report.into() }
         }
+        "opinion" => {
+            let Opinion { attempt, head, findings } = body(raw)?;
+            let findings = findings.map(|all| all.into_iter().map(Into::into).collect());
+            Event::Opinion { attempt: Attempt(attempt), head: head.map(commit), findings }
+        }
+        "replied" => Event::Replied { text: body::<Replied<'_>>(raw)?.text.into_string() },
         "sent-back" => Event::SentBack { to: commit(body::<SentBack<'_>>(raw)?.to) },
         "review-owed" => {
             let Nothing {} = body(raw)?;

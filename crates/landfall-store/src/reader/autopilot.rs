@@ -238,10 +238,16 @@ impl Reader {
         seqs: &[Seq],
         mut take: impl FnMut(&Entry) -> Result<(), Misplaced>,
     ) -> Result<(), StoreError> {
-        for seq in seqs {
-            for (seq, entry) in self.entries(query::EVENT, &[&seq.0])? {
-                take(&entry).map_err(|source| StoreError::Illegal { seq, source })?;
-            }
+        let list: Vec<u64> = seqs.iter().map(|seq| seq.0).collect();
+        let list = serde_json::to_string(&list).expect("numbers are JSON");
+        let mut read = 0;
+        self.each_entry(query::LISTED_EVENTS, &[&list], |seq, entry| {
+            read += 1;
+            take(&entry).map_err(|source| StoreError::Illegal { seq, source })
+        })?;
+        if read != seqs.len() {
+            let what = format!("the index on kinds names {} events, of which {read} are there", seqs.len());
+            return Err(StoreError::corrupt(None, what));
         }
         Ok(())
     }

@@ -53,7 +53,10 @@ pub(super) const EVENTS_AFTER: &str = events!("WHERE event.seq > ?1 ORDER BY eve
 pub(super) const EVENTS_AFTER_OF: &str =
     events!("WHERE event.task = ?3 AND event.seq > ?1 ORDER BY event.seq LIMIT ?2");
 pub(super) const TASK_EVENTS: &str = events!("WHERE event.task = ?1 ORDER BY event.seq");
-pub(super) const EVENT: &str = events!("WHERE event.seq = ?1");
+/// Those of a list, in its order.
+pub(super) const LISTED_EVENTS: &str = "SELECT event.seq, event.at_ms, event.task, event.kind, event.body, event.hash, before.hash \
+     FROM json_each(?1) AS listed CROSS JOIN event ON event.seq = listed.value \
+     LEFT JOIN event AS before ON before.seq = event.seq - 1";
 pub(super) const TAIL: &str = events!("ORDER BY event.seq DESC LIMIT ?1");
 
 pub(super) fn row() -> String {
@@ -178,7 +181,7 @@ mod tests {
             (EVENTS_AFTER_OF.to_owned(), "event_task (task=? AND rowid>?)"),
             (TASK_EVENTS.to_owned(), "event_task (task=?)"),
             (TAIL.to_owned(), "SCAN event"),
-            (EVENT.to_owned(), "INTEGER PRIMARY KEY (rowid=?)"),
+            (LISTED_EVENTS.to_owned(), "SEARCH event USING INTEGER PRIMARY KEY (rowid=?)"),
             (OF_KIND.to_owned(), "COVERING INDEX event_kind (kind=? AND rowid>? AND rowid<?)"),
             (of_status(), "task_status (status=?)"),
             (row(), "INTEGER PRIMARY KEY (rowid=?)"),

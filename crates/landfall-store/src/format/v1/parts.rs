@@ -82,6 +82,13 @@ words!(ConcernCode = model::ConcernCode {
     TestRemoved = "test-removed",
     FewerTests = "fewer-tests",
     ReviewAsked = "review-asked",
+    Disputed = "disputed",
+});
+words!(Severity = model::review::Severity {
+    Info = "info",
+    Minor = "minor",
+    Major = "major",
+    Blocker = "blocker",
 });
 words!(EndKind = model::EndKind {
     Done = "done",
@@ -973,6 +980,48 @@ impl<'a> From<&'a model::Feedback> for Feedback<'a> {
 impl From<Feedback<'_>> for model::Feedback {
     fn from(feedback: Feedback<'_>) -> Self {
         Self { about: feedback.about.into_string(), text: feedback.text.into_string() }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Finding<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    severity: Severity,
+    #[serde(borrow)]
+    title: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    detail: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    place: Text<'a>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    resolved: bool,
+}
+
+impl<'a> From<&'a model::review::Finding> for Finding<'a> {
+    fn from(finding: &'a model::review::Finding) -> Self {
+        let model::review::Finding { id, severity, title, detail, place, resolved } = finding;
+        Self {
+            id: id.into(),
+            severity: (*severity).into(),
+            title: title.into(),
+            detail: detail.into(),
+            place: place.into(),
+            resolved: *resolved,
+        }
+    }
+}
+
+impl From<Finding<'_>> for model::review::Finding {
+    fn from(finding: Finding<'_>) -> Self {
+        Self {
+            id: finding.id.into_string(),
+            severity: finding.severity.into(),
+            title: finding.title.into_string(),
+            detail: finding.detail.into_string(),
+            place: finding.place.into_string(),
+            resolved: finding.resolved,
+        }
     }
 }
 
