@@ -3,6 +3,9 @@
 //! A grant is `plan` and the `put` of the task that follows from it. Here the task that was granted begins, and
 //! the oldest one that runs is over, so that the world stays as full as it was.
 //!
+//! `B4` is a backlog with priorities, needs and families. `B4 shared` has four profiles with limits on three accounts, eight
+//! areas with limits, and files on every task, so that many would meet others and are passed over.
+//!
 //! `cargo run --release -p landfall-model --example bench_plan`
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,8 +17,8 @@ use std::time::Instant;
 
 use landfall_model::flow::Edge;
 use landfall_model::{
-    Attempt, Doing, EndCode, EndKind, Ending, Flow, Limits, State, Step, StepKind, StepName, StepResult,
-    Target, Task, TaskId, TaskSpec, Timestamp, World, plan,
+    Area, Attempt, Caps, Doing, EndCode, EndKind, Ending, Flow, Limits, Route, State, Step, StepKind,
+    StepName, StepResult, Target, Task, TaskId, TaskSpec, Timestamp, World, plan,
 };
 
 /// Counts what is held, so that the weight of a world is exact.
@@ -43,27 +46,45 @@ static ALLOCATOR: Counting = Counting;
 
 const GRANTS: usize = 2_000; // enough for a steady median, few enough to leave tasks in line at 100,000
 const SLOTS: u32 = 8;
+const AREAS: u32 = 8;
+const PROFILES: [&str; 4] = ["default", "quick", "careful", "judge"];
+
+/// What a backlog is made of.
+#[derive(Clone, Copy)]
+enum Kind {
+    Plain,
+    Shared,
+}
 
 fn main() {
-    for tasks in [100, 1_000, 10_000, 100_000] {
-        let before = HELD.load(Ordering::Relaxed);
-        let world = backlog(tasks);
-        let bytes = (HELD.load(Ordering::Relaxed) - before) / tasks as usize;
-        let mut costs = grants(world, tasks);
-        costs.sort_unstable();
-        let (median, slow) = (costs[costs.len() / 2], costs[costs.len() * 99 / 100]);
-        println!(
-            "{{\"bench\":\"B4\",\"tasks\":{tasks},\"grants\":{},\"median_ns\":{median},\"p99_ns\":{slow},\
-             \"bytes_per_task\":{bytes}}}",
-            costs.len()
-        );
+    for kind in [Kind::Plain, Kind::Shared] {
+        for tasks in [100, 1_000, 10_000, 100_000] {
+            let before = HELD.load(Ordering::Relaxed);
+            let world = backlog(kind, tasks);
+            let bytes = (HELD.load(Ordering::Relaxed) - before) / tasks as usize;
+            let mut costs = grants(&world, tasks);
+            costs.sort_unstable();
+            let (median, slow) = (costs[costs.len() / 2], costs[costs.len() * 99 / 100]);
+            let name = match kind {
+                Kind::Plain => "B4",
+                Kind::Shared => "B4 shared",
+            };
+            println!(
+                "{{\"bench\":\"{name}\",\"tasks\":{tasks},\"grants\":{},\"median_ns\":{median},\"p99_ns\":{slow},\
+                 \"bytes_per_task\":{bytes}}}",
+                costs.len()
+            );
+        }
     }
 }
 
 /// A backlog as people have it: words, priorities, a need now and then, groups under a parent.
-fn backlog(tasks: u32) -> World {
+fn backlog(kind: Kind, tasks: u32) -> World {
     let flow = Arc::new(flow());
     let mut world = World::new(BTreeMap::from([("loop".to_owned(), flow)]), "loop");
+    if let Kind::Shared = kind {
+        share(&mut world);
+    }
     for id in 1..=tasks {
         let mut spec =
             TaskSpec::new(&format!("Task {id}: make the {} work with the rest", id % 97)).expect("a title");
@@ -75,39 +96,81 @@ fn backlog(tasks: u32) -> World {
         if id % 5 != 0 && id > 5 {
             spec.parent = Some(TaskId(id / 5 * 5));
         }
+        if let Kind::Shared = kind {
+            spec.agent = Some(PROFILES[id as usize % PROFILES.len()].to_owned());
+            // A file of some part, and now and then a pattern over all of it or a file of another part.
+            let (part, other) = (id % 11, id % 13);
+            let file = |part: u32| format!("part{part}/src/f{}.rs", id % 5);
+            spec.touches.insert(file(part).parse().expect("a path"));
+            match id % 6 {
+                0 => drop(spec.touches.replace(format!("part{part}/**/*.rs").parse().expect("a pattern"))),
+                1 => drop(spec.touches.replace(file(other).parse().expect("a path"))),
+                _ => {}
+            }
+        }
         world.put(Task::added(TaskId(id), spec, Timestamp(0)));
     }
     world
 }
 
-/// The cost of each grant in turn, in ns.
-fn grants(mut world: World, tasks: u32) -> Vec<u64> {
+/// Limits of every kind, and two profiles on one account.
+fn share(world: &mut World) {
+    let route = |profile: &str| {
+        let account = if profile == "judge" { "careful" } else { profile };
+        (profile.to_owned(), Route { account: account.to_owned(), failover: None })
+    };
+    world.set_routes(PROFILES.into_iter().map(route).collect());
+    let caps = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 3)).collect();
+    let area = |at: u32| Area {
+        name: format!("part{at}"),
+        paths: vec![format!("part{at}/").parse().expect("a path")],
+        slots: 2,
+    };
+    world.set_caps(Caps {
+        profiles: caps(&PROFILES),
+        accounts: caps(&["quick", "careful"]),
+        areas: (0..AREAS).map(area).collect(),
+    });
+}
+
+/// The cost of each grant in turn, in ns. A small backlog is gone through several times.
+fn grants(backlog: &World, tasks: u32) -> Vec<u64> {
     let limits = Limits { slots: SLOTS, lanes: 2, now: Timestamp(0), spent: None };
-    let mut running: VecDeque<Task> = VecDeque::new();
     let mut costs = Vec::new();
-    for _ in 0..GRANTS.min(tasks as usize / 2) {
-        if running.len() == SLOTS as usize {
-            let mut over = running.pop_front().expect("it is full");
-            over.state =
-                State::Ended(Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() });
-            world.put(over);
+    while costs.len() < GRANTS {
+        let mut world = backlog.clone();
+        let mut running: VecDeque<Task> = VecDeque::new();
+        for _ in 0..GRANTS.min(tasks as usize / 2) {
+            if running.len() == SLOTS as usize {
+                let over = running.pop_front().expect("it is full");
+                world.put(ended(over));
+            }
+            // What `step` makes of the grant is not ours to measure: it is made before the clock starts.
+            let Some(grant) = plan(&world, &limits) else {
+                let Some(over) = running.pop_front() else { break };
+                world.put(ended(over)); // every line that is left is full
+                continue;
+            };
+            let mut task = (**world.get(grant.task).expect("granted")).clone();
+            task.attempt = Attempt(1);
+            task.state = State::Active {
+                step: StepName::new("work"),
+                doing: Doing::Preparing { fresh: true, stop: None },
+            };
+            running.push_back(task.clone());
+            let start = Instant::now();
+            let granted = black_box(plan(&world, &limits));
+            world.put(task);
+            costs.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            assert_eq!(granted, Some(grant));
         }
-        // What `step` makes of the grant is not ours to measure: it is made before the clock starts.
-        let Some(grant) = plan(&world, &limits) else { break };
-        let mut task = (**world.get(grant.task).expect("granted")).clone();
-        task.attempt = Attempt(1);
-        task.state = State::Active {
-            step: StepName::new("work"),
-            doing: Doing::Preparing { fresh: true, stop: None },
-        };
-        running.push_back(task.clone());
-        let start = Instant::now();
-        let granted = black_box(plan(&world, &limits));
-        world.put(task);
-        costs.push(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        assert_eq!(granted, Some(grant));
     }
     costs
+}
+
+fn ended(mut task: Task) -> Task {
+    task.state = State::Ended(Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() });
+    task
 }
 
 fn flow() -> Flow {

@@ -5,7 +5,7 @@
 //! stands before who can: their number follows from the settings. So the cost of a grant does not grow with the backlog.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_set};
 use std::sync::Arc;
 
 use crate::account::{AccountState, Accounts, Leave};
@@ -110,9 +110,12 @@ pub struct World {
     routes: BTreeMap<String, Route>,
     accounts: Accounts,
     caps: Caps,
+    /// The lines; whoever wants a slot stands in `by_profile` instead.
     lines: [BTreeSet<Rank>; 4],
     /// The line for slots, by profile and by the areas that are touched.
-    by_profile: BTreeMap<String, BTreeMap<Areas, BTreeSet<Rank>>>,
+    by_profile: BTreeMap<Arc<str>, BTreeMap<Areas, BTreeSet<Rank>>>,
+    /// How many stand in line for a slot.
+    wanting_slots: usize,
     /// What agents at work count against.
     charged: Charged,
     /// Files that were seen to change, of work that has not landed.
@@ -133,11 +136,11 @@ struct Seat {
     /// Its place in line.
     place: Option<(Standing, Rank)>,
     /// The profile and the areas it stands in line with, if it is for a slot.
-    line: Option<(String, Areas)>,
+    line: Option<(Arc<str>, Areas)>,
     /// What it holds.
     held: Option<Standing>,
     /// What its agent counts against, if one is at work.
-    charge: Option<Charge>,
+    charge: Option<Box<Charge>>,
     /// The areas it touches.
     areas: Areas,
 }
@@ -210,7 +213,7 @@ impl World {
     /// How many could start or go on now, or as soon as there is room: ready, with all needs landed, and admitted.
     #[must_use]
     pub fn ready_count(&self) -> usize {
-        self.lines.iter().map(BTreeSet::len).sum()
+        Standing::ALL.iter().map(|standing| self.waiting_for(*standing)).sum()
     }
 
     /// Notes the files that the work of a task was seen to change, instead of those seen before. They are forgotten when
@@ -272,7 +275,10 @@ impl World {
     /// How many stand in line for this.
     #[must_use]
     pub fn waiting_for(&self, standing: Standing) -> usize {
-        self.lines[standing as usize].len()
+        match standing {
+            Standing::Landing | Standing::Free | Standing::Lane => self.lines[standing as usize].len(),
+            Standing::Slot => self.wanting_slots,
+        }
     }
 
     /// Says where profiles lead.
@@ -389,8 +395,10 @@ impl World {
     /// Those at the front of the lines who are held back by something of their own, not just by too few slots.
     #[must_use]
     pub fn turns(&self, limits: &Limits) -> BTreeMap<TaskId, Wait> {
-        let front = self.lines[Standing::Slot as usize].iter().take(LOOK_AHEAD);
-        let held = front.filter_map(|rank| Some((rank.task, self.held(rank.task, limits)?)));
+        let lines =
+            self.by_profile.iter().flat_map(|(profile, lines)| lines.values().map(|line| (line, &**profile)));
+        let front = in_order(&lines.collect::<Vec<_>>()).take(LOOK_AHEAD);
+        let held = front.filter_map(|(rank, _)| Some((rank.task, self.held(rank.task, limits)?)));
         held.filter(|(_, wait)| matches!(wait, Wait::Turn(_))).collect()
     }
 
@@ -612,7 +620,7 @@ impl World {
         let charge = (seat.held == Some(Standing::Slot)).then(|| {
             let profile = task.driving.as_ref().map_or_else(|| self.profile_for(&task), |it| &it.profile);
             let account = task.driving.as_ref().map_or_else(|| self.account_of(profile), |it| &it.account);
-            Charge { profile: profile.to_owned(), account: account.to_owned(), areas }
+            Box::new(Charge { profile: profile.to_owned(), account: account.to_owned(), areas })
         });
         if seat.charge != charge {
             if let Some(charge) = &seat.charge {
@@ -655,31 +663,33 @@ impl World {
         let place = self.wants(task).map(|standing| (standing, rank(self, task)));
         let seat = &self.seats[id.0 as usize];
         let line = matches!(place, Some((Standing::Slot, _))).then(|| (self.profile_for(task), seat.areas));
-        let same_line = seat.line.as_ref().map(|(profile, areas)| (profile.as_str(), *areas)) == line;
+        let same_line = seat.line.as_ref().map(|(profile, areas)| (&**profile, *areas)) == line;
         if seat.place == place && same_line {
             return;
         }
-        let line = line.map(|(profile, areas)| (profile.to_owned(), areas));
+        let known = |profile| self.by_profile.get_key_value(profile).map(|(known, _)| known.clone());
+        let line = line.map(|(profile, areas)| (known(profile).unwrap_or_else(|| profile.into()), areas));
         let seat = &mut self.seats[id.0 as usize];
         let line_before = std::mem::replace(&mut seat.line, line.clone());
-        if let Some((standing, rank)) = std::mem::replace(&mut seat.place, place) {
-            self.lines[standing as usize].remove(&rank);
-            if let Some((profile, areas)) = line_before {
-                self.leave_line(&profile, areas, &rank);
-            }
+        match (std::mem::replace(&mut seat.place, place), line_before) {
+            (Some((_, rank)), Some((profile, areas))) => self.leave_line(&profile, areas, &rank),
+            (Some((standing, rank)), None) => drop(self.lines[standing as usize].remove(&rank)),
+            (None, _) => {}
         }
-        if let Some((standing, rank)) = place {
-            self.lines[standing as usize].insert(rank);
-            if let Some((profile, areas)) = line {
+        match (place, line) {
+            (Some((_, rank)), Some((profile, areas))) => {
                 self.by_profile.entry(profile).or_default().entry(areas).or_default().insert(rank);
+                self.wanting_slots += 1;
             }
+            (Some((standing, rank)), None) => drop(self.lines[standing as usize].insert(rank)),
+            (None, _) => {}
         }
     }
 
     fn leave_line(&mut self, profile: &str, areas: Areas, rank: &Rank) {
         let Some(lines) = self.by_profile.get_mut(profile) else { return };
         if let Some(line) = lines.get_mut(&areas) {
-            line.remove(rank);
+            self.wanting_slots -= usize::from(line.remove(rank));
             if line.is_empty() {
                 lines.remove(&areas);
             }
@@ -828,22 +838,28 @@ fn open_lines<'a>(world: &'a World, limits: &Limits) -> Vec<(&'a BTreeSet<Rank>,
 
 /// The first in these lines who meets nobody's files: neither of work under way nor of whoever stands before it.
 fn past_overlaps<'a>(world: &World, lines: &[(&'a BTreeSet<Rank>, &'a str)]) -> Option<(TaskId, &'a str)> {
-    let mut rests: Vec<_> = lines.iter().map(|(line, _)| line.iter()).collect();
-    let next = |rests: &mut [std::collections::btree_set::Iter<'_, Rank>], line: usize| {
-        rests[line].next().map(|rank| Reverse((*rank, line)))
-    };
-    let mut fronts: BinaryHeap<_> = (0..rests.len()).filter_map(|line| next(&mut rests, line)).collect();
     let mut kept = Busy::default();
-    for _ in 0..LOOK_AHEAD {
-        let Reverse((Rank { task: id, .. }, line)) = fronts.pop()?;
+    for (Rank { task: id, .. }, profile) in in_order(lines).take(LOOK_AHEAD) {
         let task = world.get(id)?;
         if world.overlap(id).is_none() && (is_begun(task) || kept.meets(world.touches(task)).is_none()) {
-            return Some((id, lines[line].1));
+            return Some((id, profile));
         }
         kept.set(id, world.touches(task));
-        fronts.extend(next(&mut rests, line));
     }
     None
+}
+
+/// Everybody in these lines, as if it were one.
+fn in_order<'a>(lines: &[(&'a BTreeSet<Rank>, &'a str)]) -> impl Iterator<Item = (Rank, &'a str)> + use<'a> {
+    let mut rests: Vec<_> = lines.iter().map(|(line, profile)| (line.iter(), *profile)).collect();
+    let next = |(rest, _): &mut (btree_set::Iter<'a, Rank>, &str), at| Some(Reverse((*rest.next()?, at)));
+    let mut fronts: BinaryHeap<_> =
+        rests.iter_mut().enumerate().filter_map(|(at, rest)| next(rest, at)).collect();
+    std::iter::from_fn(move || {
+        let Reverse((rank, at)) = fronts.pop()?;
+        fronts.extend(next(&mut rests[at], at));
+        Some((rank, rests[at].1))
+    })
 }
 
 const FAILOVERS_MAX: usize = 8; // profiles that lead round in a circle must not hang the engine
