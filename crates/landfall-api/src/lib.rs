@@ -45,7 +45,7 @@ pub use run::{
 };
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,
-    Counter, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, NewTask, NewTasks,
+    Counter, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, Mode, NewTask, NewTasks,
     Outcome, Publication, Report, ReportOf, Retry, RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine,
     TaskPage, UnknownWord, Wait, WaitFor, Why,
 };

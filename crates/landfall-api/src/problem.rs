@@ -27,6 +27,10 @@ pub enum ProblemCode {
     UnknownTask,
     /// No run has this id.
     UnknownRun,
+    /// No sprint has this id.
+    UnknownSprint,
+    /// No checkpoint has this name.
+    UnknownCheckpoint,
     /// The words of the request cannot be used.
     BadInput,
     /// It is not possible in the status the task is in.
@@ -49,7 +53,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code there is.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::NotARepository,
         Self::BareRepository,
         Self::NoCommits,
@@ -60,6 +64,8 @@ impl ProblemCode {
         Self::Cycle,
         Self::UnknownTask,
         Self::UnknownRun,
+        Self::UnknownSprint,
+        Self::UnknownCheckpoint,
         Self::BadInput,
         Self::NotNow,
         Self::EngineBusy,

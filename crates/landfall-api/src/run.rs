@@ -245,6 +245,12 @@ pub struct RunOutcome {
 pub enum RunEnded {
     /// Nothing is left that can go on by itself.
     Finished,
+    /// One task was done, in semi-automatic mode, and nobody was there to pick another.
+    OneDone,
+    /// The goal of its sprint was reached.
+    Goal,
+    /// It was paused, for this reason, and nobody was there to resume it.
+    Paused(String),
     /// A person asked for it; iterations under way were finished.
     Drained,
     /// A person asked for it at once.

@@ -108,8 +108,20 @@ words! {
         Disk = "disk",
         /// A person's leave to go on.
         Pause = "pause",
+        /// A person who resolves a conflict with the base.
+        Conflict = "conflict",
         /// A check that cannot be trusted.
         GateBroken = "gate broken",
+    }
+}
+
+words! {
+    /// Who picks the next task of a run.
+    Mode ("a mode") {
+        /// The engine: every slot is filled.
+        Autopilot = "autopilot",
+        /// A person: one task, then it waits.
+        SemiAuto = "semi-auto",
     }
 }
 

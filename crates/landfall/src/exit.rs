@@ -17,7 +17,7 @@ pub enum Exit {
     NotAProject,
     /// The settings or a flow are broken.
     Settings,
-    /// No such task, flow or run.
+    /// No such task, flow, run, sprint or checkpoint.
     UnknownThing,
     /// Not possible in the status the task is in.
     NotNow,
@@ -99,7 +99,7 @@ impl Exit {
                 "Not a git repository, a bare one, one without commits, or HEAD is on no branch."
             }
             Self::Settings => "`landfall.toml` or a flow is broken, or an agent it names is not there.",
-            Self::UnknownThing => "There is no such task, flow or run.",
+            Self::UnknownThing => "There is no such task, flow, run, sprint or checkpoint.",
             Self::NotNow => "The task is in a status in which this is not possible.",
             Self::Busy => "Another engine holds the project; the message names it.",
             Self::SomeDidNotLand => "The run ended, and tasks failed, ran out of time or are blocked.",
@@ -173,7 +173,11 @@ fn exit_of(code: ProblemCode) -> Exit {
         | ProblemCode::NoCommits
         | ProblemCode::DetachedHead => Exit::NotAProject,
         ProblemCode::SettingsBroken | ProblemCode::FlowBroken | ProblemCode::AgentMissing => Exit::Settings,
-        ProblemCode::UnknownFlow | ProblemCode::UnknownTask | ProblemCode::UnknownRun => Exit::UnknownThing,
+        ProblemCode::UnknownFlow
+        | ProblemCode::UnknownTask
+        | ProblemCode::UnknownRun
+        | ProblemCode::UnknownSprint
+        | ProblemCode::UnknownCheckpoint => Exit::UnknownThing,
         ProblemCode::Cycle | ProblemCode::BadInput => Exit::Usage,
         ProblemCode::NotNow => Exit::NotNow,
         ProblemCode::EngineBusy => Exit::Busy,

@@ -109,8 +109,8 @@ pub fn exit_of(outcome: &RunOutcome, interrupts: &Interrupts) -> Exit {
 fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
     match &outcome.ended {
         RunEnded::Broken(problem) => return Failure::from(problem.clone()).code,
-        RunEnded::Held(_) => return Exit::NeedsYou,
-        RunEnded::Finished | RunEnded::Drained | RunEnded::Stopped => {}
+        RunEnded::Held(_) | RunEnded::Paused(_) => return Exit::NeedsYou,
+        RunEnded::Finished | RunEnded::OneDone | RunEnded::Goal | RunEnded::Drained | RunEnded::Stopped => {}
     }
     let worst = outcome.tasks.iter().map(|task| match task.status {
         Status::Failed | Status::Timeout | Status::Blocked => 2,
@@ -118,7 +118,12 @@ fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
         Status::Waiting => match task.wait {
             // At the end of a whole run nothing waits that could go on by itself, so a person is wanted.
             Some(
-                WaitFor::Question | WaitFor::Login | WaitFor::GateBroken | WaitFor::Disk | WaitFor::Pause,
+                WaitFor::Question
+                | WaitFor::Login
+                | WaitFor::GateBroken
+                | WaitFor::Disk
+                | WaitFor::Pause
+                | WaitFor::Conflict,
             ) => 1,
             Some(
                 WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Budget | WaitFor::Backoff,
@@ -305,6 +310,13 @@ pub fn summary(outcome: &RunOutcome) -> String {
     };
     match &outcome.ended {
         RunEnded::Finished => {}
+        RunEnded::Goal => text += "the goal of the sprint was reached\n",
+        RunEnded::OneDone => {
+            text += "one task at a time: `landfall run` takes the next, `landfall run --mode autopilot` all of them\n"
+        }
+        RunEnded::Paused(reason) => {
+            text += &format!("paused: {}; `landfall run` goes on\n", clean(reason));
+        }
         RunEnded::Drained => {
             text += "ended as asked, after the iterations under way; `landfall run` goes on\n"
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_api::{RunId, RunOutcome, TaskId};
+use landfall_api::{Mode, RunId, RunOutcome, TaskId};
 
 /// A run under way. Dropping it lets go of the engine; agents that still work are adopted by the next one.
 pub trait RunHandle: Send {
@@ -26,6 +26,10 @@ pub struct RunAsked {
     pub tasks: Vec<TaskId>,
     /// How many agents may work at once; what the settings say otherwise.
     pub slots: Option<u32>,
+    /// Who picks the next task; what the settings say otherwise.
+    pub mode: Option<Mode>,
+    /// Somebody is there to resume a pause, to pick a task, or to answer.
+    pub attended: bool,
 }
 
 /// What goes on in a run.

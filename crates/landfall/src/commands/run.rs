@@ -24,7 +24,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = live::Interrupts::listen()?;
-    let mut run = house::run(&context.dir, RunAsked { tasks: args.tasks, slots: args.slots })?;
+    let mut run = house::run(&context.dir, RunAsked { tasks: args.tasks, slots: args.slots, ..RunAsked::default() })?;
     let outcome = live::watch(run.as_mut(), &interrupts);
     context.answer(&outcome, live::summary)?;
     Ok(live::exit_of(&outcome, &interrupts))

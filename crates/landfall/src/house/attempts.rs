@@ -69,6 +69,17 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             }
             Event::Conflicted { paths, .. } => Some(format!("conflict in {}", paths.join(", "))),
             Event::BaseMoved { to, .. } => Some(format!("the base moved to {} first", to.short())),
+            Event::Ejected { batch, report, .. } => {
+                Some(format!("sent back out of {batch}: {}", words::gate(report)))
+            }
+            Event::LandingBegan { batch, .. } => {
+                attempt.end = format!("landing in {batch}");
+                None
+            }
+            Event::Requeued { .. } => {
+                attempt.end = "stands in the landing queue again".to_owned();
+                None
+            }
             Event::Landed { commit, .. } => Some(format!("landed as {}", commit.short())),
             Event::Reported { .. } => Some("the report is written".to_owned()),
             Event::Yielded { why, .. } => Some(words::parting(*why).to_owned()),
@@ -86,6 +97,9 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::Collected { .. }
             | Event::Resumed { .. }
             | Event::Reviewed { .. }
+            | Event::SentBack { .. }
+            | Event::ReviewOwed
+            | Event::Signed { .. }
             | Event::StopAsked { .. }
             | Event::Retried { .. }
             | Event::WorkspaceRemoved { .. } => None,

@@ -240,12 +240,50 @@ pub(super) fn ask(error: &AskError) -> Problem {
             Problem::new(ProblemCode::NotNow, "no run is under way, so there is nothing to stop")
                 .hint("`landfall status` shows how the project stands")
         }
+        AskError::Paused => not_now(error, "`landfall resume` lets it go on"),
+        AskError::NotPaused => {
+            not_now(error, "`landfall pause` pauses it; `landfall status` shows how it stands")
+        }
+        AskError::NotSemiAuto => {
+            not_now(error, "`landfall auto off` lets you pick; what is under way is finished either way")
+        }
+        AskError::Assigned(task) => not_now(error, &format!("`landfall why {task}` says where it is")),
+        AskError::NothingReady => not_now(error, "`landfall status` says what the others wait for"),
+        AskError::NotReady(task, _) => not_now(error, &format!("`landfall why {task}` says why")),
+        AskError::SprintOpen(sprint) => not_now(
+            error,
+            &format!(
+                "`landfall sprint resume` goes on with {sprint}, `landfall sprint cancel` ends it; neither loses work"
+            ),
+        ),
+        AskError::NoSprint => not_now(
+            error,
+            "`landfall sprint start` begins one; `landfall sprint list` shows those there were",
+        ),
+        AskError::QueueHeld(_) => not_now(error, "`landfall queue resume` lets it move again"),
+        AskError::QueueMoves => not_now(error, "`landfall queue` shows the line"),
+        AskError::UnknownCheckpoint { name, known } => {
+            let message = format!("there is no checkpoint `{name}`");
+            let mut problem = unknown_flow(ProblemCode::UnknownCheckpoint, message, name, known);
+            if known.is_empty() {
+                problem.hint = Some("`landfall checkpoint create NAME` makes one".to_owned());
+            }
+            problem
+        }
+        AskError::CheckpointName(_) => {
+            Problem::new(ProblemCode::BadInput, error.to_string()).hint("such as `before-refactoring`")
+        }
+        AskError::NoBase => not_now(error, "`landfall doctor` looks at the repository and the store"),
         AskError::Machine(detail) => Problem::new(ProblemCode::GitFailed, detail.clone())
             .hint("`landfall doctor` looks at git, the disk and the store"),
         AskError::Gone => Problem::new(ProblemCode::EngineBusy, "the engine is just ending")
             .hint("try again in a moment; nothing was changed")
             .context(json!({ "ending": true })),
     }
+}
+
+fn not_now(error: &AskError, hint: &str) -> Problem {
+    Problem::new(ProblemCode::NotNow, error.to_string()).hint(hint)
 }
 
 /// Whether the engine left while it was asked: nothing was changed, and asking again is safe.

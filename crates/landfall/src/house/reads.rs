@@ -438,7 +438,10 @@ fn stored_statuses(wanted: &[api::Status], held: bool) -> Vec<Option<Status>> {
 pub(super) fn holds_a_slot(task: &Task) -> bool {
     match &task.state {
         State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => true,
-        State::Active { doing: Doing::Checking { .. } | Doing::Landing | Doing::Reporting, .. }
+        State::Active {
+            doing: Doing::Checking { .. } | Doing::Queued { .. } | Doing::Landing | Doing::Reporting,
+            ..
+        }
         | State::Draft
         | State::Ready { .. }
         | State::Waiting { .. }
@@ -556,6 +559,7 @@ pub(super) fn doing_word(doing: &Doing) -> &'static str {
         Doing::Running { stop: None, .. } => "working",
         Doing::Running { stop: Some(_), .. } => "stopping",
         Doing::Checking { .. } => "verifying",
+        Doing::Queued { .. } => "in line",
         Doing::Landing => "landing",
         Doing::Reporting => "reporting",
     }

@@ -49,7 +49,14 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     // The journal is there now, and nobody else writes: what comes after this belongs to the run.
     let reader = Reader::open(&place.folder.journal()).map_err(|error| problem::store(&error))?;
     let from = reader.head().map_err(|error| problem::store(&error))?.seq;
-    let running = engine.run(RunOptions { slots: asked.slots, only });
+    let options = RunOptions {
+        slots: asked.slots,
+        only,
+        mode: asked.mode.map_or(site.settings.run.mode, wire::model_mode),
+        sprint: None,
+        attended: asked.attended,
+    };
+    let running = engine.run(options).map_err(|error| problem::ask(&error))?;
     let desk = Desk::running(place.clone(), running.handle(), site);
     let door = match Door::open(&place, desk) {
         Ok(door) => door,
@@ -154,6 +161,9 @@ impl Run {
         let held =
             ended.held.as_ref().map(|reason| format!("landed work is not in your branch yet: {reason}"));
         outcome.needs_you.extend(held);
+        outcome.needs_you.extend(ended.queue_held.as_ref().map(|reason| {
+            format!("the landing queue is held: {reason}; `landfall queue` shows it, `landfall queue resume` lets it move")
+        }));
         outcome.ended = match ended.why {
             RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {
                 Some(reason) => api::RunEnded::Held(reason),
@@ -166,6 +176,9 @@ impl Run {
                     "the budget of the run is used up{what}; another `landfall run` goes on"
                 ))
             }
+            RunEnd::Paused => api::RunEnded::Paused(ended.paused.clone().unwrap_or_default()),
+            RunEnd::Goal => api::RunEnded::Goal,
+            RunEnd::OneDone => api::RunEnded::OneDone,
             RunEnd::Drained => api::RunEnded::Drained,
             RunEnd::Interrupted => api::RunEnded::Stopped,
         };
@@ -323,9 +336,14 @@ const WAITS_MAX: u32 = 1_000; // what a terminal could ever show
 fn is_yours(wait: Option<&str>) -> bool {
     let wait: Option<WaitFor> = wait.and_then(|word| word.parse().ok());
     match wait {
-        Some(WaitFor::Question | WaitFor::Login | WaitFor::Disk | WaitFor::Pause | WaitFor::GateBroken) => {
-            true
-        }
+        Some(
+            WaitFor::Question
+            | WaitFor::Login
+            | WaitFor::Disk
+            | WaitFor::Pause
+            | WaitFor::Conflict
+            | WaitFor::GateBroken,
+        ) => true,
         Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Budget | WaitFor::Backoff)
         | None => false,
     }

@@ -4,6 +4,7 @@
 use landfall_api as api;
 use landfall_engine::Live;
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::pilot::Mode;
 use landfall_engine::model::{
     self, Concern, EndKind, State, Status, StepResult, Task, TaskId, TaskSpec, Wait,
 };
@@ -73,6 +74,20 @@ pub(super) fn model_size(size: api::Size) -> model::Size {
     }
 }
 
+pub(super) fn mode(mode: Mode) -> api::Mode {
+    match mode {
+        Mode::Autopilot => api::Mode::Autopilot,
+        Mode::SemiAuto => api::Mode::SemiAuto,
+    }
+}
+
+pub(super) fn model_mode(mode: api::Mode) -> Mode {
+    match mode {
+        api::Mode::Autopilot => Mode::Autopilot,
+        api::Mode::SemiAuto => Mode::SemiAuto,
+    }
+}
+
 pub(super) fn outcome(outcome: Outcome) -> api::Outcome {
     match outcome {
         Outcome::Pass => api::Outcome::Pass,
@@ -95,6 +110,7 @@ pub(super) fn wait_for(wait: &Wait) -> api::WaitFor {
         Wait::Backoff { .. } => api::WaitFor::Backoff,
         Wait::Disk { .. } => api::WaitFor::Disk,
         Wait::Pause => api::WaitFor::Pause,
+        Wait::Conflict { .. } => api::WaitFor::Conflict,
         Wait::GateBroken { .. } => api::WaitFor::GateBroken,
     }
 }
@@ -110,6 +126,7 @@ pub(super) fn wait(wait: &Wait) -> api::Wait {
         Wait::Question { text } => (None, text.clone()),
         Wait::Backoff { until, cause } => (Some(*until), cause.clone()),
         Wait::Disk { detail } => (None, detail.clone()),
+        Wait::Conflict { files, until, .. } => (Some(*until), files.join(", ")),
         Wait::GateBroken { command, detail } => (None, format!("{command}: {detail}")),
     };
     let until_ms = until.map(|until| until.0);
@@ -131,6 +148,12 @@ pub(super) fn owner(wait: api::WaitFor) -> &'static str {
         api::WaitFor::Backoff => Wait::Backoff { until, cause: text() },
         api::WaitFor::Disk => Wait::Disk { detail: text() },
         api::WaitFor::Pause => Wait::Pause,
+        api::WaitFor::Conflict => Wait::Conflict {
+            base: model::Commit::new(&text()),
+            files: Vec::new(),
+            until,
+            overdue: model::conflict::Overdue::Defer,
+        },
         api::WaitFor::GateBroken => Wait::GateBroken { command: text(), detail: text() },
     }
     .owner()
@@ -235,6 +258,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         verify_rounds,
         transients,
         quota_waits,
+        asked,
         permission_denials,
         loops,
         same_words: _, // part of how a loop is noticed
@@ -266,6 +290,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("failed verifications", *verify_rounds, None),
         counter("transient errors", *transients, Some(limits.transients_max)),
         counter("quota waits", *quota_waits, None),
+        counter("questions and blocks", *asked, None),
         counter("permission denials", *permission_denials, None),
         counter("loops", *loops, Some(limits.loops_max)),
         counter("sessions lost", *sessions_lost, None),

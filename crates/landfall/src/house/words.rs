@@ -1,9 +1,13 @@
 //! Facts as one line for people: for `log`, and the ones that matter for the news of a run.
 
+use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::pilot::{Mode, PilotEvent};
+use landfall_engine::model::queue::{Closed, Member, QueueEvent};
+use landfall_engine::model::sprint::{Goal, SprintEnd, SprintEvent};
 use landfall_engine::model::{
     AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd,
-    StepResult, Stop, Talk, Target, Task, Usage, Verdict, Wait, Warning, usd,
+    StepResult, Stop, Talk, Target, Task, TaskId, Usage, Verdict, Wait, Warning, usd,
 };
 
 use super::moment::{count, span, tokens, when};
@@ -73,6 +77,19 @@ pub(super) fn event(event: &Event) -> String {
         }
         Event::Reviewed { approved: true, note } => format!("approved{}", after_colon(note)),
         Event::Reviewed { approved: false, note } => format!("sent back{}", after_colon(note)),
+        Event::LandingBegan { batch, report, .. } => {
+            format!("{batch} is verified ({}) and lands", gate(report))
+        }
+        Event::Requeued { unsure: false, .. } => "stands in the landing queue again".to_owned(),
+        Event::Requeued { unsure: true, .. } => {
+            "stands in the landing queue again; whether it landed is looked at first".to_owned()
+        }
+        Event::Ejected { batch, report, .. } => {
+            format!("sent back out of {batch}: together with what landed before it, {}", gate(report))
+        }
+        Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short()),
+        Event::ReviewOwed => "landed; a person is to look at it when there is time".to_owned(),
+        Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), after_colon(note)),
         Event::Landed { commit, base_before, .. } => {
             format!("landed as {} on {}", commit.short(), base_before.short())
         }
@@ -115,7 +132,119 @@ pub(super) fn engine(event: &EngineEvent) -> String {
             format!("{} is not published: {reason}", commit.short())
         }
         EngineEvent::Account { account, state } => account_words(account, state),
+        EngineEvent::Queue(event) => queue(event),
+        EngineEvent::Pilot(event) => pilot(event),
+        EngineEvent::Sprint(event) => sprint(event),
+        EngineEvent::Checkpoint(event) => checkpoint(event),
         EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+    }
+}
+
+fn queue(event: &QueueEvent) -> String {
+    let tasks = |members: &[Member]| {
+        let ids: Vec<TaskId> = members.iter().map(|member| member.task).collect();
+        wire::list(&ids)
+    };
+    match event {
+        QueueEvent::Formed { batch, on: None, members } => {
+            format!("{batch} was formed, to land together: {}", tasks(members))
+        }
+        QueueEvent::Formed { batch, on: Some(on), members } => {
+            format!("{batch} was formed, to land together after {on}: {}", tasks(members))
+        }
+        QueueEvent::Built { batch, base, members, .. } if members.is_empty() => {
+            format!("nobody of {batch} could be merged onto {}", base.short())
+        }
+        QueueEvent::Built { batch, base, members, .. } => {
+            format!("{batch} was merged onto {}: {}", base.short(), tasks(members))
+        }
+        QueueEvent::CheckBegan { batch, count: many } => {
+            format!("the first {many} of {batch} are being verified together")
+        }
+        QueueEvent::Checked { batch, count: many, report } => {
+            format!(
+                "the first {many} of {batch}, verified together: {}, {}",
+                report.outcome().word(),
+                gate(report)
+            )
+        }
+        QueueEvent::LandingBegan { batch, count: many } => {
+            format!("the base is being moved to the first {many} of {batch}")
+        }
+        QueueEvent::Over { batch, how: Closed::Landed { count: many, commit } } => {
+            format!("{batch} landed as {}: {}", commit.short(), count(*many as u64, "task"))
+        }
+        QueueEvent::Over { batch, how: Closed::Dropped { reason } } => {
+            format!("{batch} was given up{}", after_colon(reason))
+        }
+        QueueEvent::Held { reason, until, .. } => {
+            let until = until.map(|until| format!(" until {}", when(until.0))).unwrap_or_default();
+            format!("the landing queue is held{until}{}", after_colon(reason))
+        }
+        QueueEvent::Resumed => "the landing queue moves again".to_owned(),
+    }
+}
+
+fn pilot(event: &PilotEvent) -> String {
+    match event {
+        PilotEvent::ModeSet { mode: Mode::Autopilot } => "on autopilot: every slot is filled".to_owned(),
+        PilotEvent::ModeSet { mode: Mode::SemiAuto } => "semi-automatic: a person picks each task".to_owned(),
+        PilotEvent::Assigned { task } => format!("{task} was picked"),
+        PilotEvent::Settled => "what was picked is over; a person picks the next task".to_owned(),
+        PilotEvent::Paused { reason, .. } => format!("paused{}", after_colon(reason)),
+        PilotEvent::Resumed => "resumed".to_owned(),
+    }
+}
+
+fn sprint(event: &SprintEvent) -> String {
+    match event {
+        SprintEvent::Started { sprint, plan, ready } => {
+            format!(
+                "sprint {sprint} began ({}), with {} ready",
+                goal(plan.goal),
+                count(u64::from(*ready), "task")
+            )
+        }
+        SprintEvent::Paused { reason } => format!("the sprint is paused{}", after_colon(reason)),
+        SprintEvent::Resumed => "the sprint goes on".to_owned(),
+        SprintEvent::Completing { why } => {
+            format!("the sprint finishes what is under way: {}", sprint_end(*why))
+        }
+        SprintEvent::Ended { why } => format!("the sprint is over: {}", sprint_end(*why)),
+    }
+}
+
+/// What a sprint wants, in a few words.
+pub(super) fn goal(goal: Goal) -> String {
+    match goal {
+        Goal::Count(many) => count(u64::from(many), "task"),
+        Goal::Duration { ms } => span(ms),
+        Goal::Until(at) => format!("until {}", when(at.0)),
+        Goal::NoReady => "until nothing is ready".to_owned(),
+    }
+}
+
+pub(super) fn sprint_end(why: SprintEnd) -> &'static str {
+    match why {
+        SprintEnd::Goal => "its goal was reached",
+        SprintEnd::NothingLeft => "nothing was left that could start",
+        SprintEnd::Cancelled => "a person ended it",
+        SprintEnd::Spent => "the budget was used up",
+    }
+}
+
+fn checkpoint(event: &CheckpointEvent) -> String {
+    match event {
+        CheckpointEvent::Made { name, commit, why } => {
+            let why = match why {
+                CheckpointWhy::Landings => "several tasks landed since the last",
+                CheckpointWhy::Sprint => "a sprint begins",
+                CheckpointWhy::Person => "a person wanted it",
+                CheckpointWhy::Restore => "an earlier one is to be restored",
+            };
+            format!("checkpoint `{name}` was made at {}: {why}", commit.short())
+        }
+        CheckpointEvent::Dropped { name } => format!("checkpoint `{name}` is no longer kept"),
     }
 }
 
@@ -175,6 +304,7 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             | Wait::Backoff { .. }
             | Wait::Disk { .. }
             | Wait::Pause
+            | Wait::Conflict { .. }
             | Wait::GateBroken { .. } => Some(format!("waits: {}", wait_words(wait))),
         },
         Event::Resumed { feedback: Some(feedback) } => match feedback.text.split_once("The answer: ") {
@@ -183,6 +313,8 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         },
         Event::ReviewWanted { .. } => Some(event_line(event)),
         Event::Reviewed { .. } => Some(event_line(event)),
+        Event::Ejected { .. } | Event::SentBack { .. } | Event::Signed { .. } => Some(event_line(event)),
+        Event::Requeued { unsure: true, .. } => Some(event_line(event)),
         Event::Landed { commit, .. } => {
             let spent = task.map(effort).filter(|effort| !effort.is_empty());
             let spent = spent.map(|effort| format!(" ({effort})")).unwrap_or_default();
@@ -203,6 +335,9 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         | Event::Left { .. }
         | Event::Yielded { .. }
         | Event::Resumed { feedback: None }
+        | Event::LandingBegan { .. }
+        | Event::Requeued { unsure: false, .. }
+        | Event::ReviewOwed
         | Event::Reported { .. }
         | Event::Ended(_)
         | Event::WorkspaceRemoved { .. } => None,
@@ -222,6 +357,19 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
         EngineEvent::BaseMoved { by: Mover::Rebuild, .. } | EngineEvent::Account { .. } => {
             Some(engine(event))
         }
+        EngineEvent::Queue(it) => match it {
+            QueueEvent::Checked { report, .. } if !report.outcome().is_green() => Some(queue(it)),
+            QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue(it)),
+            QueueEvent::Held { .. } | QueueEvent::Resumed => Some(queue(it)),
+            QueueEvent::Over { how: Closed::Dropped { .. }, .. } => Some(queue(it)),
+            QueueEvent::Formed { .. }
+            | QueueEvent::Built { .. }
+            | QueueEvent::CheckBegan { .. }
+            | QueueEvent::Checked { .. }
+            | QueueEvent::LandingBegan { .. }
+            | QueueEvent::Over { .. } => None, // the landings themselves are told
+        },
+        EngineEvent::Pilot(_) | EngineEvent::Sprint(_) | EngineEvent::Checkpoint(_) => Some(engine(event)),
         EngineEvent::Started { .. }
         | EngineEvent::RunStarted { .. }
         | EngineEvent::RunEnded { .. }
@@ -297,6 +445,7 @@ fn opening_words(opening: Opening) -> &'static str {
         Opening::FreshWorkspace => "in a new workspace",
         Opening::Check => "merging and verifying",
         Opening::Land => "landing",
+        Opening::Queue => "standing in line to land",
         Opening::Report => "writing the report",
     }
 }
@@ -393,6 +542,13 @@ pub(super) fn wait_words(wait: &Wait) -> String {
         Wait::Backoff { until, cause } => format!("until {} after {}", when(until.0), one_line(cause)),
         Wait::Disk { detail } => format!("for room on the disk: {detail}"),
         Wait::Pause => "for a person to take it up again".to_owned(),
+        Wait::Conflict { base, files, until, overdue } => format!(
+            "for a person to resolve its conflict with {} in {}; {} otherwise {}",
+            base.short(),
+            one_line(&files.join(", ")),
+            overdue.sentence(),
+            when(until.0)
+        ),
         Wait::GateBroken { command, detail } => {
             format!("because the check `{command}` cannot be trusted: {detail}")
         }
@@ -427,6 +583,9 @@ pub(super) fn run_end(why: RunEnd) -> &'static str {
         RunEnd::Drained => "stopped between iterations",
         RunEnd::Interrupted => "stopped at once",
         RunEnd::Spent => "its budget was used up",
+        RunEnd::Paused => "it was paused, and nobody was there to resume it",
+        RunEnd::Goal => "the goal of the sprint was reached",
+        RunEnd::OneDone => "one task was done, and nobody was there to pick another",
         RunEnd::Lost => "the engine was gone",
     }
 }

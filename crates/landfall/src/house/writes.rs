@@ -104,9 +104,7 @@ impl Clerk<'_> {
     fn tasks(&self, ask: Ask) -> Result<Vec<Arc<Task>>, Problem> {
         match (self.ask)(ask)? {
             Reply::Tasks(tasks) => Ok(tasks),
-            Reply::Stopping { .. } => {
-                Err(Problem::new(ProblemCode::Internal, "asked for tasks and was told of a stop"))
-            }
+            other => Err(unexpected("tasks", &other)),
         }
     }
 
@@ -158,9 +156,7 @@ impl Clerk<'_> {
         let run = reader.runs(1).map_err(|error| problem::store(&error))?.pop();
         let agents = match (self.ask)(Ask::StopRun { now: asked.now })? {
             Reply::Stopping { agents } => agents as u64,
-            Reply::Tasks(_) => {
-                return Err(Problem::new(ProblemCode::Internal, "asked to stop and was told of tasks"));
-            }
+            other => return Err(unexpected("a stop", &other)),
         };
         let text = match (agents, asked.now) {
             (0, _) => "the run ends as soon as what is being verified or landed is through.".to_owned(),
@@ -265,6 +261,18 @@ impl Clerk<'_> {
         }
         Ok(api::Changed { tasks: lines })
     }
+}
+
+/// The engine answered something else than it was asked: a bug.
+fn unexpected(asked: &str, told: &Reply) -> Problem {
+    let told = match told {
+        Reply::Tasks(_) => "tasks",
+        Reply::Checkpoint { .. } => "a checkpoint",
+        Reply::Done => "nothing more",
+        Reply::Sprint(_) => "a sprint",
+        Reply::Stopping { .. } => "a stop",
+    };
+    Problem::new(ProblemCode::Internal, format!("asked about {asked} and was told of {told}"))
 }
 
 fn are(many: u64) -> String {
