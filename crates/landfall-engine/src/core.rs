@@ -847,7 +847,12 @@ impl Core {
         if self.drive == Drive::Draining {
             return true;
         }
-        if self.attended && matches!(self.pilot.phase(), Phase::Paused | Phase::WaitingUser) {
+        let waits_for_a_person = match self.pilot.phase() {
+            Phase::Paused => true,
+            Phase::WaitingUser => self.could_start(),
+            Phase::Idle | Phase::Running | Phase::Completed => false,
+        };
+        if self.attended && waits_for_a_person {
             return false;
         }
         let now = out.now();
@@ -859,6 +864,16 @@ impl Core {
                 || (wants_slot && out.spent().is_some_and(|spent| spent.until.is_some())));
         let queue = self.queue.is_busy() || self.queue.due().is_some();
         !(self.world.next_due().is_some() || (self.low_disk && !paused) || opens || queue)
+    }
+
+    /// Whether a person could pick a task.
+    fn could_start(&self) -> bool {
+        let ready = |task: &Arc<Task>| {
+            matches!(task.state, State::Ready { .. })
+                && self.filter.lets_go_on(task.id)
+                && self.world.unmet(task).is_empty()
+        };
+        self.world.tasks().any(ready)
     }
 
     /// Why a run that is idle has ended.
@@ -874,7 +889,7 @@ impl Core {
         if self.world.waiting_for(Standing::Slot) > 0 && out.spent().is_some() {
             return RunEnd::Spent;
         }
-        if self.pilot.mode() == Mode::SemiAuto && self.world.ready_count() > 0 {
+        if self.pilot.mode() == Mode::SemiAuto && self.could_start() {
             return RunEnd::OneDone;
         }
         RunEnd::NothingLeft
