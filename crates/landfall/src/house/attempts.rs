@@ -72,6 +72,10 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             Event::Ejected { batch, report, .. } => {
                 Some(format!("sent back out of {batch}: {}", words::gate(report)))
             }
+            Event::Opinion { findings, .. } => {
+                attempt.end = words::opinion(findings.as_deref());
+                None
+            }
             Event::LandingBegan { batch, .. } => {
                 attempt.end = format!("landing in {batch}");
                 None
@@ -97,6 +101,7 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::Collected { .. }
             | Event::Resumed { .. }
             | Event::Reviewed { .. }
+            | Event::Replied { .. }
             | Event::SentBack { .. }
             | Event::ReviewOwed
             | Event::Signed { .. }

@@ -259,6 +259,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         transients,
         quota_waits,
         asked,
+        reviews,
         permission_denials,
         loops,
         same_words: _, // part of how a loop is noticed
@@ -291,6 +292,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("transient errors", *transients, Some(limits.transients_max)),
         counter("quota waits", *quota_waits, None),
         counter("questions and blocks", *asked, None),
+        counter("reviews by an agent", *reviews, Some(model::review::ROUNDS_MAX)),
         counter("permission denials", *permission_denials, None),
         counter("loops", *loops, Some(limits.loops_max)),
         counter("sessions lost", *sessions_lost, None),

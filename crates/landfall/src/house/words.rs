@@ -4,6 +4,7 @@ use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
 use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::queue::{Closed, Member, QueueEvent};
+use landfall_engine::model::review::{self, Finding};
 use landfall_engine::model::sprint::{Goal, SprintEnd, SprintEvent};
 use landfall_engine::model::{
     AccountState, EndCode, EndKind, Ending, EngineEvent, Event, Exit, Mover, Opening, Parting, RunEnd,
@@ -87,6 +88,8 @@ pub(super) fn event(event: &Event) -> String {
         Event::Ejected { batch, report, .. } => {
             format!("sent back out of {batch}: together with what landed before it, {}", gate(report))
         }
+        Event::Opinion { findings, .. } => opinion(findings.as_deref()),
+        Event::Replied { text } => format!("the agent answers its reviewer: {}", one_line(text)),
         Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short()),
         Event::ReviewOwed => "landed; a person is to look at it when there is time".to_owned(),
         Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), after_colon(note)),
@@ -137,6 +140,18 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         EngineEvent::Sprint(event) => sprint(event),
         EngineEvent::Checkpoint(event) => checkpoint(event),
         EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+    }
+}
+
+/// What a reviewer made of the work.
+pub(super) fn opinion(findings: Option<&[Finding]>) -> String {
+    let Some(findings) = findings else { return "what its reviewer said could not be read".to_owned() };
+    let open: Vec<&Finding> = findings.iter().filter(|finding| !finding.resolved).collect();
+    let blocking: Vec<String> = review::blocking(findings).map(ToString::to_string).collect();
+    match (open.len(), blocking.len()) {
+        (0, _) => "its reviewer found nothing to say against it".to_owned(),
+        (many, 0) => format!("its reviewer agrees, with {}", count(many as u64, "remark")),
+        (_, _) => format!("its reviewer wants changes: {}", one_line(&blocking.join("; "))),
     }
 }
 
@@ -313,7 +328,9 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         },
         Event::ReviewWanted { .. } => Some(event_line(event)),
         Event::Reviewed { .. } => Some(event_line(event)),
-        Event::Ejected { .. } | Event::SentBack { .. } | Event::Signed { .. } => Some(event_line(event)),
+        Event::Ejected { .. } | Event::Opinion { .. } | Event::SentBack { .. } | Event::Signed { .. } => {
+            Some(event_line(event))
+        }
         Event::Requeued { unsure: true, .. } => Some(event_line(event)),
         Event::Landed { commit, .. } => {
             let spent = task.map(effort).filter(|effort| !effort.is_empty());
@@ -338,6 +355,7 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         | Event::LandingBegan { .. }
         | Event::Requeued { unsure: false, .. }
         | Event::ReviewOwed
+        | Event::Replied { .. }
         | Event::Reported { .. }
         | Event::Ended(_)
         | Event::WorkspaceRemoved { .. } => None,
