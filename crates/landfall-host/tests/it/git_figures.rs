@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use landfall_host::git::{Ignored, LandingClaim, Merge, PublishMode, RefName};
+use landfall_host::git::{Ignored, InFlight, LandingClaim, Merge, Oid, PublishMode, RefName, Workspace};
 
 use crate::git_scene::{Scene, git, main_branch, options, sig, write};
 
@@ -109,6 +109,7 @@ fn measure(files: usize) {
         published = landed.clone();
         base = landed;
     }
+    batch(&scene, &mut figures, &base);
     // The floor of a landing: the same three commands, run plainly.
     let store = scene.store.dir().to_owned();
     for _ in 0..ROUNDS {
@@ -133,6 +134,47 @@ fn measure(files: usize) {
         });
     }
     figures.print(files);
+}
+
+/// Four tasks at once: looked at while they are under way, then merged and proved together.
+fn batch(scene: &Scene, figures: &mut Figures, base: &Oid) {
+    let workspaces: Vec<Workspace> = (0..4)
+        .map(|number| {
+            let name = format!("B{number}");
+            let ws = scene
+                .pool
+                .prepare(&name, base, &format!("landfall/b{number}"))
+                .expect("the workspace is made");
+            write(ws.path(), &format!("batch{number}.txt"), "new\n");
+            git(ws.path(), ["add", "-A"]);
+            git(ws.path(), ["commit", "-q", "-m", "work"]);
+            ws
+        })
+        .collect();
+    for ws in &workspaces {
+        let one = InFlight::Workspace(ws);
+        let other = InFlight::Workspace(&workspaces[0]);
+        figures.time(scene, "trial merge of two in flight", || {
+            scene.store.trial_merge(one, other).expect("whole")
+        });
+        figures
+            .time(scene, "changed paths of one in flight", || scene.store.changed_paths(ws).expect("seen"));
+    }
+    let heads: Vec<Oid> = workspaces.iter().map(|ws| scene.collect(ws).head).collect();
+    for round in 0..ROUNDS {
+        let message = |count: usize| format!("land {count} in round {round}\n");
+        let merged = figures.time(scene, "merge a batch of four", || {
+            scene.store.merge_batch(base, &heads, &message, &sig()).expect("git runs")
+        });
+        let last = merged.prefixes.last().expect("they fit").clone();
+        let claim = LandingClaim {
+            landed: last.commit,
+            base_before: base.clone(),
+            candidate_heads: heads.clone(),
+            tree: last.tree,
+        };
+        figures.time(scene, "check a batch of four", || scene.store.check_landing(&claim).expect("agrees"));
+    }
 }
 
 #[test]
