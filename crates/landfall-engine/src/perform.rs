@@ -13,7 +13,7 @@ use landfall_model::{Attempt, Effect, News, QueueEffect, Stop, Task, TaskId};
 use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Site};
-use crate::{gate, land, launch, queue, report};
+use crate::{gate, land, launch, queue, report, workspace};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -117,8 +117,10 @@ fn try_prepare(
     if let Some(standing) = site.pool.existing(&name) {
         let made_for_this = task.workspace.is_some() || !fresh;
         if made_for_this {
+            workspace::after_create(site, task, &standing)?; // it may have been cut short
             return Ok(site::commit(standing.base()));
         }
+        workspace::before_remove(site, task, &standing);
         let keep = task_ref("kept", task.id, &attempt.to_string());
         let by = Signature::landfall(site.clock.now_ms());
         site.pool.remove(standing, &keep, &by).map_err(|error| collect_detail(&error))?;
@@ -134,6 +136,8 @@ fn try_prepare(
         .pool
         .prepare(&name, &base, &format!("landfall/{}", lower(task.id)))
         .map_err(|error: GitError| error.full())?;
+    site.pool.include(&site.repo, &workspace).map_err(|error| error.full())?;
+    workspace::after_create(site, task, &workspace)?;
     Ok(site::commit(workspace.base()))
 }
 
@@ -179,6 +183,7 @@ fn tidy(site: &Arc<Site>, task: &Task) {
 
 fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Commit>, CollectError> {
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return Ok(None) };
+    workspace::before_remove(site, task, &workspace);
     let at = site.clock.now_ms();
     let leftovers = landfall_host::git::Leftovers {
         message: format!("Work left in the workspace of {} after it landed\n", task.id),

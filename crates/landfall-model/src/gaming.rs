@@ -108,8 +108,14 @@ impl<'a> Balance<'a> {
 /// The rules a change is judged by.
 #[must_use]
 pub fn is_protected(path: &str) -> bool {
-    const FILES: [&str; 5] =
-        ["landfall.toml", ".gitlab-ci.yml", "Jenkinsfile", ".travis.yml", "azure-pipelines.yml"];
+    const FILES: [&str; 6] = [
+        "landfall.toml",
+        ".worktreeinclude", // it decides which of the person's files later agents get
+        ".gitlab-ci.yml",
+        "Jenkinsfile",
+        ".travis.yml",
+        "azure-pipelines.yml",
+    ];
     const FOLDERS: [&str; 5] = [".landfall", ".github/workflows", ".circleci", ".ci", ".buildkite"];
     // A folder, or one above it, that is a path by itself is a link now: the rules are elsewhere.
     let is_or_holds =
