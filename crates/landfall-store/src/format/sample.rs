@@ -10,7 +10,7 @@ use landfall_model::conflict::Overdue;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
 use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
-use landfall_model::review::{ReviewMode, ReviewRule};
+use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::{
     AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
@@ -108,6 +108,12 @@ fn an_unknown_word_is_named_with_those_that_are_known() {
     for (kind, body, word, known) in [
         ("signed", r#"{"decision":"maybe"}"#, "maybe", "deferred"),
         ("entered", r#"{"attempt":1,"step":"a","run":1,"opening":"door"}"#, "door", "queue"),
+        (
+            "opinion",
+            r#"{"attempt":1,"findings":[{"id":"F1","severity":"dire","title":"a"}]}"#,
+            "dire",
+            "blocker",
+        ),
     ] {
         let raw = Raw { seq: Seq(7), at_ms: 5, task: Some(1), kind, body };
         let error = decode(raw, &mut Flows::default()).expect_err("nobody knows it").to_string();
@@ -584,6 +590,26 @@ fn autopilot_facts(facts: &mut Facts) {
     facts.engine(EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: "cp-1".to_owned() }));
 }
 
+/// What reviewers said, and what the agent said to that.
+fn opinion_facts(facts: &mut Facts) {
+    facts.task(5, Event::Replied { text: "It is checked by the caller.".to_owned() });
+    facts.task(6, Event::Added { spec: TaskSpec::new("Read by a reviewer").expect("a title") });
+    let finding = |(nth, severity)| Finding {
+        id: format!("F{nth}"),
+        severity,
+        title: "It trusts what it should check".to_owned(),
+        detail: if nth == 3 { String::new() } else { "The path comes\nfrom outside.".to_owned() },
+        place: if nth == 3 { String::new() } else { "src/lib.rs:7".to_owned() },
+        resolved: nth == 2,
+    };
+    let findings = (1..).zip(Severity::ALL).map(finding).collect();
+    let attempt = Attempt(0);
+    facts.task(6, Event::Opinion { attempt, head: Some(commit('9')), findings: Some(findings) });
+    facts.task(6, Event::Opinion { attempt, head: None, findings: None });
+    let concern = Concern { code: ConcernCode::Disputed, detail: "F1".to_owned() };
+    facts.task(6, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
+}
+
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {
     let text = |text: &str| text.to_owned();
     let not_started = Exit::NotStarted { detail: text("no such file"), hopeless: true };
@@ -714,23 +740,4 @@ fn commit(digit: char) -> Commit {
 
 fn step(name: &str) -> StepName {
     StepName::new(name)
-}
-
-/// What reviewers said, and what the agent said to that.
-fn opinion_facts(facts: &mut Facts) {
-    let finding = |id: &str, severity, resolved| landfall_model::review::Finding {
-        id: id.to_owned(),
-        severity,
-        title: "It trusts what it should check".to_owned(),
-        detail: "The path comes\nfrom outside.".to_owned(),
-        place: "src/lib.rs:7".to_owned(),
-        resolved,
-    };
-    let all = landfall_model::review::Severity::ALL;
-    let findings = all.iter().zip(1..).map(|(severity, n)| finding(&format!("F{n}"), *severity, n == 2)).collect();
-    facts.task(5, Event::Replied { text: "It is checked by the caller.".to_owned() });
-    facts.task(6, Event::Added { spec: landfall_model::TaskSpec::new("Read by a reviewer").expect("a title") });
-    let attempt = landfall_model::Attempt(0);
-    facts.task(6, Event::Opinion { attempt, head: Some(commit('9')), findings: Some(findings) });
-    facts.task(6, Event::Opinion { attempt, head: None, findings: None });
 }

@@ -8,6 +8,7 @@ use landfall_model::conflict::Overdue;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
 use landfall_model::queue::{BatchDoing, Closed, HoldWhy, Member, Prefix};
+use landfall_model::review::{Finding, Severity};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::{
     BatchId, Commit, Concern, ConcernCode, Digest, Driving, EndCode, EndKind, Ending, EngineEvent, Entry,
@@ -123,7 +124,7 @@ impl History {
             } => *iteration,
             _ => task.counters.iterations + 1,
         };
-        match self.rng.below(33) {
+        match self.rng.below(35) {
             0 => Event::Edited { spec: self.spec(task.id) },
             1 => Event::Offered { head: self.commit() },
             2 => Event::Bound {
@@ -222,6 +223,19 @@ impl History {
             29 => Event::SentBack { to: self.commit() },
             30 => Event::ReviewOwed,
             31 => Event::Signed { decision: self.rng.one(&ReviewDecision::ALL), note: "seen".to_owned() },
+            32 => Event::Replied { text: "It is checked by the caller.".to_owned() },
+            33 => {
+                let finding = Finding {
+                    id: "F1".to_owned(),
+                    severity: self.rng.one(&Severity::ALL),
+                    title: "It trusts what it should check".to_owned(),
+                    detail: String::new(),
+                    place: "src/lib.rs:7".to_owned(),
+                    resolved: self.rng.chance(50),
+                };
+                let findings = self.rng.chance(80).then(|| vec![finding]);
+                Event::Opinion { attempt, head: Some(self.commit()), findings }
+            }
             _ => Event::Retried { fresh: self.rng.chance(50), feedback: Some(feedback()) },
         }
     }
