@@ -410,6 +410,10 @@ impl Core {
         }
         self.start_sprint(out, options.sprint.as_ref());
         self.refilter();
+        // Whoever names tasks has picked; where nobody is there to pick, the first in line is taken.
+        if options.mode == Mode::SemiAuto && (!options.attended || !options.only.is_empty()) {
+            drop(self.assign(out, None)); // nothing is ready: the run ends by itself
+        }
         for id in self.astray() {
             self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
         }
