@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::event::Event;
+use crate::flow::Target;
 use crate::gate::Outcome;
 use crate::ids::IdError;
 use crate::task::{EndKind, Ending};
@@ -227,6 +228,22 @@ pub struct TaskStat {
     pub tokens: u64,
 }
 
+impl TaskStat {
+    fn end(&mut self, at: Timestamp, kind: EndKind) {
+        if self.fate == Fate::Landed {
+            return; // what comes after the landing does not take it back
+        }
+        self.completed = Some(at);
+        (self.fate, self.verified) = match kind {
+            EndKind::Done => (Fate::Landed, self.verified),
+            EndKind::Failed => (Fate::Failed, false),
+            EndKind::Timeout => (Fate::Timeout, false),
+            EndKind::Blocked => (Fate::Blocked, false),
+            EndKind::Cancelled => (Fate::Cancelled, false),
+        };
+    }
+}
+
 /// How a task of a sprint stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
@@ -385,6 +402,9 @@ impl Sprint {
 
     /// Bookkeeping: what a fact about the sprint means.
     pub fn apply(&mut self, at: Timestamp, event: &SprintEvent) {
+        if self.is_over() {
+            return;
+        }
         match event {
             SprintEvent::Started { .. } => {}
             SprintEvent::Paused { reason } => {
@@ -393,18 +413,26 @@ impl Sprint {
                 }
             }
             SprintEvent::Resumed => {
-                if let SprintPhase::Paused { since, .. } = &self.phase {
-                    self.paused_ms += u64::try_from(at.0 - since.0).unwrap_or(0);
+                if let SprintPhase::Paused { .. } = &self.phase {
+                    self.end_pause(at);
                     self.phase = SprintPhase::Running;
                 }
             }
-            SprintEvent::Completing { why } => self.phase = SprintPhase::Completing { why: *why },
+            SprintEvent::Completing { why } => {
+                self.end_pause(at);
+                self.phase = SprintPhase::Completing { why: *why };
+            }
             SprintEvent::Ended { why } => {
-                if let SprintPhase::Paused { since, .. } = &self.phase {
-                    self.paused_ms += u64::try_from(at.0 - since.0).unwrap_or(0);
-                }
+                self.end_pause(at);
                 self.phase = SprintPhase::Over { why: *why, at };
             }
+        }
+    }
+
+    /// Counts the pause it is in, if it is in one.
+    fn end_pause(&mut self, at: Timestamp) {
+        if let SprintPhase::Paused { since, .. } = &self.phase {
+            self.paused_ms += u64::try_from(at.0 - since.0).unwrap_or(0);
         }
     }
 
@@ -447,6 +475,7 @@ impl Sprint {
             Event::ReviewWanted { .. } => stat.reviewing = true,
             Event::Reviewed { approved, .. } => {
                 stat.reviewing = false;
+                stat.verified &= *approved;
                 stat.review = Some(if *approved { ReviewDecision::Approved } else { ReviewDecision::Redo });
             }
             Event::Signed { decision, .. } => stat.review = Some(*decision),
@@ -455,19 +484,10 @@ impl Sprint {
                 (stat.fate, stat.verified) = (Fate::Landed, true);
                 self.landings.push((at, task));
             }
-            Event::Ended(Ending { kind, .. }) => {
-                if stat.fate == Fate::Landed {
-                    return;
-                }
-                stat.completed = Some(at);
-                stat.fate = match kind {
-                    EndKind::Done => Fate::Landed,
-                    EndKind::Failed => Fate::Failed,
-                    EndKind::Timeout => Fate::Timeout,
-                    EndKind::Blocked => Fate::Blocked,
-                    EndKind::Cancelled => Fate::Cancelled,
-                };
-            }
+            Event::Ended(Ending { kind, .. }) => stat.end(at, *kind),
+            // A flow ends without another word.
+            Event::Left { to: Target::End, .. } => stat.end(at, EndKind::Done),
+            Event::Left { to: Target::Stop, .. } => stat.end(at, EndKind::Blocked),
             Event::Retried { .. } => (stat.fate, stat.completed) = (Fate::Open, None),
             _ => {}
         }

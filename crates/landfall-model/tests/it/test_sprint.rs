@@ -1,0 +1,333 @@
+//! Sprints: when they have what they wanted, what they count, and what they expect.
+
+use landfall_model::gate::Outcome;
+use landfall_model::sprint::{
+    Fate, Goal, ReviewDecision, Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints,
+};
+use landfall_model::{
+    Attempt, BatchId, Commit, EndCode, EndKind, Ending, Event, Exit, Opening, RunId, SprintId, StepName,
+    StepResult, Talk, Target, TaskId, Timestamp, Traces, Tree, Usage, Verdict,
+};
+
+use crate::story::{command, report};
+
+const MINUTE: i64 = 60_000;
+
+/// A story of one sprint: minutes pass, things happen.
+struct Story {
+    sprints: Sprints,
+    now: Timestamp,
+}
+
+impl Story {
+    fn new(goal: Goal) -> Self {
+        let mut story = Self { sprints: Sprints::default(), now: Timestamp(0) };
+        story.start(goal);
+        story
+    }
+
+    fn start(&mut self, goal: Goal) {
+        let sprint = self.sprints.next_id();
+        self.tell(SprintEvent::Started { sprint, plan: SprintPlan::new(goal), ready: 3 });
+    }
+
+    fn tell(&mut self, event: SprintEvent) -> &mut Self {
+        self.sprints.apply(self.now, &event);
+        self
+    }
+
+    fn pass(&mut self, minutes: i64) -> &mut Self {
+        self.now = Timestamp(self.now.0 + minutes * MINUTE);
+        self
+    }
+
+    fn pause(&mut self) -> &mut Self {
+        self.tell(SprintEvent::Paused { reason: "lunch".to_owned() })
+    }
+
+    fn resume(&mut self) -> &mut Self {
+        self.tell(SprintEvent::Resumed)
+    }
+
+    fn task(&mut self, id: u32, events: &[Event]) -> &mut Self {
+        for event in events {
+            self.sprints.note(self.now, TaskId(id), event);
+        }
+        self
+    }
+
+    fn sprint(&self) -> &Sprint {
+        self.sprints.all().last().expect("one began")
+    }
+
+    fn worked(&self) -> u64 {
+        self.sprint().worked_ms(self.now) / MINUTE.unsigned_abs()
+    }
+
+    fn reached(&self) -> bool {
+        self.sprint().reached(self.now, 1)
+    }
+
+    fn fate(&self, id: u32) -> Fate {
+        self.sprint().tasks[&TaskId(id)].fate
+    }
+}
+
+fn entered() -> Event {
+    let (step, run) = (StepName::new("work"), RunId(1));
+    Event::Entered { attempt: Attempt(1), step, run, opening: Opening::FreshWorkspace }
+}
+
+fn ran(tokens: u64) -> [Event; 2] {
+    let usage = Usage { tokens_in: tokens, micro_usd: 10 * tokens, ..Usage::default() };
+    [
+        Event::IterationBegan { attempt: Attempt(1), iteration: 1, talk: Talk::New },
+        Event::IterationEnded {
+            attempt: Attempt(1),
+            iteration: 1,
+            exit: Exit::Code(0),
+            verdict: Verdict::Complete,
+            took_ms: 1,
+            usage,
+            head: None,
+            traces: Traces::default(),
+        },
+    ]
+}
+
+fn verified(outcome: Outcome) -> Event {
+    Event::Verified { attempt: Attempt(2), report: report(vec![command("tests", outcome)]) }
+}
+
+fn ejected() -> Event {
+    let report = report(vec![command("tests", Outcome::Fail)]);
+    Event::Ejected { attempt: Attempt(3), batch: BatchId(1), report }
+}
+
+fn landed() -> Event {
+    Event::Landed {
+        attempt: Attempt(3),
+        commit: Commit::new("c"),
+        base_before: Commit::new("b"),
+        tree: Tree::new("t"),
+        proof: String::new(),
+    }
+}
+
+fn ended(kind: EndKind) -> Event {
+    Event::Ended(Ending { kind, code: EndCode::Person, detail: String::new() })
+}
+
+fn left(to: Target) -> Event {
+    let (attempt, step) = (Attempt(4), StepName::new("report"));
+    Event::Left { attempt, step, result: StepResult::Done, to, feedback: None }
+}
+
+// ── goals ────────────────────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn a_count_counts_what_is_verified_whether_it_has_landed_or_not() {
+    let mut story = Story::new(Goal::Count(2));
+    story.task(1, &[entered(), verified(Outcome::Pass)]).task(2, &[entered(), verified(Outcome::Fail)]);
+    assert!(!story.reached());
+    story.task(2, &[verified(Outcome::Flaky)]);
+    assert!(story.reached());
+    story.task(1, &[landed()]);
+    assert_eq!((story.reached(), story.sprint().verified()), (true, 2), "landing counts no second time");
+}
+
+#[test]
+fn what_is_no_longer_verified_counts_no_longer() {
+    let mut story = Story::new(Goal::Count(1));
+    let again = |story: &mut Story| {
+        story.task(1, &[verified(Outcome::Pass)]);
+        assert!(story.reached());
+    };
+    story.task(1, &[entered()]);
+    again(&mut story);
+    story.task(1, &[ejected()]);
+    assert!(!story.reached() && story.sprint().tasks[&TaskId(1)].ejected);
+    again(&mut story);
+    story.task(1, &[Event::Conflicted { attempt: Attempt(3), base: Commit::new("b"), paths: Vec::new() }]);
+    assert!(!story.reached());
+    again(&mut story);
+    story.task(1, &ran(1));
+    assert!(!story.reached(), "an agent has worked on it since");
+    again(&mut story);
+    story.task(1, &[Event::Reviewed { approved: false, note: "no".to_owned() }]);
+    assert!(!story.reached(), "a person does not want it so");
+    for kind in [EndKind::Cancelled, EndKind::Failed, EndKind::Timeout, EndKind::Blocked] {
+        again(&mut story);
+        story.task(1, &[ended(kind)]);
+        assert!(!story.reached(), "what ended as {kind:?} is nobody's success");
+        story.task(1, &[Event::Retried { fresh: false, feedback: None }]);
+    }
+}
+
+#[test]
+fn what_was_begun_before_or_elsewhere_does_not_count() {
+    let mut story = Story::new(Goal::Count(1));
+    story.task(1, &[verified(Outcome::Pass), landed()]);
+    assert_eq!((story.sprint().tasks.len(), story.reached()), (0, false));
+}
+
+#[test]
+fn a_duration_does_not_count_pauses() {
+    let mut story = Story::new(Goal::Duration { ms: 10 * MINUTE.unsigned_abs() });
+    story.pass(4).pause().pass(60);
+    assert_eq!(story.worked(), 4);
+    assert!(!story.reached());
+    assert_eq!(story.sprint().due(story.now), None, "nothing comes by the clock in a pause");
+    story.pause().pass(1).resume();
+    assert_eq!((story.worked(), story.sprint().paused_ms), (4, 61 * MINUTE.unsigned_abs()));
+    assert_eq!(story.sprint().due(story.now), Some(story.now.plus_ms(6 * MINUTE.unsigned_abs())));
+    story.resume().pass(5);
+    assert!(!story.reached());
+    story.pass(1);
+    assert!(story.reached());
+    story.pause().pass(30).tell(SprintEvent::Ended { why: SprintEnd::Goal }).pass(99);
+    assert_eq!(story.worked(), 10, "and it stays so when it is over");
+}
+
+#[test]
+fn what_completes_out_of_a_pause_does_not_count_the_pause() {
+    let mut story = Story::new(Goal::Until(Timestamp(20 * MINUTE)));
+    story.pass(5).pause().pass(20).tell(SprintEvent::Completing { why: SprintEnd::Goal }).pass(2);
+    assert_eq!(story.worked(), 7);
+    story.tell(SprintEvent::Ended { why: SprintEnd::Goal }).pass(60);
+    assert_eq!(story.worked(), 7);
+}
+
+#[test]
+fn until_is_a_moment_whatever_was_paused() {
+    let mut story = Story::new(Goal::Until(Timestamp(10 * MINUTE)));
+    assert_eq!(story.sprint().due(story.now), Some(Timestamp(10 * MINUTE)));
+    story.pass(9).pause();
+    assert!(!story.reached());
+    story.pass(1);
+    assert!(story.reached());
+}
+
+#[test]
+fn no_ready_is_reached_when_nothing_is() {
+    let story = Story::new(Goal::NoReady);
+    assert!(!story.sprint().reached(story.now, 1) && story.sprint().reached(story.now, 0));
+    assert_eq!(story.sprint().due(story.now), None);
+}
+
+// ── what becomes of tasks ────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn each_task_has_its_fate_and_what_it_used() {
+    let mut story = Story::new(Goal::NoReady);
+    story.task(1, &[entered()]).task(1, &ran(5)).task(1, &ran(7)).pass(3).task(1, &[landed()]);
+    let stat = &story.sprint().tasks[&TaskId(1)];
+    assert_eq!((stat.iterations, stat.tokens, stat.micro_usd), (2, 12, 120));
+    assert_eq!((stat.started, stat.completed), (Timestamp(0), Some(Timestamp(3 * MINUTE))));
+    story.task(1, &[ended(EndKind::Failed)]);
+    assert_eq!(story.fate(1), Fate::Landed, "what fails after landing has landed all the same");
+    for (id, kind, fate) in [
+        (2, EndKind::Failed, Fate::Failed),
+        (3, EndKind::Timeout, Fate::Timeout),
+        (4, EndKind::Blocked, Fate::Blocked),
+        (5, EndKind::Cancelled, Fate::Cancelled),
+    ] {
+        story.task(id, &[entered()]);
+        assert_eq!(story.fate(id), Fate::Open);
+        story.task(id, &[ended(kind)]);
+        assert_eq!((story.fate(id), story.sprint().count(fate)), (fate, 1));
+        story.task(id, &[Event::Retried { fresh: false, feedback: None }]);
+        assert_eq!((story.fate(id), story.sprint().tasks[&TaskId(id)].completed), (Fate::Open, None));
+    }
+}
+
+#[test]
+fn the_end_of_a_flow_is_an_end_too() {
+    let mut story = Story::new(Goal::NoReady);
+    story.task(1, &[entered(), left(Target::Step(StepName::new("land")))]);
+    assert_eq!(story.fate(1), Fate::Open);
+    story.pass(1).task(1, &[left(Target::End)]);
+    assert_eq!(story.fate(1), Fate::Landed, "a flow without landing ends by its last step");
+    assert_eq!(story.sprint().tasks[&TaskId(1)].completed, Some(Timestamp(MINUTE)));
+    story.task(2, &[entered(), left(Target::Stop)]);
+    assert_eq!(story.fate(2), Fate::Blocked);
+    story.task(3, &[entered(), landed()]).pass(5).task(3, &[left(Target::End)]);
+    assert_eq!(
+        story.sprint().tasks[&TaskId(3)].completed,
+        Some(Timestamp(MINUTE)),
+        "it was complete when it landed"
+    );
+}
+
+#[test]
+fn reviews_are_part_of_the_statistics_even_afterwards() {
+    let mut story = Story::new(Goal::NoReady);
+    story.task(1, &[entered(), Event::ReviewWanted { concerns: Vec::new(), then: StepName::new("land") }]);
+    assert!(story.sprint().tasks[&TaskId(1)].reviewing);
+    story.task(1, &[Event::Reviewed { approved: true, note: String::new() }, landed(), Event::ReviewOwed]);
+    assert_eq!(story.sprint().tasks[&TaskId(1)].review, Some(ReviewDecision::Approved));
+    assert!(!story.sprint().tasks[&TaskId(1)].reviewing);
+    story.tell(SprintEvent::Ended { why: SprintEnd::NothingLeft });
+    story.start(Goal::NoReady);
+    let signed = Event::Signed { decision: ReviewDecision::Redo, note: String::new() };
+    story.task(1, &[signed, ended(EndKind::Failed), entered()]);
+    let first = &story.sprints.all()[0].tasks[&TaskId(1)];
+    assert_eq!((first.review, first.fate), (Some(ReviewDecision::Redo), Fate::Landed));
+}
+
+// ── the phases ───────────────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn one_sprint_is_open_at_a_time_and_what_is_over_stays_over() {
+    let mut story = Story::new(Goal::NoReady);
+    assert_eq!(story.sprints.open().map(|sprint| sprint.id), Some(SprintId(1)));
+    story.pause();
+    assert_eq!(story.sprint().phase.word(), "paused");
+    story.resume().tell(SprintEvent::Completing { why: SprintEnd::Cancelled });
+    assert!(story.sprints.open().is_some(), "what is under way is finished first");
+    story.tell(SprintEvent::Ended { why: SprintEnd::Cancelled });
+    assert_eq!((story.sprints.open(), story.sprints.next_id()), (None, SprintId(2)));
+    story.pause().resume().tell(SprintEvent::Completing { why: SprintEnd::Goal });
+    let over = SprintPhase::Over { why: SprintEnd::Cancelled, at: story.now };
+    assert_eq!(story.sprint().phase, over);
+    story.start(Goal::Count(1));
+    assert_eq!(story.sprints.open().map(|sprint| sprint.id), Some(SprintId(2)));
+}
+
+#[test]
+fn a_sprint_is_written_with_an_s() {
+    assert_eq!(SprintId(3).to_string(), "S3");
+    for text in ["S3", "s3", "3"] {
+        assert_eq!(text.parse(), Ok(SprintId(3)), "{text}");
+    }
+    for text in ["", "S", "S0", "0", "T3", "S-1", "S99999999999"] {
+        assert!(text.parse::<SprintId>().is_err(), "{text}");
+    }
+}
+
+// ── what it expects ──────────────────────────────────────────────────────────────────────────────────────
+
+#[test]
+fn a_forecast_goes_by_the_pace_of_the_last_half() {
+    let mut story = Story::new(Goal::NoReady);
+    for id in 1..=4 {
+        story.task(id, &[entered()]);
+    }
+    assert_eq!(story.sprint().forecast(story.now, 5), None);
+    story.pass(40).task(1, &[landed()]);
+    assert_eq!(story.sprint().forecast(story.now, 5), None, "one landing is no pace");
+    story.pass(20).task(2, &[landed()]);
+    let half_an_hour_each = Timestamp(story.now.0 + 2 * 30 * MINUTE);
+    assert_eq!(story.sprint().forecast(story.now, 2), Some(half_an_hour_each));
+    story.pass(5).task(3, &[landed()]).pass(5).task(4, &[landed()]);
+    let five_minutes_each = Timestamp(story.now.0 + 3 * 5 * MINUTE);
+    assert_eq!(story.sprint().forecast(story.now, 3), Some(five_minutes_each), "the slow first hour is past");
+    assert_eq!(story.sprint().forecast(story.now, 0), None);
+    story.pass(10);
+    let ten_minutes_each = Timestamp(story.now.0 + 10 * MINUTE);
+    assert_eq!(
+        story.sprint().forecast(story.now, 1),
+        Some(ten_minutes_each),
+        "it slows down while nothing lands"
+    );
+}
