@@ -208,7 +208,7 @@ fn every_kind_has_its_word_and_results_of_its_own() {
     }
     let performed: Vec<_> =
         every_kind().iter().filter(|kind| kind.is_performed()).map(StepKind::word).collect();
-    assert_eq!(performed, ["agent", "verify", "land", "report", "ask"]);
+    assert_eq!(performed, ["agent", "verify", "review", "land", "report", "ask"]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn every_result_has_a_word_that_leads_back_to_it() {
 fn a_flow_is_drawn_as_text() {
     let mut drawn = (*loops()).clone();
     drawn.entries.insert("executing".to_owned(), StepName::new("verify"));
-    drawn.steps.push(step("judge", StepKind::Review, [on("approved", "end"), on("changes", "stop")]));
+    drawn.steps.push(step("judge", StepKind::Converge, [on("approved", "end"), on("changes", "stop")]));
     expect![[r#"
         loop: The flow loop.
 
@@ -244,7 +244,7 @@ fn a_flow_is_drawn_as_text() {
         ● report  [report, phase report-phase]
           └─ done → end
 
-        ● judge  [review, phase judge-phase] (not performed by this version)
+        ● judge  [converge, phase judge-phase] (not performed by this version)
           ├─ approved → end
           └─ changes → stop
 

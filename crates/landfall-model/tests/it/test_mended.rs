@@ -402,7 +402,6 @@ fn a_rollback_can_be_retried_afresh_and_still_has_its_work() {
 fn a_step_this_version_does_not_perform_fails_before_anything_starts() {
     let kinds = [
         StepKind::Check { checkpoint: "post-plan".to_owned(), threshold: 700 },
-        StepKind::Review,
         StepKind::Split,
         StepKind::Target,
         StepKind::Converge,
