@@ -14,7 +14,7 @@ use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
 use landfall_model::pilot::{Mode, PauseWhy, Phase, Pilot, PilotEvent};
-use landfall_model::queue::{self, HoldWhy, Queue, QueueIllegal, QueuePolicy};
+use landfall_model::queue::{self, BatchDoing, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
@@ -644,10 +644,14 @@ impl Core {
         self.consider_sprint(out);
         self.consider_mode(out);
         self.consider_checkpoint(out);
-        self.grant(out);
+        // Whoever is verified stands in line before anything else is verified: what lands now would outdate it.
+        let limits = self.limits(out);
+        self.grant(out, &Limits { slots: 0, lanes: 0, ..limits.clone() });
         if self.mismatch.is_none() && self.drive == Drive::Running {
             self.hear_queue(out, &QueueNews::Look);
         }
+        let lanes = if self.is_settling() { 0 } else { limits.lanes };
+        self.grant(out, &Limits { lanes, ..limits });
     }
 
     fn due(&mut self, out: &dyn Outside) {
@@ -764,8 +768,21 @@ impl Core {
         u32::try_from(self.rules.queue.batch_max).unwrap_or(u32::MAX)
     }
 
+    /// Whether the landing queue is about to move the base without verifying anything: what was merged with the base
+    /// before that would have to be merged and verified again.
+    fn is_settling(&self) -> bool {
+        self.queue.batches().first().is_some_and(|batch| match batch.doing {
+            BatchDoing::Building | BatchDoing::Resting | BatchDoing::Landing(_) => true,
+            BatchDoing::Checking(count) => {
+                let member = batch.members.first().and_then(|member| self.world.get(member.task));
+                let seen = member.and_then(|task| task.gate.as_ref()).map(|gate| &gate.tree);
+                count == 1 && seen == batch.prefixes.first().map(|prefix| &prefix.tree)
+            }
+        })
+    }
+
     /// Grants what is free to whoever stands first in line.
-    fn grant(&mut self, out: &dyn Outside) {
+    fn grant(&mut self, out: &dyn Outside, limits: &Limits) {
         let Some(run) = self.run else { return };
         let mut refused = 0;
         while self.drive == Drive::Running
@@ -776,10 +793,9 @@ impl Core {
             refused += 1; // the next turn takes the others
         }
         let mut refused = 0;
-        let limits = self.limits(out);
         while self.drive == Drive::Running
             && refused < REFUSALS_MAX
-            && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.paced(&limits))
+            && let Some(Grant { task: id, profile, .. }) = plan(&self.world, &self.paced(limits))
         {
             let task = self.task(id);
             let Some(flow) = self.world.flow_of(&task) else { break };

@@ -75,7 +75,7 @@ impl Status {
             State::Draft => Self::Draft,
             State::Ready { .. } if wants_landing(task) => Self::Landing,
             State::Ready { .. } => Self::Ready,
-            State::Active { doing: Doing::Landing, .. } => Self::Landing,
+            State::Active { doing: Doing::Queued { .. } | Doing::Landing, .. } => Self::Landing,
             State::Active { .. } if wants_landing(task) => Self::Landing,
             State::Active { .. } => Self::Active,
             State::Waiting { .. } => Self::Waiting,
