@@ -86,6 +86,26 @@ impl FromStr for RunId {
 
 as_text!(RunId);
 
+/// A sprint, written `S3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SprintId(pub u32);
+
+impl fmt::Display for SprintId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "S{}", self.0)
+    }
+}
+
+impl FromStr for SprintId {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        number(text, &['S', 's']).map(Self).ok_or_else(|| BadId::new(text, "a sprint id such as S3"))
+    }
+}
+
+as_text!(SprintId);
+
 /// A task by its id, or by its place in the batch that is being added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskRef {

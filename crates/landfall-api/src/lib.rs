@@ -8,6 +8,7 @@
 //! wrote it: whoever shows it on a terminal cleans it first.
 
 mod agents;
+mod autopilot;
 mod blob;
 mod flow;
 mod ids;
@@ -26,11 +27,19 @@ pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
     BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
 };
+pub use autopilot::{
+    AutoAsked, BatchLine, BatchLook, BurnPoint, CheckpointAsked, CheckpointDetail, CheckpointDrop,
+    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, FlakeLine, HoldLine, LostTask,
+    NextAsked, PauseAsked, PauseLine, Picked, Pilot, QueueBrief, QueueChanged, QueuePlace, QueueReport,
+    QueueResume, QuickIssue, Redo, RedoHint, Restored, ReviewAsked, ReviewLine, ReviewList, ReviewSaid,
+    SprintChanged, SprintGoal, SprintList, SprintOf, SprintPlan, SprintPreview, SprintRecord, SprintReport,
+    SprintSettings, SprintTarget, SprintTask, SprintTaskStat, TaskBrief,
+};
 pub use blob::{Blob, NotBase64};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };
-pub use ids::{BadId, RunId, TaskId, TaskRef};
+pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{

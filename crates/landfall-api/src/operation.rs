@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Added, AgentsAsked, AgentsFound, Answer, Cancel, CertificateJson, Changed, Diff, Doctor, EditTask,
-    Export, Exported, Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked,
-    LogPage, NewTasks, Nothing, Problem, ProblemCode, Reclaim, Reclaimed, Report, ReportOf, Retry,
-    RolledBack, RunList, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson, Changed, CheckpointAsked,
+    CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped,
+    Diff, Doctor, EditTask, Export, Exported, Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList,
+    FlowShow, Health, LogAsked, LogPage, NewTasks, NextAsked, Nothing, PauseAsked, Picked, Pilot, Problem,
+    ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim, Reclaimed, Report, ReportOf, Restored,
+    Retry, ReviewAsked, ReviewList, RolledBack, RunList, SprintChanged, SprintList, SprintOf, SprintPlan,
+    SprintPreview, SprintReport, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -109,6 +112,48 @@ operations! {
     Answer: answer(Answer) -> Changed;
     /// Takes a landed task back by a new commit that undoes it.
     Rollback: rollback(TaskAsked) -> RolledBack;
+    /// Lets the run begin nothing new; iterations under way finish.
+    Pause: pause(PauseAsked) -> Box<Pilot>;
+    /// Lets a paused run go on.
+    Resume: resume(Nothing) -> Box<Pilot>;
+    /// Who picks tasks, and changes that.
+    Auto: auto(AutoAsked) -> Box<Pilot>;
+    /// Picks the next task of a semi-automatic run.
+    Next: next(NextAsked) -> Picked;
+    /// What a sprint would be.
+    SprintPreview: sprint_preview(SprintPlan) -> SprintPreview;
+    /// One sprint, and what became of it.
+    Sprint: sprint(SprintOf) -> Box<SprintReport>;
+    /// Every sprint there was.
+    Sprints: sprints(Nothing) -> SprintList;
+    /// Lets the open sprint begin nothing new.
+    SprintPause: sprint_pause(PauseAsked) -> SprintChanged;
+    /// Lets the open sprint go on, in the run that is under way.
+    SprintResume: sprint_resume(Nothing) -> SprintChanged;
+    /// Ends the open sprint; what is under way is finished.
+    SprintCancel: sprint_cancel(Nothing) -> SprintChanged;
+    /// The landing queue.
+    Queue: queue(Nothing) -> Box<QueueReport>;
+    /// Takes nothing more from the landing queue.
+    QueuePause: queue_pause(PauseAsked) -> QueueChanged;
+    /// Lets the landing queue move again.
+    QueueResume: queue_resume(QueueResume) -> QueueChanged;
+    /// Takes a task out of the landing queue; it waits for a person.
+    QueueEject: queue_eject(TaskAsked) -> Changed;
+    /// What a person is to look at.
+    Reviews: reviews(Nothing) -> ReviewList;
+    /// Says what is to become of work that was looked at.
+    Review: review(ReviewAsked) -> Changed;
+    /// The checkpoints there are.
+    Checkpoints: checkpoints(Nothing) -> CheckpointList;
+    /// One checkpoint, and what going back to it takes away.
+    Checkpoint: checkpoint(CheckpointAsked) -> CheckpointDetail;
+    /// Makes a checkpoint of the base.
+    CheckpointCreate: checkpoint_create(CheckpointNew) -> CheckpointLine;
+    /// Brings the base back to a checkpoint, by a task that is verified and landed like any other.
+    CheckpointRestore: checkpoint_restore(CheckpointAsked) -> Restored;
+    /// Lets checkpoints go.
+    CheckpointDrop: checkpoint_drop(CheckpointDrop) -> CheckpointsDropped;
     /// The evidence of a landed task.
     Certificate: certificate(TaskAsked) -> CertificateJson;
     /// A report about a task or a run.

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AccountLine, BudgetLine, Problem, RunId, SpendingLine, Status, TaskId, WaitFor};
+use crate::{
+    AccountLine, BudgetLine, Pilot, Problem, QueueBrief, RunId, SpendingLine, SprintId, Status, TaskId,
+    WaitFor,
+};
 
 /// A request without words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -23,6 +26,18 @@ pub struct StatusReport {
     pub engine: Option<EngineState>,
     /// What is being worked on.
     pub active: Vec<ActiveLine>,
+    /// Who picks tasks in the run under way, and whether anything begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pilot: Option<Box<Pilot>>,
+    /// The landing queue, if anybody stands in it or it is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Box<QueueBrief>>,
+    /// The open sprint in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sprint: Option<String>,
+    /// How many landed tasks a person is still to look at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reviews_owed: u64,
     /// What waits, by what for.
     pub waiting: Vec<WaitingGroup>,
     /// Accounts that are shut, or of whose allowance an agent has told.
@@ -42,6 +57,11 @@ pub struct StatusReport {
     /// What a person should know and do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The run under way.
@@ -234,6 +254,9 @@ pub struct RunOutcome {
     /// What only a person can do now, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_you: Vec<String>,
+    /// The sprint it was for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sprint: Option<SprintId>,
     /// The file that holds the report of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,

@@ -6,20 +6,25 @@
 
 mod agents;
 mod attempts;
+mod checkpoints;
 mod demo;
 mod desk;
 mod doctor;
 mod engine_at;
 mod flows;
 mod holds;
+mod looks;
 mod moment;
 mod orphans;
+mod pilot;
 mod place;
 mod problem;
+mod queue;
 mod reads;
 mod reclaim;
 mod reports;
 mod run;
+mod sprints;
 mod terminal;
 mod wire;
 mod words;

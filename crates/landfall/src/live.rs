@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use landfall_api::{OutcomeLine, RunEnded, RunOutcome, Status, WaitFor};
+use landfall_api::{Mode, OutcomeLine, RunEnded, RunOutcome, Status, WaitFor};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -210,7 +210,12 @@ fn frame(view: &RunView, width: usize, height: usize) -> Vec<String> {
     if shown < view.slots.len() {
         lines.push(format!("… and {} more at work", view.slots.len() - shown));
     }
+    lines.extend(view.batches.iter().map(|batch| clean(batch).into_owned()));
+    lines.extend(alerts(view));
+    lines.extend(view.sprint.as_ref().map(|bar| clean(bar).into_owned()));
     lines.push(sums(view));
+    let over = lines.len().saturating_sub(height.saturating_sub(1).max(1));
+    lines.drain(..over); // the last lines say most
     lines.iter().map(|line| shorten(line, width.saturating_sub(1).max(1)).into_owned()).collect()
 }
 
@@ -229,8 +234,23 @@ fn slot_line(slot: &SlotLine) -> String {
     )
 }
 
+/// What a person must not miss.
+fn alerts(view: &RunView) -> Vec<String> {
+    let paused = view.paused.as_ref().map(|reason| {
+        format!("!! PAUSED: {} !! `landfall resume` in another terminal goes on; Ctrl-C ends the run", clean(reason))
+    });
+    let held = view
+        .queue_held
+        .as_ref()
+        .map(|reason| format!("!! LANDING QUEUE HELD: {} !! `landfall queue` says more", clean(reason)));
+    let pick = view.pick.as_ref().map(|pick| format!("?? {}", clean(pick)));
+    paused.into_iter().chain(held).chain(pick).collect()
+}
+
 fn sums(view: &RunView) -> String {
     let mode = match view.mode {
+        RunMode::Running if view.paused.is_some() => "paused · ",
+        RunMode::Running if view.pilot == Some(Mode::SemiAuto) => "semi-auto · ",
         RunMode::Running => "",
         RunMode::Draining => "finishing · ",
         RunMode::Stopping => "stopping · ",
@@ -269,7 +289,11 @@ fn progress(view: &RunView) -> String {
         .collect();
     let at_work =
         if at_work.is_empty() { String::new() } else { format!("; at work: {}", at_work.join(", ")) };
-    format!("{}{at_work}", sums(view))
+    let mut line = format!("{}{at_work}", sums(view));
+    for more in alerts(view).into_iter().chain(view.sprint.as_ref().map(|bar| clean(bar).into_owned())) {
+        line = format!("{line}; {more}");
+    }
+    line
 }
 
 fn news_line(news: &NewsLine) -> String {
@@ -389,6 +413,7 @@ mod tests {
             cost_usd: None,
             warnings: Vec::new(),
             needs_you: Vec::new(),
+            sprint: None,
             report: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_api::{Mode, RunId, RunOutcome, TaskId};
+use landfall_api::{Mode, RunId, RunOutcome, SprintPlan, TaskId};
 
 /// A run under way. Dropping it lets go of the engine; agents that still work are adopted by the next one.
 pub trait RunHandle: Send {
@@ -28,8 +28,19 @@ pub struct RunAsked {
     pub slots: Option<u32>,
     /// Who picks the next task; what the settings say otherwise.
     pub mode: Option<Mode>,
+    /// The sprint it is for.
+    pub sprint: Option<SprintAsked>,
     /// Somebody is there to resume a pause, to pick a task, or to answer.
     pub attended: bool,
+}
+
+/// The sprint a run is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SprintAsked {
+    /// A new one.
+    New(SprintPlan),
+    /// The one that is open.
+    Open,
 }
 
 /// What goes on in a run.
@@ -39,6 +50,18 @@ pub struct RunView {
     pub run: Option<RunId>,
     /// Whether it still starts things.
     pub mode: RunMode,
+    /// Who picks tasks; none before it is known.
+    pub pilot: Option<Mode>,
+    /// Why nothing begins, if it is paused.
+    pub paused: Option<String>,
+    /// What a person can do, if it is their turn to pick.
+    pub pick: Option<String>,
+    /// The sprint in one line.
+    pub sprint: Option<String>,
+    /// The batches of the landing queue, a line each.
+    pub batches: Vec<String>,
+    /// Why the landing queue does not move, if it does not.
+    pub queue_held: Option<String>,
     /// What each slot in use does.
     pub slots: Vec<SlotLine>,
     /// How many slots there are.

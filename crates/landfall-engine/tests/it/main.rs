@@ -6,4 +6,5 @@ mod notify;
 mod ports;
 mod prompts;
 mod settings;
+mod sim;
 mod workspace;

@@ -135,6 +135,22 @@ impl Reader {
         })
     }
 
+    /// The newest fact of one of these kinds, found without reading the others.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn latest(&self, kinds: &[&str]) -> Result<Option<(Seq, Entry)>, StoreError> {
+        let mut newest: Option<Seq> = None;
+        for kind in kinds {
+            let found: Vec<Seq> =
+                self.rows(query::LATEST_OF_KIND, &[kind], "look for an event", |row| row.get(0).map(Seq))?;
+            newest = newest.max(found.first().copied());
+        }
+        let Some(seq) = newest else { return Ok(None) };
+        let list = format!("[{}]", seq.0);
+        Ok(self.entries(query::LISTED_EVENTS, &[&list])?.pop())
+    }
+
     fn read_queue(&self) -> Result<Queue, StoreError> {
         let mut queue = Queue::default();
         self.each(&self.of_kinds(QUEUE)?, |entry| Ok(autopilot::queue(&mut queue, entry)?))?;

@@ -35,6 +35,8 @@ pub(super) const PASS: &str = "SELECT tree, config, environment, seq, task FROM 
 pub(super) const OF_KIND: &str =
     "SELECT seq FROM event WHERE kind = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq";
 
+pub(super) const LATEST_OF_KIND: &str = "SELECT seq FROM event WHERE kind = ?1 ORDER BY seq DESC LIMIT 1";
+
 pub(super) const ALL_EVENTS: &str =
     "SELECT seq, at_ms, task, kind, body, hash FROM event WHERE seq >= ?1 ORDER BY seq";
 

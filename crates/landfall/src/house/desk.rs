@@ -1,5 +1,6 @@
 //! Where requests arrive: reads are answered from the tables, writes go to whoever holds the project.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,9 @@ use landfall_engine::{Ask, Engine, Handle, OpenError, Options, Reply, Site};
 use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::Look;
-use super::{agents, doctor, flows, moment, problem, reclaim, reports, wire, writes};
+use super::{
+    agents, checkpoints, doctor, flows, looks, moment, pilot, problem, queue, reclaim, reports, sprints, wire, writes,
+};
 
 /// Answers for one project.
 pub(super) struct Desk {
@@ -68,12 +71,35 @@ impl Desk {
             Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked)?),
             Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
             Request::Reclaim(_) => Response::Reclaim(reclaim::dry_run(&look)?),
+            Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview(&look, asked)?),
+            Request::Sprint(asked) => {
+                Response::Sprint(sprints::report(&look, asked.sprint.map(wire::model_sprint))?)
+            }
+            Request::Sprints(_) => Response::Sprints(sprints::list(&look)?),
+            Request::Auto(_) => Response::Auto(pilot::state(&look)?),
+            Request::Queue(_) => Response::Queue(queue::report(&look)?),
+            Request::Reviews(_) => Response::Reviews(looks::list(&look)?),
+            Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list(&look)?),
+            Request::Checkpoint(asked) => Response::Checkpoint(checkpoints::detail(&look, &asked.name)?),
             Request::Add(_)
             | Request::Edit(_)
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
             | Request::Answer(_)
+            | Request::Pause(_)
+            | Request::Resume(_)
+            | Request::Next(_)
+            | Request::SprintPause(_)
+            | Request::SprintResume(_)
+            | Request::SprintCancel(_)
+            | Request::QueuePause(_)
+            | Request::QueueResume(_)
+            | Request::QueueEject(_)
+            | Request::Review(_)
+            | Request::CheckpointCreate(_)
+            | Request::CheckpointRestore(_)
+            | Request::CheckpointDrop(_)
             | Request::Rollback(_) => unreachable!("a write is not a read"),
         })
     }
@@ -132,16 +158,38 @@ impl Service for Desk {
             | Request::FlowShow(_)
             | Request::FlowCheck(_)
             | Request::Export(_)
-            | Request::Agents(_) => self.read(request),
+            | Request::Agents(_)
+            | Request::SprintPreview(_)
+            | Request::Sprint(_)
+            | Request::Sprints(_)
+            | Request::Queue(_)
+            | Request::Reviews(_)
+            | Request::Checkpoints(_)
+            | Request::Checkpoint(_) => self.read(request),
+            Request::Auto(asked) if asked.mode.is_none() => self.read(request),
             Request::Doctor(asked) if !asked.rebuild => self.read(request),
             Request::Reclaim(asked) if asked.dry_run => self.read(request),
             Request::Doctor(_) | Request::Reclaim(_) => self.keep_house(&request),
-            Request::Add(_)
+            Request::Auto(_)
+            | Request::Add(_)
             | Request::Edit(_)
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
             | Request::Answer(_)
+            | Request::Pause(_)
+            | Request::Resume(_)
+            | Request::Next(_)
+            | Request::SprintPause(_)
+            | Request::SprintResume(_)
+            | Request::SprintCancel(_)
+            | Request::QueuePause(_)
+            | Request::QueueResume(_)
+            | Request::QueueEject(_)
+            | Request::Review(_)
+            | Request::CheckpointCreate(_)
+            | Request::CheckpointRestore(_)
+            | Request::CheckpointDrop(_)
             | Request::Rollback(_) => self.write(request),
         }
     }
@@ -235,7 +283,10 @@ pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
             Ok(engine) => return Ok(engine),
             Err(error) => {
                 let passing = match &error {
-                    OpenError::Lock(LockError::Held { holder, .. }) => holder.command != "landfall run",
+                    // A child of a run that was killed may hold the lock until it is itself: for a moment.
+                    OpenError::Lock(LockError::Held { holder, .. }) => {
+                        holder.command != "landfall run" || !Path::new(&format!("/proc/{}", holder.pid)).exists()
+                    }
                     OpenError::Lock(LockError::HeldByUnknown { .. }) => true,
                     _ => false,
                 };

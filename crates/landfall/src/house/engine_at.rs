@@ -6,7 +6,7 @@ use std::sync::Arc;
 use landfall_api::EngineState;
 use landfall_api::socket::{Client, Greeting};
 use landfall_engine::model::TaskId;
-use landfall_engine::{Live, Site};
+use landfall_engine::{Live, Site, View};
 
 use super::place::Place;
 
@@ -50,6 +50,16 @@ impl EngineAt {
                 site.view.lock().expect("no thread panics while it holds the view").live.clone()
             }
             Self::There { .. } | Self::Nowhere => BTreeMap::new(),
+        }
+    }
+
+    /// What a person sees of its run. Only the process that drives knows.
+    pub fn view(&self) -> Option<View> {
+        match self {
+            Self::Here { site } => {
+                Some(site.view.lock().expect("no thread panics while it holds the view").clone())
+            }
+            Self::There { .. } | Self::Nowhere => None,
         }
     }
 

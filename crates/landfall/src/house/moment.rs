@@ -47,6 +47,19 @@ pub(super) fn dated(at: landfall_engine::model::Timestamp) -> String {
     }
 }
 
+/// `08:00`, here; with the day if it is another one than today or tomorrow.
+pub(super) fn clock(ms: i64) -> String {
+    clock_from(ms, &Zoned::now())
+}
+
+fn clock_from(ms: i64, now: &Zoned) -> String {
+    const DAY_MS: i64 = 86_400_000;
+    let Ok(at) = Timestamp::from_millisecond(ms) else { return when_from(ms, now) };
+    let near = (ms - now.timestamp().as_millisecond()).abs() < DAY_MS;
+    let at = at.to_zoned(now.time_zone().clone());
+    at.strftime(if near { "%H:%M" } else { "%F %H:%M" }).to_string()
+}
+
 /// Now, in milliseconds since 1970.
 pub(super) fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()

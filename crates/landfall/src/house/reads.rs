@@ -7,13 +7,15 @@ use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::Live;
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
-use landfall_engine::model::{Doing, Fact, Spending, State, Status, Task, TaskId, Wait};
-use landfall_engine::store::{Filter, Reader, Seq, TaskRow, written};
+use landfall_engine::model::{
+    Doing, EngineEvent, Fact, QueueEvent, Spending, State, Status, Task, TaskId, Wait,
+};
+use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
 
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
-use super::{attempts, moment, problem, wire, words};
+use super::{attempts, looks, moment, pilot, problem, queue, sprints, wire, words};
 use wire::Among;
 
 const PAGE: u32 = 100; // what a list shows when nobody says how much
@@ -167,7 +169,8 @@ impl Look<'_> {
         let status = wire::status(wire::row_status(&row, among.held.is_some()));
         let account = matches!(among.held, Some(Wait::Quota { .. })).then(|| holds.account(&row).to_owned());
         let account = account.or_else(|| account_waited_for(&task));
-        let mut details = details(&reader, &task, &among)?;
+        let mut details = queue::details(&reader, &task)?;
+        details.extend(self::details(&reader, &task, &among)?);
         details.extend(account.map(|account| {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
@@ -184,6 +187,10 @@ impl Look<'_> {
                 run: None,
                 engine: None,
                 active: Vec::new(),
+                pilot: None,
+                queue: None,
+                sprint: None,
+                reviews_owed: 0,
                 waiting: Vec::new(),
                 accounts: Vec::new(),
                 spending: Vec::new(),
@@ -214,6 +221,8 @@ impl Look<'_> {
             waiting.push(dependency_group(&reader, counted.dependency)?);
         }
         let base = self.base(&reader)?;
+        let pilot = self.pilot(&reader, holds.run.as_ref(), ready)?;
+        let queue = self.queue(&reader, counted.of(Status::Landing))?;
         let mut warnings = Vec::new();
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
@@ -230,6 +239,10 @@ impl Look<'_> {
                 mode: self.engine.mode().to_owned(),
             }),
             active: active(&reader, &self.engine.live())?,
+            pilot,
+            queue,
+            sprint: sprints::open_bar(&reader)?,
+            reviews_owed: looks::owed(&reader)?.len() as u64,
             waiting,
             accounts,
             spending,
@@ -238,6 +251,32 @@ impl Look<'_> {
             disk,
             warnings,
         }))
+    }
+
+    /// How the run under way is driven.
+    fn pilot(&self, reader: &Reader, run: Option<&RunRow>, ready: u64) -> Result<Option<Box<api::Pilot>>, Problem> {
+        let Some(run) = run else { return Ok(None) };
+        let pilot = match self.engine.view() {
+            Some(view) => view.pilot,
+            None => reader.pilot().map_err(|error| problem::store(&error))?,
+        };
+        Ok(Some(Box::new(pilot::made(&pilot, run, ready, pilot::next_brief(reader)?))))
+    }
+
+    /// The landing queue, if there is something to say of it. Its history is read only then.
+    fn queue(&self, reader: &Reader, landing: u64) -> Result<Option<Box<api::QueueBrief>>, Problem> {
+        let of = |error| problem::store(&error);
+        if let Some(view) = self.engine.view() {
+            return Ok(queue::brief(&view.queue));
+        }
+        let newest = reader.latest(&["queue-held", "queue-resumed"]).map_err(of)?;
+        let held = newest.is_some_and(|(_, entry)| {
+            matches!(entry.fact, Fact::Engine(EngineEvent::Queue(QueueEvent::Held { .. })))
+        });
+        match landing > 0 || held {
+            true => Ok(queue::brief(&reader.queue().map_err(of)?)),
+            false => Ok(None),
+        }
     }
 
     /// What to say about a run whose engine is gone.
@@ -519,6 +558,17 @@ fn next_steps(task: &Task) -> Option<String> {
         | State::Waiting { .. }
         | State::Ended(_) => None,
     }
+}
+
+/// How many agents are at work.
+pub(super) fn at_work(reader: &Reader) -> Result<u64, Problem> {
+    let filter = Filter { status: Some(Status::Active), ..Filter::default() };
+    let of = |error| problem::store(&error);
+    let mut many = 0;
+    for row in reader.tasks(&filter, None, PAGE_MAX).map_err(of)? {
+        many += u64::from(reader.task(row.id).map_err(of)?.as_ref().is_some_and(holds_a_slot));
+    }
+    Ok(many)
 }
 
 /// What is being worked on. `live` is what is known of agents at work.

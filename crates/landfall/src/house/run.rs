@@ -11,18 +11,20 @@ use landfall_api::socket::{self, Serving};
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
 use landfall_engine::model::liveness::Class;
+use landfall_engine::model::pilot::Phase;
+use landfall_engine::model::sprint::Sprint;
 use landfall_engine::model::{
     EngineEvent, Event, Fact, RunEnd, RunId, State, Status, Task, TaskId, Usage, Verdict, Wait, Warning,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
-use landfall_engine::{Handle, Live, RunOptions, Running, run_report};
+use landfall_engine::{Handle, Live, RunOptions, Running, SprintAsked, View, run_report};
 
 use super::desk::{Desk, open_to_drive};
 use super::place::Place;
 use super::reads::{self, why_sentence};
 use super::wire::Among;
-use super::{agents, moment, problem, reports, wire, words, writes};
+use super::{agents, looks, moment, pilot, problem, queue, reports, sprints, wire, words, writes};
 use crate::running::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
 
 /// A run under way.
@@ -33,6 +35,7 @@ pub(super) struct Run {
     watch: Watch,
     mode: RunMode,
     began: Instant,
+    for_sprint: bool,
 }
 
 /// Opens the project, checks that its agents are there, and drives.
@@ -40,6 +43,15 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     let only = {
         let reader = place.reader()?;
         writes::chosen(reader.as_ref(), &asked.tasks)?
+    };
+    let sprint = match &asked.sprint {
+        None => None,
+        Some(crate::running::SprintAsked::Open) => Some(SprintAsked::Open),
+        Some(crate::running::SprintAsked::New(plan)) => {
+            let plan = sprints::model_plan(plan)?;
+            sprints::check_tasks(place.reader()?.as_ref(), &plan)?;
+            Some(SprintAsked::New(plan))
+        }
     };
     let engine = open_to_drive(&place)?;
     check_agents(&engine.site().settings, engine.world().tasks(), &only)?;
@@ -53,7 +65,7 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
         slots: asked.slots,
         only,
         mode: asked.mode.map_or(site.settings.run.mode, wire::model_mode),
-        sprint: None,
+        sprint,
         attended: asked.attended,
     };
     let running = engine.run(options).map_err(|error| problem::ask(&error))?;
@@ -67,6 +79,7 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     };
     Ok(Run {
         watch: Watch::new(reader, from, branch, slots_max),
+        for_sprint: asked.sprint.is_some(),
         place,
         running,
         door: Some(door),
@@ -143,6 +156,7 @@ impl Run {
             cost_usd: wire::usd(self.watch.usage.micro_usd),
             warnings: Vec::new(),
             needs_you: Vec::new(),
+            sprint: None,
             report: None,
         };
         let ended = match ended {
@@ -164,6 +178,12 @@ impl Run {
         outcome.needs_you.extend(ended.queue_held.as_ref().map(|reason| {
             format!("the landing queue is held: {reason}; `landfall queue` shows it, `landfall queue resume` lets it move")
         }));
+        outcome.sprint = ended.sprint.filter(|_| self.for_sprint).map(wire::sprint_id);
+        let owed = looks::owed(&self.watch.reader).unwrap_or_default(); // asked again by `landfall review`
+        if !owed.is_empty() {
+            let many = moment::count(owed.len() as u64, "landed task");
+            outcome.warnings.push(format!("{many} to look at when there is time; `landfall review` lists them"));
+        }
         outcome.ended = match ended.why {
             RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {
                 Some(reason) => api::RunEnded::Held(reason),
@@ -310,7 +330,7 @@ impl RunHandle for Run {
         if view.stopping && self.mode == RunMode::Running {
             self.mode = RunMode::Draining; // asked for by another command
         }
-        self.watch.view(&view.live, self.mode, self.began.elapsed())
+        self.watch.view(&view, self.mode, self.began.elapsed())
     }
 
     fn drain(&mut self) {
@@ -406,6 +426,8 @@ struct Watch {
     landed: u64,
     failed: u64,
     usage: Usage,
+    /// The first in line.
+    next: Option<api::TaskBrief>,
 }
 
 /// What is counted only when something happened.
@@ -433,6 +455,7 @@ impl Watch {
             landed: 0,
             failed: 0,
             usage: Usage::default(),
+            next: None,
         };
         // Tasks that an earlier engine left at work are in their slots from the start.
         for status in [Status::Active, Status::Landing] {
@@ -510,6 +533,7 @@ impl Watch {
         let waits = self.reader.waiting(WAITS_MAX).unwrap_or_default();
         // Questions are in the inbox already.
         let yours = waits.iter().filter(|row| row.asks.is_none() && is_yours(row.wait.as_deref())).count();
+        self.next = pilot::next_brief(&self.reader).unwrap_or_default(); // named again at the next look
         self.counted = Counted {
             landing: counts.of(Status::Landing),
             waiting: counts.of(Status::Waiting) + counts.dependency,
@@ -518,7 +542,14 @@ impl Watch {
         };
     }
 
-    fn view(&mut self, live: &BTreeMap<TaskId, Live>, mode: RunMode, elapsed: Duration) -> RunView {
+    fn bar(&self, view: &View) -> Option<String> {
+        let sprint = view.sprint.as_ref()?;
+        let now = landfall_engine::model::Timestamp(moment::now_ms());
+        Some(sprints::bar(sprint, sprint_ready(sprint, self.counted.queued), now))
+    }
+
+    fn view(&mut self, view: &View, mode: RunMode, elapsed: Duration) -> RunView {
+        let live = &view.live;
         let now_ms = moment::now_ms();
         let mut under_way = Usage::default();
         let slots = self.active.values().filter_map(|task| {
@@ -542,9 +573,16 @@ impl Watch {
         });
         let slots: Vec<SlotLine> = slots.collect();
         let Counted { landing, waiting, needs_you, queued } = self.counted;
+        let waits = view.pilot.phase() == Phase::WaitingUser && self.run.is_some();
         RunView {
             run: self.run.map(wire::run_id),
             mode,
+            pilot: self.run.map(|_| wire::mode(view.pilot.mode())),
+            paused: view.pilot.pause().map(|pause| pause.reason.clone()),
+            pick: waits.then(|| pilot::pick(self.next.as_ref())),
+            sprint: self.bar(view),
+            batches: queue::drawn_lines(&view.queue),
+            queue_held: view.queue.hold().map(|hold| hold.reason.clone()),
             slots,
             slots_max: self.slots_max,
             landed: self.landed,
@@ -558,6 +596,17 @@ impl Watch {
             cost_usd: wire::usd(self.usage.plus(under_way).micro_usd),
             news: std::mem::take(&mut self.news),
         }
+    }
+}
+
+/// What a sprint may still begin, as far as that is known without looking at each task.
+fn sprint_ready(sprint: &Sprint, ready: u64) -> u64 {
+    let plan = &sprint.plan;
+    let chooses = !(plan.parents.is_empty() && plan.tags_in.is_empty() && plan.tags_out.is_empty());
+    match (chooses, plan.only.len() as u64) {
+        (false, 0) => ready,
+        (false, only) => ready.min(only),
+        (true, _) => ready.min(u64::from(sprint.ready).saturating_sub(sprint.tasks.len() as u64)),
     }
 }
 

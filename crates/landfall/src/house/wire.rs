@@ -22,6 +22,14 @@ pub(super) fn run_id(id: model::RunId) -> api::RunId {
     api::RunId(id.0)
 }
 
+pub(super) fn sprint_id(id: model::SprintId) -> api::SprintId {
+    api::SprintId(id.0)
+}
+
+pub(super) fn model_sprint(id: api::SprintId) -> model::SprintId {
+    model::SprintId(id.0)
+}
+
 pub(super) fn status(status: Status) -> api::Status {
     match status {
         Status::Draft => api::Status::Draft,

@@ -12,10 +12,10 @@ use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::{Look, why_sentence};
 use super::wire::Among;
-use super::{moment, orphans, problem, wire};
+use super::{moment, orphans, pilot, problem, wire};
 
 /// Asks the engine, wherever it is.
-type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
+pub(super) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
 
 /// Carries a write out.
 pub(super) fn write(
@@ -33,6 +33,25 @@ pub(super) fn write(
         Request::Cancel(asked) => Response::Cancel(clerk.cancel(asked)?),
         Request::Answer(asked) => Response::Answer(clerk.answer(asked)?),
         Request::Rollback(asked) => Response::Rollback(clerk.rollback(wire::model_task(asked.task))?),
+        Request::Pause(asked) => Response::Pause(clerk.pause(&asked)?),
+        Request::Resume(_) => Response::Resume(clerk.resume()?),
+        Request::Auto(asked) => match asked.mode {
+            Some(mode) => Response::Auto(clerk.auto(mode)?),
+            None => Response::Auto(pilot::state(&clerk.look())?),
+        },
+        Request::Next(asked) => Response::Next(clerk.next(asked.task.map(wire::model_task))?),
+        Request::SprintPause(asked) => Response::SprintPause(clerk.sprint_pause(&asked)?),
+        Request::SprintResume(_) => Response::SprintResume(clerk.sprint_resume()?),
+        Request::SprintCancel(_) => Response::SprintCancel(clerk.sprint_cancel()?),
+        Request::QueuePause(asked) => Response::QueuePause(clerk.queue_pause(&asked)?),
+        Request::QueueResume(asked) => Response::QueueResume(clerk.queue_resume(&asked)?),
+        Request::QueueEject(asked) => Response::QueueEject(clerk.queue_eject(wire::model_task(asked.task))?),
+        Request::Review(asked) => Response::Review(clerk.review(asked)?),
+        Request::CheckpointCreate(asked) => Response::CheckpointCreate(clerk.checkpoint_create(asked.name)?),
+        Request::CheckpointRestore(asked) => {
+            Response::CheckpointRestore(clerk.checkpoint_restore(&asked.name)?)
+        }
+        Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
         Request::List(_)
         | Request::Show(_)
         | Request::Status(_)
@@ -47,6 +66,13 @@ pub(super) fn write(
         | Request::FlowCheck(_)
         | Request::Export(_)
         | Request::Agents(_)
+        | Request::SprintPreview(_)
+        | Request::Sprint(_)
+        | Request::Sprints(_)
+        | Request::Queue(_)
+        | Request::Reviews(_)
+        | Request::Checkpoints(_)
+        | Request::Checkpoint(_)
         | Request::Doctor(_)
         | Request::Reclaim(_) => unreachable!("a read is not a write"),
     })
@@ -54,7 +80,16 @@ pub(super) fn write(
 
 /// What cannot be done while no engine runs, said without opening one.
 pub(super) fn refused_at_rest(place: &Place, request: &Request) -> Result<Option<Problem>, Problem> {
-    let Request::Stop(api::StopAsked { task: None, .. }) = request else { return Ok(None) };
+    match request {
+        Request::Stop(api::StopAsked { task: None, .. }) => {}
+        Request::Pause(_) | Request::Resume(_) | Request::Next(_) | Request::SprintPause(_) => {
+            return Ok(Some(no_run("`landfall run` starts one; without one nothing begins")));
+        }
+        Request::Auto(_) => {
+            return Ok(Some(no_run("`landfall run --mode autopilot` or `--mode semi-auto` starts one that way")));
+        }
+        _ => return Ok(None),
+    }
     let reader = place.reader()?;
     let agents = match &reader {
         Some(reader) => orphans::running(place, reader)?,
@@ -79,29 +114,34 @@ pub(super) fn refused_at_rest(place: &Place, request: &Request) -> Result<Option
     Ok(Some(Problem::new(ProblemCode::NotNow, message).hint(hint)))
 }
 
-struct Clerk<'a> {
-    place: &'a Place,
-    engine: &'a EngineAt,
-    ask: Asking<'a>,
+fn no_run(hint: &str) -> Problem {
+    Problem::new(ProblemCode::NotNow, "no run is under way").hint(hint)
+}
+
+/// Carries writes out, each in the file that is about it.
+pub(super) struct Clerk<'a> {
+    pub place: &'a Place,
+    pub engine: &'a EngineAt,
+    pub ask: Asking<'a>,
 }
 
 impl Clerk<'_> {
-    fn look(&self) -> Look<'_> {
+    pub fn look(&self) -> Look<'_> {
         Look { place: self.place, engine: self.engine }
     }
 
     /// The tables. Whoever has written has made them.
-    fn reader(&self) -> Result<Reader, Problem> {
+    pub fn reader(&self) -> Result<Reader, Problem> {
         let missing =
             || Problem::new(ProblemCode::Internal, "the journal is not there after it was written to");
         self.place.reader()?.ok_or_else(missing)
     }
 
-    fn reader_of(&self, task: TaskId) -> Result<Reader, Problem> {
+    pub fn reader_of(&self, task: TaskId) -> Result<Reader, Problem> {
         self.place.reader()?.ok_or_else(|| problem::unknown_task(task))
     }
 
-    fn tasks(&self, ask: Ask) -> Result<Vec<Arc<Task>>, Problem> {
+    pub fn tasks(&self, ask: Ask) -> Result<Vec<Arc<Task>>, Problem> {
         match (self.ask)(ask)? {
             Reply::Tasks(tasks) => Ok(tasks),
             other => Err(unexpected("tasks", &other)),
@@ -206,7 +246,7 @@ impl Clerk<'_> {
         self.changed(&changed, what)
     }
 
-    fn tell(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
+    pub fn tell(&self, tasks: &[api::TaskId], news: News) -> Result<Vec<Arc<Task>>, Problem> {
         let mut seen = BTreeSet::new();
         let ids = tasks.iter().copied().map(wire::model_task).filter(|id| seen.insert(*id)).collect();
         self.tasks(Ask::Tell(ids, Box::new(news)))
@@ -250,7 +290,7 @@ impl Clerk<'_> {
         Ok(api::RolledBack { task, new_task: None, text })
     }
 
-    fn changed(&self, tasks: &[Arc<Task>], what: &str) -> Result<api::Changed, Problem> {
+    pub fn changed(&self, tasks: &[Arc<Task>], what: &str) -> Result<api::Changed, Problem> {
         let reader = self.reader()?;
         let mut lines = Vec::new();
         for task in tasks {
@@ -264,7 +304,7 @@ impl Clerk<'_> {
 }
 
 /// The engine answered something else than it was asked: a bug.
-fn unexpected(asked: &str, told: &Reply) -> Problem {
+pub(super) fn unexpected(asked: &str, told: &Reply) -> Problem {
     let told = match told {
         Reply::Tasks(_) => "tasks",
         Reply::Checkpoint { .. } => "a checkpoint",

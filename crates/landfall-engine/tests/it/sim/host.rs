@@ -1,0 +1,868 @@
+//! The machine: workspaces, agents, checks and landings, carried out as the engine's own threads do. It goes on when the
+//! engine does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall_model::conflict::{Clash as Clashed, ClashKind};
+use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
+use landfall_model::{
+    Attempt, Candidate, Commit, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent, Evidence, Exit, Mover,
+    News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId, Traces, Tree, Usage,
+};
+
+use landfall_engine::core::Outside as _;
+
+use super::git::{self, By, Clash, Files, Oid, SETTINGS, Truth, name, oid, tree_name, tree_number};
+use super::outside::key;
+use super::world::{Mail, Order, Sim};
+
+pub type Key = (TaskId, Attempt, u32);
+
+#[derive(Default)]
+pub struct Host {
+    pub workspaces: BTreeMap<TaskId, Workspace>,
+    pub agents: BTreeMap<Key, Agent>,
+    /// Agents that were told to end. It ends with the engine.
+    pub stops: BTreeSet<(TaskId, Attempt)>,
+    pub sessions: u32,
+    /// Sessions that an agent does not know any more.
+    pub gone: BTreeSet<String>,
+    /// Which machine this is.
+    pub environment: u32,
+    /// The person's checkout has changes that are not committed.
+    pub dirty: bool,
+    /// Trees that a check called red although they are green.
+    pub slandered: BTreeSet<usize>,
+    /// Landings whose independent check disagrees, however often it looks.
+    pub mismatched: BTreeSet<Oid>,
+}
+
+#[derive(Clone)]
+pub struct Workspace {
+    pub base: Oid,
+    pub head: Oid,
+    /// What lies around in it, not committed.
+    pub dirt: BTreeMap<u8, u32>,
+}
+
+#[derive(Clone)]
+pub struct Agent {
+    pub killed: bool,
+    pub end: Option<EndedRun>,
+    pub kind: Option<Kind>,
+    pub talk: Talk,
+    pub profile: String,
+}
+
+/// What an agent came to, as it knows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// It said something that ends or continues the work by its own word.
+    Own,
+    /// Its time was up.
+    Deadline,
+    /// It crashed, vanished or never ran.
+    Fell,
+    /// It was silent.
+    Stalled,
+    /// Its provider had a passing trouble.
+    Transient,
+    /// None of these: nothing is counted as a failure.
+    Blameless,
+}
+
+impl Sim {
+    // ── orders ───────────────────────────────────────────────────────────────────────────────────────────
+
+    pub fn perform(&mut self, effect: Effect) {
+        if let Effect::Kill { task, attempt, .. } = &effect {
+            self.host.stops.insert((*task, *attempt));
+            for ((of, under, _), agent) in &mut self.host.agents {
+                if of == task && under == attempt {
+                    agent.killed = true;
+                }
+            }
+            return;
+        }
+        self.orders.push(Order::Task(effect));
+    }
+
+    pub fn perform_queue(&mut self, effect: QueueEffect) {
+        let QueueEffect::Abandon { batch } = effect else {
+            return self.orders.push(Order::Queue(effect));
+        };
+        let of = |order: &Order| matches!(order, Order::Queue(QueueEffect::Check { batch: of, .. }) if *of == batch);
+        let Some(at) = self.orders.iter().position(of) else { return };
+        let order = self.orders.swap_remove(at);
+        // A check that is ended looks like one that failed; nobody waits for it.
+        if let Order::Queue(QueueEffect::Check { count, base, heads, prefix, .. }) = order
+            && self.rng.once_in(2)
+        {
+            let head = heads.last().map(oid).expect("somebody is in it");
+            let mut report = self.blank(oid(&base), head, oid(&prefix.commit));
+            report.commands.push(command(Outcome::Fail));
+            self.tell_queue(QueueNews::Checked { batch, count, report });
+        }
+    }
+
+    fn tell(&mut self, task: TaskId, news: News) {
+        self.mail.push_back(Mail::News(task, Box::new(news)));
+    }
+
+    fn tell_queue(&mut self, news: QueueNews) {
+        self.mail.push_back(Mail::Queue(Box::new(news)));
+    }
+
+    /// Carries an order out. What becomes of it is told by mail.
+    pub fn execute(&mut self, order: Order) {
+        match order {
+            Order::Task(effect) => self.execute_task(effect),
+            Order::Follow(task, attempt, iteration, deadline_ms) => {
+                let end = self.agent_ends((task, attempt, iteration), deadline_ms);
+                self.tell(task, News::AgentEnded(end));
+            }
+            Order::Queue(QueueEffect::Build { batch, on, members }) => {
+                let news = match self.trouble() {
+                    true => Err("no room".to_owned()),
+                    false => self.build(batch, on.as_ref().map(oid), &members),
+                };
+                self.tell_queue(news.unwrap_or_else(|detail| QueueNews::Failed { batch, detail }));
+            }
+            Order::Queue(QueueEffect::Check { batch, count, base, heads, prefix }) => {
+                let news = match self.trouble() {
+                    true => QueueNews::Failed { batch, detail: "no room".to_owned() },
+                    false => {
+                        let head = heads.last().map(oid).expect("somebody is in it");
+                        let report = self.verify(oid(&base), head, oid(&prefix.commit));
+                        QueueNews::Checked { batch, count, report }
+                    }
+                };
+                self.tell_queue(news);
+            }
+            Order::Queue(effect @ QueueEffect::Land { .. }) => self.land(effect),
+            Order::Queue(QueueEffect::Abandon { .. }) => {}
+            Order::Swap(effect) => self.swap(effect),
+            Order::Publish => self.publish(),
+            Order::RebuildSwap { merged, ours } => {
+                if self.git.set_base(merged, Some(ours), By::Rebuild).is_ok() {
+                    self.check_moved();
+                    let (from, to) = (Some(name(ours)), name(merged));
+                    self.mail.push_back(Mail::Fact(EngineEvent::BaseMoved { from, to, by: Mover::Rebuild }));
+                }
+                self.publish();
+            }
+        }
+    }
+
+    fn trouble(&mut self) -> bool {
+        self.faults.machine && self.rng.once_in(25)
+    }
+
+    fn execute_task(&mut self, effect: Effect) {
+        let id = effect.task();
+        let task = self.core().task(id);
+        match effect {
+            Effect::Prepare { attempt, .. } | Effect::Check { attempt, .. } | Effect::Report { attempt, .. }
+                if self.faults.machine && self.rng.once_in(25) =>
+            {
+                let hopeless = self.rng.once_in(10);
+                self.tell(id, News::MachineFailed { attempt, detail: "no room".to_owned(), hopeless });
+            }
+            Effect::Prepare { attempt, fresh, .. } => {
+                let news = match self.prepare(&task, fresh) {
+                    Ok(base) => News::WorkspaceReady { attempt, base: name(base) },
+                    Err(detail) => News::MachineFailed { attempt, detail, hopeless: false },
+                };
+                self.tell(id, news);
+            }
+            Effect::Spawn { attempt, iteration, deadline_ms, talk, .. } => {
+                self.spawn(&task, (id, attempt, iteration), talk);
+                self.orders.push(Order::Follow(id, attempt, iteration, deadline_ms));
+            }
+            Effect::Kill { .. } => {}
+            Effect::Check { attempt, head, .. } => {
+                if self.faults.machine && self.rng.once_in(60) {
+                    self.host.workspaces.remove(&id); // somebody tidied up
+                }
+                let news = self.check(&task, attempt, head.as_ref().map(oid));
+                let failed = |detail| News::MachineFailed { attempt, detail, hopeless: false };
+                self.tell(id, news.unwrap_or_else(failed));
+            }
+            Effect::Report { attempt, .. } => {
+                let certificate = task.landed.is_some().then(|| Digest::new("certificate"));
+                self.tell(id, News::Reported { attempt, report: Digest::new("report"), certificate });
+            }
+            Effect::Tidy { .. } => {
+                self.host.workspaces.remove(&id);
+                self.tell(id, News::WorkspaceRemoved { kept: None });
+            }
+        }
+    }
+
+    fn prepare(&mut self, task: &Task, fresh: bool) -> Result<Oid, String> {
+        if let Some(standing) = self.host.workspaces.get(&task.id) {
+            if task.workspace.is_some() || !fresh {
+                return Ok(standing.base);
+            }
+            self.host.workspaces.remove(&task.id);
+        }
+        let base = match (&task.restart, &task.head) {
+            (Some(restart), _) => oid(restart),
+            (None, Some(head)) if task.workspace.is_some() => oid(head),
+            (None, _) => self.look()?.0,
+        };
+        self.host.workspaces.insert(task.id, Workspace { base, head: base, dirt: BTreeMap::new() });
+        Ok(base)
+    }
+
+    // ── agents ───────────────────────────────────────────────────────────────────────────────────────────
+
+    fn spawn(&mut self, task: &Task, of: Key, talk: Talk) {
+        if self.host.agents.contains_key(&of) {
+            return; // adopted
+        }
+        let other = self.host.agents.iter().find(|((id, ..), agent)| *id == task.id && agent.end.is_none());
+        self.demand(other.is_none(), || format!("9 {} has two agents at once", task.id));
+        let profile = task.driving.as_ref().map(|driving| driving.profile.clone()).unwrap_or_default();
+        let stopped = self.host.stops.contains(&(of.0, of.1));
+        let agent = Agent { killed: stopped, end: None, kind: None, talk, profile };
+        self.host.agents.insert(of, agent);
+        if stopped {
+            self.ended(of, Kind::Blameless, Exit::Asked, Vec::new(), (None, None), Usage::default(), Traces::default());
+        }
+    }
+
+    /// An agent dies while nobody looks.
+    pub fn agent_vanishes(&mut self, of: Key) {
+        self.ended(of, Kind::Fell, Exit::Lost, Vec::new(), (None, None), Usage::default(), Traces::default());
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one place where the end of an agent is put together")]
+    fn ended(
+        &mut self,
+        of: Key,
+        kind: Kind,
+        exit: Exit,
+        seen: Vec<Signal>,
+        heads: (Option<Oid>, Option<Oid>),
+        usage: Usage,
+        traces: Traces,
+    ) -> EndedRun {
+        let evidence = Evidence {
+            head_before: heads.0.map(name),
+            head_after: heads.1.map(name),
+            ..Evidence::default()
+        };
+        let took_ms = 10 + self.rng.ms(2_000);
+        let end = EndedRun { attempt: of.1, iteration: of.2, exit, seen, evidence, took_ms, usage, traces };
+        let agent = self.host.agents.get_mut(&of).expect("it was started");
+        (agent.end, agent.kind) = (Some(end.clone()), Some(kind));
+        end
+    }
+
+    fn agent_ends(&mut self, of: Key, deadline_ms: u64) -> EndedRun {
+        let agent = self.host.agents.get(&of).expect("spawned before it is followed").clone();
+        if let Some(end) = agent.end {
+            return end; // it ended while the engine was away, or its end was lost on the way
+        }
+        let said = |said| vec![Signal::Said(said)];
+        let Some(workspace) = self.host.workspaces.get(&of.0).cloned() else {
+            return self.ended(of, Kind::Fell, Exit::Code(1), Vec::new(), (None, None), Usage::default(), Traces::default());
+        };
+        let (usage, over) = self.turns_of(of);
+        let mut traces = self.traces(&agent);
+        let choice = if self.faults.agent { self.rng.below(64) } else { 0 };
+        let resumed = agent.talk != Talk::New;
+        let code = |code, seen| (Exit::Code(code), seen);
+        let (kind, (exit, seen), works) = match choice {
+            _ if agent.killed && self.rng.once_in(4) => (Kind::Own, code(0, said(Said::Complete)), true), // it was faster
+            _ if agent.killed => (Kind::Blameless, (Exit::Asked, Vec::new()), false),
+            _ if over.is_some() => {
+                let (scope, what) = over.expect("just seen");
+                (Kind::Blameless, (Exit::OverBudget { scope, what }, Vec::new()), false)
+            }
+            30..=33 => (Kind::Own, code(0, Vec::new()), true),
+            34 => (Kind::Own, code(0, said(Said::Blocked("no access".to_owned()))), false),
+            35..=36 => (Kind::Own, code(0, said(Said::Pending("Which port?".to_owned()))), false),
+            37..=39 => (Kind::Fell, code(1, Vec::new()), false),
+            40 => (Kind::Fell, (Exit::Signal(9), Vec::new()), true),
+            41 => (Kind::Fell, (Exit::Lost, Vec::new()), true),
+            42..=43 => (Kind::Stalled, (Exit::Silent, Vec::new()), false),
+            44 => {
+                let asks = Signal::PermissionAsked { what: "rm".to_owned() };
+                (Kind::Own, (Exit::Silent, vec![asks]), false)
+            }
+            45..=47 if self.faults.account => {
+                let until = self.rng.once_in(2).then(|| self.now().plus_ms(self.rng.ms(90_000)));
+                (Kind::Blameless, code(1, vec![Signal::Quota { until }]), false)
+            }
+            48..=50 if self.faults.account => {
+                (Kind::Transient, code(1, vec![Signal::Transient { detail: "overloaded".to_owned() }]), false)
+            }
+            51 if self.faults.account => {
+                (Kind::Blameless, code(1, vec![Signal::Unauthorized { detail: "401".to_owned() }]), false)
+            }
+            52 => {
+                let hopeless = self.rng.once_in(6);
+                let detail = "no such program".to_owned();
+                traces = Traces::default();
+                (Kind::Fell, (Exit::NotStarted { detail, hopeless }, Vec::new()), false)
+            }
+            53 if self.rng.once_in(3) => (Kind::Deadline, (Exit::Deadline, Vec::new()), true),
+            54 if resumed => {
+                if let Talk::Resumed { session, .. } = &agent.talk {
+                    self.host.gone.insert(session.clone());
+                }
+                traces.session = None;
+                (Kind::Blameless, code(1, vec![Signal::SessionGone]), false)
+            }
+            55..=56 => (Kind::Blameless, (Exit::Looping, Vec::new()), false),
+            57 if self.rng.once_in(4) => (Kind::Blameless, (Exit::ContextUsedUp, Vec::new()), false),
+            58 => (Kind::Own, code(0, said(Said::Complete)), false), // an empty claim
+            59 => (Kind::Own, code(3, said(Said::Complete)), true),
+            60 => (Kind::Own, code(0, [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()), true),
+            61 => {
+                let seen = [said(Said::FollowUp("and then this".to_owned())), said(Said::Complete)].concat();
+                (Kind::Own, code(0, seen), true)
+            }
+            _ => (Kind::Own, code(0, said(Said::Complete)), true),
+        };
+        let before = workspace.head;
+        let after = if works { self.work(of.0) } else { before };
+        let mut end = self.ended(of, kind, exit, seen, (Some(before), Some(after)), usage, traces);
+        if kind == Kind::Deadline {
+            end.took_ms = deadline_ms;
+            self.host.agents.get_mut(&of).expect("it ran").end = Some(end.clone());
+        }
+        end
+    }
+
+    /// The turns an agent takes: after each, whoever watches it looks at the budgets.
+    fn turns_of(&mut self, of: Key) -> (Usage, Option<(Scope, String)>) {
+        let task = self.core().task(of.0);
+        let wanted = 1 + self.rng.below(3);
+        let mut usage = Usage::default();
+        let mut over = None;
+        for _ in 0..wanted {
+            usage.turns += 1;
+            let here = Spending { usage, time_ms: 0 };
+            self.out.live(of.0, Some(here));
+            let in_all = Spending { usage: task.counters.usage.plus(usage), time_ms: 0 };
+            let of_attempt = task.limits.attempt_budget.used_up(task.counters.attempt.plus(here));
+            let of_task = task.limits.task_budget.used_up(in_all);
+            over = self.out.spent().map(|spent| (spent.scope, spent.what));
+            over = over.or(of_task.map(|what| (Scope::Task, what)));
+            over = over.or(of_attempt.map(|what| (Scope::Attempt, what)));
+            if over.is_some() {
+                break;
+            }
+        }
+        if over.is_some() && self.rng.once_in(2) {
+            over = None; // it was done with its last turn
+        }
+        (usage, over)
+    }
+
+    fn traces(&mut self, agent: &Agent) -> Traces {
+        if self.rng.once_in(6) {
+            return Traces::default();
+        }
+        let session = match &agent.talk {
+            Talk::Resumed { session, .. } => session.clone(),
+            Talk::New => {
+                self.host.sessions += 1;
+                format!("s{}", self.host.sessions)
+            }
+        };
+        let context = self.rng.once_in(2).then(|| Context { used: self.rng.ms(100), size: 100 });
+        Traces { session: Some(session), context, ..Traces::default() }
+    }
+
+    /// An agent changes files and commits; gives the tip of its branch.
+    fn work(&mut self, id: TaskId) -> Oid {
+        let mut workspace = self.host.workspaces.get(&id).expect("it stands").clone();
+        let files = self.scene.files;
+        // Told of a conflict or of red, or good by nature, it brings the base in first.
+        let base = self.git.base.unwrap_or(workspace.base);
+        if (self.healed || self.rng.once_in(2)) && !self.git.is_ancestor(base, workspace.head) {
+            workspace.head = self.bring_in(workspace.head, base);
+        }
+        let mut tree = self.git.files(workspace.head).clone();
+        let mut touched: BTreeSet<u8> = BTreeSet::new();
+        let own = 1 + u8::try_from((id.0 as usize * 7) % usize::from(files - 1)).expect("small");
+        touched.insert(own);
+        if self.rng.once_in(2) {
+            touched.insert(1 + u8::try_from(self.rng.below(usize::from(files) - 1)).expect("small"));
+        }
+        if self.healed {
+            // Whatever it left on the way to here that may quarrel is done anew.
+            touched.extend(self.git.changed(base, workspace.head).into_iter().filter(|file| *file != SETTINGS));
+            tree.insert(SETTINGS, self.git.settings(base));
+        }
+        for file in touched {
+            let kind = match self.rng.below(12) {
+                _ if self.healed || !self.faults.bad => 0,
+                0 => 1,
+                1 => 2,
+                2..=5 => 3 + self.rng.small(5),
+                _ => 0,
+            };
+            let content = self.git.content(kind);
+            tree.insert(file, content);
+        }
+        if self.faults.tamper && self.rng.once_in(20) {
+            let kind = self.rng.small(8);
+            let content = self.git.content(kind);
+            tree.insert(SETTINGS, content);
+        }
+        if !self.healed && self.rng.once_in(10) {
+            // It forgot to commit.
+            workspace.dirt = tree.into_iter().filter(|(file, new)| self.git.files(workspace.head).get(file) != Some(new)).collect();
+        } else {
+            workspace.dirt.clear();
+            workspace.head = self.git.commit(&[workspace.head], tree);
+        }
+        let head = workspace.head;
+        self.host.workspaces.insert(id, workspace);
+        head
+    }
+
+    fn bring_in(&mut self, head: Oid, base: Oid) -> Oid {
+        let tree = match self.git.merge(head, base) {
+            Ok(tree) => tree,
+            Err(Clash(paths)) => {
+                let fork = self.git.fork(head, base);
+                let mut tree = self.git.files(base).clone();
+                for file in self.git.changed(fork, head) {
+                    if !paths.contains(&file) {
+                        let new = self.git.files(head).get(&file).copied();
+                        new.map(|new| tree.insert(file, new));
+                    } else if file != SETTINGS {
+                        let content = self.git.content(0);
+                        tree.insert(file, content);
+                    }
+                }
+                tree
+            }
+        };
+        self.git.commit(&[head, base], tree)
+    }
+
+    // ── checks ───────────────────────────────────────────────────────────────────────────────────────────
+
+    fn blank(&self, base: Oid, head: Oid, merged: Oid) -> GateReport {
+        #[cfg(not(feature = "planted-settings-from-candidate"))]
+        let settings = self.git.settings(base);
+        #[cfg(feature = "planted-settings-from-candidate")]
+        let settings = self.git.settings(merged);
+        GateReport {
+            base: name(base),
+            head: name(head),
+            commit: name(merged),
+            tree: tree_name(self.git.tree(merged)),
+            config: Digest::new(&format!("s{settings}")),
+            environment: Digest::new(&format!("e{}", self.host.environment)),
+            commands: Vec::new(),
+            took_ms: 0,
+            reused: false,
+            required: true,
+        }
+    }
+
+    fn known_pass(&self, report: &GateReport) -> Option<GateReport> {
+        let passes = self.out.passes.borrow();
+        #[cfg(feature = "planted-pass-reused")]
+        if let Some(known) = passes.values().find(|known| known.head == report.head && known.config == report.config) {
+            return Some(known.clone());
+        }
+        passes.get(&key(&report.tree, report)).cloned()
+    }
+
+    /// Verifies a merge, or takes over a pass of the same tree.
+    pub fn verify(&mut self, base: Oid, head: Oid, merged: Oid) -> GateReport {
+        let mut report = self.blank(base, head, merged);
+        if let Some(known) = self.known_pass(&report) {
+            report.commands = known.commands;
+            report.reused = true;
+            return report;
+        }
+        let settings: u32 = report.config.as_str()[1..].parse().expect("made here");
+        let tree = self.git.tree(merged);
+        let flakes = self.scene.flake > 0 && self.rng.once_in(self.scene.flake);
+        let outcome = match self.git.truth(tree, settings) {
+            _ if self.faults.gate && self.rng.once_in(60) => Outcome::Broken,
+            Truth::Broken => Outcome::Broken,
+            Truth::Green if flakes && self.rng.once_in(self.scene.flake) => {
+                self.host.slandered.insert(tree);
+                Outcome::Fail
+            }
+            Truth::Green if flakes => Outcome::Flaky,
+            Truth::Green => Outcome::Pass,
+            Truth::Red if self.git.truth(self.git.tree(base), settings) == Truth::Red => Outcome::PreExisting,
+            Truth::Red if self.rng.once_in(6) => Outcome::Timeout,
+            Truth::Red => Outcome::Fail,
+        };
+        report.commands.push(command(outcome));
+        report.took_ms = 10 + self.rng.ms(500);
+        report
+    }
+
+    fn check(&mut self, task: &Task, attempt: Attempt, head: Option<Oid>) -> Result<News, String> {
+        let (mut head, mut leftovers) = (head, false);
+        if head.is_none() {
+            let workspace = self.host.workspaces.get(&task.id).cloned();
+            let mut workspace = workspace.ok_or_else(|| "the workspace is gone".to_owned())?;
+            if !workspace.dirt.is_empty() {
+                let mut tree = self.git.files(workspace.head).clone();
+                tree.extend(std::mem::take(&mut workspace.dirt));
+                workspace.head = self.git.commit(&[workspace.head], tree);
+                leftovers = true;
+            }
+            head = Some(workspace.head);
+            self.host.workspaces.insert(task.id, workspace);
+        }
+        let head = head.expect("just found");
+        let base = self.look()?.0;
+        let head = self.settle_simply(base, head).unwrap_or(head);
+        let files = match self.git.merge(base, head) {
+            Ok(files) => files,
+            Err(clash) => {
+                let clashes = self.clashes(&clash);
+                return Ok(News::MergeConflict { attempt, head: name(head), base: name(base), clashes });
+            }
+        };
+        if files == *self.git.files(base) {
+            return Ok(News::NothingChanged { attempt });
+        }
+        let merged = self.git.commit(&[base, head], files);
+        let report = self.verify(base, head, merged);
+        let concerns = match report.outcome().is_green() {
+            true => self.concerns(base, merged),
+            false => Vec::new(),
+        };
+        Ok(News::Checked { attempt, head: name(head), leftovers, report, concerns })
+    }
+
+    /// What a person should look at: it is in the work itself, so it is there whenever it is checked.
+    pub fn concerns(&self, base: Oid, merged: Oid) -> Vec<Concern> {
+        let changed = self.git.changed(base, merged);
+        let concern = |code, detail: &str| Concern { code, detail: detail.to_owned() };
+        let skipped = |file: &u8| {
+            *file != SETTINGS && self.git.files(merged).get(file).is_some_and(|content| content % 8 == 7)
+        };
+        let mut found = Vec::new();
+        if changed.contains(&SETTINGS) {
+            found.push(concern(ConcernCode::ProtectedPath, "landfall.toml"));
+        }
+        if changed.iter().any(skipped) {
+            found.push(concern(ConcernCode::TestSkipped, "tests/a.rs"));
+        }
+        found
+    }
+
+    fn clashes(&mut self, clash: &Clash) -> Vec<Clashed> {
+        let (kind, lines) = match self.rng.below(10) {
+            0 => (ClashKind::Binary, 0),
+            1 => (ClashKind::Content, 30),
+            _ => (ClashKind::Content, 3),
+        };
+        clash.0.iter().map(|file| Clashed { path: format!("f{file}"), kind, lines }).collect()
+    }
+
+    fn settle_simply(&mut self, base: Oid, head: Oid) -> Option<Oid> {
+        let files = self.git.merge_simple(base, head)?;
+        Some(self.git.commit(&[head, base], files))
+    }
+
+    // ── the base ─────────────────────────────────────────────────────────────────────────────────────────
+
+    /// The base, after taking in what a person did to their branch; their branch; what they must say first.
+    pub fn look(&mut self) -> Result<(Oid, Option<Oid>, Option<String>), String> {
+        let Some(ours) = self.git.base else {
+            let theirs = self.git.branch.ok_or("the branch is gone")?;
+            self.out.trust(&name(theirs));
+            drop(self.git.set_base(theirs, None, By::Person));
+            self.out.theirs(&name(theirs));
+            self.tell_moved(None, theirs);
+            return Ok((theirs, Some(theirs), None));
+        };
+        let Some(theirs) = self.git.branch else {
+            let reason = "your branch is gone".to_owned();
+            self.tell_queue(QueueNews::Hold { why: HoldWhy::Deleted, reason: reason.clone() });
+            return Ok((ours, None, Some(reason)));
+        };
+        if !self.out.trusts(&name(ours)) && !self.is_innocent(ours, theirs) {
+            return Err(format!("the base is at c{ours}, where neither a landing nor you have put it"));
+        }
+        let last = self.out.theirs.borrow().as_ref().map(oid);
+        if let Some(last) = last.filter(|last| !self.git.is_ancestor(*last, theirs)) {
+            let reason = format!("your branch was rewritten: c{last} is no longer part of it");
+            self.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason: reason.clone() });
+            return Ok((ours, Some(theirs), Some(reason)));
+        }
+        self.out.theirs(&name(theirs));
+        if ours == theirs || !self.git.is_ancestor(ours, theirs) {
+            return Ok((ours, Some(theirs), None));
+        }
+        self.out.trust(&name(theirs));
+        match self.git.set_base(theirs, Some(ours), By::Person) {
+            Ok(()) => {
+                self.check_moved();
+                self.tell_moved(Some(ours), theirs);
+                Ok((theirs, Some(theirs), None))
+            }
+            Err(actual) => Ok((actual.unwrap_or(ours), Some(theirs), None)),
+        }
+    }
+
+    fn tell_moved(&mut self, from: Option<Oid>, to: Oid) {
+        let event = EngineEvent::BaseMoved { from: from.map(name), to: name(to), by: Mover::Person };
+        self.mail.push_back(Mail::Fact(event));
+    }
+
+    fn is_innocent(&self, ours: Oid, theirs: Oid) -> bool {
+        if self.git.is_ancestor(ours, theirs) {
+            return true;
+        }
+        let [person, landed] = self.git.parents(ours) else { return false };
+        self.out.trusts(&name(*landed))
+            && self.git.is_ancestor(*person, theirs)
+            && self.git.merge(*person, *landed).is_ok_and(|files| files == *self.git.files(ours))
+    }
+
+    /// Their branch was rewritten, and the person says what is meant.
+    pub fn accept_rewrite(&mut self, keep: bool) -> Result<Option<EngineEvent>, String> {
+        let theirs = self.git.branch.ok_or("the branch is gone")?;
+        let Some(ours) = self.git.base else { return Ok(None) };
+        self.out.theirs(&name(theirs));
+        if keep || ours == theirs {
+            return Ok(None);
+        }
+        self.out.trust(&name(theirs));
+        self.book.rewritten.insert(self.git.moves.len());
+        drop(self.git.set_base(theirs, Some(ours), By::Person));
+        self.book.taken_back(ours, theirs, &self.git);
+        Ok(Some(EngineEvent::BaseMoved { from: Some(name(ours)), to: name(theirs), by: Mover::Person }))
+    }
+
+    fn build(
+        &mut self,
+        batch: landfall_model::BatchId,
+        on: Option<Oid>,
+        members: &[Member],
+    ) -> Result<QueueNews, String> {
+        let base = match on {
+            Some(on) => on,
+            None => self.look()?.0,
+        };
+        let mut left_out: Vec<(TaskId, LeftOut)> = Vec::new();
+        let mut work: Vec<(&Member, Oid)> = Vec::new();
+        for member in members {
+            let candidate = self.core().task(member.task).landing.clone();
+            match candidate {
+                Some(candidate) if on.is_none() && self.git.is_ancestor(oid(&candidate.commit), base) => {
+                    let why = self.landed_before(candidate)?;
+                    left_out.push((member.task, why));
+                }
+                _ => work.push((member, oid(&member.head))),
+            }
+        }
+        let mut resolved = Vec::new();
+        if on.is_none() {
+            for (member, head) in &mut work {
+                if let Some(merged) = self.settle_simply(base, *head) {
+                    resolved.push((member.task, name(merged)));
+                    *head = merged;
+                }
+            }
+        }
+        let heads: Vec<Oid> = work.iter().map(|(_, head)| *head).collect();
+        let merged = self.git.merge_batch(base, &heads);
+        let first = merged.prefixes.first().map(|(place, _)| *place);
+        for (place, clash) in &merged.left_out {
+            let (member, head) = work[*place];
+            let why = match first.is_some_and(|first| first < *place) {
+                true => match self.git.merge(base, head) {
+                    Ok(files) if files == *self.git.files(base) => LeftOut::NothingChanged,
+                    Ok(_) => LeftOut::Crowded,
+                    Err(clash) => LeftOut::Conflict(self.clashes(&clash)),
+                },
+                false => match clash {
+                    Some(clash) => LeftOut::Conflict(self.clashes(clash)),
+                    None => LeftOut::NothingChanged,
+                },
+            };
+            left_out.push((member.task, why));
+        }
+        let prefix = |(_, commit): &(usize, Oid)| Prefix {
+            commit: name(*commit),
+            tree: tree_name(self.git.tree(*commit)),
+        };
+        let prefixes = merged.prefixes.iter().map(prefix).collect();
+        Ok(QueueNews::Built { batch, base: name(base), prefixes, left_out, resolved })
+    }
+
+    fn landed_before(&self, candidate: Candidate) -> Result<LeftOut, String> {
+        let commit = oid(&candidate.commit);
+        let heads = self.git.parents(commit)[1..].to_vec();
+        let proof = self.prove(commit, oid(&candidate.base), &heads, &candidate.tree)?;
+        Ok(LeftOut::Landed { candidate, proof })
+    }
+
+    /// What the engine proves before and after it moves the base.
+    fn prove(&self, commit: Oid, base: Oid, heads: &[Oid], tree: &Tree) -> Result<String, String> {
+        if self.host.mismatched.contains(&commit) {
+            return Err("the tree is another".to_owned());
+        }
+        let parents = self.git.parents(commit);
+        if parents.first() != Some(&base) || parents[1..] != *heads {
+            return Err("it stands on other commits".to_owned());
+        }
+        if self.git.tree(commit) != tree_number(tree) {
+            return Err("it has another tree".to_owned());
+        }
+        Ok("merging again gives the same tree".to_owned())
+    }
+
+    fn land(&mut self, effect: QueueEffect) {
+        let QueueEffect::Land { batch, base, prefix, members } = &effect else { return };
+        let (batch, new, old) = (*batch, oid(&prefix.commit), oid(base));
+        let (now, trouble) = match self.look() {
+            Ok((now, _, trouble)) => (now, trouble),
+            Err(detail) => return self.tell_queue(QueueNews::Failed { batch, detail }),
+        };
+        let landed_before = now != old && self.git.is_ancestor(new, now);
+        if (now != old || trouble.is_some()) && !landed_before {
+            return self.tell_queue(QueueNews::LandMoved { batch, to: name(now) });
+        }
+        if self.trouble() {
+            return self.tell_queue(QueueNews::Failed { batch, detail: "no room".to_owned() });
+        }
+        if !landed_before {
+            if self.faults.mismatch && self.rng.once_in(40) {
+                self.host.mismatched.insert(new);
+            }
+            let heads: Vec<Oid> = members.iter().map(|member| oid(&member.head)).collect();
+            if let Err(detail) = self.prove(new, old, &heads, &prefix.tree) {
+                return self.tell_queue(QueueNews::LandMismatch { batch, detail });
+            }
+            self.out.trust(&prefix.commit);
+        }
+        self.orders.push(Order::Swap(effect));
+    }
+
+    fn swap(&mut self, effect: QueueEffect) {
+        let QueueEffect::Land { batch, base, prefix, members } = effect else { return };
+        let (new, old) = (oid(&prefix.commit), oid(&base));
+        let now = self.git.base.expect("it was looked at");
+        let landed_before = now != old && self.git.is_ancestor(new, now);
+        if !landed_before {
+            let tasks = members.iter().map(|member| member.task).collect();
+            match self.git.set_base(new, Some(old), By::Landing(tasks)) {
+                Ok(()) => self.check_landing(batch, old, new, now, &members),
+                Err(actual) => {
+                    let to = name(actual.unwrap_or(old));
+                    return self.tell_queue(QueueNews::LandMoved { batch, to });
+                }
+            }
+        }
+        let news = match self.trouble() {
+            true => QueueNews::Failed { batch, detail: "no room".to_owned() },
+            false => QueueNews::Landed { batch, proof: "merging again gives the same tree".to_owned() },
+        };
+        self.tell_queue(news);
+    }
+
+    // ── the person's branch ──────────────────────────────────────────────────────────────────────────────
+
+    fn publish(&mut self) {
+        if self.try_publish() {
+            self.mail.push_back(Mail::PublishOver);
+        }
+    }
+
+    /// One try; says whether it is over.
+    fn try_publish(&mut self) -> bool {
+        let (ours, theirs, trouble) = match self.look() {
+            Ok(look) => look,
+            Err(_) => return true,
+        };
+        let (Some(theirs), None) = (theirs, trouble) else { return self.hold_publish(ours) };
+        if ours == theirs {
+            return true;
+        }
+        if !self.git.is_ancestor(theirs, ours) {
+            let Ok(files) = self.git.merge(theirs, ours) else { return self.hold_publish(ours) };
+            let merged = self.git.commit(&[theirs, ours], files);
+            if self.interrupted {
+                return true;
+            }
+            let report = self.verify(theirs, ours, merged);
+            if !report.outcome().is_green() {
+                return self.hold_publish(ours);
+            }
+            self.out.trust(&name(merged));
+            self.book.rebuilds.insert(merged);
+            self.orders.push(Order::RebuildSwap { merged, ours });
+            return false;
+        }
+        if self.host.dirty {
+            return self.hold_publish(ours);
+        }
+        self.git.branch = Some(ours);
+        let how = "the branch was moved".to_owned();
+        self.mail.push_back(Mail::Fact(EngineEvent::Published { commit: name(ours), how }));
+        true
+    }
+
+    fn hold_publish(&mut self, ours: Oid) -> bool {
+        let (commit, reason) = (name(ours), "a person is in the way".to_owned());
+        self.mail.push_back(Mail::Fact(EngineEvent::PublishHeld { commit, reason }));
+        true
+    }
+
+    /// The tree of a commit with these files instead.
+    pub fn with_files(&mut self, on: Oid, files: Files) -> Oid {
+        self.git.commit(&[on], files)
+    }
+
+    /// The revert of a landed task, as far as what landed with it stays.
+    pub fn revert(&mut self, task: &Task) -> Option<Oid> {
+        let landed = task.landed.as_ref()?;
+        let commit = oid(&landed.commit);
+        let own = task.gate.as_ref().map(|gate| oid(&gate.head));
+        let parents = self.git.parents(commit).to_vec();
+        let others: Vec<Oid> = parents[1..].iter().copied().filter(|head| Some(*head) != own).collect();
+        let without = self.git.merge_batch(parents[0], &others);
+        if without.prefixes.len() != others.len() {
+            return None;
+        }
+        let before = without.prefixes.last().map_or(parents[0], |(_, commit)| *commit);
+        let files = self.git.files(before).clone();
+        Some(self.git.commit(&[commit], files))
+    }
+}
+
+pub fn command(outcome: Outcome) -> CommandResult {
+    let exit = match outcome {
+        Outcome::Pass => 0,
+        Outcome::Broken => 127,
+        Outcome::Flaky | Outcome::PreExisting | Outcome::Fail | Outcome::Timeout => 1,
+    };
+    CommandResult {
+        name: "tests".to_owned(),
+        command: "make test".to_owned(),
+        required: true,
+        outcome,
+        exit: Some(exit),
+        took_ms: 10,
+        limit_ms: 1_000,
+        tests: None,
+        excerpt: String::new(),
+    }
+}
+
+pub fn commit_oid(commit: &Commit) -> Oid {
+    git::oid(commit)
+}

@@ -1,0 +1,117 @@
+//! Checkpoints for people: where the base was, and what going back there takes away.
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::model::TaskId;
+use landfall_engine::model::checkpoint::{Checkpoint, Checkpoints, Retention};
+use landfall_engine::store::Reader;
+use landfall_engine::{Ask, AskError, Reply};
+
+use super::reads::Look;
+use super::writes::{Clerk, unexpected};
+use super::{moment, problem, wire};
+
+fn all(look: &Look<'_>) -> Result<(Checkpoints, Option<Reader>), Problem> {
+    let Some(reader) = look.place.reader()? else { return Ok((Checkpoints::default(), None)) };
+    let checkpoints = reader.checkpoints().map_err(|error| problem::store(&error))?;
+    Ok((checkpoints, Some(reader)))
+}
+
+fn line(all: &Checkpoints, it: &Checkpoint) -> api::CheckpointLine {
+    api::CheckpointLine {
+        name: it.name.clone(),
+        at_ms: it.at.0,
+        commit: it.commit.as_str().to_owned(),
+        why: it.why.word().to_owned(),
+        landed_since: all.lost(it).len() as u64,
+    }
+}
+
+/// Those there are, newest first.
+pub(super) fn list(look: &Look<'_>) -> Result<api::CheckpointList, Problem> {
+    let (all, _) = all(look)?;
+    Ok(api::CheckpointList { checkpoints: all.kept().iter().rev().map(|it| line(&all, it)).collect() })
+}
+
+/// One, and what going back to it takes away.
+pub(super) fn detail(look: &Look<'_>, name: &str) -> Result<api::CheckpointDetail, Problem> {
+    let (all, reader) = all(look)?;
+    let Some(checkpoint) = all.get(name) else { return Err(unknown(&all, name)) };
+    let mut lost = Vec::new();
+    for id in all.lost(checkpoint) {
+        lost.push(lost_task(reader.as_ref(), *id)?);
+    }
+    Ok(api::CheckpointDetail { checkpoint: line(&all, checkpoint), lost })
+}
+
+fn lost_task(reader: Option<&Reader>, id: TaskId) -> Result<api::LostTask, Problem> {
+    let row = match reader {
+        Some(reader) => reader.row(id).map_err(|error| problem::store(&error))?,
+        None => None,
+    };
+    let (title, commit) = row.map(|row| (row.title, row.landed)).unwrap_or_default();
+    let commit = commit.map(|commit| commit.as_str().to_owned());
+    Ok(api::LostTask { task: wire::task_id(id), title, commit })
+}
+
+fn unknown(all: &Checkpoints, name: &str) -> Problem {
+    let known = all.kept().iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
+    problem::ask(&AskError::UnknownCheckpoint { name: name.to_owned(), known })
+}
+
+impl Clerk<'_> {
+    pub fn checkpoint_create(&self, name: Option<String>) -> Result<api::CheckpointLine, Problem> {
+        if let Some(name) = &name
+            && all(&self.look())?.0.get(name).is_some()
+        {
+            return Err(Problem::new(ProblemCode::BadInput, format!("there is a checkpoint `{name}` already"))
+                .hint("take another name; `landfall checkpoint list` shows those there are"));
+        }
+        let name = match (self.ask)(Ask::Checkpoint { name })? {
+            Reply::Checkpoint { name } => name,
+            other => return Err(unexpected("a checkpoint", &other)),
+        };
+        Ok(detail(&self.look(), &name)?.checkpoint)
+    }
+
+    pub fn checkpoint_restore(&self, name: &str) -> Result<api::Restored, Problem> {
+        let lost = detail(&self.look(), name)?.lost;
+        if lost.is_empty() {
+            return Err(Problem::new(ProblemCode::NotNow, format!("nothing has landed since `{name}`"))
+                .hint("`landfall checkpoint list` shows how much landed after each"));
+        }
+        let made = self.tasks(Ask::Restore { name: name.to_owned() })?;
+        let Some(task) = made.first() else {
+            return Err(Problem::new(ProblemCode::Internal, "a checkpoint is restored, and no task was made for it"));
+        };
+        let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
+        let text = format!(
+            "{} brings the base back to `{name}`; it is verified and landed like any other change, {when}. \
+             What landed stays in the history.",
+            task.id
+        );
+        Ok(api::Restored { name: name.to_owned(), task: wire::task_id(task.id), lost, text })
+    }
+
+    pub fn checkpoint_drop(&self, asked: &api::CheckpointDrop) -> Result<api::CheckpointsDropped, Problem> {
+        let (all_now, _) = all(&self.look())?;
+        let mut names = asked.names.clone();
+        if let Some(name) = names.iter().find(|name| all_now.get(name).is_none()) {
+            return Err(unknown(&all_now, name));
+        }
+        if asked.older_than_ms.is_some() || asked.keep.is_some() {
+            let retention = Retention {
+                count: asked.keep.map_or(usize::MAX, |keep| usize::try_from(keep).unwrap_or(usize::MAX)),
+                age_ms: asked.older_than_ms.unwrap_or(u64::MAX),
+            };
+            let now = landfall_engine::model::Timestamp(moment::now_ms());
+            names.extend(all_now.outdated(now, retention));
+        }
+        names.sort();
+        names.dedup();
+        if !names.is_empty() {
+            self.done(Ask::DropCheckpoints { names: names.clone() })?;
+        }
+        let left = (all_now.kept().len() - names.len()) as u64;
+        Ok(api::CheckpointsDropped { names, left })
+    }
+}

@@ -1,0 +1,171 @@
+//! Who picks tasks, and pauses: `pause`, `resume`, `auto`, `next`.
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::model::TaskId;
+use landfall_engine::model::pilot::{Mode, Phase, Pilot};
+use landfall_engine::store::{Reader, RunRow};
+use landfall_engine::{Ask, Reply};
+
+use super::reads::Look;
+use super::writes::{Clerk, unexpected};
+use super::{moment, problem, wire};
+
+/// The run under way, if one is.
+pub(super) fn run_under_way(look: &Look<'_>, reader: &Reader) -> Result<Option<RunRow>, Problem> {
+    let newest = reader.runs(1).map_err(|error| problem::store(&error))?.pop();
+    Ok(newest.filter(|run| run.ended.is_none() && look.engine.is_alive()))
+}
+
+/// How it is now, by the tables.
+pub(super) fn state(look: &Look<'_>) -> Result<Box<api::Pilot>, Problem> {
+    let Some(reader) = look.place.reader()? else { return Ok(Box::new(at_rest(look, 0, None))) };
+    let run = run_under_way(look, &reader)?;
+    let of = |error| problem::store(&error);
+    let ready = reader.counts().map_err(of)?.of(landfall_engine::model::Status::Ready);
+    let next = next_brief(&reader)?;
+    match run {
+        None => Ok(Box::new(at_rest(look, ready, next))),
+        Some(run) => Ok(Box::new(made(&reader.pilot().map_err(of)?, &run, ready, next))),
+    }
+}
+
+/// What the first in line is called.
+pub(super) fn next_brief(reader: &Reader) -> Result<Option<api::TaskBrief>, Problem> {
+    let first = reader.next(1).map_err(|error| problem::store(&error))?.pop();
+    Ok(first.map(|row| api::TaskBrief { task: wire::task_id(row.id), title: row.title }))
+}
+
+fn at_rest(look: &Look<'_>, ready: u64, next: Option<api::TaskBrief>) -> api::Pilot {
+    let settings = landfall_engine::engine::load_settings(&look.place.root).ok(); // broken ones complain elsewhere
+    let mode = settings.as_ref().map_or(Mode::Autopilot, |settings| settings.run.mode);
+    let slots = settings.as_ref().map_or(0, |settings| settings.run.slots);
+    let text = format!(
+        "no run is under way; `landfall run` starts one ({}), with {} ready.",
+        mode.word(),
+        moment::count(ready, "task")
+    );
+    api::Pilot {
+        run: None,
+        mode: wire::mode(mode),
+        phase: Phase::Idle.word().to_owned(),
+        pause: None,
+        picked: None,
+        next,
+        ready,
+        slots,
+        text,
+    }
+}
+
+/// How a run is driven.
+pub(super) fn made(pilot: &Pilot, run: &RunRow, ready: u64, next: Option<api::TaskBrief>) -> api::Pilot {
+    let pause = pilot.pause().map(|pause| api::PauseLine {
+        why: pause.why.word().to_owned(),
+        reason: pause.reason.clone(),
+        since_ms: pause.since.0,
+    });
+    let picked = pilot.assigned().map(wire::task_id);
+    let text = sentence(pilot, run, ready, next.as_ref());
+    api::Pilot {
+        run: Some(wire::run_id(run.id)),
+        mode: wire::mode(pilot.mode()),
+        phase: pilot.phase().word().to_owned(),
+        pause,
+        picked,
+        next,
+        ready,
+        slots: run.slots,
+        text,
+    }
+}
+
+fn sentence(pilot: &Pilot, run: &RunRow, ready: u64, next: Option<&api::TaskBrief>) -> String {
+    let id = run.id;
+    let tasks = moment::count(ready, "task");
+    match (pilot.pause(), pilot.mode(), pilot.assigned()) {
+        (Some(pause), ..) => format!(
+            "{id} is paused since {}: {}; `landfall resume` lets it go on.",
+            moment::when(pause.since.0),
+            pause.reason
+        ),
+        (None, Mode::Autopilot, _) => {
+            format!("{id} is on autopilot: {tasks} ready, {}.", moment::count(u64::from(run.slots), "slot"))
+        }
+        (None, Mode::SemiAuto, Some(task)) => {
+            format!("{id} is semi-automatic and works on {task}; you pick the next one when it is over.")
+        }
+        (None, Mode::SemiAuto, None) => format!("{id} is semi-automatic: {}", pick(next)),
+    }
+}
+
+/// What a person can do when it is their turn to pick.
+pub(super) fn pick(next: Option<&api::TaskBrief>) -> String {
+    match next {
+        Some(next) => format!(
+            "you pick: `landfall next` takes the first in line, `landfall next {}` that one ({}), `landfall auto on` all of them.",
+            next.task, next.title
+        ),
+        None => "no task is ready; `landfall status` says what the others wait for.".to_owned(),
+    }
+}
+
+impl Clerk<'_> {
+    pub fn pause(&self, asked: &api::PauseAsked) -> Result<Box<api::Pilot>, Problem> {
+        self.done(Ask::Pause { reason: asked.reason.trim().to_owned() })?;
+        let mut pilot = state(&self.look())?;
+        let reader = self.reader()?;
+        let active = super::reads::at_work(&reader)?;
+        let finish = match active {
+            0 => "nothing is under way".to_owned(),
+            many => format!("{} finish the iteration under way", moment::count(many, "agent")),
+        };
+        pilot.text = format!("paused; {finish}, and nothing new begins until `landfall resume`.");
+        Ok(pilot)
+    }
+
+    pub fn resume(&self) -> Result<Box<api::Pilot>, Problem> {
+        self.done(Ask::Resume)?;
+        let mut pilot = state(&self.look())?;
+        pilot.text = format!("resumed: {}", pilot.text);
+        Ok(pilot)
+    }
+
+    pub fn auto(&self, mode: api::Mode) -> Result<Box<api::Pilot>, Problem> {
+        self.done(Ask::SetMode(wire::model_mode(mode)))?;
+        let mut pilot = state(&self.look())?;
+        if pilot.pause.is_none() {
+            pilot.text = match mode {
+                api::Mode::Autopilot => format!(
+                    "on autopilot: {} ready, and up to {} start without being asked; `landfall auto off` takes it back.",
+                    moment::count(pilot.ready, "task"),
+                    moment::count(u64::from(pilot.slots), "agent")
+                ),
+                api::Mode::SemiAuto => format!(
+                    "semi-automatic: agents at work finish their tasks; then {}",
+                    pick(pilot.next.as_ref())
+                ),
+            };
+        }
+        Ok(pilot)
+    }
+
+    pub fn next(&self, task: Option<TaskId>) -> Result<api::Picked, Problem> {
+        let picked = self.tasks(Ask::Assign(task))?;
+        let Some(task) = picked.first() else {
+            return Err(Problem::new(ProblemCode::Internal, "a task was picked, and none was named"));
+        };
+        Ok(api::Picked {
+            task: wire::task_id(task.id),
+            title: task.spec.title.clone(),
+            text: format!("{} is next: {}; you pick again when it is over.", task.id, task.spec.title),
+        })
+    }
+
+    /// Asks for something that has no answer but that it is so.
+    pub fn done(&self, ask: Ask) -> Result<(), Problem> {
+        match (self.ask)(ask)? {
+            Reply::Done => Ok(()),
+            other => Err(unexpected("a change", &other)),
+        }
+    }
+}
