@@ -10,6 +10,7 @@ mod raw;
 mod reference;
 mod resolve;
 mod service;
+mod shares;
 mod units;
 
 pub use problem::SettingsProblem;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use landfall_model::liveness::Watch;
-use landfall_model::{Budget, Price, Prices, Purse, Style};
+use landfall_model::{Budget, Caps, Price, Prices, Purse, Style};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer, ValueDeserializer};
@@ -18,6 +18,7 @@ use super::raw::{
     RawStyle, RawVerify,
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
+use super::shares;
 use super::units::{DAY, Dollars, Millis, show_bytes};
 
 /// All settings of a project.
@@ -31,6 +32,8 @@ pub struct Settings {
     pub run: Run,
     /// The agents by the name of their profile.
     pub agents: BTreeMap<String, Profile>,
+    /// How many agents may be at work at once by profile, account and area.
+    pub caps: Caps,
     /// What one attempt, one task may spend.
     pub attempt_budget: Budget,
     /// What one task may spend.
@@ -314,7 +317,7 @@ impl Fault {
 
 fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
-    let RawSettings { workspace, hooks, notify, .. } = raw;
+    let RawSettings { workspace, hooks, notify, account, area, .. } = raw;
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -322,11 +325,13 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         return Err(Fault::new(&["project", "flow"], "`project.flow` is empty").hint("`loop` is the default"));
     }
     check_names(&run.env, &["run", "env"])?;
+    let slots = agent.iter().filter_map(|(name, raw)| Some((name.clone(), raw.slots?.0))).collect();
     let agents = agent
         .into_iter()
         .map(|(name, raw)| Ok((name.clone(), profile(name, raw, confinement(run.sandbox))?)))
         .collect::<Result<BTreeMap<_, _>, Fault>>()?;
     check_failovers(&agents)?;
+    let caps = shares::caps(slots, account, area, &agents)?;
     let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
         micro_usd: usd.map(|usd| usd.0),
         tokens,
@@ -369,6 +374,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             env: run.env,
         },
         agents,
+        caps,
         attempt_budget,
         task_budget,
         purse: Purse { run: run_budget, day: day_budget },
