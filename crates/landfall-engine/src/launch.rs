@@ -440,6 +440,7 @@ fn prompt(
         past: task.past.iter().map(past_line).collect(),
         resumed: run.talk != Talk::New,
         compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
+        ..PromptContext::default()
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
 }

@@ -6,6 +6,7 @@
 
 mod channel;
 mod confine;
+mod consult;
 pub mod engine;
 pub mod errand;
 pub mod flows;
@@ -26,6 +27,7 @@ mod perform;
 pub mod ports;
 mod probe;
 pub mod prompts;
+pub mod propose;
 mod publish;
 mod recover;
 mod report;

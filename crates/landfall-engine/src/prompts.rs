@@ -62,6 +62,10 @@ pub struct PromptContext {
     pub resumed: bool,
     /// Whether it is to sum itself up first, because its context is nearly full.
     pub compact: bool,
+    /// The tasks that are there, one line each: for whoever proposes more.
+    pub backlog: Vec<String>,
+    /// What the answer must hold to, one rule each.
+    pub rules: Vec<String>,
 }
 
 /// A template that cannot be read or filled.
@@ -190,6 +194,8 @@ impl PromptContext {
             past: vec!["run 1 ended without a signal; it left commits".to_owned()],
             resumed: true,
             compact: true,
+            backlog: vec!["T3 Store the profile (ready)".to_owned()],
+            rules: vec!["at most 20 tasks".to_owned()],
         }
     }
 }
@@ -216,6 +222,8 @@ struct Holes<'a> {
     past: Vec<String>,
     resumed: bool,
     compact: bool,
+    backlog: Vec<String>,
+    rules: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -225,7 +233,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 19] = [
+const HOLES: [&str; 21] = [
     "task",
     "title",
     "body",
@@ -245,6 +253,8 @@ const HOLES: [&str; 19] = [
     "past",
     "resumed",
     "compact",
+    "backlog",
+    "rules",
 ];
 
 impl<'a> Holes<'a> {
@@ -276,6 +286,8 @@ impl<'a> Holes<'a> {
             past: context.past.iter().map(|line| quote::line(line)).collect(),
             resumed: context.resumed,
             compact: context.compact,
+            backlog: context.backlog.iter().map(|line| quote::line(line)).collect(),
+            rules: &context.rules,
         }
     }
 }
