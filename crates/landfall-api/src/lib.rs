@@ -17,6 +17,7 @@ mod keeping;
 mod nearest;
 pub mod operation;
 mod problem;
+mod proposal;
 mod run;
 pub mod socket;
 mod task;
@@ -39,6 +40,7 @@ pub use keeping::{
 pub use nearest::nearest;
 pub use operation::{Ask, Request, Response, Service};
 pub use problem::{Problem, ProblemCode};
+pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
     ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
     RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,

@@ -185,6 +185,11 @@ impl Holds {
         names.into_iter().map(line).filter(told).collect()
     }
 
+    /// What was spent today, as far as there is a budget for it.
+    pub fn today(&self) -> Spending {
+        self.spending.map(|(_, today)| today).unwrap_or_default()
+    }
+
     /// What was spent, and the budgets for it.
     pub fn spending(&self) -> (Vec<api::SpendingLine>, Vec<api::BudgetLine>) {
         let Some((run, today)) = self.spending else { return (Vec::new(), Vec::new()) };
