@@ -36,6 +36,7 @@ pub use import::Imported;
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
+    ReclaimedKind,
 };
 pub use nearest::nearest;
 pub use operation::{Ask, Request, Response, Service};

@@ -7,6 +7,7 @@
 mod channel;
 mod confine;
 mod consult;
+pub mod disk;
 pub mod engine;
 pub mod errand;
 pub mod flows;

@@ -19,3 +19,4 @@ pub use resolve::{
 };
 pub(crate) use service::is_address;
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};
+pub(crate) use units::show_millis;
