@@ -283,7 +283,8 @@ pub fn read(file: &Source<'_>, format: Format, list: Option<&str>) -> Result<Lis
     for item in &items {
         if seen.insert(&item.id, &item.place).is_some() {
             let message = format!("two items are called `{}`", words::short(&item.id));
-            return Err(Bad::new(item.place.clone(), message).in_file(file.name));
+            let hint = "give one of them another name; nothing was added";
+            return Err(Bad::new(item.place.clone(), message).hint(hint).in_file(file.name));
         }
     }
     Ok(List { file: file.name.to_owned(), format, items, over, left_out })

@@ -103,6 +103,20 @@ pub struct Reclaimed {
     pub items: Vec<ReclaimedItem>,
     /// All of them together.
     pub bytes: u64,
+    /// The same by kind.
+    #[serde(default)]
+    pub kinds: Vec<ReclaimedKind>,
+}
+
+/// How much of one kind there is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReclaimedKind {
+    /// The kind.
+    pub kind: String,
+    /// How many.
+    pub count: u64,
+    /// How much space they take together.
+    pub bytes: u64,
 }
 
 /// One thing that is not needed any more.

@@ -18,6 +18,7 @@ mod keeping;
 mod nearest;
 pub mod operation;
 mod problem;
+mod proposal;
 mod run;
 pub mod socket;
 mod task;
@@ -44,10 +45,12 @@ pub use import::Imported;
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
+    ReclaimedKind,
 };
 pub use nearest::nearest;
 pub use operation::{Ask, Request, Response, Service};
 pub use problem::{Problem, ProblemCode};
+pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
     ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
     RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,

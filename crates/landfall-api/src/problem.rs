@@ -47,13 +47,15 @@ pub enum ProblemCode {
     GitFailed,
     /// The agent's program is not there.
     AgentMissing,
+    /// The agent was asked, and no answer that can be used came of it.
+    AgentFailed,
     /// A fault of ours, or of the way between client and engine.
     Internal,
 }
 
 impl ProblemCode {
     /// Every code there is.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::NotARepository,
         Self::BareRepository,
         Self::NoCommits,
@@ -74,6 +76,7 @@ impl ProblemCode {
         Self::Corrupt,
         Self::GitFailed,
         Self::AgentMissing,
+        Self::AgentFailed,
         Self::Internal,
     ];
 }

@@ -18,7 +18,7 @@ use landfall_model::queue::{self, BatchDoing, HoldWhy, Queue, QueueIllegal, Queu
 use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
-    Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
+    Caps, Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
     Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
     World, expects, graph, plan,
@@ -64,6 +64,8 @@ pub struct Rules {
     pub profiles: BTreeMap<String, (Route, Style)>,
     /// The profile that reads the work of others.
     pub reviewer: Option<String>,
+    /// Limits by profile, account and part of the repository.
+    pub caps: Caps,
     /// How long checkpoints are kept.
     pub retention: Retention,
     /// Whether checkpoints are made as tasks land.
@@ -152,6 +154,7 @@ impl Core {
             rules.profiles.iter().map(|(name, (route, _))| (name.clone(), route.clone())).collect(),
         );
         world.set_reviewer(rules.reviewer.clone());
+        world.set_caps(rules.caps.clone());
         Self {
             world,
             queue: Queue::default(),

@@ -565,6 +565,7 @@ impl Engine {
         view.queue = self.core.queue().clone();
         view.pilot = self.core.pilot().clone();
         view.sprint = self.core.sprints().open().cloned();
+        view.turns = self.core.world().turns(&self.core.limits(&*self.site));
         drop(view);
         let spent = Outside::spent(&*self.site);
         self.site.view.lock().expect("no thread panics while it holds the view").spent = spent;
@@ -783,6 +784,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
         failures_max: run.failures_max,
         profiles: profiles(settings),
         reviewer: settings.review.agent.clone(),
+        caps: settings.caps.clone(),
         retention: settings.checkpoint.retention,
         checkpoints: settings.checkpoint.automatic,
     }

@@ -444,6 +444,7 @@ fn prompt(
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
         since: task.reviewed_head.as_ref().map(ToString::to_string),
         fork: workspace.base().to_string(),
+        ..PromptContext::default()
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
 }

@@ -84,7 +84,8 @@ pub enum Topic {
     Alarm,
     /// Nothing is started until a person says so.
     Paused,
-    /// Landed work is not in the person's repository yet.
+    /// Something is held up and will be in the way: landed work that waits for the person's repository, a disk that
+    /// fills up.
     Held,
     /// A run is over.
     RunOver,
@@ -151,7 +152,7 @@ impl Topic {
             Self::Escalation => format!("{count} tasks need you"),
             Self::Alarm => format!("{count} landings did not check out"),
             Self::Paused => format!("paused, {count} times"),
-            Self::Held => "landed work waits for your repository".to_owned(),
+            Self::Held => format!("held up, {count} times"),
             Self::RunOver => format!("{count} runs are over"),
             Self::SprintOver => format!("{count} sprints are over"),
             Self::Failed => format!("{count} tasks failed"),

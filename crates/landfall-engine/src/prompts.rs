@@ -68,6 +68,10 @@ pub struct PromptContext {
     pub since: Option<String>,
     /// The commit the work branched off.
     pub fork: String,
+    /// The tasks that are there, one line each: for whoever proposes more.
+    pub backlog: Vec<String>,
+    /// What the answer must hold to, one rule each.
+    pub rules: Vec<String>,
 }
 
 /// A template that cannot be read or filled.
@@ -199,6 +203,8 @@ impl PromptContext {
             findings: vec!["F1 (major, src/lib.rs:7): it trusts what it should check".to_owned()],
             since: Some("1111111111111111111111111111111111111111".to_owned()),
             fork: "2222222222222222222222222222222222222222".to_owned(),
+            backlog: vec!["T3 Store the profile (ready)".to_owned()],
+            rules: vec!["at most 20 tasks".to_owned()],
         }
     }
 }
@@ -228,6 +234,8 @@ struct Holes<'a> {
     findings: Vec<String>,
     since: &'a str,
     fork: &'a str,
+    backlog: Vec<String>,
+    rules: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -237,7 +245,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 22] = [
+const HOLES: [&str; 24] = [
     "task",
     "title",
     "body",
@@ -260,6 +268,8 @@ const HOLES: [&str; 22] = [
     "findings",
     "since",
     "fork",
+    "backlog",
+    "rules",
 ];
 
 impl<'a> Holes<'a> {
@@ -294,6 +304,8 @@ impl<'a> Holes<'a> {
             findings: context.findings.iter().map(|line| quote::line(line)).collect(),
             since: context.since.as_deref().unwrap_or_default(),
             fork: &context.fork,
+            backlog: context.backlog.iter().map(|line| quote::line(line)).collect(),
+            rules: &context.rules,
         }
     }
 }

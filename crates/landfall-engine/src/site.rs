@@ -14,7 +14,7 @@ use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueNews};
 use landfall_model::sprint::Sprint;
 use landfall_model::{
-    AccountState, Attempt, Commit, Digest, News, Spending, Spent, TaskId, Timestamp, Tree, Usage,
+    AccountState, Attempt, Commit, Digest, News, Spending, Spent, TaskId, Timestamp, Tree, Usage, Wait,
 };
 
 use crate::core::Outside;
@@ -124,6 +124,8 @@ pub struct View {
     pub live: BTreeMap<TaskId, Live>,
     /// Why no agent is started, if the disk has too little room.
     pub low_disk: Option<String>,
+    /// Those at the front of the line whose turn it is not, and why.
+    pub turns: BTreeMap<TaskId, Wait>,
     /// Whether the engine was told to stop.
     pub stopping: bool,
     /// The budget that keeps agents from starting.

@@ -22,20 +22,36 @@ use crate::perform::lower;
 use crate::ports;
 use crate::site::Site;
 
-/// Makes a new workspace fit to work in. Repeats safely: what was done for a workspace is not done again.
+/// Makes a new workspace fit to work in: the files that `.worktreeinclude` names, then the person's command. Repeats
+/// safely: what was done for a workspace is not done again.
 ///
 /// # Errors
 /// Why no agent should start in it, for a person to read.
 pub fn after_create(site: &Site, task: &Task, workspace: &Workspace) -> Result<(), String> {
-    let Some(line) = &site.settings.workspace.after_create else { return Ok(()) };
     let done = Done::of(site, workspace);
     if done.is_marked() {
         return Ok(());
     }
+    let included = site.pool.include(&site.repo, workspace).map_err(|error| error.full())?;
+    if included.skipped_count > 0 {
+        let named = |(path, why): &(Vec<u8>, _)| format!("{}: {why:?}", String::from_utf8_lossy(path));
+        let skipped: Vec<String> = included.skipped.iter().take(SKIPPED_MAX).map(named).collect();
+        let entry = json!({
+            "at_ms": site.now().0,
+            "hook": "worktreeinclude",
+            "task": task.id.to_string(),
+            "not_copied": included.skipped_count,
+            "said": skipped.join("\n"),
+        });
+        LogFile::at(site.folder.hooks_log()).line(&entry);
+    }
+    let Some(line) = &site.settings.workspace.after_create else { return Ok(()) };
     let dir = site.folder.attempts().join(format!("{}-{}-i0-after_create", task.id, task.attempt));
     must(site, task, workspace, &Moment { word: "after_create", line, dir })?;
     done.mark().map_err(|error| format!("note that `workspace.after_create` was run: {error}"))
 }
+
+const SKIPPED_MAX: usize = 10; // enough to see what is wrong with a list
 
 /// Makes a workspace ready for a run of the agent.
 ///

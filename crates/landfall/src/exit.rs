@@ -105,7 +105,7 @@ impl Exit {
             Self::SomeDidNotLand => "The run ended, and tasks failed, ran out of time or are blocked.",
             Self::NeedsYou => {
                 "The run ended, and something waits for a person: a question, a review, a broken check, a checkout that landed \
-                 work cannot come into."
+                 work cannot come into. Or an agent that was asked had no answer."
             }
             Self::Machine => {
                 "The disk is full, the state folder cannot be written, or it holds something that cannot be right."
@@ -180,6 +180,7 @@ fn exit_of(code: ProblemCode) -> Exit {
         | ProblemCode::UnknownCheckpoint => Exit::UnknownThing,
         ProblemCode::Cycle | ProblemCode::BadInput => Exit::Usage,
         ProblemCode::NotNow => Exit::NotNow,
+        ProblemCode::AgentFailed => Exit::NeedsYou,
         ProblemCode::EngineBusy => Exit::Busy,
         ProblemCode::DiskFull | ProblemCode::ReadOnly | ProblemCode::Corrupt => Exit::Machine,
         ProblemCode::GitFailed | ProblemCode::Internal => Exit::Internal,

@@ -7,6 +7,7 @@
 mod agents;
 mod attempts;
 mod checkpoints;
+mod backlog;
 mod demo;
 mod desk;
 mod doctor;
@@ -14,12 +15,14 @@ mod engine_at;
 mod flows;
 mod holds;
 mod looks;
+mod import;
 mod moment;
 mod orphans;
 mod pilot;
 mod place;
 mod problem;
 mod queue;
+mod propose;
 mod reads;
 mod reclaim;
 mod reports;
@@ -33,13 +36,17 @@ mod writes;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use landfall_api::{AgentsAsked, AgentsFound, Ask as _, Problem, ProblemCode, Service};
+use landfall_api::{
+    AgentsAsked, AgentsFound, Ask as _, Changed, Imported, Problem, ProblemCode, Proposal, Service,
+};
 
 use crate::running::{RunAsked, RunHandle};
 use desk::Desk;
 use place::Place;
 
 pub use demo::Demo;
+pub use import::ImportAsked;
+pub use propose::ProposeAsked;
 
 /// Where a project is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +96,25 @@ pub fn installed(kind: &str) -> Option<(PathBuf, String)> {
 /// Where to attach to the agent of a task in the project around `dir`.
 pub fn terminal(dir: &Path, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
     terminal::of(&Place::find(dir)?, wire::model_task(task))
+}
+
+/// Imports a list of another tool into the project around `dir`.
+pub fn import(dir: &Path, asked: &ImportAsked<'_>) -> Result<Imported, Problem> {
+    import::import(Place::find(dir)?, asked)
+}
+
+/// Has an agent propose tasks for the project around `dir`. Nothing is added yet. `tell` hears how it goes.
+pub fn propose(
+    dir: &Path,
+    asked: &ProposeAsked<'_>,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Proposal, Problem> {
+    propose::propose(&Place::find(dir)?, asked, tell)
+}
+
+/// Lets the drafts of a proposal start.
+pub fn accept(dir: &Path, number: u32) -> Result<Changed, Problem> {
+    propose::accept(Place::find(dir)?, number)
 }
 
 /// Drives the project around `dir`.

@@ -223,7 +223,13 @@ fn issues_of_beads_that_make_no_sense_are_refused_with_their_line() {
             i.jsonl:1: dependencies[0].depends_on_id: `bd-9` is not in the file
             hint: write it into the file, or take the reference out"#]],
     );
-    check("i.jsonl", &(issue("") + &issue("")), expect!["i.jsonl:2: two items are called `bd-1`"]);
+    check(
+        "i.jsonl",
+        &(issue("") + &issue("")),
+        expect![[r#"
+        i.jsonl:2: two items are called `bd-1`
+        hint: give one of them another name; nothing was added"#]],
+    );
     check("i.jsonl", "{\"id\":\"bd-1\",\"title\":\" \"}", expect!["i.jsonl:1: title: the title is empty"]);
 }
 

@@ -6,15 +6,16 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
 
+use landfall_api::import::{Format, Imported, LeftOut, There};
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Added, AgentAtWork, AgentKind, AgentProfile, AgentRun,
     AgentsFound, AttemptLine, Base, Blob, BudgetLine, BudgetOf, Changed, ChangedTask, Check, CheckState,
     CommandReport, Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile,
     FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, InitAgent,
-    InitCommand, InitFound, Landed, LogEntry, LogPage, Outcome, OutcomeLine, ProbeAnswer, Probed,
-    Publication, Reclaimed, ReclaimedItem, Report, ReportOf, RolledBack, RunEnded, RunId, RunOutcome,
-    RunState, Size, SpendingLine, Status, StatusReport, Stopped, TaskDetail, TaskId, TaskLine, TaskPage,
-    Usage, Wait, WaitFor, WaitingGroup, Why,
+    InitCommand, InitFound, Landed, LogEntry, LogPage, NewTask, Outcome, OutcomeLine, ProbeAnswer, Probed,
+    Proposal, ProposalOutcome, Publication, Reclaimed, ReclaimedItem, Report, ReportOf, RolledBack, RunEnded,
+    RunId, RunOutcome, RunState, Size, SpendingLine, Status, StatusReport, Stopped, TaskDetail, TaskId,
+    TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,6 +42,24 @@ fn line() -> TaskLine {
         parent: Some(TaskId(3)),
         iterations: 2,
         landed: Some("3f2a9c0d1e…".to_owned()),
+    }
+}
+
+fn new_task() -> NewTask {
+    NewTask {
+        title: "Fix the parser".to_owned(),
+        body: "Spaces are lost.".to_owned(),
+        criteria: vec!["`parse(\"a b\")` keeps the space".to_owned()],
+        size: Some(Size::M),
+        tags: vec!["quick-win".to_owned()],
+        priority: Some(2),
+        needs: vec![TaskRef::Task(TaskId(1)), TaskRef::Batch(2)],
+        touches: vec!["src/parse".to_owned()],
+        parent: Some(TaskRef::Batch(1)),
+        flow: Some("loop".to_owned()),
+        agent: Some("default".to_owned()),
+        draft: true,
+        source: "import:beads:bd-2".to_owned(),
     }
 }
 
@@ -359,6 +378,37 @@ fn the_page_about_json_shows_what_is_written() {
         }],
     };
     page.sample("`export`", "Files that `landfall add -f` reads.", &exported);
+    let imported = Imported {
+        format: Format::Beads,
+        dry_run: false,
+        tasks: vec![new_task()],
+        added: vec![line()],
+        there: vec![There { id: TaskId(3), item: "bd-1".to_owned(), title: "The parser".to_owned() }],
+        left_out: vec![LeftOut { what: "closed issue".to_owned(), count: 2 }],
+    };
+    page.sample(
+        "`import`",
+        "What is new in the file (`#2` is the second of `tasks`), and the same as it was added. `there` was imported before.",
+        &imported,
+    );
+    let proposal = Proposal {
+        number: 3,
+        agent: "default".to_owned(),
+        model: Some("sonnet".to_owned()),
+        tasks: vec![new_task()],
+        mended: vec!["`b` has the same title as `a` and was left out".to_owned()],
+        rounds: 2,
+        usage: usage(),
+        took_ms: 41_000,
+        outcome: ProposalOutcome::Added,
+        added: vec![line()],
+    };
+    page.sample(
+        "`propose`",
+        "The proposal (`#2` is the second of `tasks`), and what became of it: `shown`, `added`, `drafts` or `declined`. \
+         `--accept` answers as `edit` does.",
+        &proposal,
+    );
     let agents = AgentsFound {
         kinds: vec![AgentKind {
             kind: "claude".to_owned(),
@@ -416,6 +466,7 @@ fn the_page_about_json_shows_what_is_written() {
             why_safe: "T7 landed as 3f2a9c0d1e and nothing in it is newer".to_owned(),
         }],
         bytes: 12_000_000,
+        kinds: vec![landfall_api::ReclaimedKind { kind: "workspace".to_owned(), count: 1, bytes: 12_000_000 }],
     };
     page.sample("`reclaim`", "With `--dry-run` what would go, without it what went.", &reclaimed);
 

@@ -10,6 +10,7 @@ mod raw;
 mod reference;
 mod resolve;
 mod service;
+mod shares;
 mod units;
 
 pub use problem::SettingsProblem;
@@ -19,3 +20,4 @@ pub use resolve::{
 };
 pub(crate) use service::is_address;
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};
+pub(crate) use units::show_millis;

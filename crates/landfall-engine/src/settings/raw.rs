@@ -25,6 +25,12 @@ pub struct RawSettings {
     pub run: RawRun,
     /// The agents, as named profiles. `default` does the work unless a task asks for another.
     pub agent: BTreeMap<String, RawProfile>,
+    /// The accounts that agents work on, as `account` in their profiles names them.
+    pub account: BTreeMap<String, RawAccount>,
+    /// Parts of the repository where only so many agents may work at once. A task is in an area if it touches one of its
+    /// paths: by what its `touches` say, and by what it was seen to change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub area: Vec<RawArea>,
     /// What may be spent. A key that is not there is no bound. Agents start only while there is something left, and end
     /// when it is used up: at most one turn of each is spent beyond.
     pub budget: RawBudget,
@@ -258,6 +264,9 @@ pub struct RawProfile {
     /// The profile that takes over while the account of this one is used up or logged out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failover: Option<String>,
+    /// How many agents of this profile may work at once. Without it, as many as there are slots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<Whole<1, 64>>,
     /// How many turns the model may take in one run, where the agent can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_max: Option<Whole<1, 100_000>>,
@@ -277,6 +286,27 @@ pub struct RawProfile {
     /// on unless they are named here, so that an agent uses the login you pay for.
     #[serde(default)]
     pub pass_env: Vec<String>,
+}
+
+/// What many agents share.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawAccount {
+    /// How many agents may work on it at once. Without it, as many as there are slots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<Whole<1, 64>>,
+}
+
+/// A part of the repository.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RawArea {
+    /// What people call it.
+    pub name: String,
+    /// What belongs to it: files, folders (`web/`) and patterns (`**/*.sql`), as seen from the root of the project.
+    pub paths: Vec<String>,
+    /// How many agents may work in it at once.
+    pub slots: Whole<1, 64>,
 }
 
 /// Whether an agent keeps its memory from run to run.

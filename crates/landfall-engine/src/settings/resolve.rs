@@ -9,7 +9,7 @@ use landfall_model::conflict::Overdue;
 use landfall_model::liveness::Watch;
 use landfall_model::pilot::Mode;
 use landfall_model::review::{ReviewMode, ReviewRule};
-use landfall_model::{Budget, Price, Prices, Purse, Style, Tag};
+use landfall_model::{Budget, Caps, Price, Prices, Purse, Style, Tag};
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer, ValueDeserializer};
@@ -22,6 +22,7 @@ use super::raw::{
     RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle, RawVerify,
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
+use super::shares;
 use super::units::{DAY, Dollars, Millis, show_bytes};
 
 /// All settings of a project.
@@ -35,6 +36,8 @@ pub struct Settings {
     pub run: Run,
     /// The agents by the name of their profile.
     pub agents: BTreeMap<String, Profile>,
+    /// How many agents may be at work at once by profile, account and area.
+    pub caps: Caps,
     /// What one attempt, one task may spend.
     pub attempt_budget: Budget,
     /// What one task may spend.
@@ -356,7 +359,7 @@ impl Fault {
 
 fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
-    let RawSettings { workspace, hooks, notify, review, checkpoint, .. } = raw;
+    let RawSettings { workspace, hooks, notify, account, area, review, checkpoint, .. } = raw;
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -364,6 +367,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         return Err(Fault::new(&["project", "flow"], "`project.flow` is empty").hint("`loop` is the default"));
     }
     check_names(&run.env, &["run", "env"])?;
+    let slots = agent.iter().filter_map(|(name, raw)| Some((name.clone(), raw.slots?.0))).collect();
     let agents = agent
         .into_iter()
         .map(|(name, raw)| Ok((name.clone(), profile(name, raw, confinement(run.sandbox))?)))
@@ -375,6 +379,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
         return Err(Fault::new(&["review", "agent"], what).hint(format!("known: {known}")));
     }
+    let caps = shares::caps(slots, account, area, &agents)?;
     let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
         micro_usd: usd.map(|usd| usd.0),
         tokens,
@@ -422,6 +427,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             env: run.env,
         },
         agents,
+        caps,
         attempt_budget,
         task_budget,
         purse: Purse { run: run_budget, day: day_budget },

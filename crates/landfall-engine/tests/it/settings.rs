@@ -63,6 +63,11 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 env: [],
             },
             agents: {},
+            caps: Caps {
+                profiles: {},
+                accounts: {},
+                areas: [],
+            },
             attempt_budget: Budget {
                 micro_usd: None,
                 tokens: None,
@@ -247,14 +252,14 @@ fn a_section_this_version_does_not_have_is_named_not_ignored() {
         &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
         expect![[r#"
             landfall.toml:26:2: unknown section [tracker]
-            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [project], [verify], [run], [agent], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
         "#]],
     );
 }
@@ -853,4 +858,91 @@ fn the_address_of_a_channel_is_not_shown() {
     assert_eq!(settings.notify.len(), 1);
     let shown = format!("{settings:?}");
     assert!(!shown.contains("sesame") && !shown.contains("hooks.example"), "{shown}");
+}
+
+#[test]
+fn profiles_accounts_and_areas_have_limits_of_their_own() {
+    let settings = parse(
+        "[agent.default]\nkind = \"claude\"\nslots = 2\n[agent.judge]\nkind = \"codex\"\naccount = \"team\"\n\
+         [account.team]\nslots = 3\n[account.claude]\n\
+         [[area]]\nname = \"web\"\npaths = [\"./web/\", \"**/*.css\"]\nslots = 1\n",
+    );
+    expect![[r#"
+        Caps {
+            profiles: {
+                "default": 2,
+            },
+            accounts: {
+                "team": 3,
+            },
+            areas: [
+                Area {
+                    name: "web",
+                    paths: [
+                        Touch {
+                            text: "web/",
+                            below: true,
+                        },
+                        Touch {
+                            text: "**/*.css",
+                            below: false,
+                        },
+                    ],
+                    slots: 1,
+                },
+            ],
+        }
+    "#]]
+    .assert_debug_eq(&settings.caps);
+}
+
+#[test]
+fn a_limit_for_nobody_and_an_area_of_nothing_are_refused() {
+    refuses(
+        "[agent.default]\nkind = \"claude\"\n[account.clade]\nslots = 1\n",
+        expect![[r#"
+        landfall.toml:3:10: no agent works on the account `clade`
+        hint: the accounts are `claude`
+    "#]],
+    );
+    refuses(
+        "[account.claude]\nslots = 1\n",
+        expect![[r#"
+        landfall.toml:1:10: no agent works on the account `claude`
+        hint: `account` in an [agent.…] section names one
+    "#]],
+    );
+    refuses(
+        "[[area]]\nname = \"web\"\npaths = []\nslots = 1\n",
+        expect![[r#"
+        landfall.toml:3:9: the area `web` has no paths
+        hint: `paths = ["web/"]`
+    "#]],
+    );
+    refuses(
+        "[[area]]\nname = \"web\"\npaths = [\"../web\"]\nslots = 1\n",
+        expect![[r#"
+        landfall.toml:3:9: area `web`: `../web` is not a path, a folder or a pattern below the root of the repository
+    "#]],
+    );
+    let area = "[[area]]\nname = \"web\"\npaths = [\"web\"]\nslots = 1\n";
+    refuses(
+        &area.repeat(2),
+        expect![[r#"
+        landfall.toml:6:8: two areas are called `web`
+        hint: call one of them otherwise
+    "#]],
+    );
+    refuses(
+        &area.replace("slots = 1", "slots = 0"),
+        expect![[r#"
+        landfall.toml:4:9: `area.slots`: 0 is out of range: 1 to 64
+    "#]],
+    );
+    refuses(
+        "[agent.default]\nkind = \"claude\"\nslots = 0\n",
+        expect![[r#"
+        landfall.toml:3:9: `agent.default.slots`: 0 is out of range: 1 to 64
+    "#]],
+    );
 }

@@ -9,10 +9,10 @@ use landfall_engine::model::{Attempt, Task, TaskId, TaskSpec, Timestamp};
 use landfall_engine::{Engine, Options, Site, workspace};
 
 /// A project with an engine that has it open.
-struct Scene {
-    folder: tempfile::TempDir,
-    engine: Engine,
-    task: Task,
+pub struct Scene {
+    pub folder: tempfile::TempDir,
+    pub engine: Engine,
+    pub task: Task,
 }
 
 fn git(root: &Path, args: &[&str]) {
@@ -27,7 +27,7 @@ fn git(root: &Path, args: &[&str]) {
 }
 
 impl Scene {
-    fn new(settings: &str) -> Self {
+    pub fn new(settings: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         for name in ["shop", "home"] {
@@ -51,14 +51,18 @@ impl Scene {
         Self { folder, engine, task }
     }
 
-    fn site(&self) -> &Arc<Site> {
+    pub fn site(&self) -> &Arc<Site> {
         self.engine.site()
     }
 
-    fn workspace(&self) -> Workspace {
+    pub fn workspace(&self) -> Workspace {
+        self.workspace_of(TaskId(7))
+    }
+
+    pub fn workspace_of(&self, task: TaskId) -> Workspace {
         let site = self.site();
         let base = site.store.import(&site.repo, &site.branch).expect("a commit");
-        site.pool.prepare("T7", &base, "landfall/t7").expect("a workspace")
+        site.pool.prepare(&task.to_string(), &base, &format!("landfall/t{}", task.0)).expect("a workspace")
     }
 
     fn log(&self) -> String {
@@ -91,6 +95,20 @@ fn after_create_is_run_once_for_each_workspace_in_it_and_in_its_sandbox() {
     let again = scene.workspace();
     workspace::after_create(site, &task, &again).expect("it works again");
     assert!(again.path().join("count").exists());
+}
+
+#[test]
+fn what_worktreeinclude_names_is_there_before_the_command_runs() {
+    let scene = Scene::new("[workspace]\nafter_create = \"cp .env seen\"\n");
+    let root = scene.folder.path().join("shop");
+    std::fs::write(root.join(".git/info/exclude"), ".env\nother\n").expect("a file");
+    std::fs::write(root.join(".worktreeinclude"), ".env\n").expect("a file");
+    std::fs::write(root.join(".env"), "KEY=1\n").expect("a file");
+    std::fs::write(root.join("other"), "").expect("a file");
+    let made = scene.workspace();
+    workspace::after_create(scene.site(), &scene.task, &made).expect("it works");
+    assert_eq!(std::fs::read_to_string(made.path().join("seen")).expect("it was copied"), "KEY=1\n");
+    assert!(!made.path().join("other").exists());
 }
 
 #[test]

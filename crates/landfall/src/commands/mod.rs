@@ -49,6 +49,8 @@ commands! {
     Report: report,
     Flow: flow,
     Export: export,
+    Import: import,
+    Propose: propose,
     Agents: agents,
     Doctor: doctor,
     Reclaim: reclaim,

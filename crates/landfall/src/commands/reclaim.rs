@@ -29,6 +29,11 @@ fn text(reclaimed: &Reclaimed) -> String {
     for item in &reclaimed.items {
         table.row([&item.what, &format::bytes(item.bytes), &item.path, &item.why_safe]);
     }
+    let mut text = table.text();
+    text.push('\n');
+    for kind in &reclaimed.kinds {
+        text.push_str(&format!("{} ({}): {}\n", kind.kind, kind.count, format::bytes(kind.bytes)));
+    }
     let verb = if reclaimed.dry_run { "would give back" } else { "gave back" };
-    format!("{}{verb} {}\n", table.text(), format::bytes(reclaimed.bytes))
+    format!("{text}{verb} {}\n", format::bytes(reclaimed.bytes))
 }

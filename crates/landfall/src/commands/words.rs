@@ -1,9 +1,10 @@
 //! The words that several commands share: what a task is made of, and where text comes from.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use landfall_api::{BudgetLine, BudgetOf, Changed, Size, Usage};
+use landfall_api::{BudgetLine, BudgetOf, Changed, NewTask, Size, TaskRef, Usage};
 
 use crate::context::Context;
 use crate::exit::Failure;
@@ -49,6 +50,55 @@ pub fn text_or_file(
 /// Tasks that changed, a line each.
 pub fn changed(changed: &Changed) -> String {
     changed.tasks.iter().map(|task| format!("{}\n", clean(&task.text))).collect()
+}
+
+/// Tasks that are not there yet, as a tree: each with its size, its needs and what must hold.
+pub fn batch(tasks: &[NewTask]) -> String {
+    let parts = parts(tasks);
+    let mut text = String::new();
+    let is_top = |at: &usize| !matches!(tasks[*at].parent, Some(TaskRef::Batch(_)));
+    let mut open: Vec<(usize, usize)> = (0..tasks.len()).rev().filter(is_top).map(|at| (at, 0)).collect();
+    while let Some((at, depth)) = open.pop() {
+        let place = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let below = parts.get(&place).map(Vec::as_slice).unwrap_or_default();
+        text += &batch_lines(TaskRef::Batch(place), depth, &tasks[at], !below.is_empty());
+        open.extend(below.iter().rev().map(|part| (*part, depth + 1)));
+    }
+    text
+}
+
+/// The tasks of a batch that others of it are a part of, by their place from 1, with the indices of those.
+pub fn parts(tasks: &[NewTask]) -> BTreeMap<u32, Vec<usize>> {
+    let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (at, task) in tasks.iter().enumerate() {
+        if let Some(TaskRef::Batch(place)) = task.parent {
+            parts.entry(place).or_default().push(at);
+        }
+    }
+    parts
+}
+
+fn batch_lines(place: TaskRef, depth: usize, task: &NewTask, group: bool) -> String {
+    let indent = "  ".repeat(depth);
+    let mut about: Vec<String> = task.size.map(|size| size.word().to_owned()).into_iter().collect();
+    about.extend(task.priority.filter(|it| *it != 5).map(|it| format!("priority {it}")));
+    about.extend(task.tags.iter().cloned());
+    if !task.needs.is_empty() {
+        let needs: Vec<String> = task.needs.iter().map(ToString::to_string).collect();
+        about.push(format!("needs {}", needs.join(", ")));
+    }
+    if let Some(TaskRef::Task(parent)) = task.parent {
+        about.push(format!("part of {parent}"));
+    }
+    if task.draft && !group {
+        about.push("draft".to_owned());
+    }
+    let about = if about.is_empty() { String::new() } else { format!("  ({})", about.join(", ")) };
+    let mut text = format!("{indent}{place} {}{}\n", clean(&task.title), clean(&about));
+    for criterion in &task.criteria {
+        text += &format!("{indent}   - {}\n", clean(criterion));
+    }
+    text
 }
 
 /// Reads a size as people write it, in any case.

@@ -47,7 +47,7 @@ pub(super) fn find(place: &Place, asked: &AgentsAsked) -> Result<AgentsFound, Pr
     Ok(AgentsFound { kinds, profiles: found })
 }
 
-fn unknown_profile(settings: &Settings, name: &str) -> Problem {
+pub(super) fn unknown_profile(settings: &Settings, name: &str) -> Problem {
     let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
     let hint = match (known.is_empty(), nearest(&known, name)) {
         (true, _) => "add an `[agent.default]` section to landfall.toml".to_owned(),

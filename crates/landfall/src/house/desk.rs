@@ -298,8 +298,3 @@ pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
         std::thread::sleep(PAUSE);
     }
 }
-
-/// How old something is, in milliseconds; nothing is younger than now.
-pub(super) fn age_ms(since_ms: i64) -> u64 {
-    u64::try_from(moment::now_ms() - since_ms).unwrap_or(0)
-}

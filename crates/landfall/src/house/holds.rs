@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::{self as api, Problem};
 use landfall_engine::flows;
 use landfall_engine::model::{
-    AccountState, Event, Fact, Flow, Ledger, Purse, Spending, Spent, Status, StepKind, Task, Timestamp, Wait,
-    World,
+    AccountState, Event, Fact, Flow, Ledger, Purse, Spending, Spent, Status, StepKind, Task, TaskId,
+    Timestamp, Wait, World,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, RunRow, TaskRow};
@@ -26,6 +26,8 @@ pub(super) struct Holds {
     pub full: bool,
     /// The budget that is used up.
     pub spent: Option<Spent>,
+    /// Those at the front of the line whose turn it is not.
+    turns: BTreeMap<TaskId, Wait>,
     /// Accounts that are not open.
     shut: BTreeMap<String, AccountState>,
     allowances: BTreeMap<String, Allowance>,
@@ -57,6 +59,7 @@ impl Holds {
                 let view = site.view.lock().expect("no thread panics while it holds the view").clone();
                 holds.spent = view.spent;
                 holds.shut = view.shut;
+                holds.turns = view.turns;
                 holds.allowances = view.allowances;
                 holds.spending = Some(site.spending());
                 Some(site.settings.clone())
@@ -121,6 +124,11 @@ impl Holds {
         self.spent.is_some() || !self.shut.is_empty()
     }
 
+    /// Whether any task that could start may be held back.
+    pub fn may_hold(&self) -> bool {
+        self.full || self.is_shut() || !self.turns.is_empty()
+    }
+
     /// What keeps a task from starting that could otherwise.
     pub fn of(&self, row: &TaskRow) -> Option<Wait> {
         if row.status != Status::Ready || row.unmet > 0 {
@@ -134,7 +142,7 @@ impl Holds {
                 return Some(wait);
             }
         }
-        self.full.then_some(Wait::Slot)
+        self.turns.get(&row.id).cloned().or_else(|| self.full.then_some(Wait::Slot))
     }
 
     /// The account a task waits for, if it is one.
@@ -175,6 +183,11 @@ impl Holds {
         let told =
             |line: &api::AccountLine| line.state != api::AccountStanding::Open || line.used_percent.is_some();
         names.into_iter().map(line).filter(told).collect()
+    }
+
+    /// What was spent today, as far as there is a budget for it.
+    pub fn today(&self) -> Spending {
+        self.spending.map(|(_, today)| today).unwrap_or_default()
     }
 
     /// What was spent, and the budgets for it.

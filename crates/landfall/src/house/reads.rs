@@ -62,7 +62,7 @@ impl Look<'_> {
         let after = asked.after.map(wire::model_task);
         let holds = self.holds(&reader)?;
         let mut rows: BTreeMap<TaskId, TaskRow> = BTreeMap::new();
-        for status in stored_statuses(&asked.status, holds.full || holds.is_shut()) {
+        for status in stored_statuses(&asked.status, holds.may_hold()) {
             let filter = Filter {
                 status,
                 tag: asked.tag.clone(),
@@ -672,7 +672,7 @@ impl Waits {
 
     /// Those who could start, but for what holds them. How many.
     fn held(&mut self, reader: &Reader, holds: &Holds, ready: u64) -> Result<u64, Problem> {
-        if ready == 0 || !(holds.full || holds.is_shut()) {
+        if ready == 0 || !holds.may_hold() {
             return Ok(0);
         }
         let rows = reader.next(PAGE_MAX).map_err(|error| problem::store(&error))?;
@@ -685,7 +685,7 @@ impl Waits {
         }
         // What is beyond the page is taken to wait for what the last of them waits for.
         let rest = ready.saturating_sub(rows.len() as u64);
-        if let Some(key) = last.filter(|_| rest > 0) {
+        if let Some(key) = last.filter(|_| rest > 0 && (holds.full || holds.is_shut())) {
             *self.more.entry(key).or_default() += rest;
             held += rest;
         }

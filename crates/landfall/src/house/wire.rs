@@ -464,7 +464,6 @@ mod tests {
         let waits = [
             Wait::Dependency(vec![model::TaskId(1), model::TaskId(2)]),
             Wait::Slot,
-            Wait::Turn(model::Turn::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() }),
             Wait::Quota { until },
             Wait::Login { account: "claude".to_owned(), detail: "401".to_owned(), asker: model::TaskId(1) },
             Wait::Budget { what: "$2.00 of $1.00".to_owned(), until: Some(until) },
@@ -483,6 +482,11 @@ mod tests {
         }
         assert_eq!(wait(&waits[0]).detail, "T1, T2");
         assert_eq!(wait(&waits[2]).until_ms, Some(7));
+        // A turn is a wait for a slot that says more.
+        let turn = Wait::Turn(model::Turn::Overlap { with: model::TaskId(1), path: "a.rs".to_owned() });
+        let made = wait(&turn);
+        assert_eq!((made.wait, made.detail.as_str()), (api::WaitFor::Slot, "T1 changes `a.rs`"));
+        assert_eq!((made.wait.word(), made.owner.as_str()), (turn.word(), turn.owner()));
     }
 
     #[test]

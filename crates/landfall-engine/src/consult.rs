@@ -1,0 +1,426 @@
+//! One prompt through a profile, outside of any task: a question to an agent. It runs as any agent does, by a sitter and
+//! in the sandbox, on ground that is thrown away afterwards, and within what may be spent.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use landfall_agents::{Agent, Aside, Brief, Ear, Launch, Parse, registry};
+use landfall_host::clock::{Clock as _, SystemClock};
+use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
+use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
+use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
+
+use crate::confine::{self, Reach};
+use crate::folder::StateFolder;
+use crate::launch::{agent_profile, key_and_session, safe_environment, with, write_private};
+use crate::patience::abandon;
+use crate::settings::{Profile, Settings};
+
+/// What to ask, and where.
+pub(crate) struct Question<'a> {
+    /// The settings of the project.
+    pub settings: &'a Settings,
+    /// The profile.
+    pub profile: &'a Profile,
+    /// The root of the project.
+    pub root: &'a Path,
+    /// The state of the project, which the agent must not see.
+    pub folder: &'a StateFolder,
+    /// Our own executable.
+    pub program: &'a Path,
+    /// Every environment variable.
+    pub environment: &'a [(OsString, OsString)],
+    /// What the agent works on.
+    pub ground: Ground<'a>,
+    /// What it is for, in a word.
+    pub about: &'a str,
+    /// Which time it is asked, from 1.
+    pub round: u32,
+    /// How long it may take.
+    pub limit: Duration,
+    /// What it may spend; `None` of a bound is no bound.
+    pub budgets: Vec<(Scope, Budget, Spending)>,
+    /// How many bytes of its output are kept.
+    pub out_cap: u64,
+    /// Whether whoever asked has left.
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+/// What the agent works on. Nothing it does there is kept.
+#[derive(Clone, Copy)]
+pub(crate) enum Ground<'a> {
+    /// A repository with nothing in it: some agents will not work elsewhere.
+    Empty,
+    /// A checkout of this commit.
+    Checkout(&'a Repo, &'a Oid),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reply {
+    /// What we make of it.
+    pub verdict: Verdict,
+    /// What it said, a message or a line each; the last, if it was too much.
+    pub texts: Vec<String>,
+    /// The last it said.
+    pub words: String,
+    /// The last line of its errors.
+    pub complaint: String,
+    /// The model it used.
+    pub model: Option<String>,
+    /// What it used.
+    pub usage: Usage,
+    /// How long it took.
+    pub took_ms: u64,
+}
+
+const MARGIN: Duration = Duration::from_secs(20); // for a sitter to hunt down what the agent left
+const LOOK: Duration = Duration::from_millis(30);
+const READ_MAX: usize = 1 << 20; // of each output at a look
+const TEXTS_BYTES_MAX: usize = 4 << 20; // far more than any answer
+const COMPLAINT_CHARS_MAX: usize = 300; // a line or two for a person
+
+/// Asks. `prompt` makes the prompt, told where the agent works.
+///
+/// # Errors
+/// Why it could not even be tried.
+pub(crate) fn ask(
+    question: &Question<'_>,
+    prompt: &dyn Fn(&Path) -> Result<String, String>,
+) -> Result<Reply, String> {
+    let scratch = Scratch::make().map_err(|error| format!("make a scratch folder: {error}"))?;
+    let Prepared { spec, agent, profile, ear } = prepare(question, &scratch, prompt)?;
+    let dir = scratch.run();
+    let sitting = sitter::start(question.program, &dir, &spec).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("{error}{cause}")
+    })?;
+    let mut listener = Listener::new(&dir, agent.parser(&ear), profile.model.clone());
+    let exit = wait(question, &dir, &spec, &sitting, &mut listener);
+    listener.end(&spec, &*agent, &profile);
+    let evidence = Evidence { closes: agent.closes(), ..Evidence::default() };
+    Ok(Reply {
+        verdict: judge(&listener.seen, &exit, &evidence),
+        words: listener.tally.words().to_owned(),
+        complaint: listener.complaint(),
+        model: listener.tally.model().map(str::to_owned),
+        usage: listener.tally.usage(&question.settings.prices),
+        took_ms: listener.took_ms(),
+        texts: listener.texts,
+    })
+}
+
+/// A folder of its own, given up at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make() -> std::io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let (name, _) = key_and_session()?;
+        confine::make_own(&confine::tmp_root())?;
+        let folder = confine::tmp_root().join(&name[..16]);
+        let make = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
+        make(&folder)?;
+        let scratch = Self(folder);
+        for folder in [scratch.run(), scratch.tmp()] {
+            make(&folder)?;
+        }
+        Ok(scratch)
+    }
+
+    fn run(&self) -> PathBuf {
+        self.0.join("run")
+    }
+
+    fn tmp(&self) -> PathBuf {
+        self.0.join("tmp")
+    }
+
+    /// Makes the ground: where the agent works, and what it must be able to read besides.
+    fn ground(&self, ground: Ground<'_>) -> Result<(PathBuf, Vec<PathBuf>), String> {
+        let git = Git::find().map_err(|error| error.full())?;
+        match ground {
+            Ground::Empty => {
+                let work = self.0.join("work");
+                std::fs::create_dir(&work).map_err(|error| format!("make a scratch folder: {error}"))?;
+                let branch = "main".parse().expect("a good name");
+                let by = Signature::landfall(SystemClock.now_ms());
+                Repo::create(&git, &work, &branch, "Nothing yet", &by).map_err(|error| error.to_string())?;
+                Ok((work, Vec::new()))
+            }
+            Ground::Checkout(repo, commit) => {
+                let store = self.borrowing_store(&git, repo)?;
+                let objects = store.dir().join("objects");
+                let pool = Pool::open(&store, &self.0.join("work")).map_err(|error| error.full())?;
+                let workspace = pool.prepare("look", commit, "look").map_err(|error| error.full())?;
+                Ok((workspace.path().to_owned(), vec![objects]))
+            }
+        }
+    }
+
+    /// A store of its own that borrows the person's objects: nothing is copied, and the project's store is not touched.
+    fn borrowing_store(&self, git: &Git, repo: &Repo) -> Result<Store, String> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let store = Store::open(git, &self.0.join("store.git"), repo).map_err(|error| error.full())?;
+        let theirs = repo.common_dir().join("objects");
+        let mut alternates = theirs.as_os_str().as_bytes().to_vec();
+        if alternates.contains(&b'\n') {
+            return Err(format!("git cannot borrow from `{}`", theirs.display()));
+        }
+        alternates.push(b'\n');
+        let info = store.dir().join("objects/info");
+        let lend = || -> std::io::Result<()> {
+            std::fs::create_dir_all(&info)?;
+            std::fs::write(info.join("alternates"), &alternates)?;
+            match std::fs::read(repo.common_dir().join("shallow")) {
+                Ok(bytes) => std::fs::write(store.dir().join("shallow"), bytes),
+                Err(_) => Ok(()), // it is whole
+            }
+        };
+        lend().map_err(|error| format!("borrow from `{}`: {error}", theirs.display()))?;
+        Ok(store)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0)); // what is left is in the folder for temporary files
+    }
+}
+
+struct Prepared {
+    spec: Spec,
+    agent: Box<dyn Agent>,
+    profile: landfall_agents::Profile,
+    ear: Ear,
+}
+
+fn prepare(
+    question: &Question<'_>,
+    scratch: &Scratch,
+    prompt: &dyn Fn(&Path) -> Result<String, String>,
+) -> Result<Prepared, String> {
+    let io = |what: &str, error: std::io::Error| format!("{what}: {error}");
+    let profile = agent_profile(question.profile);
+    let agent = registry::find(&profile.kind).map_err(|error| error.to_string())?.agent();
+    let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
+    let (dir, tmp) = (scratch.run(), scratch.tmp());
+    let (work, objects) = scratch.ground(question.ground)?;
+    let prompt = prompt(&work)?;
+    let env = safe_environment(question.environment, &question.settings.run.env);
+    let prompt_file = dir.join("prompt.md");
+    write_private(&prompt_file, prompt.as_bytes()).map_err(|error| io("write the prompt", error))?;
+    let script_text = match &profile.script {
+        Some(path) => Some(
+            std::fs::read_to_string(question.root.join(path))
+                .map_err(|error| format!("read the script `{path}`: {error}"))?,
+        ),
+        None => None,
+    };
+    let socket = dir.join("signal.sock");
+    let brief = Brief {
+        task: "T0".to_owned(),
+        title: format!("A {}", question.about),
+        body: String::new(),
+        iteration: question.round,
+        attempt: 1,
+        step: question.about.to_owned(),
+        prompt,
+        workspace: work.clone(),
+        prompt_file: prompt_file.clone(),
+        attempt_dir: dir.clone(),
+        nonce: key.clone(),
+        signal_socket: socket.clone(),
+        resume: None,
+        session,
+        tmp: tmp.clone(),
+        profile: profile.clone(),
+        script_text,
+        program: question.program.to_owned(),
+    };
+    let named = |name: &OsString| question.profile.pass_env.iter().any(|it| *name == **it);
+    let passed = question.environment.iter().filter(|(name, _)| named(name)).cloned().collect();
+    let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
+    let mut reach = Reach {
+        confinement: question.profile.sandbox,
+        work: work.clone(),
+        tmp,
+        own: agent.needs(&profile).state,
+        read: vec![prompt_file],
+    };
+    reach.read.extend(objects);
+    confine::make_state(home.as_deref(), &reach.own);
+    let Launch { argv, env: mut own, stdin, files } =
+        agent.launch(&brief).map_err(|error| error.to_string())?;
+    own.push(("PWD".into(), work.as_os_str().to_owned()));
+    for (path, bytes) in files {
+        std::fs::write(&path, bytes).map_err(|error| io("write a file of the run", error))?;
+        reach.read.push(path);
+    }
+    let spec = Spec {
+        argv,
+        cwd: work,
+        env: with(&with(&env, passed), own),
+        stdin,
+        sandbox: confine::around(&question.settings.run, question.folder, home.as_deref(), &reach),
+        signal: Some(SignalSpec { socket, key: key.clone() }),
+        deadline_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
+        grace_ms: question.settings.run.grace_ms.min(3_000),
+        out_cap: question.out_cap,
+        marker: format!("{}/{}", question.about, &key[..16]),
+    };
+    Ok(Prepared { spec, agent, profile, ear: Ear { nonce: key, ..Ear::default() } })
+}
+
+/// Waits for the end, which the sitter brings about; should that fail, we do. An agent that has spent what there was, or
+/// that nobody waits for any more, is ended.
+fn wait(
+    question: &Question<'_>,
+    dir: &Path,
+    spec: &Spec,
+    sitting: &Sitting,
+    listener: &mut Listener,
+) -> Exit {
+    let mut deadline = Instant::now() + question.limit + Duration::from_millis(spec.grace_ms) + MARGIN;
+    let mut told: Option<Exit> = None;
+    loop {
+        match sitter::find(dir) {
+            Ok(Found::Ended(ended)) => {
+                return match (ended.cause, ended.exit) {
+                    (_, sitter::Exit::NotStarted { message, denied, .. }) => {
+                        Exit::NotStarted { detail: message, hopeless: denied }
+                    }
+                    (Cause::Asked, _) => told.unwrap_or(Exit::Asked),
+                    (Cause::Deadline, _) => Exit::Silent,
+                    (Cause::Own, sitter::Exit::Code(code)) => Exit::Code(code),
+                    (Cause::Own, sitter::Exit::Signal(signal)) => Exit::Signal(signal),
+                };
+            }
+            Ok(Found::Starting | Found::Running(_)) if Instant::now() < deadline => {
+                listener.hear();
+                let enough = match listener.spent(question) {
+                    Some((scope, what)) => Some(Exit::OverBudget { scope, what }),
+                    None => (question.is_stopped)().then_some(Exit::Asked),
+                };
+                if let (None, Some(enough)) = (&told, enough) {
+                    told = Some(enough);
+                    deadline = Instant::now() + Duration::from_millis(spec.grace_ms) + MARGIN;
+                    drop(sitter::stop(sitting, sitter::Stop::Gently)); // gone already is as good; else it is abandoned
+                }
+                std::thread::sleep(LOOK);
+            }
+            Ok(Found::Never | Found::Vanished | Found::Starting | Found::Running(_)) | Err(_) => {
+                abandon(dir, &spec.marker);
+                return Exit::Lost;
+            }
+        }
+    }
+}
+
+/// Hears what the agent writes while it writes it.
+struct Listener {
+    began: Instant,
+    out: Follow,
+    err: Follow,
+    parser: Box<dyn Parse + Send>,
+    tally: Tally,
+    seen: Vec<Signal>,
+    texts: Vec<String>,
+    texts_bytes: usize,
+    errors: Vec<u8>,
+}
+
+impl Listener {
+    fn new(dir: &Path, parser: Box<dyn Parse + Send>, model: Option<String>) -> Self {
+        let mut tally = Tally::default();
+        tally.hear(&Signal::Started { session: None, model });
+        let follow = |stream| Follow::new(dir, stream, 0);
+        Self {
+            began: Instant::now(),
+            out: follow(Stream::Out),
+            err: follow(Stream::Err),
+            parser,
+            tally,
+            seen: Vec::new(),
+            texts: Vec::new(),
+            texts_bytes: 0,
+            errors: Vec::new(),
+        }
+    }
+
+    /// Takes in what is new; whether there may be more.
+    fn hear(&mut self) -> bool {
+        let out = self.out.read(READ_MAX).unwrap_or_default();
+        let err = self.err.read(READ_MAX).unwrap_or_default();
+        let more = !out.is_empty() || !err.is_empty();
+        let signals = self.parser.feed(landfall_agents::Stream::Out, &out);
+        self.take(signals);
+        let signals = self.parser.feed(landfall_agents::Stream::Err, &err);
+        self.take(signals);
+        let keep = self.errors.len().saturating_sub(COMPLAINT_CHARS_MAX * 16);
+        self.errors.drain(..keep);
+        self.errors.extend(err);
+        more
+    }
+
+    fn take(&mut self, signals: Vec<Signal>) {
+        for signal in signals {
+            self.tally.hear(&signal);
+            match signal {
+                Signal::Text(text) => self.text(text),
+                // Its text is kept with the other texts, and not twice.
+                Signal::Finished { how, text } => {
+                    self.text(text);
+                    self.seen.push(Signal::Finished { how, text: String::new() });
+                }
+                other => self.seen.push(other),
+            }
+        }
+    }
+
+    fn text(&mut self, text: String) {
+        self.texts_bytes += text.len();
+        self.texts.push(text);
+        while self.texts_bytes > TEXTS_BYTES_MAX && self.texts.len() > 1 {
+            self.texts_bytes -= self.texts.remove(0).len();
+        }
+    }
+
+    /// The agent has ended: the rest is heard.
+    fn end(&mut self, spec: &Spec, agent: &dyn Agent, profile: &landfall_agents::Profile) {
+        while self.hear() {}
+        let session = self.seen.iter().rev().find_map(|signal| match signal {
+            Signal::Started { session, .. } => session.clone(),
+            _ => None,
+        });
+        if let Some(Aside { root, suffix }) = session.and_then(|id| agent.aside(profile, &id)) {
+            let home = spec.env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
+            let bytes = confine::expand(home.as_deref(), &root)
+                .and_then(|root| crate::follow::kept_aside(&root, &suffix));
+            let signals = self.parser.feed(landfall_agents::Stream::Aside, &bytes.unwrap_or_default());
+            self.take(signals);
+        }
+        let signals = self.parser.finish();
+        self.take(signals);
+    }
+
+    /// The budget that is used up, and how much of how much.
+    fn spent(&self, question: &Question<'_>) -> Option<(Scope, String)> {
+        let usage = self.tally.usage(&question.settings.prices);
+        question.budgets.iter().find_map(|(scope, budget, before)| {
+            let spent = before.plus(Spending { usage, time_ms: self.took_ms() });
+            Some((*scope, budget.used_up(spent)?))
+        })
+    }
+
+    fn took_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn complaint(&self) -> String {
+        let text = String::from_utf8_lossy(&self.errors);
+        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        line.trim().chars().take(COMPLAINT_CHARS_MAX).collect()
+    }
+}

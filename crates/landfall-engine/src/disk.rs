@@ -1,0 +1,375 @@
+//! Room on the disk: how it stands, what may be given back, and giving it back.
+//!
+//! Something goes only when it is proved that nothing is lost with it; unsure is not proof. What `landfall reclaim` lists
+//! and removes, and what the engine removes by itself when room is short, come from the same plan.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use landfall_host::git::{RefName, Signature};
+use landfall_host::sitter::{self, Found};
+use landfall_model::disk::{Disk, Thresholds, govern};
+use landfall_model::{Commit, Doing, EndKind, Ending, News, State, Task, TaskId, Timestamp, World};
+
+use crate::confine;
+use crate::folder::StateFolder;
+use crate::occasions::{Heard, Occasion, Topic};
+use crate::perform::{go, lower, tidying};
+use crate::settings::{self, Keep};
+use crate::site::Site;
+use crate::workspace;
+
+/// One thing that may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is.
+    pub path: PathBuf,
+    /// How much room it takes.
+    pub bytes: u64,
+    /// Why nothing is lost with it.
+    pub why_safe: String,
+}
+
+/// The kinds of things that may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The workspace of a task that is over.
+    Workspace(TaskId),
+    /// The record of a run of an agent, a check or a command.
+    Record,
+    /// Temporary files of a run that has ended.
+    Temporary,
+    /// Clean checkouts that wait for the next task.
+    Warm,
+    /// A checkout for checks, with what they built.
+    Lane,
+}
+
+impl Kind {
+    /// What people call it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Workspace(_) => "workspace",
+            Self::Record => "record",
+            Self::Temporary => "temporary files",
+            Self::Warm => "clean checkouts",
+            Self::Lane => "lane",
+        }
+    }
+}
+
+/// How far a plan goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The project is at rest, under the lock: everything that is not needed.
+    AtRest,
+    /// Work goes on: only what no task can want back, and what no thread may be using.
+    UnderWay,
+}
+
+/// What a plan is made from.
+pub struct Inventory<'a> {
+    /// The state of the project.
+    pub folder: &'a StateFolder,
+    /// How long things are kept.
+    pub keep: &'a Keep,
+    /// The time.
+    pub now: Timestamp,
+    /// How far it goes.
+    pub reach: Reach,
+}
+
+impl Inventory<'_> {
+    /// What may go. `task` looks a task up.
+    ///
+    /// # Errors
+    /// What looking a task up came to.
+    pub fn plan<E>(&self, task: &dyn Fn(TaskId) -> Result<Option<Arc<Task>>, E>) -> Result<Vec<Item>, E> {
+        let mut items = Vec::new();
+        for name in folders(&self.folder.workspaces()) {
+            let Ok(id) = name.parse::<TaskId>() else { continue }; // not one of ours: not ours to judge
+            let Some(task) = task(id)? else { continue };
+            let Some(why_safe) = self.may_go(&task) else { continue };
+            if !self.works(&name) {
+                items.push(item(Kind::Workspace(id), self.folder.workspaces().join(&name), why_safe));
+            }
+        }
+        for name in folders(&self.folder.attempts()) {
+            let path = self.folder.attempts().join(&name);
+            if !is_over(&path) {
+                continue;
+            }
+            let tmp = confine::private_tmp(&path);
+            // One whose sitter vanished may have left someone behind whom the engine has yet to end.
+            let ended = matches!(sitter::find(&path), Ok(Found::Ended(_)));
+            if ended && tmp.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                let why_safe = "the run they belong to has ended, and nobody else can see them".to_owned();
+                items.push(item(Kind::Temporary, tmp, why_safe));
+            }
+            let of_task = name.split('-').next().unwrap_or_default().parse::<TaskId>();
+            let over = match of_task {
+                Ok(id) => task(id)?.is_some_and(|task| task.is_over()),
+                Err(_) => true, // a check of the base: nobody goes on from it
+            };
+            if over && self.is_old(&path) {
+                let limit = span(self.keep.attempts_ms);
+                let why_safe = format!(
+                    "its task is over and it is older than {limit} (`keep.attempts`); what happened is in the journal"
+                );
+                items.push(item(Kind::Record, path, why_safe));
+            }
+        }
+        let warm = self.folder.workspaces().join(".engine/warm");
+        let many = folders(&warm).len();
+        if many > 0 {
+            let word = if many == 1 { "checkout" } else { "checkouts" };
+            let why_safe = format!("{many} {word} without any work in them; they only save time");
+            items.push(item(Kind::Warm, warm, why_safe));
+        }
+        if self.reach == Reach::AtRest {
+            for name in folders(&self.folder.lanes()) {
+                let path = self.folder.lanes().join(&name);
+                if !self.checks_in(&path) {
+                    let why_safe =
+                        "a checkout of what is in the store, and what checks built there; it is made again"
+                            .to_owned();
+                    items.push(item(Kind::Lane, path, why_safe));
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// Why the workspace of a task may go, if it may.
+    fn may_go(&self, task: &Task) -> Option<String> {
+        let State::Ended(Ending { kind, .. }) = &task.state else { return None };
+        let kept = format!("unmerged work in it is kept under {} first", kept_ref(task));
+        match (kind, &task.landed) {
+            (EndKind::Done, Some(landed)) => {
+                Some(format!("{} landed as {}; {kept}", task.id, landed.commit.short()))
+            }
+            (EndKind::Done, None) => Some(format!("{} is done; {kept}", task.id)),
+            (EndKind::Cancelled, _) => Some(format!("{} was cancelled; {kept}", task.id)),
+            (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, _) => {
+                // A person may take it up again at any moment, and goes on in its workspace.
+                let may = self.reach == Reach::AtRest && self.age_ms(task.changed.0) > self.keep.failed_ms;
+                let limit = span(self.keep.failed_ms);
+                may.then(|| format!("{} ended more than {limit} ago (`keep.failed`); {kept}", task.id))
+            }
+        }
+    }
+
+    /// Whether a process of the task may still work. Unsure counts as yes. What a sitter that vanished left behind was
+    /// ended by the engine before it took the attempt for lost.
+    fn works(&self, task: &str) -> bool {
+        let attempts = self.folder.attempts();
+        let of_task = folders(&attempts).into_iter().filter(|name| name.split('-').next() == Some(task));
+        of_task.map(|name| attempts.join(name)).any(|dir| !is_over(&dir))
+    }
+
+    /// Whether a check may still run in a lane, by the note an engine leaves there. Unsure counts as yes.
+    fn checks_in(&self, lane: &Path) -> bool {
+        use std::os::unix::ffi::OsStrExt as _;
+        match std::fs::read(lane.join("running")) {
+            Ok(bytes) => !is_over(Path::new(std::ffi::OsStr::from_bytes(&bytes))),
+            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        }
+    }
+
+    /// Whether a record is older than records are kept.
+    fn is_old(&self, path: &Path) -> bool {
+        let written = path.metadata().and_then(|meta| meta.modified()).ok();
+        let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let since_ms = since.and_then(|since| i64::try_from(since.as_millis()).ok());
+        since_ms.is_some_and(|since_ms| self.age_ms(since_ms) > self.keep.attempts_ms)
+    }
+
+    fn age_ms(&self, since_ms: i64) -> u64 {
+        u64::try_from(self.now.0 - since_ms).unwrap_or(0)
+    }
+}
+
+/// Whether the run in `dir` is over for certain, or never was.
+fn is_over(dir: &Path) -> bool {
+    matches!(sitter::find(dir), Ok(Found::Never | Found::Ended(_) | Found::Vanished))
+}
+
+fn item(kind: Kind, path: PathBuf, why_safe: String) -> Item {
+    let bytes = landfall_host::disk::dir_size(&path).unwrap_or(0); // it shrinks while we look; the number is for people
+    Item { kind, path, bytes, why_safe }
+}
+
+fn kept_ref(task: &Task) -> String {
+    format!("refs/landfall/kept/{}/reclaimed-{}", lower(task.id), task.attempt)
+}
+
+/// Gives one thing back. Of a workspace it returns the news that the engine should hear.
+///
+/// # Errors
+/// Why it could not be removed; it was left as it is.
+pub fn remove(site: &Site, item: &Item, task: Option<&Task>) -> Result<Option<News>, String> {
+    let io = |error: std::io::Error| format!("remove {}: {error}", item.path.display());
+    match item.kind {
+        Kind::Workspace(id) => {
+            let Some(workspace) = site.pool.existing(&id.to_string()) else {
+                // Never ready: no agent has worked in it. Its next start clears it away by itself.
+                return Ok(None);
+            };
+            let Some(task) = task else { return Err(format!("there is no task {id}")) };
+            workspace::before_remove(site, task, &workspace);
+            let keep = RefName::new(&kept_ref(task)).expect("made of our own words");
+            let by = Signature::landfall(site.clock.now_ms());
+            let kept = site.pool.remove(workspace, &keep, &by);
+            let kept = kept.map_err(|error| crate::perform::collect_detail(&error))?;
+            let kept = kept.refs.first().map(|(_, oid)| Commit::new(oid.as_str()));
+            Ok(Some(News::WorkspaceRemoved { kept }))
+        }
+        Kind::Record | Kind::Temporary | Kind::Lane => match std::fs::remove_dir_all(&item.path) {
+            Ok(()) => Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io(error)),
+        },
+        Kind::Warm => site.pool.drop_warm().map(|_| None).map_err(|error| error.full()),
+    }
+}
+
+/// Watches the disk for a run: says how it stands, and gives room back when it is short.
+#[derive(Debug, Default)]
+pub struct Governor {
+    disk: Disk,
+    cleaning: Arc<AtomicBool>,
+    cleaned: Option<Instant>,
+}
+
+/// What a look at the disk showed.
+#[derive(Debug)]
+pub struct Looked {
+    /// How it stands.
+    pub disk: Disk,
+    /// What is free, on the fuller of the two disks that agents can fill.
+    pub free_bytes: u64,
+    /// What people should be told, if it got worse.
+    pub news: Option<Heard>,
+}
+
+const CLEAN_AGAIN: Duration = Duration::from_secs(300); // looking at everything takes a while, and little has changed
+
+impl Governor {
+    /// Looks at the disk, and has what is not needed removed if agents are paused for want of room. Returns at once:
+    /// removing is done by a thread.
+    pub fn look(&mut self, site: &Arc<Site>, world: &World) -> Looked {
+        let free_bytes = free_bytes(site);
+        let before = self.disk;
+        self.disk = govern(before, free_bytes, &thresholds(&site.settings.disk));
+        let rested = self.cleaned.is_none_or(|at| at.elapsed() > CLEAN_AGAIN);
+        if self.disk >= Disk::Pause && rested && !self.cleaning.swap(true, Ordering::SeqCst) {
+            self.cleaned = Some(Instant::now());
+            clean(site, world, self.cleaning.clone());
+        }
+        let news = (self.disk > before).then(|| heard(site, self.disk, free_bytes));
+        Looked { disk: self.disk, free_bytes, news }
+    }
+
+    /// Whether room is being given back right now.
+    #[must_use]
+    pub fn is_cleaning(&self) -> bool {
+        self.cleaning.load(Ordering::SeqCst)
+    }
+}
+
+/// Room on the fuller of the two disks that agents can fill: that of the state, and that of temporary files.
+fn free_bytes(site: &Site) -> u64 {
+    let places = [site.folder.root().to_owned(), std::env::temp_dir()];
+    let free = places.iter().filter_map(|place| landfall_host::disk::free_bytes(place).ok());
+    free.min().unwrap_or(u64::MAX)
+}
+
+fn thresholds(disk: &settings::Disk) -> Thresholds {
+    Thresholds { warn: disk.warn_bytes, pause: disk.pause_bytes, stop: disk.stop_bytes }
+}
+
+fn heard(site: &Site, disk: Disk, free: u64) -> Heard {
+    let (hook, topic, what) = match disk {
+        Disk::Fine | Disk::Warn => (None, Topic::Held, "the disk is filling up"),
+        Disk::Pause => {
+            (Some(Occasion::OnPause), Topic::Paused, "no agent is started: the disk is nearly full")
+        }
+        Disk::Stop => (Some(Occasion::OnPause), Topic::Paused, "the agents were stopped: the disk is full"),
+    };
+    Heard {
+        hook,
+        topic: Some(topic),
+        at: site.now(),
+        task: None,
+        title: String::new(),
+        status: String::new(),
+        commit: None,
+        what: what.to_owned(),
+        reason: format!("{} MB are free", free / 1_000_000),
+    }
+}
+
+/// Removes what may go while work goes on, in a thread.
+fn clean(site: &Arc<Site>, world: &World, cleaning: Arc<AtomicBool>) {
+    // As they are now: an ended task that is final stays so.
+    let over: std::collections::BTreeMap<TaskId, Arc<Task>> =
+        world.tasks().filter(|task| task.is_over()).map(|task| (task.id, task.clone())).collect();
+    let landing = |task: &Arc<Task>| matches!(task.state, State::Active { doing: Doing::Landing, .. });
+    let lands = world.active().any(landing);
+    go(site, "clean", move |site| {
+        let inventory = Inventory {
+            folder: &site.folder,
+            keep: &site.settings.keep,
+            now: site.now(),
+            reach: Reach::UnderWay,
+        };
+        let planned = inventory.plan(&|id| Ok::<_, std::convert::Infallible>(over.get(&id).cloned()));
+        let Ok(items) = planned;
+        for item in &items {
+            let task = match item.kind {
+                // Who has landed gives its own workspace up; we only see to those that were left.
+                Kind::Workspace(_) if tidying(site) => continue,
+                Kind::Workspace(id) => over.get(&id),
+                Kind::Record | Kind::Temporary | Kind::Warm | Kind::Lane => None,
+            };
+            if let (Ok(Some(news)), Some(task)) = (remove(site, item, task.map(AsRef::as_ref)), task) {
+                site.tell(task.id, news);
+            }
+        }
+        if !lands {
+            pack(site);
+        }
+        cleaning.store(false, Ordering::SeqCst);
+    });
+}
+
+/// Packs the store if that is worth it, and there is room for the pack beside what it replaces.
+fn pack(site: &Site) {
+    const WORTH: u64 = 16 << 20; // less is not worth a minute of git
+    let Ok(loose) = site.store.loose() else { return };
+    let room = landfall_host::disk::free_bytes(site.folder.root()).unwrap_or(0);
+    if loose.bytes >= WORTH && loose.bytes < room / 2 {
+        drop(site.store.pack()); // nothing is lost when it fails, and nothing gained
+    }
+}
+
+/// The folders in a folder, by name. Hidden ones are ours.
+fn folders(path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    names
+}
+
+fn span(ms: u64) -> String {
+    settings::show_millis(ms)
+}

@@ -1,0 +1,104 @@
+//! `landfall import`: tasks from a list of another tool.
+
+use std::path::PathBuf;
+
+use landfall_api::import::{Format, Imported, guess};
+use landfall_api::taskfile::Source;
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format::plural;
+use crate::house::{self, ImportAsked};
+use crate::say::{clean, talk};
+
+/// Adds tasks from a list of another tool: a Markdown checklist, issues of beads, the tasks.json of Task Master, a prd.json.
+///
+/// All of them are added, or none. What is done is left out, and so is what was imported before: a list can be imported
+/// again when it has grown. An item with open parts becomes a draft that holds its parts together.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The file; `-` reads stdin.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// How it is written: markdown, beads, taskmaster, prd. Guessed when left out.
+    #[arg(long, value_parser = format)]
+    format: Option<Format>,
+
+    /// Only this list, of a file that holds several: a tag of Task Master.
+    #[arg(long, value_name = "NAME")]
+    list: Option<String>,
+
+    /// Adds once more what was imported before.
+    #[arg(long)]
+    again: bool,
+
+    /// Shows what would be added, and adds nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    text.parse().map_err(|error: landfall_api::UnknownWord| error.to_string())
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let name = args.file.display().to_string();
+    let text = words::read_text(context, &args.file)?;
+    let file = Source { name: if name == "-" { "stdin" } else { &name }, text: &text };
+    let format = match args.format {
+        Some(format) => format,
+        None => {
+            let format = guess(&file)
+                .map_err(|error| Failure { hint: error.hint.clone(), ..Failure::usage(error.to_string()) })?;
+            talk(&format!("{} is read as {} ({format})", clean(file.name), format.about()));
+            format
+        }
+    };
+    if args.list.is_some() && format != Format::Taskmaster {
+        return Err(Failure::usage(format!("`--list` means nothing for {}", format.about()))
+            .hint("only a tasks.json of Task Master holds several lists"));
+    }
+    let asked =
+        ImportAsked { file, format, list: args.list.as_deref(), again: args.again, dry_run: args.dry_run };
+    let imported = house::import(&context.dir, &asked)?;
+    context.answer(&imported, lines)?;
+    tell(&imported);
+    Ok(Exit::Ok)
+}
+
+/// What was added, a line each; or what would be.
+fn lines(imported: &Imported) -> String {
+    if imported.dry_run {
+        return words::batch(&imported.tasks);
+    }
+    imported.added.iter().map(|task| format!("{} {}\n", task.id, clean(&task.title))).collect()
+}
+
+fn tell(imported: &Imported) {
+    let Imported { tasks, there, left_out, dry_run, .. } = imported;
+    for it in left_out {
+        talk(&format!("left out: {} ({})", clean(&it.what), it.count));
+    }
+    const SHOWN_MAX: usize = 10; // the rest is counted
+    for it in there.iter().take(SHOWN_MAX) {
+        talk(&format!("there already: {} {}", it.id, clean(&it.title)));
+    }
+    if there.len() > SHOWN_MAX {
+        talk(&format!("there already: {} more", there.len() - SHOWN_MAX));
+    }
+    let groups = match words::parts(tasks).len() {
+        0 => String::new(),
+        many => format!(", {many} of them drafts that hold others together"),
+    };
+    let new = plural(tasks.len() as u64, "task");
+    match (tasks.is_empty(), dry_run) {
+        (true, _) => talk("nothing new to add"),
+        (false, true) => talk(&format!("{new} would be added{groups}; nothing was changed")),
+        (false, false) => talk(&format!("{new} added{groups}")),
+    }
+    if !there.is_empty() && tasks.is_empty() {
+        talk("`--again` adds once more what is there already");
+    }
+}

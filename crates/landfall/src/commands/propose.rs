@@ -1,0 +1,188 @@
+//! `landfall propose`: an agent turns a goal into tasks, and a person says yes.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use landfall_api::{Ask, NewTask, NewTasks, Proposal, ProposalOutcome};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format;
+use crate::house::{self, ProposeAsked};
+use crate::say::{clean, clean_block, talk};
+
+/// Has an agent turn a goal into tasks, shows them, and adds them when you say yes.
+///
+/// The agent looks at a copy of the base branch that is thrown away. What it proposes is checked: each task about one
+/// thing, with criteria, none twice, no circles; what is wrong goes back to it, five times at most. Without a terminal and
+/// without `--yes` the tasks are stored as drafts, which `--accept` lets start.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What is wanted, in a sentence or two.
+    #[arg(value_name = "GOAL", conflicts_with = "file")]
+    goal: Option<String>,
+
+    /// A document that says what is wanted; `-` reads stdin.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// The agent profile of `landfall.toml`.
+    #[arg(long, value_name = "PROFILE", default_value = "default")]
+    agent: String,
+
+    /// At most so many tasks.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=50))]
+    max: u8,
+
+    /// Adds the tasks without asking.
+    #[arg(long, short = 'y', conflicts_with = "dry_run")]
+    yes: bool,
+
+    /// Shows the tasks, and adds nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Lets the drafts of proposal N start.
+    #[arg(long, value_name = "N", conflicts_with_all = ["goal", "file", "yes", "dry_run"])]
+    accept: Option<u32>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    if let Some(number) = args.accept {
+        let changed = house::accept(&context.dir, number)?;
+        context.answer(&changed, words::changed)?;
+        return Ok(Exit::Ok);
+    }
+    let (goal, source) = match (&args.goal, &args.file) {
+        (Some(goal), _) => (goal.clone(), "cli".to_owned()),
+        (None, Some(path)) => (words::read_text(context, path)?, format!("file:{}", path.display())),
+        (None, None) => {
+            return Err(
+                Failure::usage("there is no goal").hint("say it in quotes, or name a document with `-f`")
+            );
+        }
+    };
+    if goal.trim().is_empty() {
+        return Err(Failure::usage("the goal is empty").hint("say in a sentence or two what is wanted"));
+    }
+    if goal.len() > GOAL_BYTES_MAX {
+        let message = format!("the goal has {} bytes; an agent is shown {GOAL_BYTES_MAX}", goal.len());
+        return Err(Failure::usage(message).hint("propose for one part of it at a time"));
+    }
+    let stopped = stopped_by_signal()?;
+    let asked = ProposeAsked {
+        goal: &goal,
+        source: &source,
+        agent: &args.agent,
+        tasks_max: usize::from(args.max),
+        is_stopped: &|| stopped.load(Ordering::SeqCst),
+    };
+    let proposed = house::propose(&context.dir, &asked, &mut |line| talk(&clean_block(line)));
+    if stopped.load(Ordering::SeqCst) {
+        return Err(
+            Failure::new(Exit::Interrupted, "interrupted; the agent was stopped").hint("nothing was added")
+        );
+    }
+    let mut proposal = proposed?;
+    proposal.outcome = decide(&args, context, &proposal)?;
+    match proposal.outcome {
+        ProposalOutcome::Shown | ProposalOutcome::Declined => {}
+        ProposalOutcome::Added | ProposalOutcome::Drafts => {
+            if proposal.outcome == ProposalOutcome::Drafts {
+                proposal.tasks.iter_mut().for_each(|task| task.draft = true);
+            }
+            let tasks: Vec<NewTask> = proposal.tasks.clone();
+            proposal.added = context.service()?.add(NewTasks { tasks })?.tasks;
+        }
+    }
+    context.answer(&proposal, |it| match it.outcome {
+        ProposalOutcome::Shown => words::batch(&it.tasks),
+        ProposalOutcome::Added | ProposalOutcome::Drafts | ProposalOutcome::Declined => {
+            it.added.iter().map(|task| format!("{} {}\n", task.id, clean(&task.title))).collect()
+        }
+    })?;
+    tell(&proposal);
+    Ok(Exit::Ok)
+}
+
+const GOAL_BYTES_MAX: usize = 64 * 1024; // what a prompt holds of a text that others wrote
+
+/// Set by Ctrl-C: the agent is stopped then, and does not go on spending. A second one leaves at once.
+fn stopped_by_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stopped))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stopped)))
+            .map_err(|error| Failure::new(Exit::Internal, format!("listen for signals: {error}")))?;
+    }
+    Ok(stopped)
+}
+
+/// What becomes of it: one question at most, and none where nobody can answer.
+fn decide(args: &Args, context: &Context, proposal: &Proposal) -> Result<ProposalOutcome, Failure> {
+    if args.dry_run {
+        talk(&headline(proposal));
+        return Ok(ProposalOutcome::Shown);
+    }
+    if !context.json {
+        talk(&format!("{}\n\n{}", headline(proposal), words::batch(&proposal.tasks)));
+        for mended in &proposal.mended {
+            talk(&format!("mended: {}", clean(mended)));
+        }
+    }
+    if args.yes {
+        return Ok(ProposalOutcome::Added);
+    }
+    let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !somebody || context.json || std::env::var_os("CI").is_some() {
+        return Ok(ProposalOutcome::Drafts);
+    }
+    loop {
+        let mut err = std::io::stderr().lock();
+        drop(write!(err, "add these tasks? [y]es, as [d]rafts, [n]o: ")); // unseen, it is still answered
+        drop(err.flush()); // as above
+        drop(err);
+        let mut line = String::new();
+        let read = std::io::stdin().lock().read_line(&mut line);
+        match (read, line.trim().to_ascii_lowercase().as_str()) {
+            (Ok(0) | Err(_), _) | (_, "n" | "no" | "") => return Ok(ProposalOutcome::Declined),
+            (_, "y" | "yes") => return Ok(ProposalOutcome::Added),
+            (_, "d" | "drafts" | "draft") => return Ok(ProposalOutcome::Drafts),
+            (_, _) => talk("`y`, `d` or `n`"),
+        }
+    }
+}
+
+/// `proposal 3: 7 tasks in 2 groups; 2 rounds, 41s, $0.21 as the agent says`.
+fn headline(proposal: &Proposal) -> String {
+    let groups = words::parts(&proposal.tasks).len();
+    let tasks = format::plural((proposal.tasks.len() - groups) as u64, "task");
+    let groups = match groups {
+        0 => String::new(),
+        many => format!(" in {}", format::plural(many as u64, "group")),
+    };
+    let mut spent =
+        vec![format::plural(u64::from(proposal.rounds), "round"), format::duration(proposal.took_ms)];
+    let tokens = proposal.usage.tokens_in.saturating_add(proposal.usage.tokens_out);
+    if tokens > 0 {
+        spent.push(format!("{} tokens", format::count(tokens)));
+    }
+    spent.extend(proposal.usage.cost_usd.map(format::usd));
+    format!("proposal {}: {tasks}{groups}; {}", proposal.number, spent.join(", "))
+}
+
+fn tell(proposal: &Proposal) {
+    match proposal.outcome {
+        ProposalOutcome::Shown => talk("nothing was added"),
+        ProposalOutcome::Declined => talk("declined; nothing was added"),
+        ProposalOutcome::Added => talk("added; `landfall run` works on them"),
+        ProposalOutcome::Drafts => talk(&format!(
+            "stored as drafts, because nobody said yes; `landfall propose --accept {}` lets them start",
+            proposal.number
+        )),
+    }
+}
