@@ -20,6 +20,7 @@ mod propose;
 mod quota;
 mod run;
 mod sandbox;
+mod shares;
 mod signal;
 mod support;
 mod tasks;
