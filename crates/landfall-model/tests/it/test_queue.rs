@@ -813,6 +813,23 @@ fn wherever_the_journal_is_cut_all_who_are_good_land_once() {
 }
 
 #[test]
+fn a_gate_that_says_nothing_lets_nobody_land_wherever_the_journal_is_cut() {
+    for outcome in [Outcome::Broken, Outcome::PreExisting] {
+        let mut stage = line(2);
+        let from = stage.journal.len();
+        stage.look();
+        stage.built(1);
+        stage.checked(1, outcome);
+        for entries in from..=stage.journal.len() {
+            let after = stage.cut(entries, false);
+            let lands = after.orders.iter().any(|order| matches!(order, QueueEffect::Land { .. }));
+            assert!(!lands, "{outcome:?}, cut after {entries} entries");
+            assert!(after.ejected().is_empty(), "{outcome:?}, cut after {entries} entries");
+        }
+    }
+}
+
+#[test]
 fn a_batch_of_nobody_that_a_crash_left_behind_is_over() {
     let mut stage = line(1);
     stage.look();
