@@ -6,23 +6,23 @@
 
 mod agents;
 mod attempts;
-mod checkpoints;
 mod backlog;
+mod checkpoints;
 mod demo;
 mod desk;
 mod doctor;
 mod engine_at;
 mod flows;
 mod holds;
-mod looks;
 mod import;
+mod looks;
 mod moment;
 mod orphans;
 mod pilot;
 mod place;
 mod problem;
-mod queue;
 mod propose;
+mod queue;
 mod reads;
 mod reclaim;
 mod reports;

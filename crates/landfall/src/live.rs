@@ -237,7 +237,10 @@ fn slot_line(slot: &SlotLine) -> String {
 /// What a person must not miss.
 fn alerts(view: &RunView) -> Vec<String> {
     let paused = view.paused.as_ref().map(|reason| {
-        format!("!! PAUSED: {} !! `landfall resume` in another terminal goes on; Ctrl-C ends the run", clean(reason))
+        format!(
+            "!! PAUSED: {} !! `landfall resume` in another terminal goes on; Ctrl-C ends the run",
+            clean(reason)
+        )
     });
     let held = view
         .queue_held

@@ -11,9 +11,11 @@ mod format;
 mod house;
 mod live;
 mod player;
+mod presence;
 mod running;
 mod say;
 mod table;
+mod times;
 
 use std::process::ExitCode;
 

@@ -466,7 +466,11 @@ fn the_page_about_json_shows_what_is_written() {
             why_safe: "T7 landed as 3f2a9c0d1e and nothing in it is newer".to_owned(),
         }],
         bytes: 12_000_000,
-        kinds: vec![landfall_api::ReclaimedKind { kind: "workspace".to_owned(), count: 1, bytes: 12_000_000 }],
+        kinds: vec![landfall_api::ReclaimedKind {
+            kind: "workspace".to_owned(),
+            count: 1,
+            bytes: 12_000_000,
+        }],
     };
     page.sample("`reclaim`", "With `--dry-run` what would go, without it what went.", &reclaimed);
 

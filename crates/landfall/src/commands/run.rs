@@ -1,16 +1,21 @@
 //! `landfall run`: drives the backlog in the foreground.
 
-use landfall_api::TaskId;
+use landfall_api::{Ask, Mode, SprintOf, TaskId, UnknownWord};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::running::RunAsked;
-use crate::{house, live};
+use crate::say::clean;
+use crate::{house, live, presence};
 
 /// Drives the backlog until nothing is left that can go on by itself.
 ///
 /// Ctrl-C once finishes the iterations under way and stops; twice stops now. Nothing is lost either way: the next run
 /// goes on from there.
+///
+/// Where nobody is there (no terminal, CI, LANDFALL_NON_INTERACTIVE or --non-interactive) it never waits for a person: what
+/// would wait for one is put aside, and a pause ends the run. LANDFALL_MODE and LANDFALL_SLOTS (or LANDFALL_MAX_AGENTS) stand
+/// in for the options of that name, before `landfall.toml`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only these tasks and what they need; everything that is ready when left out.
@@ -20,12 +25,101 @@ pub struct Args {
     /// How many agents work at once; what `landfall.toml` says when left out.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: Option<u32>,
+
+    /// Who picks tasks: `autopilot` fills every slot, `semi-auto` does one task and waits for you.
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    mode: Option<Mode>,
+
+    /// Nobody is there: never waits for a person, and a pause ends the run.
+    #[arg(long)]
+    non_interactive: bool,
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    text.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+/// What is driven, as a command says it.
+pub struct Started {
+    /// What to run; who is there is found out.
+    pub asked: RunAsked,
+    /// Whether the command says that nobody is.
+    pub non_interactive: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let asked = RunAsked { tasks: args.tasks, slots: args.slots, mode: args.mode, ..RunAsked::default() };
+    drive(Started { asked, non_interactive: args.non_interactive }, context)
+}
+
+/// Drives until it ends, and says how.
+pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
+    let Started { mut asked, non_interactive } = started;
+    fill_in(&mut asked, &|name| std::env::var(name).ok())?;
+    asked.attended = presence::nobody(non_interactive).is_none();
     let interrupts = live::Interrupts::listen()?;
-    let mut run = house::run(&context.dir, RunAsked { tasks: args.tasks, slots: args.slots, ..RunAsked::default() })?;
+    let mut run = house::run(&context.dir, asked)?;
     let outcome = live::watch(run.as_mut(), &interrupts);
-    context.answer(&outcome, live::summary)?;
+    drop(run); // the project is free again for whoever asks about the sprint
+    let sprint = match outcome.sprint.filter(|_| !context.json) {
+        Some(sprint) => {
+            let report = context.service()?.sprint(SprintOf { sprint: Some(sprint) })?;
+            let verdict = clean(&report.verdict).into_owned();
+            let next = match report.phase.as_str() {
+                "over" => String::new(),
+                _ => "; `landfall sprint resume` goes on".to_owned(),
+            };
+            format!("{sprint}: {verdict} `landfall sprint report {sprint}` says more{next}\n")
+        }
+        None => String::new(),
+    };
+    context.answer(&outcome, |outcome| live::summary(outcome) + &sprint)?;
     Ok(live::exit_of(&outcome, &interrupts))
+}
+
+/// What the environment says where the command says nothing.
+fn fill_in(asked: &mut RunAsked, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+    if asked.mode.is_none()
+        && let Some(text) = set("LANDFALL_MODE")
+    {
+        let mode = text.trim().parse().map_err(|error: UnknownWord| {
+            Failure::usage(format!("LANDFALL_MODE: {error}")).hint("unset it, or give `--mode`")
+        })?;
+        asked.mode = Some(mode);
+    }
+    for name in ["LANDFALL_SLOTS", "LANDFALL_MAX_AGENTS"] {
+        if asked.slots.is_some() {
+            break;
+        }
+        let Some(text) = set(name) else { continue };
+        let slots = text.trim().parse().ok().filter(|slots| (1..=1000).contains(slots));
+        let bad = || Failure::usage(format!("{name}: `{text}` is not a number from 1 to 1000"));
+        asked.slots = Some(slots.ok_or_else(bad)?);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api::Mode;
+
+    use super::fill_in;
+    use crate::running::RunAsked;
+
+    #[test]
+    fn the_environment_stands_in_for_options_that_were_not_given() {
+        let set = |pairs: &'static [(&str, &str)]| {
+            move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        let mut asked = RunAsked::default();
+        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_MAX_AGENTS", "4")])).expect("both fit");
+        assert_eq!((asked.mode, asked.slots), (Some(Mode::SemiAuto), Some(4)));
+        let mut asked = RunAsked { mode: Some(Mode::Autopilot), slots: Some(2), ..RunAsked::default() };
+        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_SLOTS", "4")])).expect("not looked at");
+        assert_eq!((asked.mode, asked.slots), (Some(Mode::Autopilot), Some(2)));
+        for bad in [&[("LANDFALL_MODE", "fast")][..], &[("LANDFALL_SLOTS", "0")], &[("LANDFALL_SLOTS", "many")]] {
+            assert!(fill_in(&mut RunAsked::default(), &set(bad)).is_err(), "{bad:?}");
+        }
+    }
 }

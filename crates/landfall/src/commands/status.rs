@@ -1,6 +1,8 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
-use landfall_api::{AccountLine, AccountStanding, ActiveLine, Ask, Nothing, Status, StatusReport};
+use landfall_api::{
+    AccountLine, AccountStanding, ActiveLine, Ask, Nothing, QueueBrief, Status, StatusReport,
+};
 
 use super::words;
 use crate::context::Context;
@@ -29,6 +31,23 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
             text += &format!("run     {} {mode} for {} with {slots}\n", run.run, since(run.since_ms));
         }
         None => text += "run     none; `landfall run` starts one\n",
+    }
+    if let Some(pilot) = &report.pilot {
+        let label = if pilot.pause.is_some() { "PAUSED " } else { "pilot  " };
+        text += &format!("{label} {}\n", clean(&pilot.text));
+    }
+    if let Some(sprint) = &report.sprint {
+        text += &format!("sprint  {}\n", clean(sprint));
+    }
+    if let Some(queue) = &report.queue {
+        text += &format!("queue   {}\n", clean(&queue_line(queue)));
+        if let Some(hold) = &queue.hold {
+            text += &format!("HELD    {}; {}\n", clean(&hold.reason), clean(&hold.hint));
+        }
+    }
+    if report.reviews_owed > 0 {
+        let many = format::plural(report.reviews_owed, "landed task");
+        text += &format!("review  {many} to look at when there is time; `landfall review` lists them\n");
     }
     if let Some(engine) = &report.engine {
         let version = clean(&engine.version);
@@ -103,6 +122,16 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("\n{}", table.text());
     }
     text
+}
+
+/// `3 in line; B7 T1 T2 T3 verifying`.
+fn queue_line(queue: &QueueBrief) -> String {
+    let mut parts = vec![format!("{} in line", format::plural(queue.waiting, "task"))];
+    for batch in &queue.batches {
+        let members: Vec<String> = batch.members.iter().map(ToString::to_string).collect();
+        parts.push(format!("{} ({}) {}", batch.batch, members.join(" "), batch.doing));
+    }
+    parts.join("; ")
 }
 
 /// What is being done: what the agent is at, if one works.

@@ -63,8 +63,11 @@ impl Clerk<'_> {
         if let Some(name) = &name
             && all(&self.look())?.0.get(name).is_some()
         {
-            return Err(Problem::new(ProblemCode::BadInput, format!("there is a checkpoint `{name}` already"))
-                .hint("take another name; `landfall checkpoint list` shows those there are"));
+            return Err(Problem::new(
+                ProblemCode::BadInput,
+                format!("there is a checkpoint `{name}` already"),
+            )
+            .hint("take another name; `landfall checkpoint list` shows those there are"));
         }
         let name = match (self.ask)(Ask::Checkpoint { name })? {
             Reply::Checkpoint { name } => name,
@@ -81,7 +84,10 @@ impl Clerk<'_> {
         }
         let made = self.tasks(Ask::Restore { name: name.to_owned() })?;
         let Some(task) = made.first() else {
-            return Err(Problem::new(ProblemCode::Internal, "a checkpoint is restored, and no task was made for it"));
+            return Err(Problem::new(
+                ProblemCode::Internal,
+                "a checkpoint is restored, and no task was made for it",
+            ));
         };
         let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
         let text = format!(

@@ -14,7 +14,7 @@ use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::Look;
 use super::{
-    agents, checkpoints, doctor, flows, looks, moment, pilot, problem, queue, reclaim, reports, sprints, wire, writes,
+    agents, checkpoints, doctor, flows, looks, pilot, problem, queue, reclaim, reports, sprints, wire, writes,
 };
 
 /// Answers for one project.
@@ -285,7 +285,8 @@ pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
                 let passing = match &error {
                     // A child of a run that was killed may hold the lock until it is itself: for a moment.
                     OpenError::Lock(LockError::Held { holder, .. }) => {
-                        holder.command != "landfall run" || !Path::new(&format!("/proc/{}", holder.pid)).exists()
+                        holder.command != "landfall run"
+                            || !Path::new(&format!("/proc/{}", holder.pid)).exists()
                     }
                     OpenError::Lock(LockError::HeldByUnknown { .. }) => true,
                     _ => false,

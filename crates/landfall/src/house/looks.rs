@@ -139,8 +139,8 @@ impl Clerk<'_> {
                 .hint("name one task with `--from`"));
         };
         let store = self.look().store()?;
-        let name = RefName::new(&format!("{}/a{attempt}", kept_under(*id).as_str()))
-            .expect("made of our own words");
+        let name =
+            RefName::new(&format!("{}/a{attempt}", kept_under(*id).as_str())).expect("made of our own words");
         if let Some(oid) = store.resolve(&name).map_err(|error| problem::git(&error))? {
             return Ok(Redo::From(landfall_engine::model::Commit::new(oid.as_str())));
         }
@@ -150,7 +150,8 @@ impl Clerk<'_> {
             true => format!("no work of {id} was brought in yet; `--fresh` begins anew"),
             false => format!("kept: {}", known.join(", ")),
         };
-        Err(Problem::new(ProblemCode::BadInput, format!("no work of attempt a{attempt} of {id} is kept")).hint(hint))
+        Err(Problem::new(ProblemCode::BadInput, format!("no work of attempt a{attempt} of {id} is kept"))
+            .hint(hint))
     }
 
     /// The tag that lets a task go before others, or after them.

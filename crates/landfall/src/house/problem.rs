@@ -236,10 +236,8 @@ pub(super) fn ask(error: &AskError) -> Problem {
         AskError::Refused(refusal) => refused(refusal),
         AskError::NotLanded(id) => Problem::new(ProblemCode::NotNow, error.to_string())
             .hint(format!("`landfall why {id}` says where it is")),
-        AskError::NoRun => {
-            Problem::new(ProblemCode::NotNow, "no run is under way")
-                .hint("`landfall run` starts one; `landfall status` shows how the project stands")
-        }
+        AskError::NoRun => Problem::new(ProblemCode::NotNow, "no run is under way")
+            .hint("`landfall run` starts one; `landfall status` shows how the project stands"),
         AskError::Paused => not_now(error, "`landfall resume` lets it go on"),
         AskError::NotPaused => {
             not_now(error, "`landfall pause` pauses it; `landfall status` shows how it stands")

@@ -38,8 +38,7 @@ pub(super) fn report(look: &Look<'_>) -> Result<Box<api::QueueReport>, Problem> 
 }
 
 fn made(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::QueueReport {
-    let mut past: Vec<api::BatchLine> =
-        queue.past().map(|(batch, how, at)| over(batch, how, at.0)).collect();
+    let mut past: Vec<api::BatchLine> = queue.past().map(|(batch, how, at)| over(batch, how, at.0)).collect();
     past.reverse();
     let flake = |(check, flake): (&str, &landfall_engine::model::flake::Flake)| api::FlakeLine {
         check: check.to_owned(),
@@ -111,10 +110,14 @@ fn with_batch(batch: &Batch, task: TaskId) -> String {
         BatchDoing::Building => format!("in {id}: being merged{with}{on}"),
         BatchDoing::Checking(count) if count == size => format!("in {id}: being verified{with}{on}"),
         BatchDoing::Checking(count) if place < count => {
-            format!("in {id}, which is red: the first {count} of {size} are being verified to find out by whom")
+            format!(
+                "in {id}, which is red: the first {count} of {size} are being verified to find out by whom"
+            )
         }
         BatchDoing::Checking(count) => {
-            format!("in {id}, which is red: the first {count} of {size}, before it, are being verified to find out by whom")
+            format!(
+                "in {id}, which is red: the first {count} of {size}, before it, are being verified to find out by whom"
+            )
         }
         BatchDoing::Resting if batch.is_green() => match batch.on {
             Some(on) => format!("in {id}: verified{with}; it lands after {on}"),
@@ -211,8 +214,12 @@ fn drawn(batch: &Batch) -> String {
 /// A hold, with what lets the queue move again.
 pub(super) fn hold(hold: &Hold) -> api::HoldLine {
     let hint = match hold.why {
-        HoldWhy::Gate => "mend the check on the base branch: a new commit there lets it move, and so does `landfall queue resume`",
-        HoldWhy::Runaway => "look at what the checks say (`landfall queue`, `landfall log`), then `landfall queue resume`",
+        HoldWhy::Gate => {
+            "mend the check on the base branch: a new commit there lets it move, and so does `landfall queue resume`"
+        }
+        HoldWhy::Runaway => {
+            "look at what the checks say (`landfall queue`, `landfall log`), then `landfall queue resume`"
+        }
         HoldWhy::Machine => "`landfall doctor` looks at git and the disk; then `landfall queue resume`",
         HoldWhy::Person => "`landfall queue resume` lets it move again",
         HoldWhy::Rewritten => {
@@ -267,7 +274,8 @@ impl Clerk<'_> {
         self.done(Ask::ResumeQueue { rewritten })?;
         let waiting = self.waiting()?;
         let when = if self.engine.is_alive() { "" } else { ", with the next `landfall run`" };
-        let text = format!("the landing queue moves again: {} in line{when}.", moment::count(waiting, "task"));
+        let text =
+            format!("the landing queue moves again: {} in line{when}.", moment::count(waiting, "task"));
         Ok(api::QueueChanged { held: false, waiting, text })
     }
 
@@ -286,8 +294,9 @@ impl Clerk<'_> {
             }
             _ => {
                 let message = format!("{id} does not stand in the landing queue");
-                return Err(Problem::new(ProblemCode::NotNow, message)
-                    .hint(format!("`landfall why {id}` says where it is, `landfall queue` who stands in line")));
+                return Err(Problem::new(ProblemCode::NotNow, message).hint(format!(
+                    "`landfall why {id}` says where it is, `landfall queue` who stands in line"
+                )));
             }
         }
         let changed = self.tell(&[wire::task_id(id)], News::StopTask)?;

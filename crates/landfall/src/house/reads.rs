@@ -254,7 +254,12 @@ impl Look<'_> {
     }
 
     /// How the run under way is driven.
-    fn pilot(&self, reader: &Reader, run: Option<&RunRow>, ready: u64) -> Result<Option<Box<api::Pilot>>, Problem> {
+    fn pilot(
+        &self,
+        reader: &Reader,
+        run: Option<&RunRow>,
+        ready: u64,
+    ) -> Result<Option<Box<api::Pilot>>, Problem> {
         let Some(run) = run else { return Ok(None) };
         let pilot = match self.engine.view() {
             Some(view) => view.pilot,

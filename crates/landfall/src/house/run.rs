@@ -182,7 +182,9 @@ impl Run {
         let owed = looks::owed(&self.watch.reader).unwrap_or_default(); // asked again by `landfall review`
         if !owed.is_empty() {
             let many = moment::count(owed.len() as u64, "landed task");
-            outcome.warnings.push(format!("{many} to look at when there is time; `landfall review` lists them"));
+            outcome
+                .warnings
+                .push(format!("{many} to look at when there is time; `landfall review` lists them"));
         }
         outcome.ended = match ended.why {
             RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {

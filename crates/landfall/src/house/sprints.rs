@@ -65,7 +65,8 @@ pub(super) fn check_tasks(reader: Option<&Reader>, plan: &SprintPlan) -> Result<
 }
 
 fn plan(plan: &SprintPlan) -> api::SprintPlan {
-    let SprintPlan { goal, only, parents, tags_in, tags_out, checkpoint, pause_on_error, batch_review } = plan;
+    let SprintPlan { goal, only, parents, tags_in, tags_out, checkpoint, pause_on_error, batch_review } =
+        plan;
     let ids = |ids: &BTreeSet<TaskId>| ids.iter().copied().map(wire::task_id).collect();
     api::SprintPlan {
         goal: match goal {
@@ -183,7 +184,8 @@ fn ready_for(reader: &Reader, sprint: &Sprint) -> Result<u64, Problem> {
 pub(super) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
     let landed = sprint.count(Fate::Landed) as u64;
     let begun = sprint.tasks.len() as u64;
-    let failed = (sprint.count(Fate::Failed) + sprint.count(Fate::Timeout) + sprint.count(Fate::Blocked)) as u64;
+    let failed =
+        (sprint.count(Fate::Failed) + sprint.count(Fate::Timeout) + sprint.count(Fate::Blocked)) as u64;
     let all = match sprint.plan.goal {
         Goal::Count(count) => u64::from(count).max(landed),
         Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => begun + ready,
@@ -461,11 +463,15 @@ impl Clerk<'_> {
         let sprint = self.open_sprint()?;
         let id = sprint.id;
         if !self.driven(&sprint)? {
-            return Err(Problem::new(ProblemCode::NotNow, format!("{id} is not being driven, so nothing of it begins"))
-                .hint("`landfall sprint resume` goes on with it"));
+            return Err(Problem::new(
+                ProblemCode::NotNow,
+                format!("{id} is not being driven, so nothing of it begins"),
+            )
+            .hint("`landfall sprint resume` goes on with it"));
         }
         self.done(Ask::Pause { reason: asked.reason.trim().to_owned() })?;
-        let text = format!("{id} is paused; iterations under way finish, and `landfall sprint resume` goes on.");
+        let text =
+            format!("{id} is paused; iterations under way finish, and `landfall sprint resume` goes on.");
         Ok(api::SprintChanged { sprint: wire::sprint_id(id), text })
     }
 
@@ -474,7 +480,9 @@ impl Clerk<'_> {
         let id = sprint.id;
         if !self.driven(&sprint)? {
             return Err(Problem::new(ProblemCode::NotNow, format!("the run under way is not for {id}"))
-                .hint("when it is over, or after `landfall stop`, `landfall sprint resume` goes on with it"));
+                .hint(
+                    "when it is over, or after `landfall stop`, `landfall sprint resume` goes on with it",
+                ));
         }
         self.done(Ask::Resume)?;
         Ok(api::SprintChanged { sprint: wire::sprint_id(id), text: format!("{id} goes on.") })

@@ -82,11 +82,17 @@ pub(super) fn write(
 pub(super) fn refused_at_rest(place: &Place, request: &Request) -> Result<Option<Problem>, Problem> {
     match request {
         Request::Stop(api::StopAsked { task: None, .. }) => {}
-        Request::Pause(_) | Request::Resume(_) | Request::Next(_) | Request::SprintPause(_) => {
+        Request::Pause(_)
+        | Request::Resume(_)
+        | Request::Next(_)
+        | Request::SprintPause(_)
+        | Request::SprintResume(_) => {
             return Ok(Some(no_run("`landfall run` starts one; without one nothing begins")));
         }
         Request::Auto(_) => {
-            return Ok(Some(no_run("`landfall run --mode autopilot` or `--mode semi-auto` starts one that way")));
+            return Ok(Some(no_run(
+                "`landfall run --mode autopilot` or `--mode semi-auto` starts one that way",
+            )));
         }
         _ => return Ok(None),
     }

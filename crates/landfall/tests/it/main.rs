@@ -3,6 +3,7 @@
 mod acp;
 mod agents;
 mod attack;
+mod backlog;
 mod bad_input;
 mod budgets;
 mod crash;

@@ -32,7 +32,8 @@ impl Yard {
 
     fn start(&self, slots: &str, begin: &[&str]) -> Started {
         let run = self.scratch.start(&["run", "--slots", slots]);
-        self.scratch.eventually("the agents to work", || begin.iter().all(|it| self.scratch.status(it) == "active"));
+        self.scratch
+            .eventually("the agents to work", || begin.iter().all(|it| self.scratch.status(it) == "active"));
         run
     }
 

@@ -1,0 +1,153 @@
+//! `landfall checkpoint`: where the base was, and back to it.
+
+use std::io::Write as _;
+
+use landfall_api::{
+    Ask, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointList, CheckpointNew, Nothing,
+};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::{clean, talk};
+use crate::table::Table;
+use crate::{format, presence, times};
+
+/// Lists checkpoints of the base, makes one, or goes back to one.
+///
+/// They are made as tasks land, before a sprint, and by you. Going back is a change like any other: it is verified and landed,
+/// and what landed since stays in the history.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Lists the checkpoints there are, newest first.
+    List,
+    /// Makes a checkpoint of the base as it is. It is kept until you delete it.
+    Create {
+        /// What to call it; a name is made up when left out.
+        name: Option<String>,
+    },
+    /// Shows what going back to a checkpoint takes away, asks, and adds the task that does it.
+    Restore {
+        /// Which checkpoint.
+        name: String,
+        /// Does not ask.
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Lets a checkpoint go. The commit itself stays in the history.
+    Delete {
+        /// Which checkpoint.
+        name: String,
+    },
+    /// Lets old checkpoints go: never those you made, nor the latest three.
+    Cleanup {
+        /// Those older than that, such as 7d.
+        #[arg(long, value_name = "TIME", value_parser = times::duration_ms, required_unless_present = "keep")]
+        older_than: Option<u64>,
+        /// The oldest, so that this many are left.
+        #[arg(long, value_name = "N", conflicts_with = "older_than")]
+        keep: Option<u32>,
+    },
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let service = context.service()?;
+    match args.action.unwrap_or(Action::List) {
+        Action::List => {
+            let list = service.checkpoints(Nothing {})?;
+            context.answer(&list, text)?;
+        }
+        Action::Create { name } => {
+            let made = service.checkpoint_create(CheckpointNew { name })?;
+            context.answer(&made, |made| {
+                format!("checkpoint {} is at {}\n", clean(&made.name), format::commit(&made.commit))
+            })?;
+        }
+        Action::Restore { name, yes } => {
+            let detail = service.checkpoint(CheckpointAsked { name: name.clone() })?;
+            if !yes && !detail.lost.is_empty() {
+                confirm(&detail, context)?;
+            }
+            let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;
+            context.answer(&restored, |restored| format!("{}\n", clean(&restored.text)))?;
+        }
+        Action::Delete { name } => drop_them(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?,
+        Action::Cleanup { older_than, keep } => {
+            drop_them(CheckpointDrop { names: Vec::new(), older_than_ms: older_than, keep }, context)?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn drop_them(asked: CheckpointDrop, context: &Context) -> Result<(), Failure> {
+    let dropped = context.service()?.checkpoint_drop(asked)?;
+    context.answer(&dropped, |dropped| {
+        let left = format::plural(dropped.left, "checkpoint");
+        match dropped.names.as_slice() {
+            [] => format!("nothing to let go; {left} kept\n"),
+            names => format!("let go: {}; {left} kept\n", clean(&names.join(", "))),
+        }
+    })
+}
+
+/// Shows what is lost, and asks. Where nobody can be asked, nothing is done.
+fn confirm(detail: &CheckpointDetail, context: &Context) -> Result<(), Failure> {
+    talk(loss(detail).trim_end());
+    let name = &detail.checkpoint.name;
+    if context.json || presence::nobody(false).is_some() {
+        return Err(Failure::new(Exit::NeedsYou, "nobody is there to confirm it, so nothing was done")
+            .hint(format!("`landfall checkpoint restore {name} --yes` does not ask")));
+    }
+    let mut err = std::io::stderr().lock();
+    drop(err.write_all(b"go back? [y/N] ").and_then(|()| err.flush())); // an unseen question is answered with no
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    if read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::NeedsYou, "not confirmed, so nothing was done"))
+}
+
+fn loss(detail: &CheckpointDetail) -> String {
+    let checkpoint = &detail.checkpoint;
+    let mut text = format!(
+        "going back to {} ({}, {}) takes away what landed since:\n",
+        clean(&checkpoint.name),
+        format::commit(&checkpoint.commit),
+        format::moment(checkpoint.at_ms)
+    );
+    for task in &detail.lost {
+        let commit = task.commit.as_deref().map(format::commit).unwrap_or_default();
+        text += &format!("  {:<5} {commit}  {}\n", task.task.to_string(), clean(&task.title));
+    }
+    text
+}
+
+fn text(list: &CheckpointList) -> String {
+    if list.checkpoints.is_empty() {
+        return "no checkpoint is kept; `landfall checkpoint create NAME` makes one\n".to_owned();
+    }
+    let mut table = Table::new(&["CHECKPOINT", "MADE", "COMMIT", "BECAUSE", "LANDED SINCE"]);
+    for it in &list.checkpoints {
+        let why = match it.why.as_str() {
+            "landings" => "tasks landed",
+            "sprint" => "a sprint began",
+            "person" => "you made it",
+            "restore" => "before going back",
+            other => other,
+        };
+        table.row([
+            &it.name,
+            &format::moment(it.at_ms),
+            format::commit(&it.commit),
+            why,
+            &it.landed_since.to_string(),
+        ]);
+    }
+    table.text()
+}

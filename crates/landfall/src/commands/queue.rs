@@ -1,0 +1,145 @@
+//! `landfall queue`: the landing queue.
+
+use landfall_api::{Ask, BatchLine, Nothing, PauseAsked, QueueReport, QueueResume, TaskAsked, TaskId};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format;
+use crate::say::clean;
+use crate::table::Table;
+
+/// Shows the landing queue, holds it, or takes a task out of it.
+///
+/// Verified tasks stand in line. The front of it is merged and verified together; a red batch is searched for whoever made it
+/// red, and the others land.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Shows the line, the batches on their way and the latest ones, and flaky checks.
+    Show,
+    /// Takes nothing more from the line; what lands now is finished.
+    Pause {
+        /// Why, for whoever finds it held.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+    },
+    /// Lets the line move again.
+    Resume {
+        /// Where your branch was rewritten: keeps what landed, and brings both together. Your branch as it is becomes the base
+        /// otherwise.
+        #[arg(long)]
+        keep_landed: bool,
+    },
+    /// Takes a task out of the line. Its work is kept, and `landfall retry` lets it stand in line again.
+    Eject {
+        /// Which task, such as T7.
+        task: TaskId,
+    },
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let service = context.service()?;
+    match args.action.unwrap_or(Action::Show) {
+        Action::Show => {
+            let report = service.queue(Nothing {})?;
+            context.answer(&*report, text)?;
+        }
+        Action::Pause { reason } => {
+            let changed = service.queue_pause(PauseAsked { reason })?;
+            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+        }
+        Action::Resume { keep_landed } => {
+            let changed = service.queue_resume(QueueResume { keep_landed })?;
+            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+        }
+        Action::Eject { task } => {
+            let changed = service.queue_eject(TaskAsked { task })?;
+            context.answer(&changed, words::changed)?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn text(report: &QueueReport) -> String {
+    let mut text = String::new();
+    if let Some(hold) = &report.hold {
+        let until = hold.until_ms.map(|at| format!(" until {}", format::moment(at))).unwrap_or_default();
+        text += &format!("HELD since {}{until}: {}\n", format::moment(hold.since_ms), clean(&hold.reason));
+        text += &format!("     {}\n\n", clean(&hold.hint));
+    }
+    if report.line.is_empty() && report.batches.is_empty() {
+        text += "nobody stands in line\n";
+    }
+    if !report.line.is_empty() {
+        let mut table = Table::new(&["PLACE", "TASK", "SINCE", "WHERE", "TITLE"]);
+        for place in &report.line {
+            table.row([
+                &place.place.to_string(),
+                &place.task.to_string(),
+                &format::clock(place.since_ms),
+                &place.text,
+                &place.title,
+            ]);
+        }
+        text += &table.text();
+    }
+    if !report.batches.is_empty() {
+        text += &format!("\non their way\n{}", batches(&report.batches));
+    }
+    if !report.past.is_empty() {
+        text += &format!("\nlatest\n{}", batches(&report.past));
+    }
+    if !report.flakes.is_empty() {
+        let mut table = Table::new(&["FLAKY CHECK", "FAILED, THEN PASSED", "LAST"]);
+        for flake in &report.flakes {
+            table.row([
+                &flake.check,
+                &format!("{} of {}", flake.flakes, format::plural(flake.runs, "run")),
+                &flake.last_ms.map(format::moment).unwrap_or_default(),
+            ]);
+        }
+        text += &format!("\n{}", table.text());
+    }
+    text
+}
+
+/// `B7  T1 T2 T3 T4 T5   5 ✗ → 2 ✓ → 3 ✓ → 4 ✗   T4 made it red; the first 3 landed`.
+fn batches(batches: &[BatchLine]) -> String {
+    let members: Vec<String> = batches
+        .iter()
+        .map(|batch| batch.members.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        .collect();
+    let wide = |texts: &mut dyn Iterator<Item = &str>| {
+        texts.map(console::measure_text_width).max().unwrap_or(0).min(60) // a batch of dozens is rare
+    };
+    let names = wide(&mut batches.iter().map(|batch| batch.batch.as_str()));
+    let who = wide(&mut members.iter().map(String::as_str));
+    let looks = wide(&mut batches.iter().map(|batch| batch.drawing.as_str()));
+    let mut text = String::new();
+    for (batch, members) in batches.iter().zip(&members) {
+        let mut end = Vec::new();
+        end.extend(batch.on.as_ref().map(|on| format!("on top of {on}")));
+        end.extend(batch.culprit.map(|task| format!("{task} made it red")));
+        if !batch.culprit.is_some_and(|task| batch.doing == format!("{task} made it red")) {
+            end.push(batch.doing.clone());
+        }
+        let commit = batch.commit.as_deref().map(|commit| format!(" as {}", format::commit(commit)));
+        let when = batch.ended_ms.map(|at| format!(", {}", format::moment(at)));
+        text += &format!(
+            "  {}  {}   {}   {}{}{}\n",
+            console::pad_str(&batch.batch, names, console::Alignment::Left, None),
+            console::pad_str(members, who, console::Alignment::Left, None),
+            console::pad_str(&batch.drawing, looks, console::Alignment::Left, None),
+            clean(&end.join("; ")),
+            commit.unwrap_or_default(),
+            when.unwrap_or_default(),
+        );
+    }
+    text
+}

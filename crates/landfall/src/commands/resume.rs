@@ -1,0 +1,17 @@
+//! `landfall resume`: goes on after a pause.
+
+use landfall_api::{Ask, Nothing};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::clean;
+
+/// Lets a paused run go on.
+#[derive(clap::Args)]
+pub struct Args {}
+
+pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
+    let pilot = context.service()?.resume(Nothing {})?;
+    context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,495 @@
+//! `landfall sprint`: a run with a goal, and an honest report of it.
+
+use landfall_api::{
+    Ask, Mode, Nothing, PauseAsked, SprintGoal, SprintId, SprintList, SprintOf, SprintPlan, SprintPreview,
+    SprintReport, SprintTask, TaskId,
+};
+
+use super::run::{Started, drive};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::running::{RunAsked, SprintAsked};
+use crate::say::{clean, print, talk};
+use crate::table::Table;
+use crate::{format, times};
+
+/// Drives the backlog until a goal is reached, and reports what became of it.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Begins a sprint and drives it.
+    Start(Box<Start>),
+    /// Shows how the newest sprint goes.
+    Status,
+    /// Begins nothing new; iterations under way finish. The time of a pause does not count.
+    Pause {
+        /// Why, for whoever finds it paused.
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        reason: String,
+    },
+    /// Goes on with the open sprint: in the run under way, or in a new one.
+    Resume {
+        /// How many agents work at once; what `landfall.toml` says when left out.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+        slots: Option<u32>,
+        /// Nobody is there: a pause ends the run instead of waiting.
+        #[arg(long)]
+        non_interactive: bool,
+    },
+    /// Ends the open sprint. What is under way is finished, and what it did is kept.
+    Cancel,
+    /// Says what became of a sprint: what landed, what did not and why, what waits for you.
+    Report {
+        /// Which, such as S3; the newest when left out.
+        sprint: Option<SprintId>,
+    },
+    /// Lists the sprints there were.
+    List {
+        /// A line of JSON for each.
+        #[arg(long)]
+        jsonl: bool,
+    },
+}
+
+#[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("goal").required(true).args(["count", "duration", "until", "no_ready"]))]
+struct Start {
+    /// Until so many tasks are verified.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+    /// For so long, such as 6h or 90m. Pauses do not count.
+    #[arg(long, value_name = "TIME", value_parser = times::duration_ms)]
+    duration: Option<u64>,
+    /// Until that time of day here, such as 08:00; tomorrow, if it is past. Or a day and a time: "2026-08-01 08:00".
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Until nothing is ready any more.
+    #[arg(long)]
+    no_ready: bool,
+    /// Only these tasks, such as T1,T2.
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    only: Vec<TaskId>,
+    /// Only parts of these tasks.
+    #[arg(long, value_name = "TASK", value_delimiter = ',')]
+    parent: Vec<TaskId>,
+    /// Only tasks with this tag; may be given several times.
+    #[arg(long, value_name = "TAG", value_delimiter = ',')]
+    tag: Vec<String>,
+    /// No tasks with this tag; may be given several times.
+    #[arg(long, value_name = "TAG", value_delimiter = ',')]
+    not_tag: Vec<String>,
+    /// Makes no checkpoint before it.
+    #[arg(long)]
+    no_checkpoint: bool,
+    /// Pauses when the first task fails.
+    #[arg(long)]
+    pause_on_error: bool,
+    /// What lands is put on the list of `landfall review`, to be looked at afterwards.
+    #[arg(long)]
+    batch_review: bool,
+    /// How many agents work at once; what `landfall.toml` says when left out.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    slots: Option<u32>,
+    /// Nobody is there: a pause ends the run instead of waiting.
+    #[arg(long)]
+    non_interactive: bool,
+    /// Shows which tasks would be in it and how long it would take, and begins nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    match args.action {
+        Action::Start(start) => begin(*start, context),
+        Action::Status => {
+            let report = context.service()?.sprint(SprintOf { sprint: None })?;
+            context.answer(&*report, |report| status(report, format::now_ms()))?;
+            Ok(Exit::Ok)
+        }
+        Action::Pause { reason } => {
+            let changed = context.service()?.sprint_pause(PauseAsked { reason })?;
+            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+            Ok(Exit::Ok)
+        }
+        Action::Resume { slots, non_interactive } => resume(slots, non_interactive, context),
+        Action::Cancel => {
+            let changed = context.service()?.sprint_cancel(Nothing {})?;
+            context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+            Ok(Exit::Ok)
+        }
+        Action::Report { sprint } => {
+            let report = context.service()?.sprint(SprintOf { sprint })?;
+            context.answer(&*report, |report| full(report, format::now_ms()))?;
+            Ok(Exit::Ok)
+        }
+        Action::List { jsonl } => {
+            let list = context.service()?.sprints(Nothing {})?;
+            if jsonl { print(&lines(&list)?)? } else { context.answer(&list, table)? }
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn plan(start: &Start) -> Result<SprintPlan, Failure> {
+    let goal = match (start.count, start.duration, &start.until) {
+        (Some(count), _, _) => SprintGoal::Count { count },
+        (None, Some(duration_ms), _) => SprintGoal::Duration { duration_ms },
+        (None, None, Some(text)) => {
+            let now = jiff::Zoned::now();
+            let at = times::until(text, &now)
+                .map_err(|error| Failure::usage(error).hint("`--until 08:00` is the next time a clock here shows it"))?;
+            if at.date() != now.date() && !text.contains('-') {
+                let left = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
+                let left = format::duration(u64::try_from(left).unwrap_or(0));
+                talk(&format!("{text} is past for today: the sprint ends tomorrow at {text}, in {left}"));
+            }
+            SprintGoal::UntilTime { until_ms: at.timestamp().as_millisecond() }
+        }
+        (None, None, None) => SprintGoal::NoReady,
+    };
+    Ok(SprintPlan {
+        goal,
+        only: start.only.clone(),
+        parents: start.parent.clone(),
+        tags: start.tag.clone(),
+        not_tags: start.not_tag.clone(),
+        checkpoint: !start.no_checkpoint,
+        pause_on_error: start.pause_on_error,
+        batch_review: start.batch_review,
+    })
+}
+
+fn begin(start: Start, context: &Context) -> Result<Exit, Failure> {
+    let plan = plan(&start)?;
+    if start.dry_run {
+        let mut preview = context.service()?.sprint_preview(plan)?;
+        if let Some(slots) = start.slots {
+            rescale(&mut preview, slots);
+        }
+        context.answer(&preview, |preview| previewed(preview))?;
+        return Ok(Exit::Ok);
+    }
+    let asked = RunAsked {
+        slots: start.slots,
+        mode: Some(Mode::Autopilot),
+        sprint: Some(SprintAsked::New(plan)),
+        ..RunAsked::default()
+    };
+    drive(Started { asked, non_interactive: start.non_interactive }, context)
+}
+
+fn resume(slots: Option<u32>, non_interactive: bool, context: &Context) -> Result<Exit, Failure> {
+    let report = context.service()?.sprint(SprintOf { sprint: None })?;
+    if report.driven {
+        let changed = context.service()?.sprint_resume(Nothing {})?;
+        context.answer(&changed, |changed| format!("{}\n", clean(&changed.text)))?;
+        return Ok(Exit::Ok);
+    }
+    let asked = RunAsked {
+        slots,
+        mode: Some(Mode::Autopilot),
+        sprint: Some(SprintAsked::Open),
+        ..RunAsked::default()
+    };
+    drive(Started { asked, non_interactive }, context)
+}
+
+/// The same with other slots than the settings say.
+fn rescale(preview: &mut SprintPreview, slots: u32) {
+    let scale = |number: u64| number.saturating_mul(u64::from(preview.slots.max(1))).div_ceil(u64::from(slots));
+    preview.total_ms = preview.total_ms.map(scale);
+    let all = (preview.ready.len() + preview.later.len()) as u64 + preview.more;
+    let more = |fits: u64| fits.saturating_mul(u64::from(slots)) / u64::from(preview.slots.max(1));
+    preview.fits = preview.fits.map(|fits| more(fits).min(all));
+    preview.slots = slots;
+}
+
+fn goal(goal: &SprintGoal) -> String {
+    match goal {
+        SprintGoal::Count { count } => format!("until {} are verified", format::plural(u64::from(*count), "task")),
+        SprintGoal::Duration { duration_ms } => format!("for {}", format::duration(*duration_ms)),
+        SprintGoal::UntilTime { until_ms } => format!("until {}", format::moment(*until_ms)),
+        SprintGoal::NoReady => "until nothing is ready".to_owned(),
+    }
+}
+
+fn previewed(preview: &SprintPreview) -> String {
+    let plan = &preview.plan;
+    let mut text = format!("a sprint {}, with {}\n", goal(&plan.goal), format::plural(preview.slots.into(), "slot"));
+    let mut options = Vec::new();
+    if plan.checkpoint {
+        options.push("a checkpoint before it");
+    }
+    if plan.pause_on_error {
+        options.push("a pause when the first task fails");
+    }
+    if plan.batch_review {
+        options.push("a look at what landed afterwards");
+    }
+    if !options.is_empty() {
+        text += &format!("with {}\n", options.join(", "));
+    }
+    let all = preview.ready.len() + preview.later.len();
+    if all == 0 {
+        return text + "no task would be in it; `landfall status` says how the backlog stands\n";
+    }
+    let mut table = Table::new(&["TASK", "WHEN", "TITLE"]);
+    for brief in &preview.ready {
+        table.row([&brief.task.to_string(), "ready", &brief.title]);
+    }
+    for brief in &preview.later {
+        table.row([&brief.task.to_string(), "after what it needs", &brief.title]);
+    }
+    text += &table.text();
+    if preview.more > 0 {
+        text += &format!("and {} more\n", preview.more);
+    }
+    text += &match (preview.each_ms, preview.total_ms, preview.fits) {
+        (Some(each), Some(total), _) => {
+            format!("about {}, at {} a task\n", format::duration(total), format::duration(each))
+        }
+        (Some(each), None, Some(fits)) => {
+            format!("about {} fit into it, at {} a task\n", format::plural(fits, "task"), format::duration(each))
+        }
+        (_, _, _) => "nothing has landed yet, so how long it takes is not known\n".to_owned(),
+    };
+    text
+}
+
+/// How a sprint goes, at a glance.
+fn status(report: &SprintReport, now_ms: i64) -> String {
+    let mut text = format!("{} {}\n", report.sprint, clean(&report.bar));
+    if report.phase == "paused" && !report.driven {
+        text += "no run drives it; `landfall sprint resume` goes on\n";
+    }
+    text += &format!("{}\n", clean(&report.verdict));
+    if let Some(forecast) = forecast(report, now_ms) {
+        text += &format!("{forecast}\n");
+    }
+    text += &plot(report, now_ms);
+    text += &format!("`landfall sprint report {}` says what became of each task\n", report.sprint);
+    text
+}
+
+fn forecast(report: &SprintReport, now_ms: i64) -> Option<String> {
+    let at = report.forecast_ms?;
+    let more = format::plural(report.forecast_of, "more task");
+    Some(format!("at this pace {more} would have landed by {}", format::until(at, now_ms)))
+}
+
+/// What became of a sprint: the bad news is not left out.
+fn full(report: &SprintReport, now_ms: i64) -> String {
+    let mut text = format!("# Sprint {}, {}\n\n", report.sprint, goal(&report.plan.goal));
+    text += &format!("{}\n\n", clean(&report.verdict));
+    let ended = match (report.ended_ms, report.phase.as_str()) {
+        (Some(at), _) => format!("ended {}: {}", format::moment(at), clean(&report.because)),
+        (None, phase) if report.because.is_empty() => phase.to_owned(),
+        (None, phase) => format!("{phase}: {}", clean(&report.because)),
+    };
+    text += &format!("- began {}, {ended}\n", format::moment(report.started_ms));
+    let paused = match report.paused_ms {
+        0 => String::new(),
+        ms => format!(", and was paused for {}", format::duration(ms)),
+    };
+    text += &format!("- went on for {}{paused}\n", format::duration(report.worked_ms));
+    let cost = report.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+    text += &format!("- used {} tokens{cost}\n", format::count(report.tokens));
+    if let Some(forecast) = forecast(report, now_ms) {
+        text += &format!("- {forecast}\n");
+    }
+    let plot = plot(report, now_ms);
+    if !plot.is_empty() {
+        text += &format!("\n## Landed over time\n\n{plot}");
+    }
+    let landed: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.fate == "landed").collect();
+    text += &section("Landed", &landed, |task| {
+        let commit = task.commit.as_deref().map(format::commit).unwrap_or_default();
+        let took = task.completed_ms.map(|at| at - task.started_ms).and_then(|ms| u64::try_from(ms).ok());
+        let took = took.map(|ms| format!(", {} after it began", format::duration(ms))).unwrap_or_default();
+        format!("{commit}, {}{took}", format::plural(task.iterations.into(), "iteration"))
+    });
+    let failed: Vec<&SprintTask> =
+        report.tasks.iter().filter(|task| matches!(task.fate.as_str(), "failed" | "timeout" | "blocked")).collect();
+    text += &section("Did not land", &failed, |task| task.why.clone());
+    let yours: Vec<&SprintTask> = report
+        .tasks
+        .iter()
+        .filter(|task| task.owed || (task.needs_you && task.fate == "open"))
+        .collect();
+    text += &section("Waits for you", &yours, |task| match task.owed {
+        true => "has landed, and is to be looked at; `landfall review` lists it".to_owned(),
+        false => task.why.clone(),
+    });
+    let ejected: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.ejected).collect();
+    text += &section("Sent back out of the landing queue on the way", &ejected, |task| task.why.clone());
+    let open: Vec<&SprintTask> =
+        report.tasks.iter().filter(|task| task.fate == "open" && !task.needs_you).collect();
+    text += &section("Not finished", &open, |task| task.why.clone());
+    let gone: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.fate == "cancelled").collect();
+    text += &section("Cancelled", &gone, |task| task.why.clone());
+    text
+}
+
+fn section(title: &str, tasks: &[&SprintTask], more: impl Fn(&SprintTask) -> String) -> String {
+    if tasks.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n## {title}\n\n");
+    for task in tasks {
+        let review = task.review.as_ref().map(|word| format!(" ({word})")).unwrap_or_default();
+        text += &format!("- {} {}{review}: {}\n", task.task, clean(&task.title), clean(&more(task)));
+    }
+    text
+}
+
+const PLOT_COLUMNS: usize = 48;
+const PLOT_ROWS: usize = 6;
+
+/// How many had landed, over the time of the sprint.
+fn plot(report: &SprintReport, now_ms: i64) -> String {
+    let Some(last) = report.burn_up.last() else { return String::new() };
+    let (from, to) = (report.started_ms, report.ended_ms.unwrap_or(now_ms).max(last.at_ms));
+    let span = (to - from).max(1);
+    let rows = usize::try_from(last.landed).unwrap_or(PLOT_ROWS).min(PLOT_ROWS);
+    let landed_at = |column: usize| {
+        let at = from + span * i64::try_from(column + 1).unwrap_or(0) / i64::try_from(PLOT_COLUMNS).unwrap_or(1);
+        report.burn_up.iter().rev().find(|point| point.at_ms <= at).map_or(0, |point| point.landed)
+    };
+    let mut text = String::new();
+    for row in (1..=rows).rev() {
+        let level = last.landed * row as u64 / rows as u64;
+        let bars: String = (0..PLOT_COLUMNS).map(|column| if landed_at(column) >= level { '█' } else { ' ' }).collect();
+        text += &format!("{level:>5} |{}\n", bars.trim_end());
+    }
+    let (begin, end) = (format::until(from, now_ms), format::until(to, now_ms));
+    let gap = PLOT_COLUMNS.saturating_sub(begin.len() + end.len()).max(1);
+    text + &format!("      +{}\n       {begin}{}{end}\n", "-".repeat(PLOT_COLUMNS), " ".repeat(gap))
+}
+
+fn lines(list: &SprintList) -> Result<String, Failure> {
+    let mut text = String::new();
+    for sprint in &list.sprints {
+        let line = serde_json::to_string(sprint);
+        text += &line.map_err(|error| Failure::new(Exit::Internal, format!("write JSON: {error}")))?;
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn table(list: &SprintList) -> String {
+    if list.sprints.is_empty() {
+        return "there was no sprint yet; `landfall sprint start --count 10` begins one\n".to_owned();
+    }
+    let mut table = Table::new(&["SPRINT", "BEGAN", "WANTED", "LANDED", "FAILED", "TASKS", "HOW IT IS"]);
+    for sprint in &list.sprints {
+        let wanted = match (&sprint.target.kind[..], &sprint.target.value) {
+            ("count", value) => format!("{value} tasks"),
+            ("duration", value) => format!("{value} hours"),
+            ("until_time", value) => format!("until {}", value.as_str().unwrap_or_default()),
+            (_, _) => "nothing ready".to_owned(),
+        };
+        let how = sprint.end.as_ref().map_or(sprint.phase.clone(), |end| format!("{}: {end}", sprint.phase));
+        table.row([
+            &sprint.id.to_string(),
+            &sprint.started_at,
+            &wanted,
+            &sprint.completed_tasks.to_string(),
+            &sprint.failed_tasks.to_string(),
+            &sprint.total_tasks.to_string(),
+            &how,
+        ]);
+    }
+    table.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api::{BurnPoint, SprintGoal, SprintId, SprintPlan, SprintReport, SprintTask, Status, TaskId};
+
+    use super::full;
+
+    #[test]
+    fn the_report_of_a_bad_night_leaves_nothing_out() {
+        let plan = SprintPlan {
+            goal: SprintGoal::Count { count: 4 },
+            only: Vec::new(),
+            parents: Vec::new(),
+            tags: Vec::new(),
+            not_tags: Vec::new(),
+            checkpoint: true,
+            pause_on_error: false,
+            batch_review: false,
+        };
+        let task = |number: u32, fate: &str, status, commit: Option<&str>| SprintTask {
+            task: TaskId(number),
+            title: format!("title {number}"),
+            fate: fate.to_owned(),
+            status,
+            started_ms: 0,
+            completed_ms: commit.map(|_| 600_000),
+            iterations: 2,
+            verified: commit.is_some(),
+            ejected: number == 2,
+            needs_you: commit.is_none(),
+            review: None,
+            owed: false,
+            commit: commit.map(str::to_owned),
+            tokens: 10,
+            cost_usd: None,
+            why: format!("T{number} is {fate}."),
+        };
+        let report = SprintReport {
+            sprint: SprintId(3),
+            plan,
+            phase: "over".to_owned(),
+            driven: false,
+            because: "nothing was left that could start".to_owned(),
+            started_ms: 0,
+            ended_ms: Some(3_600_000),
+            worked_ms: 3_000_000,
+            paused_ms: 600_000,
+            ready_at_start: 3,
+            ready: 0,
+            bar: "SPRINT | …".to_owned(),
+            verdict: "1 of 3 tasks landed, 1 failed, 4 were wanted.".to_owned(),
+            tasks: vec![
+                task(1, "landed", Status::Done, Some("3f2a9c0d1e2f3a4b")),
+                task(2, "failed", Status::Failed, None),
+                task(3, "open", Status::Waiting, None),
+            ],
+            tokens: 30,
+            cost_usd: Some(0.5),
+            burn_up: vec![BurnPoint { at_ms: 1_800_000, landed: 1 }],
+            forecast_ms: None,
+            forecast_of: 0,
+        };
+        let text = full(&report, 3_600_000);
+        let rest = text.split("## Landed\n").nth(1).unwrap_or_default();
+        expect_test::expect![[r#"
+
+            - T1 title 1: 3f2a9c0d1e, 2 iterations, 10m 00s after it began
+
+            ## Did not land
+
+            - T2 title 2: T2 is failed.
+
+            ## Waits for you
+
+            - T3 title 3: T3 is open.
+
+            ## Sent back out of the landing queue on the way
+
+            - T2 title 2: T2 is failed.
+        "#]]
+        .assert_eq(rest);
+        assert!(text.contains("went on for 50m 00s, and was paused for 10m 00s"), "{text}");
+        assert!(text.contains("used 30 tokens, $0.50"), "{text}");
+        let half = format!("    1 |{}{}\n", " ".repeat(23), "█".repeat(25));
+        assert!(text.contains(&half), "{text}");
+    }
+}
