@@ -18,8 +18,8 @@ use landfall_model::queue::{self, BatchDoing, HoldWhy, Queue, QueueIllegal, Queu
 use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
-    Caps, Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
-    Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
+    Caps, Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
+    Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
     World, expects, graph, plan,
 };
@@ -45,6 +45,8 @@ pub trait Outside {
     fn trust(&self, base: &Commit);
     /// The person's branch was seen here.
     fn theirs(&self, commit: &Commit);
+    /// A task has a new fact: agents may have learnt something.
+    fn learnt(&self, _at: Timestamp, _task: TaskId, _event: &Event) {}
 }
 
 /// What the person set, as far as the core acts on it.
@@ -319,6 +321,7 @@ impl Core {
         }
         self.pilot.note(id, event);
         self.sprints.note(at, id, event);
+        out.learnt(at, id, event);
     }
 
     fn note_report(&mut self, out: &dyn Outside, at: Timestamp, report: &GateReport) {

@@ -316,6 +316,7 @@ impl Engine {
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
             theirs: Mutex::new(None),
+            discoveries: Mutex::default(),
         });
         let mut engine = Self {
             core: Core::new(flows, &site.settings.project.flow, rules),

@@ -7,8 +7,8 @@
 mod ask;
 mod channel;
 mod confine;
-pub mod core;
 mod consult;
+pub mod core;
 pub mod disk;
 pub mod engine;
 pub mod errand;

@@ -50,7 +50,13 @@ fn opinion(block: Block) -> Option<Opinion> {
         };
         let title = cut(&found.title.replace(char::is_control, " "), TITLE_CHARS_MAX);
         let id = found.id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
-        (!title.is_empty()).then(|| Said { id, severity, title, detail: cut(&found.detail, DETAIL_CHARS_MAX), place })
+        (!title.is_empty()).then(|| Said {
+            id,
+            severity,
+            title,
+            detail: cut(&found.detail, DETAIL_CHARS_MAX),
+            place,
+        })
     };
     let findings = block.findings.into_iter().map(said).collect::<Option<Vec<Said>>>()?;
     Some(Opinion { findings, resolved: block.resolved })

@@ -8,13 +8,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
 use landfall_host::sitter;
+use landfall_model::discovery::Discoveries;
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueNews};
 use landfall_model::sprint::Sprint;
 use landfall_model::{
-    AccountState, Attempt, Commit, Digest, News, Spending, Spent, TaskId, Timestamp, Tree, Usage, Wait,
+    AccountState, Attempt, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree, Usage, Wait,
 };
 
 use crate::core::Outside;
@@ -80,6 +81,8 @@ pub struct Site {
     pub(crate) landing: Mutex<()>,
     /// Held while the base is compared with the person's branch.
     pub(crate) syncing: Mutex<()>,
+    /// What agents found out.
+    pub(crate) discoveries: Mutex<Discoveries>,
     /// Where the person's branch was seen last, by us or by an engine before us: from there it only goes ahead, unless it
     /// was rewritten.
     pub(crate) theirs: Mutex<Option<Commit>>,
@@ -263,6 +266,10 @@ impl Outside for Site {
 
     fn trust(&self, base: &Commit) {
         Self::trust(self, base);
+    }
+
+    fn learnt(&self, at: Timestamp, task: TaskId, event: &Event) {
+        self.discoveries.lock().expect("no thread panics while it holds them").note(task, at, event);
     }
 
     fn theirs(&self, commit: &Commit) {

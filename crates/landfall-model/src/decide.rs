@@ -289,7 +289,9 @@ impl Draft {
     fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
         let without_work = self.task.workspace.is_none() && self.task.head.is_none();
         let opening = match &self.flow_step(step).kind {
-            StepKind::Agent { .. } | StepKind::Review if self.task.workspace.is_none() => Opening::FreshWorkspace,
+            StepKind::Agent { .. } | StepKind::Review if self.task.workspace.is_none() => {
+                Opening::FreshWorkspace
+            }
             StepKind::Agent { .. } | StepKind::Review => Opening::Workspace,
             StepKind::Verify if without_work => {
                 let detail = format!("step `{step}` has nothing to verify: no workspace and no commit");
@@ -316,7 +318,9 @@ impl Draft {
                 let wait = Wait::Question { text: question.clone() };
                 return self.event(Event::Waited { wait, then: step.clone() });
             }
-            StepKind::Check { .. } | StepKind::Split | StepKind::Target | StepKind::Converge => unreachable!("a flow with such a step is refused when it is granted"),
+            StepKind::Check { .. } | StepKind::Split | StepKind::Target | StepKind::Converge => {
+                unreachable!("a flow with such a step is refused when it is granted")
+            }
         };
         self.open(step, run, opening)
     }
@@ -543,7 +547,10 @@ impl Draft {
                 .map(|finding| Concern { code: ConcernCode::Disputed, detail: finding.to_string() })
                 .collect();
             if let Some(reply) = &self.task.reply {
-                concerns.push(Concern { code: ConcernCode::Disputed, detail: format!("the agent says: {reply}") });
+                concerns.push(Concern {
+                    code: ConcernCode::Disputed,
+                    detail: format!("the agent says: {reply}"),
+                });
             }
             if concerns.is_empty() {
                 let detail = "what the reviewer said could not be read".to_owned();
@@ -1043,7 +1050,11 @@ impl Draft {
             _ => false,
         };
         if self.task.landing.is_some() && !doing {
-            return Err(not_now(&self.task, "it may have landed already; `landfall retry` finds out"));
+            let what = match &self.task.state {
+                State::Active { .. } => "it may have landed already; the next run finds out",
+                _ => "it may have landed already; `landfall retry` finds out",
+            };
+            return Err(not_now(&self.task, what));
         }
         match self.task.state.clone() {
             State::Active {

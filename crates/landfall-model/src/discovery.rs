@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::flow::Target;
 use crate::{EndKind, Ending, Event, TaskId, Timestamp, Warning};
 
 /// Something an agent found out.
@@ -79,7 +80,10 @@ impl Discoveries {
         match event {
             Event::Warned(Warning::Discovery { global, text }) => self.found(task, *global, text, at),
             // Only these two are final; whoever is tried again finds what it knew.
-            Event::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => self.archive(task, true),
+            Event::Left { to: Target::End, .. }
+            | Event::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
+                self.archive(task, true)
+            }
             Event::Retried { .. } => self.archive(task, false),
             _ => {} // every other fact is about the work, not about what was learnt
         }

@@ -1,8 +1,8 @@
 //! What we make of what we saw. An exit code alone is neither success nor failure.
 
-use crate::review::Opinion;
 use crate::budget::Scope;
 use crate::event::Exit;
+use crate::review::Opinion;
 use crate::signal::{Finish, Said, Signal};
 use crate::{Commit, Timestamp};
 

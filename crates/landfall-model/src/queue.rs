@@ -675,7 +675,9 @@ impl Queue {
                 self.hold = Some(Hold { why: *why, reason: reason.clone(), since: at, until: *until });
             }
             QueueEvent::Resumed => {
-                self.hold = None;
+                if self.hold.take().is_some_and(|hold| hold.until.is_none()) {
+                    self.troubles = 0; // whoever lets it go on has seen to it
+                }
                 self.trials = 0;
             }
         }
@@ -743,8 +745,11 @@ impl Draft<'_> {
                 self.built(*batch, base, prefixes, left_out, resolved);
             }
             QueueNews::Checked { batch, count, report } => {
-                if self.find(*batch, |doing| doing == BatchDoing::Checking(*count)).is_some() {
-                    self.checked(*batch, *count, report);
+                let found = self.find(*batch, |doing| doing == BatchDoing::Checking(*count));
+                let Some(found) = found else { return };
+                match found.prefixes[*count - 1].tree == report.tree {
+                    true => self.checked(*batch, *count, report),
+                    false => self.failed(*batch, "another tree was verified than the one that was merged"),
                 }
             }
             QueueNews::Landed { batch, proof } => self.landed(*batch, proof),

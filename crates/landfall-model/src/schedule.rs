@@ -717,10 +717,9 @@ impl World {
             StepKind::Land if may_land(task) => Standing::Free, // it stands in the landing queue
             StepKind::Land => Standing::Lane,
             StepKind::Report | StepKind::Ask { .. } => Standing::Free,
-            StepKind::Check { .. }
-            | StepKind::Split
-            | StepKind::Target
-            | StepKind::Converge => Standing::Free, // granted only to be told that it is not performed
+            StepKind::Check { .. } | StepKind::Split | StepKind::Target | StepKind::Converge => {
+                Standing::Free
+            } // granted only to be told that it is not performed
         })
     }
 }

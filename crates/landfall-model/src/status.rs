@@ -429,11 +429,11 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
         },
         Wait::Conflict { base, files, until, overdue } => format!(
             "waits for you to resolve its conflict with {} in {}: merge it in its workspace and say `landfall answer {id} \
-             resolved`, or say how and the agent does it; {} otherwise {}.",
+             resolved`, or say how and the agent does it; after {} {}.",
             base.short(),
             phrase(&files.join(", ")),
-            overdue.sentence(),
-            when(*until)
+            when(*until),
+            overdue.sentence()
         ),
         Wait::Pause => format!("is paused by you; `landfall retry {id}` goes on with it."),
         Wait::GateBroken { command, detail } => {

@@ -465,7 +465,7 @@ fn a_landing_whose_outcome_is_unknown_is_settled_before_anything_else() {
         [is_unsure(), cancel(), stop(), cancel(), retry_fresh(), granted(), lands()],
         expect![[r#"
             unsure → land a3: queued [requeued unsure]
-            cancel ✗ T1 is active in `land` (in the landing queue): it may have landed already; `landfall retry` finds out
+            cancel ✗ T1 is active in `land` (in the landing queue): it may have landed already; the next run finds out
             stop → waits for pause, then land [yielded stopped, waited]
             cancel ✗ T1 is waiting for pause: it may have landed already; `landfall retry` finds out
             retry fresh → ready for land [resumed]

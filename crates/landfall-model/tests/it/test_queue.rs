@@ -639,7 +639,7 @@ fn a_landing_that_failed_after_it_moved_the_base_is_found_by_the_next_merge() {
     stage.built(2);
     stage.tells(expect![[r#"
         B1 failed → T1 requeued, T2 requeued, B1 over: killed, held (machine) until 3002: killed
-        cancel → T1 ✗ T1 is active in `land` (in the landing queue): it may have landed already; `landfall retry` finds out
+        cancel → T1 ✗ T1 is active in `land` (in the landing queue): it may have landed already; the next run finds out
         look → resumed, B2 of T1 T2 ! build B2
         B2 merged → T1 landed, T2 landed, B2 is  on B1:root+h1+h2, B2 over: nobody in it could be merged
     "#]]);

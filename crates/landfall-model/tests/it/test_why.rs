@@ -304,7 +304,7 @@ fn the_sentences_read_well() {
         T7 tries again today at 10:01: the agent crashed (exit code 1).
         T7 waits for room on the disk: 1 GB is left, 5 GB are wanted.
         T7 is paused by you; `landfall retry T7` goes on with it.
-        T7 waits for you to resolve its conflict with 0123456789 in src/a.rs (30 lines), logo.png (binary): merge it in its workspace and say `landfall answer T7 resolved`, or say how and the agent does it; it stops as blocked otherwise today at 10:01.
+        T7 waits for you to resolve its conflict with 0123456789 in src/a.rs (30 lines), logo.png (binary): merge it in its workspace and say `landfall answer T7 resolved`, or say how and the agent does it; after today at 10:01 it stops as blocked.
         T7 waits because the check `tests` cannot be trusted: `cargo test` was not found (exit code 127); when it is mended, `landfall retry T7` goes on, and so does any change of the base.
         T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land.
         T7 is done: something happened.
