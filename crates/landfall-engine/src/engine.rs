@@ -387,6 +387,9 @@ impl Engine {
     /// # Errors
     /// When the run cannot be what was asked for. Nothing was changed.
     pub fn run(mut self, options: RunOptions) -> Result<Running, AskError> {
+        if options.sprint.is_some() {
+            self.find_base()?; // a checkpoint is made before it
+        }
         let run = self.core.start(&*self.site, env!("CARGO_PKG_VERSION"), &options)?;
         let handle = Handle { mail: self.site.mail.clone() };
         let site = self.site.clone();
@@ -469,6 +472,8 @@ impl Engine {
                 match mail {
                     Mail::News(task, news) => self.core.hear(&*self.site, task, &news),
                     Mail::Queue(news) => self.core.hear_queue(&*self.site, &news),
+                    // Found out twice, it is told once.
+                    Mail::Fact(EngineEvent::BaseMoved { to, .. }) if self.core.base() == Some(&to) => {}
                     Mail::Fact(event) => self.core.fact(&*self.site, event),
                     Mail::Ask(Ask::StopRun { now }, reply) => {
                         let agents = self.core.world().holding(Standing::Slot);
@@ -488,6 +493,7 @@ impl Engine {
         }
         follower.end();
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
+        let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);
         self.commit_turn()?;
         self.herald.finish(HERALD_LAST);
@@ -504,7 +510,6 @@ impl Engine {
             None => publishing.held(),
         };
         let queue_held = self.core.queue().hold().map(|hold| hold.reason.clone());
-        let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         let sprint = self.core.sprints().all().last().map(|sprint| sprint.id);
         Ok(RunOutcome { run, why, tasks, held, queue_held, paused, sprint })
     }
@@ -659,13 +664,20 @@ impl Engine {
         if let Some(name) = name.filter(|name| !fits(name)) {
             return Err(AskError::CheckpointName(name.chars().take(80).collect()));
         }
+        self.find_base()?;
+        let name = self.core.checkpoint(&*site, name, CheckpointWhy::Person).ok_or(AskError::NoBase)?;
+        Ok(Reply::Checkpoint { name })
+    }
+
+    /// Finds out where the base is, if no fact tells.
+    fn find_base(&mut self) -> Result<(), AskError> {
         if self.core.base().is_none() {
+            let site = self.site.clone();
             let base = land::base(&site).map_err(|error| AskError::Machine(error.full()))?;
             let to = site::commit(&base);
             self.core.fact(&*site, EngineEvent::BaseMoved { from: None, to, by: Mover::Person });
         }
-        let name = self.core.checkpoint(&*site, name, CheckpointWhy::Person).ok_or(AskError::NoBase)?;
-        Ok(Reply::Checkpoint { name })
+        Ok(())
     }
 
     fn unknown_checkpoint(&self, name: &str) -> AskError {

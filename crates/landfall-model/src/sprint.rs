@@ -445,7 +445,8 @@ impl Sprint {
             }
             return;
         }
-        if let Event::Entered { .. } = event {
+        // Whatever another run begins while it is paused is not its own.
+        if matches!(event, Event::Entered { .. }) && !matches!(self.phase, SprintPhase::Paused { .. }) {
             self.tasks.entry(task).or_insert_with(|| TaskStat {
                 started: at,
                 completed: None,
@@ -546,7 +547,6 @@ impl Sprints {
             }
             return;
         }
-        // In a pause nothing is its own; what is completing still is.
         if let Some(sprint) = self.all.last_mut() {
             sprint.note(at, task, event);
         }
