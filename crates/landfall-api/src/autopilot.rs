@@ -248,6 +248,9 @@ pub struct SprintTask {
     pub verified: bool,
     /// Whether it was ever sent back out of the landing queue.
     pub ejected: bool,
+    /// Why it was, the last time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_back: Option<String>,
     /// Whether a person must do something before it goes on.
     pub needs_you: bool,
     /// What a person said of it: `approved`, `redo`, `rejected`, `deferred` or `skipped`.

@@ -342,7 +342,10 @@ pub fn summary(outcome: &RunOutcome) -> String {
             text += "one task at a time: `landfall run` takes the next, `landfall run --mode autopilot` all of them\n"
         }
         RunEnded::Paused(reason) => {
-            text += &format!("paused: {}; `landfall run` goes on\n", clean(reason));
+            text += &format!(
+                "PAUSED: {}; nobody was there to resume it, so the run ended. `landfall run` goes on\n",
+                clean(reason)
+            );
         }
         RunEnded::Drained => {
             text += "ended as asked, after the iterations under way; `landfall run` goes on\n"

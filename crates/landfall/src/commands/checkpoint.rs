@@ -98,10 +98,9 @@ fn drop_them(asked: CheckpointDrop, context: &Context) -> Result<(), Failure> {
 /// Shows what is lost, and asks. Where nobody can be asked, nothing is done.
 fn confirm(detail: &CheckpointDetail, context: &Context) -> Result<(), Failure> {
     talk(loss(detail).trim_end());
-    let name = &detail.checkpoint.name;
     if context.json || presence::nobody(false).is_some() {
         return Err(Failure::new(Exit::NeedsYou, "nobody is there to confirm it, so nothing was done")
-            .hint(format!("`landfall checkpoint restore {name} --yes` does not ask")));
+            .hint("read above what it takes away; `--yes` says that you have"));
     }
     let mut err = std::io::stderr().lock();
     drop(err.write_all(b"go back? [y/N] ").and_then(|()| err.flush())); // an unseen question is answered with no

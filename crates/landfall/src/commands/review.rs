@@ -12,7 +12,7 @@ use crate::say::clean;
 ///
 /// `landfall review` lists; `landfall review T7 approve` lets it land; `landfall review T7 changes "…"` sends it back.
 #[derive(clap::Args)]
-#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(disable_help_subcommand = true)]
 pub struct Args {
     /// The tasks, such as T7 or T7,T8; `list`, or nothing, lists what there is to look at.
     #[arg(value_name = "TASK", value_parser = tasks, default_value = "list", hide_default_value = true)]

@@ -326,7 +326,9 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
         false => task.why.clone(),
     });
     let ejected: Vec<&SprintTask> = report.tasks.iter().filter(|task| task.ejected).collect();
-    text += &section("Sent back out of the landing queue on the way", &ejected, |task| task.why.clone());
+    text += &section("Sent back out of the landing queue on the way", &ejected, |task| {
+        format!("{}; now {}", task.sent_back.clone().unwrap_or_default(), task.status)
+    });
     let open: Vec<&SprintTask> =
         report.tasks.iter().filter(|task| task.fate == "open" && !task.needs_you).collect();
     text += &section("Not finished", &open, |task| task.why.clone());
@@ -435,6 +437,7 @@ mod tests {
             iterations: 2,
             verified: commit.is_some(),
             ejected: number == 2,
+            sent_back: (number == 2).then(|| "sent back out of B7: tests (exit 1)".to_owned()),
             needs_you: commit.is_none(),
             review: None,
             owed: false,
@@ -484,7 +487,7 @@ mod tests {
 
             ## Sent back out of the landing queue on the way
 
-            - T2 title 2: T2 is failed.
+            - T2 title 2: sent back out of B7: tests (exit 1); now failed
         "#]]
         .assert_eq(rest);
         assert!(text.contains("went on for 50m 00s, and was paused for 10m 00s"), "{text}");

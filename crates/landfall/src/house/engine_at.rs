@@ -67,8 +67,12 @@ impl EngineAt {
     pub fn mode(&self) -> &'static str {
         match self {
             Self::Here { site } => {
-                let stopping = site.view.lock().is_ok_and(|view| view.stopping);
-                if stopping { "stopping" } else { "running" }
+                let view = site.view.lock().expect("no thread panics while it holds the view");
+                match (view.stopping, view.pilot.pause()) {
+                    (true, _) => "stopping",
+                    (false, Some(_)) => "paused",
+                    (false, None) => "running",
+                }
             }
             Self::There { .. } => "running",
             Self::Nowhere => "gone",

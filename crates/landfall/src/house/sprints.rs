@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp as Moment;
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::model::sprint::{Fate, Goal, Sprint, SprintPhase, SprintPlan, TaskStat};
+use landfall_engine::model::sprint::{Fate, Goal, Sprint, SprintEvent, SprintPhase, SprintPlan, TaskStat};
 use landfall_engine::model::{
-    Filter, SignOff, SprintId, State, Status, Tag, Task, TaskId, TaskSpec, Timestamp,
+    EngineEvent, Event, Fact, Filter, SignOff, SprintId, State, Status, Tag, Task, TaskId, TaskSpec,
+    Timestamp,
 };
 use landfall_engine::settings::Settings;
-use landfall_engine::store::{Filter as RowFilter, Reader, TaskRow};
+use landfall_engine::store::{Filter as RowFilter, Reader, Seq, TaskRow};
 use landfall_engine::{Ask, Reply};
 
 use super::reads::{Look, why_sentence};
@@ -187,23 +188,26 @@ pub(super) fn bar(sprint: &Sprint, ready: u64, now: Timestamp) -> String {
     let failed =
         (sprint.count(Fate::Failed) + sprint.count(Fate::Timeout) + sprint.count(Fate::Blocked)) as u64;
     let all = match sprint.plan.goal {
-        Goal::Count(count) => u64::from(count).max(landed),
+        Goal::Count(count) => u64::from(count),
         Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => begun + ready,
     };
     let mut parts = vec!["SPRINT".to_owned(), format!("{landed}/{all} tasks")];
     if failed > 0 {
         parts.push(format!("{failed} failed"));
     }
-    let left = |ms: u64| format!("{} left", moment::span(ms / 1000 * 1000 + 1000));
+    let left = |ms: u64| match sprint.is_over() {
+        true => String::new(),
+        false => format!(" ({} left)", moment::span(ms.next_multiple_of(1000))),
+    };
     parts.push(match sprint.plan.goal {
         Goal::Count(count) => format!("Until {} are verified", moment::count(u64::from(count), "task")),
         Goal::Duration { ms } => {
             let gone = sprint.worked_ms(now);
-            format!("For {} ({})", moment::span(ms), left(ms.saturating_sub(gone)))
+            format!("For {}{}", moment::span(ms), left(ms.saturating_sub(gone)))
         }
         Goal::Until(at) => {
             let ms = u64::try_from(at.0 - now.0).unwrap_or(0);
-            format!("Until {} ({})", moment::clock(at.0), left(ms))
+            format!("Until {}{}", moment::clock(at.0), left(ms))
         }
         Goal::NoReady => "Until nothing is ready".to_owned(),
     });
@@ -222,8 +226,6 @@ pub(super) fn open_bar(reader: &Reader) -> Result<Option<String>, Problem> {
         ["sprint-started", "sprint-paused", "sprint-resumed", "sprint-completing", "sprint-ended"];
     let of = |error| problem::store(&error);
     let Some((_, newest)) = reader.latest(&KINDS).map_err(of)? else { return Ok(None) };
-    use landfall_engine::model::sprint::SprintEvent;
-    use landfall_engine::model::{EngineEvent, Fact};
     if matches!(newest.fact, Fact::Engine(EngineEvent::Sprint(SprintEvent::Ended { .. }))) {
         return Ok(None);
     }
@@ -332,6 +334,14 @@ fn is_driven(look: &Look<'_>, reader: &Reader, sprint: &Sprint) -> Result<bool, 
 
 fn task_line(reader: &Reader, task: &Task, stat: &TaskStat) -> Result<api::SprintTask, Problem> {
     let unmet = reader.unmet(task.id).map_err(|error| problem::store(&error))?;
+    let sent_back = match stat.ejected {
+        true => reader.events(Seq::ZERO, Some(task.id), u32::MAX).map_err(|error| problem::store(&error))?,
+        false => Vec::new(),
+    };
+    let sent_back = sent_back.iter().rev().find_map(|(_, entry)| match &entry.fact {
+        Fact::Task(_, event @ Event::Ejected { .. }) => Some(words::event(event)),
+        Fact::Task(..) | Fact::Engine(_) => None,
+    });
     let needs_you = match &task.state {
         State::Waiting { wait, .. } => wait.owner() == "you",
         State::Review { .. } => true,
@@ -348,6 +358,7 @@ fn task_line(reader: &Reader, task: &Task, stat: &TaskStat) -> Result<api::Sprin
         iterations: stat.iterations,
         verified: stat.verified,
         ejected: stat.ejected,
+        sent_back,
         needs_you,
         review: stat.review.map(|decision| decision.word().to_owned()),
         owed: task.sign_off == SignOff::Owed,

@@ -3,7 +3,7 @@
 use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
 use landfall_engine::model::pilot::{Mode, PilotEvent};
-use landfall_engine::model::queue::{Closed, Member, QueueEvent};
+use landfall_engine::model::queue::{BatchId, Closed, Member, QueueEvent};
 use landfall_engine::model::review::{self, Finding};
 use landfall_engine::model::sprint::{Goal, SprintEnd, SprintEvent};
 use landfall_engine::model::{
@@ -173,18 +173,15 @@ fn queue(event: &QueueEvent) -> String {
         QueueEvent::Built { batch, base, members, .. } => {
             format!("{batch} was merged onto {}: {}", base.short(), tasks(members))
         }
-        QueueEvent::CheckBegan { batch, count: many } => {
-            format!("the first {many} of {batch} are being verified together")
+        QueueEvent::CheckBegan { batch, count } => {
+            format!("{} being verified", first(*count, batch, "is", "are"))
         }
-        QueueEvent::Checked { batch, count: many, report } => {
-            format!(
-                "the first {many} of {batch}, verified together: {}, {}",
-                report.outcome().word(),
-                gate(report)
-            )
+        QueueEvent::Checked { batch, count, report } => {
+            let who = first(*count, batch, "was verified", "were verified together");
+            format!("{who}: {}, {}", report.outcome().word(), gate(report))
         }
-        QueueEvent::LandingBegan { batch, count: many } => {
-            format!("the base is being moved to the first {many} of {batch}")
+        QueueEvent::LandingBegan { batch, count } => {
+            format!("{} landing", first(*count, batch, "is", "are"))
         }
         QueueEvent::Over { batch, how: Closed::Landed { count: many, commit } } => {
             format!("{batch} landed as {}: {}", commit.short(), count(*many as u64, "task"))
@@ -197,6 +194,14 @@ fn queue(event: &QueueEvent) -> String {
             format!("the landing queue is held{until}{}", after_colon(reason))
         }
         QueueEvent::Resumed => "the landing queue moves again".to_owned(),
+    }
+}
+
+/// So many members of a batch from its front, with a verb.
+fn first(many: usize, batch: &BatchId, one: &str, several: &str) -> String {
+    match many {
+        1 => format!("the first of {batch} {one}"),
+        many => format!("the first {many} of {batch} {several}"),
     }
 }
 
@@ -376,10 +381,13 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
             Some(engine(event))
         }
         EngineEvent::Queue(it) => match it {
-            QueueEvent::Checked { report, .. } if !report.outcome().is_green() => Some(queue(it)),
+            QueueEvent::Checked { report, .. }
+                if matches!(report.outcome(), Outcome::Fail | Outcome::Timeout) =>
+            {
+                Some(queue(it))
+            }
             QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue(it)),
             QueueEvent::Held { .. } | QueueEvent::Resumed => Some(queue(it)),
-            QueueEvent::Over { how: Closed::Dropped { .. }, .. } => Some(queue(it)),
             QueueEvent::Formed { .. }
             | QueueEvent::Built { .. }
             | QueueEvent::CheckBegan { .. }
@@ -387,6 +395,7 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
             | QueueEvent::LandingBegan { .. }
             | QueueEvent::Over { .. } => None, // the landings themselves are told
         },
+        EngineEvent::Sprint(SprintEvent::Paused { .. }) => None, // the pause itself is told
         EngineEvent::Pilot(_) | EngineEvent::Sprint(_) | EngineEvent::Checkpoint(_) => Some(engine(event)),
         EngineEvent::Started { .. }
         | EngineEvent::RunStarted { .. }

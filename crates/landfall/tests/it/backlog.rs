@@ -56,7 +56,7 @@ const PASSING: [&str; 13] = [
     "signal = \"complete\"", // an empty claim
     "misbehave = \"flood\"\nbytes = \"2MB\"",
     "misbehave = \"garbage\"",
-    "misbehave = \"setsid\"\ntarget = \"left.log\"\nfor = \"120s\"",
+    "misbehave = \"setsid\"\ntarget = \"NUMBER.log\"\nfor = \"120s\"",
     "misbehave = \"orphan\"\nfor = \"120s\"",
     "misbehave = \"quota\"\nuntil = \"300ms\"",
     "misbehave = \"transient\"",
@@ -170,7 +170,7 @@ fn night() -> BTreeMap<usize, Plan> {
 fn script(scratch: &Scratch, number: usize, plan: &Plan) -> String {
     let mut script = String::new();
     for (place, trouble) in plan.trouble.iter().enumerate() {
-        // The same words twice and nothing done would be a loop of its own.
+        let trouble = trouble.replace("NUMBER", &number.to_string());
         writeln!(script, "[[iteration]]\nsession = \"s-{number}-{place}\"\n{trouble}").expect("a string");
     }
     let mut work = |keys: &str, right: bool| {
@@ -246,7 +246,10 @@ fn check_main(scratch: &Scratch, plans: &BTreeMap<usize, Plan>, ends: &BTreeMap<
             .collect();
         for task in &tasks {
             let needs = &plans[task].needs;
-            assert!(needs.iter().all(|need| landed.contains(need)), "T{task} came before its needs {needs:?}");
+            assert!(
+                needs.iter().all(|need| landed.contains(need)),
+                "T{task} came before its needs {needs:?}"
+            );
         }
         for task in tasks {
             assert!(landed.insert(task), "T{task} landed twice");
@@ -270,12 +273,17 @@ fn names(folder: &Path) -> BTreeSet<String> {
 #[track_caller]
 fn check_disk(scratch: &Scratch, ends: &BTreeMap<usize, &'static str>) {
     for name in names(&scratch.state().join("workspaces")) {
-        let number: usize = name.trim_start_matches('T').parse().unwrap_or_else(|_| panic!("what is {name}?"));
+        let number: usize =
+            name.trim_start_matches('T').parse().unwrap_or_else(|_| panic!("what is {name}?"));
         assert_ne!(ends[&number], "done", "the workspace of {name} is of no use any more");
     }
     assert_eq!(names(&scratch.root().join("tmp")), BTreeSet::new(), "no temporary file is left");
     assert_eq!(scratch.git(&["status", "--porcelain"]), "", "the checkout is clean");
-    assert_eq!(scratch.git(&["worktree", "list"]).lines().count(), 1, "nothing is left in the person's repository");
+    assert_eq!(
+        scratch.git(&["worktree", "list"]).lines().count(),
+        1,
+        "nothing is left in the person's repository"
+    );
 }
 
 #[test]
@@ -290,7 +298,10 @@ fn sixty_tasks_with_every_misbehaviour_end_by_themselves_and_main_is_green() {
     let plans = night();
     let ends = expected(&plans);
     let of = |end: &str| ends.values().filter(|it| **it == end).count();
-    assert!(of("done") >= 35 && of("timeout") == 2 && of("failed") == 2, "the night is worth its while: {ends:?}");
+    assert!(
+        of("done") >= 35 && of("timeout") == 2 && of("failed") == 2,
+        "the night is worth its while: {ends:?}"
+    );
     for (number, plan) in &plans {
         let needs: Vec<String> = plan.needs.iter().map(|need| format!("T{need}")).collect();
         let more: Vec<&str> = needs.iter().flat_map(|need| ["--needs", need.as_str()]).collect();
@@ -301,14 +312,18 @@ fn sixty_tasks_with_every_misbehaviour_end_by_themselves_and_main_is_green() {
     let run = scratch.landfall(&["run"]);
 
     assert_eq!(scratch.left_behind(), [], "nothing is left running");
-    let seen: BTreeMap<usize, String> = plans
-        .keys()
-        .map(|number| (*number, scratch.status(&format!("T{number}"))))
+    let seen: BTreeMap<usize, String> =
+        plans.keys().map(|number| (*number, scratch.status(&format!("T{number}")))).collect();
+    let wrong: Vec<String> = ends
+        .iter()
+        .filter(|(number, end)| seen[number] != **end)
+        .map(|(number, end)| {
+            let plan = &plans[number];
+            let why = scratch.why(&format!("T{number}"));
+            format!("wanted {end} ({:?} after {:?}): {why}", plan.end, plan.trouble)
+        })
         .collect();
-    for (number, end) in &ends {
-        let (task, plan) = (format!("T{number}"), &plans[number]);
-        assert_eq!(seen[number], *end, "{task}, {:?} after {:?}: {}", plan.end, plan.trouble, scratch.why(&task));
-    }
+    assert_eq!(wrong, [""; 0], "every task is where it should be");
     assert_eq!(run.code, Some(8), "{}\n{}", run.out, run.err);
     for number in ends.iter().filter(|(_, end)| **end == "waiting").map(|(number, _)| number) {
         let begun = plans[number].needs.iter().all(|need| ends[need] == "done");
