@@ -16,7 +16,7 @@ use landfall_model::gate::GateReport;
 use landfall_model::pilot::{Mode, PauseWhy, Phase, Pilot, PilotEvent};
 use landfall_model::queue::{self, BatchDoing, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::review::ReviewMode;
-use landfall_model::sprint::{SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::sprint::{Goal, Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
     Caps, Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
     Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
@@ -341,7 +341,7 @@ impl Core {
                 self.last_run = self.last_run.max(run.0);
             }
             EngineEvent::RunEnded { why, .. } => {
-                self.pilot.run_ended(*why == RunEnd::NothingLeft);
+                self.pilot.run_ended(*why);
                 self.run = None;
             }
             EngineEvent::BaseMoved { to, by, .. } => {
@@ -696,12 +696,12 @@ impl Core {
         let Some(sprint) = self.sprints.open().filter(|_| self.sprinting) else { return };
         if sprint.phase == SprintPhase::Running && sprint.reached(out.now(), self.ready_in_sprint()) {
             let why = match sprint.plan.goal {
-                landfall_model::sprint::Goal::NoReady => SprintEnd::NothingLeft,
+                Goal::NoReady => SprintEnd::NothingLeft,
                 _ => SprintEnd::Goal,
             };
             self.fact(out, EngineEvent::Sprint(SprintEvent::Completing { why }));
-            self.refilter();
         }
+        self.refilter();
     }
 
     /// What a sprint may still begin, or has begun and may yet land.
@@ -838,7 +838,7 @@ impl Core {
     fn refilter(&mut self) {
         let sprint = self.sprints.open().filter(|_| self.sprinting);
         let mut filter = sprint.map(|sprint| filter_of(&sprint.plan)).unwrap_or_default();
-        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { .. })) {
+        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { .. }) || self.has_enough(it)) {
             filter.starts = Some(BTreeSet::new());
         }
         if self.pilot.mode() == Mode::SemiAuto {
@@ -846,6 +846,20 @@ impl Core {
         }
         filter.only.clone_from(&self.only);
         self.set_filter(filter);
+    }
+
+    /// Whether what is under way would do for the count a sprint wants, if all of it went well.
+    fn has_enough(&self, sprint: &Sprint) -> bool {
+        let Goal::Count(count) = sprint.plan.goal else { return false };
+        let goes_on = |id: &TaskId| {
+            self.world.get(*id).is_some_and(|task| match &task.state {
+                State::Active { .. } | State::Ready { .. } => true,
+                State::Waiting { .. } => task.due().is_some(),
+                State::Draft | State::Review { .. } | State::Ended(_) => false,
+            })
+        };
+        let open = sprint.tasks.iter().filter(|(id, stat)| !stat.verified && goes_on(id)).count();
+        sprint.verified() + open >= usize::try_from(count).unwrap_or(usize::MAX)
     }
 
     fn set_filter(&mut self, filter: Filter) {

@@ -1,6 +1,6 @@
 //! Who picks the next task, and when nobody does: the modes of a run, its pauses, and the failures that lead to one.
 
-use crate::event::Event;
+use crate::event::{Event, RunEnd};
 use crate::task::{EndKind, Ending};
 use crate::{TaskId, Timestamp};
 
@@ -181,10 +181,12 @@ impl Pilot {
         self.failed.clear();
     }
 
-    /// A run ended.
-    pub fn run_ended(&mut self, completed: bool) {
-        (self.running, self.completed) = (false, completed);
-        self.pause = None;
+    /// A run ended. What was paused when its engine was lost stays so: whoever starts the next one may not know.
+    pub fn run_ended(&mut self, why: RunEnd) {
+        (self.running, self.completed) = (false, why == RunEnd::NothingLeft);
+        if why != RunEnd::Lost {
+            self.pause = None;
+        }
         self.assigned = None;
     }
 

@@ -5,7 +5,7 @@ use landfall_model::flake::Flakes;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueIllegal};
 use landfall_model::sprint::Sprints;
-use landfall_model::{EngineEvent, Entry, Event, Fact, QueueEvent, RunEnd};
+use landfall_model::{EngineEvent, Entry, Event, Fact, QueueEvent};
 
 /// The landing queue and all that goes with it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -48,7 +48,7 @@ pub(crate) fn pilot(pilot: &mut Pilot, entry: &Entry) {
     match &entry.fact {
         Fact::Task(task, event) => pilot.note(*task, event),
         Fact::Engine(EngineEvent::RunStarted { .. }) => pilot.run_started(),
-        Fact::Engine(EngineEvent::RunEnded { why, .. }) => pilot.run_ended(*why == RunEnd::NothingLeft),
+        Fact::Engine(EngineEvent::RunEnded { why, .. }) => pilot.run_ended(*why),
         Fact::Engine(EngineEvent::Pilot(event)) => pilot.apply(entry.at, event),
         Fact::Engine(_) => {}
     }

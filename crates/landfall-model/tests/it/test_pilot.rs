@@ -1,7 +1,7 @@
 //! Who picks the next task, and when a run pauses by itself.
 
 use landfall_model::pilot::{Mode, PauseWhy, Phase, Pilot, PilotEvent};
-use landfall_model::{Attempt, Commit, EndCode, EndKind, Ending, Event, TaskId, Timestamp, Tree};
+use landfall_model::{Attempt, Commit, EndCode, EndKind, Ending, Event, RunEnd, TaskId, Timestamp, Tree};
 
 const NOW: Timestamp = Timestamp(5_000);
 
@@ -50,10 +50,10 @@ fn a_run_goes_from_idle_to_running_to_completed() {
     assert_eq!((pilot.phase(), pilot.mode()), (Phase::Idle, Mode::Autopilot));
     pilot.run_started();
     assert_eq!(pilot.phase(), Phase::Running);
-    pilot.run_ended(true);
+    pilot.run_ended(RunEnd::NothingLeft);
     assert_eq!(pilot.phase(), Phase::Completed);
     pilot.run_started();
-    pilot.run_ended(false);
+    pilot.run_ended(RunEnd::Drained);
     assert_eq!(pilot.phase(), Phase::Idle, "one that was stopped is not completed");
 }
 
@@ -80,7 +80,7 @@ fn a_pause_says_why_and_since_when_and_ends_with_a_resume_or_the_run() {
     pilot.apply(NOW, &PilotEvent::Resumed);
     assert_eq!((pilot.phase(), pilot.pause()), (Phase::Running, None));
     pilot.apply(NOW, &paused(PauseWhy::Person));
-    pilot.run_ended(false);
+    pilot.run_ended(RunEnd::Drained);
     pilot.run_started();
     assert_eq!(pilot.phase(), Phase::Running, "a pause is of its run");
 }
@@ -136,7 +136,7 @@ fn a_run_that_is_paused_is_not_paused_again_and_a_resume_counts_anew() {
 fn a_new_run_does_not_answer_for_the_last_one() {
     let mut pilot = running();
     sees(&mut pilot, [ended(EndKind::Failed), ended(EndKind::Failed)]);
-    pilot.run_ended(false);
+    pilot.run_ended(RunEnd::Drained);
     pilot.run_started();
     assert_eq!((pilot.failures(), reason(pilot.should_pause(1, true))), (0, None));
 }
@@ -154,4 +154,18 @@ fn every_word_is_its_own() {
     let modes: std::collections::BTreeSet<_> = Mode::ALL.iter().map(|mode| mode.word()).collect();
     let whys: std::collections::BTreeSet<_> = PauseWhy::ALL.iter().map(|why| why.word()).collect();
     assert_eq!((modes.len(), whys.len()), (Mode::ALL.len(), PauseWhy::ALL.len()));
+}
+
+#[test]
+fn a_pause_outlives_an_engine_that_is_lost() {
+    let mut pilot = Pilot::default();
+    pilot.run_started();
+    let why = PilotEvent::Paused { why: PauseWhy::Failures, reason: "three failed".to_owned() };
+    pilot.apply(Timestamp(1), &why);
+    pilot.run_ended(RunEnd::Lost);
+    pilot.run_started();
+    assert_eq!(pilot.phase(), Phase::Paused);
+    pilot.run_ended(RunEnd::Paused);
+    pilot.run_started();
+    assert_eq!(pilot.phase(), Phase::Running, "a person saw it end so, and started it again");
 }

@@ -8,8 +8,9 @@ use landfall_model::gate::GateReport;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Batch, BatchDoing, Closed, HoldWhy, Member, Queue};
 use landfall_model::{
-    Attempt, BatchId, Counters, Doing, Drive, Effect, EndCode, EndKind, EndedRun, Ending, EngineEvent, Entry, Event, Fact,
-    Mover, News, Opening, QueueEvent, Spending, Standing, State, StepKind, Task, TaskId, World, apply,
+    Attempt, BatchId, Counters, Doing, Drive, Effect, EndCode, EndKind, EndedRun, Ending, EngineEvent, Entry,
+    Event, Fact, Mover, News, Opening, QueueEvent, Spending, Standing, State, StepKind, Task, TaskId, World,
+    apply,
 };
 
 use landfall_engine::core::Core;
@@ -83,7 +84,8 @@ impl Book {
     pub fn needs_met(&self, task: &Task) -> bool {
         let met = |need: &TaskId| {
             self.tasks.get(need).is_some_and(|need| {
-                need.landed.is_some() || matches!(need.state, State::Ended(Ending { kind: EndKind::Done, .. }))
+                need.landed.is_some()
+                    || matches!(need.state, State::Ended(Ending { kind: EndKind::Done, .. }))
             })
         };
         task.spec.needs.iter().all(met)
@@ -126,7 +128,9 @@ impl Sim {
     fn check_event(&mut self, before: &Task, after: &Task, event: &Event) {
         let id = after.id;
         if let State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &before.state {
-            self.demand(before.state == after.state, || format!("5 {id} was over and is {}", after.state.name()));
+            self.demand(before.state == after.state, || {
+                format!("5 {id} was over and is {}", after.state.name())
+            });
         }
         let monotone = before.counters.usage.turns <= after.counters.usage.turns
             && before.counters.agent_ms <= after.counters.agent_ms;
@@ -167,8 +171,12 @@ impl Sim {
                     By::Landing(tasks) => it.to == to && it.from == from && tasks.contains(&id),
                     By::Person | By::Rebuild => false,
                 });
-                self.demand(real, || format!("34 {id} is said to have landed as {commit}; the base never was there"));
-                self.demand(self.git.tree(to) == tree_number(tree), || format!("25 {id} landed another tree"));
+                self.demand(real, || {
+                    format!("34 {id} is said to have landed as {commit}; the base never was there")
+                });
+                self.demand(self.git.tree(to) == tree_number(tree), || {
+                    format!("25 {id} landed another tree")
+                });
             }
             _ => {}
         }
@@ -178,8 +186,12 @@ impl Sim {
     fn check_start(&mut self, task: &Task) {
         let id = task.id;
         self.book.began += 1;
-        self.demand(matches!(task.state, State::Ready { .. }), || format!("17 {id} was {}", task.state.name()));
-        self.demand(self.book.needs_met(task), || format!("15 {id} starts before {:?} landed", task.spec.needs));
+        self.demand(matches!(task.state, State::Ready { .. }), || {
+            format!("17 {id} was {}", task.state.name())
+        });
+        self.demand(self.book.needs_met(task), || {
+            format!("15 {id} starts before {:?} landed", task.spec.needs)
+        });
         self.demand(self.book.pilot.pause().is_none(), || format!("17 {id} starts in a pause"));
         self.demand(!self.draining, || format!("17 {id} starts although the run is being stopped"));
         self.demand(!self.low_disk, || format!("17 {id} starts without room on the disk"));
@@ -209,12 +221,16 @@ impl Sim {
     /// A run of an agent is on record: it was one of this attempt, it is counted once, and by its cause.
     fn check_ended(&mut self, before: &Task, after: &Task, of: Key, spent: Spending) {
         let id = of.0;
-        self.demand(of.1 == before.attempt, || format!("11 {id} heard of {}, but is in {}", of.1, before.attempt));
+        self.demand(of.1 == before.attempt, || {
+            format!("11 {id} heard of {}, but is in {}", of.1, before.attempt)
+        });
         let known = self.host.agents.get(&of).and_then(|agent| Some((agent.end.clone()?, agent.kind?)));
         let Some((end, kind)) = known else {
             self.fail(&format!("11 {of:?} is over, but such an agent never ended"));
         };
-        self.demand(end.usage == spent.usage, || format!("21 {of:?} used {:?}, not {:?}", end.usage, spent.usage));
+        self.demand(end.usage == spent.usage, || {
+            format!("21 {of:?} used {:?}, not {:?}", end.usage, spent.usage)
+        });
         let once = self.book.ended.insert(of);
         self.demand(once, || format!("13 {of:?} is counted twice"));
         self.book.used = self.book.used.plus(spent);
@@ -228,10 +244,8 @@ impl Sim {
 
     fn check_counted(&self, before: &Task, after: &Task, kind: Kind, end: &EndedRun) {
         let id = after.id;
-        let stopping = matches!(
-            &before.state,
-            State::Active { doing: Doing::Running { stop: Some(_), .. }, .. }
-        );
+        let stopping =
+            matches!(&before.state, State::Active { doing: Doing::Running { stop: Some(_), .. }, .. });
         let (was, is) = (&before.counters, &after.counters);
         let grew = |of: fn(&Counters) -> u32| of(is).saturating_sub(of(was));
         let iterations = grew(|it| it.iterations);
@@ -245,17 +259,24 @@ impl Sim {
             format!("13 {id}: {iterations} iterations counted for {kind:?} ({:?})", end.exit)
         });
         let restarts = grew(|it| it.restarts);
-        let expected = u32::from(kind == Kind::Fell || (kind == Kind::Blameless && end.exit == landfall_model::Exit::Asked && !stopping));
+        let expected = u32::from(
+            kind == Kind::Fell
+                || (kind == Kind::Blameless && end.exit == landfall_model::Exit::Asked && !stopping),
+        );
         self.demand(restarts == expected, || {
             format!("13 {id}: {restarts} restarts counted for {kind:?} ({:?})", end.exit)
         });
         let stalls = grew(|it| it.stalls_total);
-        self.demand(stalls == u32::from(kind == Kind::Stalled), || format!("13 {id}: {stalls} stalls for {kind:?}"));
+        self.demand(stalls == u32::from(kind == Kind::Stalled), || {
+            format!("13 {id}: {stalls} stalls for {kind:?}")
+        });
         let transients = grew(|it| it.transients);
         self.demand(transients == u32::from(kind == Kind::Transient), || {
             format!("13 {id}: {transients} passing errors for {kind:?}")
         });
-        self.demand(is.usage.turns - was.usage.turns == end.usage.turns, || format!("21 {id} is charged otherwise"));
+        self.demand(is.usage.turns - was.usage.turns == end.usage.turns, || {
+            format!("21 {id} is charged otherwise")
+        });
     }
 
     /// What is said of a tree is said of that tree, by the settings on the base, and is true.
@@ -311,17 +332,21 @@ impl Sim {
                 self.book.used = Spending::default();
             }
             EngineEvent::RunEnded { why, .. } => {
-                self.book.pilot.run_ended(*why == landfall_model::RunEnd::NothingLeft);
+                self.book.pilot.run_ended(*why);
             }
             EngineEvent::Pilot(event) => {
                 self.book.pilot.apply(entry.at, event);
                 self.book.meet(&format!("pilot {}", word(&format!("{event:?}"))));
             }
             EngineEvent::Sprint(event) => self.book.meet(&format!("sprint {}", word(&format!("{event:?}")))),
-            EngineEvent::Checkpoint(event) => self.book.meet(&format!("checkpoint {}", word(&format!("{event:?}")))),
+            EngineEvent::Checkpoint(event) => {
+                self.book.meet(&format!("checkpoint {}", word(&format!("{event:?}"))))
+            }
             EngineEvent::Measured { report } => self.check_report(report),
             EngineEvent::Queue(event) => self.absorb_queue(entry, event),
-            EngineEvent::BaseMoved { from, to, by } => self.check_base_fact(from.as_ref().map(oid), oid(to), *by),
+            EngineEvent::BaseMoved { from, to, by } => {
+                self.check_base_fact(from.as_ref().map(oid), oid(to), *by)
+            }
             EngineEvent::Account { .. } => self.book.meet("account"),
             EngineEvent::Published { .. } => self.book.meet("published"),
             EngineEvent::PublishHeld { .. } => self.book.meet("publish held"),
@@ -376,7 +401,9 @@ impl Sim {
 
     fn check_formed(&mut self, batch: BatchId, speculates: bool, members: &[Member]) {
         let held = self.book.queue.hold().map(|hold| hold.why);
-        self.demand(held.is_none_or(|why| why == HoldWhy::Machine), || format!("17 {batch} is formed in spite of {held:?}"));
+        self.demand(held.is_none_or(|why| why == HoldWhy::Machine), || {
+            format!("17 {batch} is formed in spite of {held:?}")
+        });
         self.demand(!self.draining, || format!("17 {batch} is formed although the run is being stopped"));
         self.demand(!members.is_empty(), || format!("6 nobody is in {batch}"));
         if speculates {
@@ -403,7 +430,8 @@ impl Sim {
             self.fail(&format!("25 {id} lands and was never merged"));
         };
         let config = format!("s{}", self.git.settings(oid(base)));
-        let green = self.book.greens.iter().any(|(tree, by, _)| *tree == prefix.tree && by.as_str() == config);
+        let green =
+            self.book.greens.iter().any(|(tree, by, _)| *tree == prefix.tree && by.as_str() == config);
         self.demand(green, || format!("26 {id} lands, and {} was never green by {config}", prefix.tree));
     }
 
@@ -433,13 +461,16 @@ impl Sim {
             format!("25 c{new} stands on {parents:?}, not on {old} and {heads:?}")
         });
         match self.git.recomputed(old, &heads) {
-            Ok(files) => self.demand(files == *self.git.files(new), || format!("25 c{new} is not what its members are")),
+            Ok(files) => self
+                .demand(files == *self.git.files(new), || format!("25 c{new} is not what its members are")),
             Err(why) => self.fail(&format!("25 c{new} cannot be made again: {why}")),
         }
         let own = |head: &Oid| self.git.changed(self.git.fork(old, *head), *head);
         let touched: BTreeSet<u8> = heads.iter().flat_map(own).collect();
         let changed = self.git.changed(old, new);
-        self.demand(changed.is_subset(&touched), || format!("28 c{new} changes {changed:?}, its members {touched:?}"));
+        self.demand(changed.is_subset(&touched), || {
+            format!("28 c{new} changes {changed:?}, its members {touched:?}")
+        });
         let settings = self.git.settings(old);
         let truth = self.git.truth(self.git.tree(new), settings);
         self.demand(truth == Truth::Green, || format!("25 c{new} is {truth:?} and becomes the base"));
@@ -452,12 +483,15 @@ impl Sim {
         let id = member.task;
         let Some(task) = self.book.tasks.get(&id) else { self.fail(&format!("33 there is no {id}")) };
         self.demand(!task.is_over(), || format!("33 {id} is {} and lands", task.state.name()));
-        self.demand(task.attempt == member.attempt, || format!("11 {} of {id} lands, it is at {}", member.attempt, task.attempt));
+        self.demand(task.attempt == member.attempt, || {
+            format!("11 {} of {id} lands, it is at {}", member.attempt, task.attempt)
+        });
         // Work that a person should see was seen by one, unless they made it themselves.
         let head = oid(&member.head);
         let fork = self.git.fork(old, head);
         let concerning = task.counters.runs > 0 && !self.concerns(fork, head).is_empty();
-        let seen = || self.book.approved.iter().any(|(of, work)| *of == id && self.git.is_ancestor(*work, head));
+        let seen =
+            || self.book.approved.iter().any(|(of, work)| *of == id && self.git.is_ancestor(*work, head));
         self.demand(!concerning || seen(), || format!("33 {id} lands and nobody looked at it"));
     }
 
@@ -466,12 +500,18 @@ impl Sim {
         let Some(last) = self.git.moves.last() else { return };
         let Some(from) = last.from else { return };
         let now = self.git.moves.iter().rev().nth(1).map(|it| it.to);
-        self.demand(now.is_none_or(|now| now == from), || format!("24 the base was at {now:?}, not at c{from}"));
-        self.demand(self.git.is_ancestor(from, last.to), || format!("24 the base went from c{from} to c{}", last.to));
+        self.demand(now.is_none_or(|now| now == from), || {
+            format!("24 the base was at {now:?}, not at c{from}")
+        });
+        self.demand(self.git.is_ancestor(from, last.to), || {
+            format!("24 the base went from c{from} to c{}", last.to)
+        });
         if last.by == By::Rebuild {
             let theirs = self.git.parents(last.to)[0];
             let truth = self.git.truth(self.git.tree(last.to), self.git.settings(theirs));
-            self.demand(truth == Truth::Green, || format!("25 c{} is {truth:?} and becomes the base", last.to));
+            self.demand(truth == Truth::Green, || {
+                format!("25 c{} is {truth:?} and becomes the base", last.to)
+            });
         }
     }
 
@@ -480,7 +520,9 @@ impl Sim {
     /// The tasks are what the facts tell.
     pub fn check_touched(&self, touched: &BTreeMap<TaskId, Arc<Task>>) {
         for (id, task) in touched {
-            self.demand(self.book.tasks.get(id) == Some(&**task), || format!("1 {id} is not what its facts tell"));
+            self.demand(self.book.tasks.get(id) == Some(&**task), || {
+                format!("1 {id} is not what its facts tell")
+            });
         }
     }
 
@@ -489,8 +531,12 @@ impl Sim {
         let (slots, lanes) = (core.rules().limits.slots, core.rules().limits.lanes);
         let held = |standing| u32::try_from(core.world().holding(standing)).expect("small");
         let (agents, checks) = (held(Standing::Slot), held(Standing::Lane));
-        self.demand(self.book.began == 0 || agents <= slots, || format!("14 {agents} agents on {slots} slots"));
-        self.demand(self.book.checks_began == 0 || checks <= lanes, || format!("14 {checks} checks on {lanes} lanes"));
+        self.demand(self.book.began == 0 || agents <= slots, || {
+            format!("14 {agents} agents on {slots} slots")
+        });
+        self.demand(self.book.checks_began == 0 || checks <= lanes, || {
+            format!("14 {checks} checks on {lanes} lanes")
+        });
         let alive = self.host.agents.values().filter(|agent| agent.end.is_none()).count();
         self.demand(alive <= agents as usize, || format!("14 {alive} agents run, {agents} are known"));
         (self.book.began, self.book.checks_began) = (0, 0);
@@ -509,7 +555,9 @@ impl Sim {
             let id = task.id;
             if let State::Active { doing: Doing::Landing, .. } = &task.state {
                 let lands = |batch: &Batch| match batch.doing {
-                    BatchDoing::Landing(count) => batch.members[..count].iter().any(|member| member.task == id),
+                    BatchDoing::Landing(count) => {
+                        batch.members[..count].iter().any(|member| member.task == id)
+                    }
                     BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting => false,
                 };
                 let owned = core.queue().batches().iter().any(lands);
@@ -594,7 +642,9 @@ impl Sim {
         };
         let waits = free.then(|| world.tasks().find(could).map(|task| task.id)).flatten();
         self.book.idle = if waits.is_some() { self.book.idle + 1 } else { 0 };
-        self.demand(self.book.idle < 2, || format!("19 {waits:?} could start, a slot is free, and nothing happens"));
+        self.demand(self.book.idle < 2, || {
+            format!("19 {waits:?} could start, a slot is free, and nothing happens")
+        });
     }
 
     /// What the engine knows is what it would know if it read the journal now, however often.
@@ -618,17 +668,25 @@ impl Sim {
     }
 
     fn check_same(&self, core: &Core, again: &Core) {
-        self.demand(core.queue() == again.queue(), || "1 the queue is not the fold of the journal".to_owned());
+        self.demand(core.queue() == again.queue(), || {
+            "1 the queue is not the fold of the journal".to_owned()
+        });
         self.demand(*core.queue() == self.book.queue, || "4 the queue read twice is another".to_owned());
-        self.demand(core.pilot() == again.pilot(), || "1 the pilot is not the fold of the journal".to_owned());
-        self.demand(core.sprints() == again.sprints(), || "1 the sprints are not the fold of the journal".to_owned());
+        self.demand(core.pilot() == again.pilot(), || {
+            "1 the pilot is not the fold of the journal".to_owned()
+        });
+        self.demand(core.sprints() == again.sprints(), || {
+            "1 the sprints are not the fold of the journal".to_owned()
+        });
         let same = core.checkpoints() == again.checkpoints();
         self.demand(same, || "1 the checkpoints are not the fold of the journal".to_owned());
         self.demand(core.base() == again.base(), || "1 the base is not the fold of the journal".to_owned());
         self.demand(core.mismatch() == again.mismatch(), || "1 a mismatch is forgotten".to_owned());
         let tasks = |core: &Core| core.world().tasks().cloned().collect::<Vec<_>>();
         self.demand(tasks(core) == tasks(again), || "1 the tasks are not the fold of the journal".to_owned());
-        self.demand(core.world() == again.world(), || "1 the lines are not the fold of the journal".to_owned());
+        self.demand(core.world() == again.world(), || {
+            "1 the lines are not the fold of the journal".to_owned()
+        });
     }
 
     // ── at the end ───────────────────────────────────────────────────────────────────────────────────────
@@ -655,7 +713,9 @@ impl Sim {
         self.demand(self.git.branch == Some(base), || "35 the branch and the base never meet".to_owned());
         for (at, it) in self.git.moves.iter().enumerate() {
             let forward = it.from.is_none_or(|from| self.git.is_ancestor(from, it.to));
-            self.demand(forward || self.book.rewritten.contains(&at), || format!("24 the base went back: {it:?}"));
+            self.demand(forward || self.book.rewritten.contains(&at), || {
+                format!("24 the base went back: {it:?}")
+            });
             let before = at.checked_sub(1).map(|before| self.git.moves[before].to);
             self.demand(it.from == before, || format!("24 {it:?} does not follow from {before:?}"));
         }
@@ -679,7 +739,8 @@ impl Sim {
             By::Person | By::Rebuild => false,
         });
         let landings = landings.count();
-        let says = usize::from(task.landed.as_ref().is_some_and(|it| self.git.is_ancestor(oid(&it.commit), base)));
+        let says =
+            usize::from(task.landed.as_ref().is_some_and(|it| self.git.is_ancestor(oid(&it.commit), base)));
         let unknown = task.landing.is_some() && !task.is_over();
         self.demand(landings == says || (unknown && landings <= 1), || {
             format!("34 {} is in the base {landings} times and says {:?}", task.id, task.landed)
