@@ -301,6 +301,14 @@ impl Scratch {
         said
     }
 
+    /// The program with these words, ready to be started as the caller likes.
+    #[must_use]
+    pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = self.sealed(&self.program);
+        command.args(args);
+        command
+    }
+
     /// Starts the program and lets it go on. Its output goes to a file in the scratch folder.
     #[must_use]
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {

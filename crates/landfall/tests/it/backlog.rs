@@ -272,12 +272,22 @@ fn names(folder: &Path) -> BTreeSet<String> {
 /// Nothing lies around that nobody needs any more.
 #[track_caller]
 fn check_disk(scratch: &Scratch, ends: &BTreeMap<usize, &'static str>) {
-    for name in names(&scratch.state().join("workspaces")) {
+    let workspaces = scratch.state().join("workspaces");
+    for name in
+        names(&workspaces).union(&names(&workspaces.join(".engine/rooms"))).filter(|name| *name != ".engine")
+    {
         let number: usize =
             name.trim_start_matches('T').parse().unwrap_or_else(|_| panic!("what is {name}?"));
         assert_ne!(ends[&number], "done", "the workspace of {name} is of no use any more");
     }
-    assert_eq!(names(&scratch.root().join("tmp")), BTreeSet::new(), "no temporary file is left");
+    let count = |folder: &str| names(&scratch.state().join(folder)).len();
+    assert_eq!(count("workspaces/.engine/attic"), 0);
+    assert!(count("workspaces/.engine/warm") <= 16, "a bounded number of checkouts is kept warm");
+    assert!(count("lanes") <= 3, "two lanes, and one for what stands on a batch");
+    for name in names(&scratch.root().join("tmp")) {
+        let left = names(&scratch.root().join("tmp").join(&name));
+        assert_eq!(left, BTreeSet::new(), "no temporary file is left in {name}");
+    }
     assert_eq!(scratch.git(&["status", "--porcelain"]), "", "the checkout is clean");
     assert_eq!(
         scratch.git(&["worktree", "list"]).lines().count(),
@@ -334,8 +344,8 @@ fn sixty_tasks_with_every_misbehaviour_end_by_themselves_and_main_is_green() {
     check_main(&scratch, &plans, &ends);
     check_disk(&scratch, &ends);
 
-    // Another run finds nothing to do.
+    // Another run finds nothing to do but to remind of the questions.
     let main = scratch.git(&["rev-parse", "main"]);
-    assert_eq!(scratch.landfall(&["run"]).code, Some(8));
+    assert_eq!(scratch.landfall(&["run"]).code, Some(9));
     assert_eq!(scratch.git(&["rev-parse", "main"]), main);
 }
