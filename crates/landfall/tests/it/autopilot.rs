@@ -1,0 +1,215 @@
+//! Who picks tasks, and pauses, from outside: nobody who is not there is waited for, and whoever is there has the say.
+
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use landfall_testkit::Scratch;
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::LANDFALL;
+
+/// A script that takes its time, writes one file and is done.
+pub fn writes(path: &str, sleep: &str) -> String {
+    format!("sleep = \"{sleep}\"\nsignal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"x\\n\"\n")
+}
+
+/// The program with a terminal around it, as a person has one.
+struct OnTerminal {
+    child: Child,
+    screen: Arc<Mutex<Vec<u8>>>,
+}
+
+impl OnTerminal {
+    fn start(scratch: &Scratch, args: &[&str], more: &[(&str, &str)]) -> Self {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+        grantpt(&master).expect("ours");
+        unlockpt(&master).expect("ours");
+        let name = ptsname(&master, Vec::new()).expect("a name");
+        let open = || {
+            let end = rustix::fs::open(
+                name.as_c_str(),
+                OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,
+                Mode::empty(),
+            );
+            Stdio::from(end.expect("the other end"))
+        };
+        let mut command = Command::new(LANDFALL);
+        command.env_clear().current_dir(scratch.project()).args(args);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", scratch.root().join("home")).env("TMPDIR", scratch.root().join("tmp"));
+        command.env("LANDFALL_STATE", scratch.state()).env("TZ", "UTC").env("LC_ALL", "C.UTF-8");
+        command.env("TERM", "xterm").envs(more.iter().copied());
+        let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().expect("the program runs");
+        drop(command); // it holds the other end open
+        let screen = Arc::new(Mutex::new(Vec::new()));
+        let seen = screen.clone();
+        let mut master = std::fs::File::from(master);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The last end closed is an error here, and the end.
+            while let Ok(count @ 1..) = master.read(&mut bytes) {
+                seen.lock().expect("nobody panics with it").extend_from_slice(&bytes[..count]);
+            }
+        });
+        Self { child, screen }
+    }
+
+    fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.screen.lock().expect("nobody panics with it")).into_owned()
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("waitable").is_some()
+    }
+
+    #[track_caller]
+    fn end(&mut self, scratch: &Scratch) -> Option<i32> {
+        scratch.eventually("the run to end", || self.is_over());
+        self.child.wait().expect("waitable").code()
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        drop(self.child.kill()); // it has ended already
+        drop(self.child.wait()); // reaped
+    }
+}
+
+fn landed(scratch: &Scratch) -> usize {
+    scratch.landfall(&["--json", "list", "--status", "done"]).json()["tasks"].as_array().map_or(0, Vec::len)
+}
+
+fn phase(scratch: &Scratch) -> String {
+    scratch.landfall(&["--json", "auto"]).json()["phase"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_semi_automatic_run_that_nobody_attends_does_one_task() {
+    let mut scratch = Scratch::new(LANDFALL);
+    for number in 1..=3 {
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "1ms"), &[]);
+    }
+    let said = scratch.landfall(&["--json", "run", "--mode", "semi-auto"]);
+    assert_eq!((said.code, said.json()["ended"].as_str()), (Some(0), Some("one-done")), "{}", said.err);
+    assert_eq!(landed(&scratch), 1);
+    // The environment stands in for the option, and the option goes before it.
+    scratch.set("LANDFALL_MODE", "semi-auto");
+    let said = scratch.landfall(&["run", "T3"]);
+    assert_eq!(
+        (said.code, scratch.status("T3").as_str(), landed(&scratch)),
+        (Some(0), "done", 2),
+        "{}",
+        said.err
+    );
+    scratch.landfall(&["run", "--mode", "autopilot"]).ok();
+    assert_eq!(landed(&scratch), 3);
+    scratch.set("LANDFALL_MODE", "fast");
+    let said = scratch.landfall(&["run"]);
+    assert!(
+        said.code == Some(2) && said.err.contains("LANDFALL_MODE") && said.err.contains("semi-auto"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn three_failures_in_a_row_pause_a_run_and_end_it_where_nobody_is() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0");
+    for number in 1..=3 {
+        scratch.task(&format!("Bad {number}"), "exit = 3", &[]);
+    }
+    scratch.task("Good", &writes("good.txt", "1ms"), &[]);
+    let said = scratch.landfall(&["--json", "run"]);
+    assert_eq!(said.code, Some(9), "{}", said.err);
+    let reason = said.json()["ended"]["paused"].as_str().unwrap_or_default().to_owned();
+    assert!(reason.contains("3 tasks in a row") && reason.contains("T1, T2, T3"), "{reason}");
+    assert!(said.err.contains("paused: 3 tasks in a row"), "told while it runs: {}", said.err);
+    assert_eq!(scratch.status("T4"), "ready", "nothing began after the pause");
+    let again = scratch.landfall(&["run"]);
+    assert_eq!((again.code, scratch.status("T4").as_str()), (Some(0), "done"), "{}", again.err);
+}
+
+#[test]
+fn a_person_picks_pauses_and_lets_go() {
+    let scratch = Scratch::new(LANDFALL);
+    for number in 1..=4 {
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "50ms"), &[]);
+    }
+    let mut run = OnTerminal::start(&scratch, &["run", "--mode", "semi-auto", "--slots", "2"], &[]);
+    scratch.eventually("its turn to pick", || run.screen().contains("you pick: `landfall next`"));
+    assert_eq!(landed(&scratch), 0, "nothing begins by itself");
+
+    let said = scratch.landfall(&["next", "T2"]).ok();
+    assert!(said.contains("T2 is next: Task 2"), "{said}");
+    scratch.eventually("what was picked", || scratch.status("T2") == "done");
+    scratch.eventually("its turn again", || phase(&scratch) == "waiting for you");
+    assert_eq!(landed(&scratch), 1, "one task, then it waits");
+
+    let said = scratch.landfall(&["--json", "pause", "--reason", "lunch"]).json();
+    assert_eq!((said["phase"].as_str(), said["pause"]["reason"].as_str()), (Some("paused"), Some("lunch")));
+    scratch.eventually("the alert", || run.screen().contains("!! PAUSED: lunch !!"));
+    assert!(scratch.landfall(&["status"]).ok().contains("paused since"), "status says so");
+    let twice = scratch.landfall(&["pause"]);
+    assert!(twice.code == Some(6) && twice.err.contains("landfall resume"), "{twice:?}");
+    scratch.landfall(&["auto", "on"]).ok();
+    assert_eq!(landed(&scratch), 1, "a pause is a pause, whoever picks");
+
+    let said = scratch.landfall(&["resume"]).ok();
+    assert!(said.contains("autopilot"), "{said}");
+    assert_eq!(run.end(&scratch), Some(0), "{}", run.screen());
+    assert_eq!(landed(&scratch), 4, "and it ends by itself when nothing is left");
+    assert!(scratch.left_behind().is_empty());
+}
+
+#[test]
+fn a_pause_lets_iterations_finish_and_begins_nothing() {
+    let scratch = Scratch::new(LANDFALL);
+    for number in 1..=3 {
+        scratch.task(&format!("Task {number}"), &writes(&format!("{number}.txt"), "700ms"), &[]);
+    }
+    let mut run = OnTerminal::start(&scratch, &["run", "--slots", "1"], &[]);
+    scratch.eventually("an agent at work", || !scratch.facts("T1", "iteration-began").is_empty());
+    scratch.landfall(&["pause"]).ok();
+    scratch.eventually("the iteration to end", || !scratch.facts("T1", "iteration-ended").is_empty());
+    scratch.eventually("what was begun to rest", || scratch.status("T1") != "active");
+    assert!(scratch.facts("T2", "entered").is_empty(), "nothing new begins");
+    assert!(!run.is_over(), "somebody is there, so it waits");
+    scratch.landfall(&["resume"]).ok();
+    assert_eq!(run.end(&scratch), Some(0), "{}", run.screen());
+    assert_eq!(landed(&scratch), 3);
+}
+
+#[test]
+fn on_a_terminal_of_a_build_server_nobody_is_there() {
+    for more in [&[("CI", "true")][..], &[("JENKINS_URL", "x")], &[("LANDFALL_NON_INTERACTIVE", "1")]] {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 1");
+        scratch.task("Bad", "exit = 3", &[]);
+        scratch.task("Good", &writes("good.txt", "1ms"), &[]);
+        let mut run = OnTerminal::start(&scratch, &["run"], more);
+        assert_eq!(run.end(&scratch), Some(9), "{more:?}: {}", run.screen());
+        assert!(run.screen().contains("PAUSED: 1 tasks in a row failed"), "{}", run.screen());
+        assert_eq!(scratch.status("T2"), "ready");
+    }
+}
+
+#[test]
+fn without_a_run_there_is_nothing_to_pause_or_pick() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task("First", &writes("a.txt", "1ms"), &[]);
+    for args in [&["pause"][..], &["resume"], &["next"], &["auto", "on"], &["sprint", "pause"]] {
+        let said = scratch.landfall(args);
+        let refused =
+            said.code == Some(6) && said.err.contains("no run is under way") && said.err.contains("hint:");
+        assert!(refused, "{args:?}: {said:?}");
+    }
+    let said = scratch.landfall(&["--json", "auto", "status"]).json();
+    assert_eq!((said["mode"].as_str(), said["ready"].as_u64()), (Some("autopilot"), Some(1)));
+    let mut started = scratch.start(&["run", "--non-interactive"]);
+    assert_eq!(started.wait(Duration::from_secs(30)), Some(0));
+}
