@@ -9,13 +9,17 @@ use std::path::Path;
 use landfall_api::import::{Format, Imported, LeftOut, There};
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Added, AgentAtWork, AgentKind, AgentProfile, AgentRun,
-    AgentsFound, AttemptLine, Base, Blob, BudgetLine, BudgetOf, Changed, ChangedTask, Check, CheckState,
-    CommandReport, Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile,
-    FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, InitAgent,
-    InitCommand, InitFound, Landed, LogEntry, LogPage, NewTask, Outcome, OutcomeLine, ProbeAnswer, Probed,
-    Proposal, ProposalOutcome, Publication, Reclaimed, ReclaimedItem, Report, ReportOf, RolledBack, RunEnded,
-    RunId, RunOutcome, RunState, Size, SpendingLine, Status, StatusReport, Stopped, TaskDetail, TaskId,
-    TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
+    AgentsFound, AttemptLine, Base, BatchLine, BatchLook, Blob, BudgetLine, BudgetOf, BurnPoint, Changed,
+    ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, CommandReport,
+    Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile, FlakeLine, FlowChecked,
+    FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, HoldLine, InitAgent,
+    InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, NewTask, Outcome, OutcomeLine,
+    PauseLine, Picked, Pilot, ProbeAnswer, Probed, Proposal, ProposalOutcome, Publication, QueueBrief,
+    QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report, ReportOf, Restored,
+    ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, SpendingLine,
+    SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport,
+    SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskBrief,
+    TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -192,6 +196,10 @@ fn status() -> StatusReport {
                 words: "[Bash] cargo test".to_owned(),
             }),
         }],
+        pilot: Some(Box::new(pilot())),
+        queue: Some(Box::new(QueueBrief { waiting: 2, batches: vec![batch()], hold: Some(hold()) })),
+        sprint: Some("S3 SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)".to_owned()),
+        reviews_owed: 2,
         waiting: vec![WaitingGroup {
             wait: WaitFor::Quota,
             owner: "the engine".to_owned(),
@@ -240,8 +248,253 @@ fn outcome() -> RunOutcome {
         cost_usd: Some(0.42),
         warnings: vec!["no check is set: nothing is proved".to_owned()],
         needs_you: vec!["T7 waits for your answer".to_owned()],
+        sprint: Some(SprintId(3)),
         report: Some("…/reports/R2.md".to_owned()),
     }
+}
+
+fn pilot() -> Pilot {
+    Pilot {
+        run: Some(RunId(2)),
+        mode: Mode::SemiAuto,
+        phase: "paused".to_owned(),
+        pause: Some(PauseLine { why: "person".to_owned(), reason: "lunch".to_owned(), since_ms: AT_MS }),
+        picked: Some(TaskId(7)),
+        next: Some(brief()),
+        ready: 4,
+        slots: 3,
+        text: "R2 is paused since today at 12:00: lunch; `landfall resume` lets it go on.".to_owned(),
+    }
+}
+
+fn brief() -> TaskBrief {
+    TaskBrief { task: TaskId(8), title: "Fix the printer".to_owned() }
+}
+
+fn batch() -> BatchLine {
+    let look = |count, outcome| BatchLook { count, outcome };
+    BatchLine {
+        batch: "B7".to_owned(),
+        on: Some("B6".to_owned()),
+        members: (1..=5).map(TaskId).collect(),
+        doing: "the first 3 landed".to_owned(),
+        looks: vec![
+            look(5, Outcome::Fail),
+            look(2, Outcome::Pass),
+            look(3, Outcome::Pass),
+            look(4, Outcome::Fail),
+        ],
+        drawing: "5 ✗ → 2 ✓ → 3 ✓ → 4 ✗".to_owned(),
+        culprit: Some(TaskId(4)),
+        commit: Some("3f2a9c0d1e…".to_owned()),
+        ended_ms: Some(AT_MS),
+    }
+}
+
+fn hold() -> HoldLine {
+    HoldLine {
+        why: "person".to_owned(),
+        reason: "lunch".to_owned(),
+        since_ms: AT_MS,
+        until_ms: Some(AT_MS),
+        hint: "`landfall queue resume` lets it move again".to_owned(),
+    }
+}
+
+fn plan() -> SprintPlan {
+    SprintPlan {
+        goal: SprintGoal::Count { count: 10 },
+        only: vec![TaskId(7)],
+        parents: vec![TaskId(3)],
+        tags: vec!["quick-win".to_owned()],
+        not_tags: vec!["risky".to_owned()],
+        checkpoint: true,
+        pause_on_error: false,
+        batch_review: true,
+    }
+}
+
+fn sprint() -> SprintReport {
+    SprintReport {
+        sprint: SprintId(3),
+        plan: plan(),
+        phase: "over".to_owned(),
+        driven: false,
+        because: "its goal was reached".to_owned(),
+        started_ms: AT_MS,
+        ended_ms: Some(AT_MS + 3_600_000),
+        worked_ms: 3_000_000,
+        paused_ms: 600_000,
+        ready_at_start: 23,
+        ready: 0,
+        bar: "SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)".to_owned(),
+        verdict: "14 of 16 tasks landed, 2 failed.".to_owned(),
+        tasks: vec![SprintTask {
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            fate: "landed".to_owned(),
+            status: Status::Done,
+            started_ms: AT_MS,
+            completed_ms: Some(AT_MS + 41_000),
+            iterations: 2,
+            verified: true,
+            ejected: true,
+            sent_back: Some(
+                "sent back out of B7: together with what landed before it, tests (exit 1)".to_owned(),
+            ),
+            needs_you: false,
+            review: Some("approved".to_owned()),
+            owed: true,
+            commit: Some("3f2a9c0d1e…".to_owned()),
+            tokens: 12_345,
+            cost_usd: Some(0.21),
+            why: "T7 is done: it landed as 3f2a9c0d1e.".to_owned(),
+        }],
+        tokens: 12_345,
+        cost_usd: Some(0.21),
+        burn_up: vec![BurnPoint { at_ms: AT_MS + 41_000, landed: 1 }],
+        forecast_ms: Some(AT_MS + 3_600_000),
+        forecast_of: 9,
+    }
+}
+
+fn record() -> SprintRecord {
+    let moment = "2026-07-29T00:00:00Z".to_owned();
+    SprintRecord {
+        id: SprintId(3),
+        started_at: moment.clone(),
+        ended_at: Some(moment.clone()),
+        target: SprintTarget { kind: "count".to_owned(), value: json!(10) },
+        phase: "over".to_owned(),
+        end: Some("goal".to_owned()),
+        total_tasks: 16,
+        completed_tasks: 14,
+        failed_tasks: 2,
+        reviewing_tasks: 0,
+        task_stats: vec![SprintTaskStat {
+            task_id: TaskId(7),
+            started_at: moment.clone(),
+            completed_at: Some(moment),
+            iterations: 2,
+            verification_passed: true,
+            review_decision: Some("approved".to_owned()),
+        }],
+        settings: SprintSettings {
+            max_iterations: 50,
+            task_timeout: 30,
+            pause_on_stuck: false,
+            pause_on_errors: false,
+        },
+    }
+}
+
+fn lost() -> LostTask {
+    LostTask { task: TaskId(7), title: "Fix the parser".to_owned(), commit: Some("3f2a9c0d1e…".to_owned()) }
+}
+
+/// What drives the backlog.
+fn autopilot(page: &mut Page) {
+    page.sample(
+        "`pause`, `resume`, `auto`",
+        "Who picks tasks. `phase` is `idle`, `running`, `paused`, `waiting for you` or `completed`; `why` of a pause is `person`, \
+         `failures` or `sprint-error`.",
+        &pilot(),
+    );
+    let text = "T8 is next: Fix the printer; you pick again when it is over.".to_owned();
+    page.sample(
+        "`next`",
+        "What was picked.",
+        &Picked { task: TaskId(8), title: "Fix the printer".to_owned(), text },
+    );
+    let preview = SprintPreview {
+        plan: plan(),
+        ready: vec![brief()],
+        later: vec![TaskBrief { task: TaskId(9), title: "Then the rest".to_owned() }],
+        more: 12,
+        slots: 3,
+        each_ms: Some(300_000),
+        total_ms: Some(1_200_000),
+        fits: Some(10),
+    };
+    page.sample(
+        "`sprint start --dry-run`",
+        "What would be in it. `goal` is `count`, `duration` (with `duration_ms`), `until_time` (with `until_ms`) or `no_ready`. \
+         `total_ms` is there where tasks end it, `fits` where time does.",
+        &preview,
+    );
+    page.sample(
+        "`sprint status`, `sprint report`",
+        "A sprint and what became of it. `phase` is `running`, `paused`, `completing` or `over`; `fate` is `open`, `landed`, \
+         `failed`, `timeout`, `blocked` or `cancelled`. `sprint start` and `sprint resume` write what `run` writes.",
+        &sprint(),
+    );
+    page.sample(
+        "`sprint list`",
+        "`sprint list --jsonl` writes one such record a line. `value` is a number of tasks, of hours, or a moment; `taskTimeout` is \
+         in minutes.",
+        &SprintList { sprints: vec![record()] },
+    );
+    let changed = SprintChanged { sprint: SprintId(3), text: "S3 is over.".to_owned() };
+    page.sample(
+        "`sprint pause`, `sprint cancel`",
+        "What happens now. So does `sprint resume` while its run goes on.",
+        &changed,
+    );
+    let queue = QueueReport {
+        line: vec![QueuePlace {
+            place: 1,
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            since_ms: AT_MS,
+            batch: Some("B7".to_owned()),
+            text: "in B7: being verified with T8".to_owned(),
+        }],
+        batches: vec![batch()],
+        hold: Some(hold()),
+        past: vec![batch()],
+        flakes: vec![FlakeLine { check: "tests".to_owned(), runs: 41, flakes: 2, last_ms: Some(AT_MS) }],
+    };
+    page.sample(
+        "`queue`",
+        "The landing queue. A look says how many members from the front were verified together. `why` of a hold is `gate`, \
+         `runaway`, `machine`, `person`, `rewritten` or `deleted`.",
+        &queue,
+    );
+    let changed = QueueChanged { held: true, waiting: 2, text: "the landing queue is held.".to_owned() };
+    page.sample("`queue pause`, `queue resume`", "`queue eject` writes what `retry` writes.", &changed);
+    let reviews = ReviewList {
+        before: vec![ReviewLine {
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            since_ms: AT_MS,
+            reasons: vec!["deletes a test file: tests/parser.rs".to_owned()],
+            findings: vec!["F1 (major, src/parse.rs:4): an empty file is not parsed".to_owned()],
+            reply: Some("It is, by the caller.".to_owned()),
+            commit: Some("3f2a9c0d1e…".to_owned()),
+            attempts: vec![2, 4],
+        }],
+        after: Vec::new(),
+        issues: vec![QuickIssue { name: "tests".to_owned(), text: "There are no tests for it.".to_owned() }],
+    };
+    page.sample("`review`", "What a person is to look at. A decision writes what `retry` writes.", &reviews);
+    let checkpoint = CheckpointLine {
+        name: "cp-4".to_owned(),
+        at_ms: AT_MS,
+        commit: "3f2a9c0d1e…".to_owned(),
+        why: "sprint".to_owned(),
+        landed_since: 2,
+    };
+    page.sample("`checkpoint create`", "`why` is `landings`, `sprint`, `person` or `restore`.", &checkpoint);
+    page.sample("`checkpoint list`", "Newest first.", &CheckpointList { checkpoints: vec![checkpoint] });
+    let restored = Restored {
+        name: "cp-4".to_owned(),
+        task: TaskId(12),
+        lost: vec![lost()],
+        text: "T12 brings the base back to `cp-4`.".to_owned(),
+    };
+    page.sample("`checkpoint restore`", "The task that brings it back, and what it takes away.", &restored);
+    let dropped = CheckpointsDropped { names: vec!["cp-1".to_owned()], left: 3 };
+    page.sample("`checkpoint delete`, `checkpoint cleanup`", "Those that are no longer kept.", &dropped);
 }
 
 /// The page as it grows.
@@ -296,8 +549,8 @@ fn the_page_about_json_shows_what_is_written() {
     page.sample("`edit`, `retry`, `cancel`, `answer`", "The tasks that changed.", &changed());
     page.sample(
         "`run`, `demo`",
-        "Written when the run has ended. `ended` is `\"finished\"`, `\"drained\"`, `\"stopped\"`, `{\"held\": reason}` or \
-         `{\"broken\": problem}`.",
+        "Written when the run has ended. `ended` is `\"finished\"`, `\"one-done\"`, `\"goal\"`, `\"drained\"`, `\"stopped\"`, \
+         `{\"paused\": reason}`, `{\"held\": reason}` or `{\"broken\": problem}`. `sprint` is there if it was for one.",
         &outcome(),
     );
     page.sample(
@@ -307,6 +560,7 @@ fn the_page_about_json_shows_what_is_written() {
          the engine that runs it answers.",
         &status(),
     );
+    autopilot(&mut page);
     let why = Why {
         task: TaskId(7),
         status: Status::Waiting,
@@ -493,9 +747,9 @@ Every command takes `--json`. The answer goes to stdout: one line, or spread out
 the engine sends over its socket.
 
 - Names that end in `_ms` are milliseconds: moments since 1970, or durations. `_bytes` are bytes, `_usd` dollars.
-- Tasks are `"T7"`, runs `"R2"`, commits and trees full hex.
+- Tasks are `"T7"`, runs `"R2"`, sprints `"S3"`, commits and trees full hex.
 - Statuses: `draft`, `ready`, `active`, `waiting`, `blocked`, `review`, `landing`, `done`, `failed`, `timeout`, `cancelled`.
-- Waits: `dependency`, `slot`, `quota`, `login`, `budget`, `question`, `backoff`, `disk`, `pause`, `gate broken`.
+- Waits: `dependency`, `slot`, `quota`, `login`, `budget`, `question`, `backoff`, `disk`, `pause`, `conflict`, `gate broken`.
 - Outcomes of checks: `pass`, `flaky`, `pre-existing`, `fail`, `timeout`, `broken`.
 - What is not known or not there is left out. The samples below show every field.
 - New fields may come at any time: take no notice of what you do not know.

@@ -17,13 +17,13 @@ pub fn writes(path: &str, sleep: &str) -> String {
 }
 
 /// The program with a terminal around it, as a person has one.
-struct OnTerminal {
+pub struct OnTerminal {
     child: Child,
     screen: Arc<Mutex<Vec<u8>>>,
 }
 
 impl OnTerminal {
-    fn start(scratch: &Scratch, args: &[&str], more: &[(&str, &str)]) -> Self {
+    pub fn start(scratch: &Scratch, args: &[&str], more: &[(&str, &str)]) -> Self {
         let master =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&master).expect("ours");
@@ -58,16 +58,16 @@ impl OnTerminal {
         Self { child, screen }
     }
 
-    fn screen(&self) -> String {
+    pub fn screen(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().expect("nobody panics with it")).into_owned()
     }
 
-    fn is_over(&mut self) -> bool {
+    pub fn is_over(&mut self) -> bool {
         self.child.try_wait().expect("waitable").is_some()
     }
 
     #[track_caller]
-    fn end(&mut self, scratch: &Scratch) -> Option<i32> {
+    pub fn end(&mut self, scratch: &Scratch) -> Option<i32> {
         scratch.eventually("the run to end", || self.is_over());
         self.child.wait().expect("waitable").code()
     }
@@ -193,7 +193,7 @@ fn on_a_terminal_of_a_build_server_nobody_is_there() {
         scratch.task("Good", &writes("good.txt", "1ms"), &[]);
         let mut run = OnTerminal::start(&scratch, &["run"], more);
         assert_eq!(run.end(&scratch), Some(9), "{more:?}: {}", run.screen());
-        assert!(run.screen().contains("PAUSED: 1 tasks in a row failed"), "{}", run.screen());
+        scratch.eventually("the reason", || run.screen().contains("PAUSED: 1 tasks in a row failed"));
         assert_eq!(scratch.status("T2"), "ready");
     }
 }
