@@ -138,6 +138,8 @@ pub struct Core {
     mismatch: Option<TaskId>,
     low_disk: bool,
     filter: Filter,
+    /// When the engine before this one last wrote something.
+    last_sign: Timestamp,
     turn: Turn,
 }
 
@@ -176,6 +178,7 @@ impl Core {
             mismatch: None,
             low_disk: false,
             filter: Filter::default(),
+            last_sign: Timestamp::default(),
             turn: Turn::default(),
         }
     }
@@ -186,6 +189,7 @@ impl Core {
     /// When it cannot follow what came before.
     pub fn replay(&mut self, replay: &mut Replay, out: &dyn Outside, entry: Entry) -> Result<(), Misplaced> {
         let Entry { at, fact } = entry;
+        self.last_sign = at;
         match fact {
             Fact::Task(id, event) => {
                 let before = replay.tasks.remove(&id).map(Arc::unwrap_or_clone);
@@ -448,17 +452,26 @@ impl Core {
                 self.fact(out, EngineEvent::Sprint(started));
             }
             Some(SprintAsked::Open) => {
+                self.pause_lost_sprint();
                 if matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Paused { .. })) {
                     self.fact(out, EngineEvent::Sprint(SprintEvent::Resumed));
                 }
             }
             None => {
                 // Another run than that of the sprint: what it does is not the sprint's.
-                if matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Running)) {
-                    let reason = "its run ended before it was over".to_owned();
-                    self.fact(out, EngineEvent::Sprint(SprintEvent::Paused { reason }));
-                }
+                self.pause_lost_sprint();
             }
+        }
+    }
+
+    /// A sprint whose engine was lost has stood still since: that is no time of its own.
+    fn pause_lost_sprint(&mut self) {
+        if matches!(self.sprints.open().map(|it| &it.phase), Some(SprintPhase::Running)) {
+            let reason = "its run ended before it was over".to_owned();
+            let event = SprintEvent::Paused { reason };
+            self.sprints.apply(self.last_sign, &event);
+            let fact = Fact::Engine(EngineEvent::Sprint(event));
+            self.turn.entries.push(Entry { at: self.last_sign, fact });
         }
     }
 
@@ -822,11 +835,12 @@ impl Core {
 
     fn task_limits(&self, task: &Task) -> TaskLimits {
         let mut limits = self.rules.task.clone();
-        let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied().max();
+        let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied();
+        let modes: Vec<ReviewMode> = std::iter::once(limits.review.mode).chain(by_tags).collect();
         let sprint = self.sprints.open().filter(|_| self.sprinting);
-        let by_sprint = sprint.filter(|it| it.plan.batch_review).map(|_| ReviewMode::Batch);
-        limits.review.mode =
-            [Some(limits.review.mode), by_tags, by_sprint].into_iter().flatten().max().unwrap_or_default();
+        limits.review.after =
+            modes.contains(&ReviewMode::Batch) || sprint.is_some_and(|sprint| sprint.plan.batch_review);
+        limits.review.mode = modes.into_iter().max().unwrap_or_default();
         if !self.attended {
             // Nobody is there: a conflict for a person does not hold up the run.
             (limits.conflict_ms, limits.overdue) = (0, Overdue::Defer);

@@ -705,6 +705,8 @@ impl Engine {
         let new = self.core.world().next_id();
         let head =
             land::restore(&self.site, &checkpoint, new).map_err(|error| AskError::Machine(error.full()))?;
+        let site = self.site.clone();
+        self.core.checkpoint(&*site, None, CheckpointWhy::Restore); // the way back from the way back
         let mut spec = TaskSpec::new(&format!("Restore checkpoint {name}"))?;
         spec.source = format!("restore:{name}");
         self.offered(spec, head)

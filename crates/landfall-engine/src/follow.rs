@@ -23,7 +23,7 @@ use crate::guard::{self, Prints};
 use crate::launch::{head_of, marker};
 use crate::opinion;
 use crate::patience::{Patience, Press, abandon};
-use crate::perform::{Fuse, go};
+use crate::perform::{Fuse, give_up_reading, go, reads};
 use crate::settings::Confinement;
 use crate::site::{Allowance, Live, Site};
 
@@ -350,13 +350,18 @@ impl Desk {
         let touched = guard::touched(&open.followed.guard, &guard::prints(&confine::own_state(site, &state)));
         let closes = open.followed.agent.closes();
         let Followed { task, attempt, iteration, .. } = open.followed;
+        if reads(&task) {
+            let task = task.clone();
+            // One that stays for now is given up before the next review.
+            go(site, "end-review", move |site| drop(give_up_reading(site, &task, attempt)));
+        }
         let evidence = Evidence {
             head_before: task.seen_head.clone(),
             head_after: head_of(site, &task),
             missing: missing_outputs(site, &task, began_ms),
             touched,
             closes,
-            opinion: reviews(&task).then(|| opinion::read(&open.words)).flatten(),
+            opinion: reads(&task).then(|| opinion::read(&open.words)).flatten(),
             last_words: open.tally.words().trim().chars().take(REPLY_MAX).collect(),
         };
         let run =
@@ -370,12 +375,6 @@ impl Desk {
             site.tell(task.id, News::AgentEnded(run));
         });
     }
-}
-
-/// Whether the agent of a task reads the work of another.
-fn reviews(task: &Task) -> bool {
-    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
-    step.is_some_and(|step| matches!(step.kind, StepKind::Review))
 }
 
 const REVIEW_MAX: usize = 1 << 20; // more than any review
@@ -546,7 +545,7 @@ impl Open {
             };
             match &signal {
                 Signal::Text(text) => {
-                    if reviews(&self.followed.task) && self.words.len() < REVIEW_MAX {
+                    if reads(&self.followed.task) && self.words.len() < REVIEW_MAX {
                         self.words.push_str(text);
                         self.words.push('\n');
                     }

@@ -18,7 +18,7 @@ use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::guard::{self, Prints};
 use crate::patience::abandon;
-use crate::perform::lower;
+use crate::perform::workspace_name;
 use crate::ports;
 use crate::prompts::PromptContext;
 use crate::settings::Confinement;
@@ -300,7 +300,7 @@ fn begin(
     })?;
     let workspace = site
         .pool
-        .existing(&task.id.to_string())
+        .existing(&workspace_name(task))
         .ok_or_else(|| Unlaunched::Machine("the workspace is gone".to_owned()))?;
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
     let agent = registry::find(&profile.kind)
@@ -431,7 +431,7 @@ fn prompt(
         attempt: run.attempt.0,
         step: run.step.to_string(),
         workspace: workspace.path().to_string_lossy().into_owned(),
-        branch: format!("landfall/{}", lower(task.id)),
+        branch: workspace.branch().to_owned(),
         base: site.branch.as_str().to_owned(),
         feedback: task.feedback.iter().map(|it| (it.about.clone(), it.text.clone())).collect(),
         verify_commands: verify,
@@ -443,7 +443,7 @@ fn prompt(
         compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
         since: task.reviewed_head.as_ref().map(ToString::to_string),
-        fork: workspace.base().to_string(),
+        fork: task.workspace.as_ref().map_or_else(|| workspace.base().to_string(), ToString::to_string),
         ..PromptContext::default()
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())

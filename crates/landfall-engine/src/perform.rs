@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use landfall_host::crash;
 use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature};
 use landfall_host::sitter;
-use landfall_model::{Attempt, Effect, News, QueueEffect, Stop, Task, TaskId};
+use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, StepKind, Stop, Task, TaskId};
 
 use crate::engine::Mail;
 use crate::follow::Follower;
@@ -113,6 +113,9 @@ fn try_prepare(
     attempt: Attempt,
     fresh: bool,
 ) -> Result<landfall_model::Commit, String> {
+    if reads(task) {
+        return prepare_to_read(site, task, attempt);
+    }
     let name = task.id.to_string();
     if let Some(standing) = site.pool.existing(&name) {
         let made_for_this = task.workspace.is_some() || !fresh;
@@ -139,6 +142,40 @@ fn try_prepare(
     site.pool.include(&site.repo, &workspace).map_err(|error| error.full())?;
     workspace::after_create(site, task, &workspace)?;
     Ok(site::commit(workspace.base()))
+}
+
+/// Whether the agent of a task reads the work of another.
+pub(crate) fn reads(task: &Task) -> bool {
+    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    step.is_some_and(|step| matches!(step.kind, StepKind::Review))
+}
+
+/// The name of the workspace that the agent of a task works in. Whoever reads has one of their own: what they write there
+/// goes nowhere.
+pub(crate) fn workspace_name(task: &Task) -> String {
+    match reads(task) {
+        true => format!("{}-review", task.id),
+        false => task.id.to_string(),
+    }
+}
+
+/// A workspace with the work as it was verified, to be read and thrown away. The task's own stays as it is.
+fn prepare_to_read(site: &Arc<Site>, task: &Task, attempt: Attempt) -> Result<Commit, String> {
+    give_up_reading(site, task, attempt).map_err(|error| collect_detail(&error))?;
+    let head = task.head.as_ref().ok_or("there is no work to read")?;
+    let branch = format!("landfall/{}-review", lower(task.id));
+    site.pool
+        .prepare(&workspace_name(task), &site::oid(head), &branch)
+        .map_err(|error: GitError| error.full())?;
+    Ok(task.workspace.clone().unwrap_or_else(|| head.clone()))
+}
+
+/// Gives the workspace of a reviewer up. What is in it is kept under a ref all the same: nothing is ever lost.
+pub(crate) fn give_up_reading(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
+    let Some(standing) = site.pool.existing(&format!("{}-review", task.id)) else { return Ok(()) };
+    let keep = task_ref("kept", task.id, &format!("review-{attempt}"));
+    let by = Signature::landfall(site.clock.now_ms());
+    site.pool.remove(standing, &keep, &by).map(drop)
 }
 
 /// What a failed collection says to a person.

@@ -121,7 +121,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 _ => return false,
             };
             let green = task.gate.as_ref().is_some_and(|gate| gate.outcome().is_green());
-            if green && task.landed.is_none() {
+            // Whoever only reads leaves nothing that could land.
+            if green && task.landed.is_none() && !reads(task, &step) {
                 task.gate = None; // what this run leaves has not been verified
             }
             task.counters.runs += 1;
@@ -152,8 +153,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.counters.agent_ms += took_ms;
             task.counters.usage = task.counters.usage.plus(*usage);
             task.counters.attempt = task.counters.attempt.plus(spent);
-            let flow = task.flow.as_ref().and_then(|flow| flow.step(&step));
-            if !flow.is_some_and(|step| matches!(step.kind, StepKind::Review)) {
+            if !reads(task, &step) {
                 keep_session(task, &talk, verdict, traces, *usage); // a reviewer's memory is not the worker's
             }
             if task.past.len() == PAST_MAX {
@@ -406,6 +406,12 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
     let over = task.feedback.len().saturating_sub(FEEDBACK_MAX);
     task.feedback.drain(..over);
     true
+}
+
+/// Whether the agent of a step reads the work of another, in a workspace of its own.
+fn reads(task: &Task, step: &StepName) -> bool {
+    let step = task.flow.as_ref().and_then(|flow| flow.step(step));
+    step.is_some_and(|step| matches!(step.kind, StepKind::Review))
 }
 
 /// Ready for the same step: what an event says unless a later one says more.

@@ -165,7 +165,8 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
                 tree: tree.clone(),
                 proof: proof.clone(),
             })?;
-            if task.limits.review.mode == ReviewMode::Batch && task.counters.runs > 0 {
+            let rule = task.limits.review;
+            if (rule.after || rule.mode == ReviewMode::Batch) && task.counters.runs > 0 {
                 draft.event(Event::ReviewOwed)?;
             }
             draft.leave(StepResult::Landed, None)?;

@@ -9,17 +9,17 @@ pub enum ReviewMode {
     /// Never, unless the change itself gives reason to.
     #[default]
     Skip,
-    /// Before landing, unless it went smoothly.
-    AutoApprove,
     /// After landing, when there is time: nothing waits for it.
     Batch,
+    /// Before landing, unless it went smoothly.
+    AutoApprove,
     /// Before every landing.
     PerTask,
 }
 
 impl ReviewMode {
     /// Every mode; the later one is stricter.
-    pub const ALL: [Self; 4] = [Self::Skip, Self::AutoApprove, Self::Batch, Self::PerTask];
+    pub const ALL: [Self; 4] = [Self::Skip, Self::Batch, Self::AutoApprove, Self::PerTask];
 
     /// The word in settings.
     #[must_use]
@@ -40,11 +40,13 @@ pub struct ReviewRule {
     pub mode: ReviewMode,
     /// Runs of the agent up to which work counts as smooth.
     pub iterations_max: u32,
+    /// Whether a person looks afterwards as well, whatever happened before.
+    pub after: bool,
 }
 
 impl Default for ReviewRule {
     fn default() -> Self {
-        Self { mode: ReviewMode::Skip, iterations_max: 3 }
+        Self { mode: ReviewMode::Skip, iterations_max: 3, after: false }
     }
 }
 

@@ -648,7 +648,7 @@ fn reviewing(raw: RawReview) -> Result<Review, Fault> {
         Err(error) => Err(Fault::new(&["review", "tags", &name], error.to_string())),
     };
     Ok(Review {
-        rule: ReviewRule { mode: mode(raw.mode), iterations_max: raw.iterations_max.0 },
+        rule: ReviewRule { mode: mode(raw.mode), iterations_max: raw.iterations_max.0, after: false },
         tags: raw.tags.into_iter().map(tag).collect::<Result<_, _>>()?,
         agent: raw.agent,
     })

@@ -84,7 +84,7 @@ fn limits_that_say_nothing_of_conflicts_and_reviews_mean_what_they_always_meant(
         panic!("it binds")
     };
     assert_eq!((limits.conflict_ms, limits.overdue), (3_600_000, Overdue::Defer));
-    assert_eq!(limits.review, ReviewRule { mode: ReviewMode::Skip, iterations_max: 3 });
+    assert_eq!(limits.review, ReviewRule { mode: ReviewMode::Skip, iterations_max: 3, after: false });
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn queued_facts(facts: &mut Facts) {
     facts.task(5, Event::Added { spec: TaskSpec::new("to stand in line").expect("a title") });
     let modes = ReviewMode::ALL.into_iter().chain([ReviewMode::Skip]);
     for ((nth, mode), overdue) in (1..).zip(modes).zip(Overdue::ALL.into_iter().cycle()) {
-        let review = ReviewRule { mode, iterations_max: nth };
+        let review = ReviewRule { mode, iterations_max: nth, after: false };
         let limits =
             TaskLimits { conflict_ms: u64::from(nth) * 1_000, overdue, review, ..TaskLimits::default() };
         let driving =

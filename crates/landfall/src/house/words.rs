@@ -570,11 +570,11 @@ pub(super) fn wait_words(wait: &Wait) -> String {
         Wait::Disk { detail } => format!("for room on the disk: {detail}"),
         Wait::Pause => "for a person to take it up again".to_owned(),
         Wait::Conflict { base, files, until, overdue } => format!(
-            "for a person to resolve its conflict with {} in {}; {} otherwise {}",
+            "for a person to resolve its conflict with {} in {}; after {} {}",
             base.short(),
             one_line(&files.join(", ")),
-            overdue.sentence(),
-            when(until.0)
+            when(until.0),
+            overdue.sentence()
         ),
         Wait::GateBroken { command, detail } => {
             format!("because the check `{command}` cannot be trusted: {detail}")

@@ -308,11 +308,13 @@ fn is_overdue(action: &Overdue) -> bool {
 struct ReviewRule {
     mode: ReviewMode,
     iterations_max: u32,
+    #[serde(default, skip_serializing_if = "is_false")]
+    after: bool,
 }
 
 impl Default for ReviewRule {
     fn default() -> Self {
-        Self { mode: ReviewMode::Skip, iterations_max: 3 }
+        Self { mode: ReviewMode::Skip, iterations_max: 3, after: false }
     }
 }
 
@@ -324,15 +326,15 @@ impl ReviewRule {
 
 impl From<model::review::ReviewRule> for ReviewRule {
     fn from(rule: model::review::ReviewRule) -> Self {
-        let model::review::ReviewRule { mode, iterations_max } = rule;
-        Self { mode: mode.into(), iterations_max }
+        let model::review::ReviewRule { mode, iterations_max, after } = rule;
+        Self { mode: mode.into(), iterations_max, after }
     }
 }
 
 impl From<ReviewRule> for model::review::ReviewRule {
     fn from(rule: ReviewRule) -> Self {
-        let ReviewRule { mode, iterations_max } = rule;
-        Self { mode: mode.into(), iterations_max }
+        let ReviewRule { mode, iterations_max, after } = rule;
+        Self { mode: mode.into(), iterations_max, after }
     }
 }
 
