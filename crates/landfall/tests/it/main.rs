@@ -9,6 +9,7 @@ mod bad_input;
 mod batches;
 mod budgets;
 mod checkpoint;
+mod conflicts;
 mod crash;
 mod faces;
 mod gate;

@@ -7,8 +7,9 @@ use landfall_model::conflict::{Clash as Clashed, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
 use landfall_model::{
-    Attempt, Candidate, Commit, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent, Evidence, Exit, Mover,
-    News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId, Traces, Tree, Usage,
+    Attempt, Candidate, Commit, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent,
+    Evidence, Exit, Mover, News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId,
+    Traces, Tree, Usage,
 };
 
 use landfall_engine::core::Outside as _;
@@ -163,7 +164,9 @@ impl Sim {
         let id = effect.task();
         let task = self.core().task(id);
         match effect {
-            Effect::Prepare { attempt, .. } | Effect::Check { attempt, .. } | Effect::Report { attempt, .. }
+            Effect::Prepare { attempt, .. }
+            | Effect::Check { attempt, .. }
+            | Effect::Report { attempt, .. }
                 if self.faults.machine && self.rng.once_in(25) =>
             {
                 let hopeless = self.rng.once_in(10);
@@ -229,7 +232,15 @@ impl Sim {
         let agent = Agent { killed: stopped, end: None, kind: None, talk, profile };
         self.host.agents.insert(of, agent);
         if stopped {
-            self.ended(of, Kind::Blameless, Exit::Asked, Vec::new(), (None, None), Usage::default(), Traces::default());
+            self.ended(
+                of,
+                Kind::Blameless,
+                Exit::Asked,
+                Vec::new(),
+                (None, None),
+                Usage::default(),
+                Traces::default(),
+            );
         }
     }
 
@@ -249,11 +260,8 @@ impl Sim {
         usage: Usage,
         traces: Traces,
     ) -> EndedRun {
-        let evidence = Evidence {
-            head_before: heads.0.map(name),
-            head_after: heads.1.map(name),
-            ..Evidence::default()
-        };
+        let evidence =
+            Evidence { head_before: heads.0.map(name), head_after: heads.1.map(name), ..Evidence::default() };
         let took_ms = 10 + self.rng.ms(2_000);
         let end = EndedRun { attempt: of.1, iteration: of.2, exit, seen, evidence, took_ms, usage, traces };
         let agent = self.host.agents.get_mut(&of).expect("it was started");
@@ -268,7 +276,15 @@ impl Sim {
         }
         let said = |said| vec![Signal::Said(said)];
         let Some(workspace) = self.host.workspaces.get(&of.0).cloned() else {
-            return self.ended(of, Kind::Fell, Exit::Code(1), Vec::new(), (None, None), Usage::default(), Traces::default());
+            return self.ended(
+                of,
+                Kind::Fell,
+                Exit::Code(1),
+                Vec::new(),
+                (None, None),
+                Usage::default(),
+                Traces::default(),
+            );
         };
         let (usage, over) = self.turns_of(of);
         let mut traces = self.traces(&agent);
@@ -321,7 +337,11 @@ impl Sim {
             57 if self.rng.once_in(4) => (Kind::Blameless, (Exit::ContextUsedUp, Vec::new()), false),
             58 => (Kind::Own, code(0, said(Said::Complete)), false), // an empty claim
             59 => (Kind::Own, code(3, said(Said::Complete)), true),
-            60 => (Kind::Own, code(0, [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()), true),
+            60 => (
+                Kind::Own,
+                code(0, [said(Said::Complete), said(Said::Blocked("both".to_owned()))].concat()),
+                true,
+            ),
             61 => {
                 let seen = [said(Said::FollowUp("and then this".to_owned())), said(Said::Complete)].concat();
                 (Kind::Own, code(0, seen), true)
@@ -397,7 +417,8 @@ impl Sim {
         }
         if self.healed {
             // Whatever it left on the way to here that may quarrel is done anew.
-            touched.extend(self.git.changed(base, workspace.head).into_iter().filter(|file| *file != SETTINGS));
+            touched
+                .extend(self.git.changed(base, workspace.head).into_iter().filter(|file| *file != SETTINGS));
             tree.insert(SETTINGS, self.git.settings(base));
         }
         for file in touched {
@@ -418,7 +439,10 @@ impl Sim {
         }
         if !self.healed && self.rng.once_in(10) {
             // It forgot to commit.
-            workspace.dirt = tree.into_iter().filter(|(file, new)| self.git.files(workspace.head).get(file) != Some(new)).collect();
+            workspace.dirt = tree
+                .into_iter()
+                .filter(|(file, new)| self.git.files(workspace.head).get(file) != Some(new))
+                .collect();
         } else {
             workspace.dirt.clear();
             workspace.head = self.git.commit(&[workspace.head], tree);
@@ -473,7 +497,9 @@ impl Sim {
     fn known_pass(&self, report: &GateReport) -> Option<GateReport> {
         let passes = self.out.passes.borrow();
         #[cfg(feature = "planted-pass-reused")]
-        if let Some(known) = passes.values().find(|known| known.head == report.head && known.config == report.config) {
+        if let Some(known) =
+            passes.values().find(|known| known.head == report.head && known.config == report.config)
+        {
             return Some(known.clone());
         }
         passes.get(&key(&report.tree, report)).cloned()

@@ -237,10 +237,13 @@ impl Sim {
     }
 
     fn merge_by_hand(&mut self, id: TaskId) -> bool {
-        let (Some(workspace), Some(base)) = (self.host.workspaces.get(&id).cloned(), self.git.base) else { return false };
+        let (Some(workspace), Some(base)) = (self.host.workspaces.get(&id).cloned(), self.git.base) else {
+            return false;
+        };
         let mut files = self.git.files(base).clone();
         let fork = self.git.fork(workspace.head, base);
-        let own: Vec<u8> = self.git.changed(fork, workspace.head).into_iter().filter(|file| *file != SETTINGS).collect();
+        let own: Vec<u8> =
+            self.git.changed(fork, workspace.head).into_iter().filter(|file| *file != SETTINGS).collect();
         for file in own {
             let content = self.git.content(0);
             files.insert(file, content);

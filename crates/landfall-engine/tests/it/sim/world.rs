@@ -12,8 +12,8 @@ use landfall_model::queue::QueuePolicy;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sprint::{Goal, SprintPlan};
 use landfall_model::{
-    Attempt, Budget, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, Purse, QueueEffect, QueueNews, Route, RunEnd,
-    RunId, Standing, Style, TaskId, TaskLimits, Timestamp,
+    Attempt, Budget, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, Purse, QueueEffect, QueueNews,
+    Route, RunEnd, RunId, Standing, Style, TaskId, TaskLimits, Timestamp,
 };
 
 use super::check::Book;
@@ -102,7 +102,10 @@ pub enum Order {
     Swap(QueueEffect),
     Publish,
     /// The second half of a rebuild.
-    RebuildSwap { merged: Oid, ours: Oid },
+    RebuildSwap {
+        merged: Oid,
+        ours: Oid,
+    },
 }
 
 /// What arrives at the engine.
@@ -249,7 +252,7 @@ impl Scene {
                 task_budget,
                 conflict_ms: 60_000,
                 overdue: Overdue::ALL[rng.below(4)],
-                review: ReviewRule { mode: ReviewMode::ALL[rng.below(8).min(3)], iterations_max: 2 },
+                review: ReviewRule { mode: ReviewMode::ALL[rng.below(8).min(3)], iterations_max: 2, after: false },
                 ..TaskLimits::default()
             },
             review_tags: BTreeMap::new(),
@@ -262,12 +265,22 @@ impl Scene {
             failures_max: if rng.once_in(2) { 0 } else { 3 },
             profiles,
             reviewer: None,
+            caps: landfall_model::Caps::default(),
             retention: Retention { count: 3, age_ms: 3_600_000 },
             checkpoints: rng.once_in(2),
         };
         let flake = if faults.gate { 50 } else { 0 };
         let files = 4 + u8::try_from(rng.below(8)).expect("small");
-        Self { rules, purse, flows: flows(), files, tasks: 3 + rng.below(5), tasks_max: TASKS_MAX, faults, flake }
+        Self {
+            rules,
+            purse,
+            flows: flows(),
+            files,
+            tasks: 3 + rng.below(5),
+            tasks_max: TASKS_MAX,
+            faults,
+            flake,
+        }
     }
 }
 
@@ -363,7 +376,13 @@ impl Sim {
         let rng = &mut self.rng;
         if self.healed {
             let sprint = None;
-            return RunOptions { slots: None, only: Vec::new(), mode: Mode::Autopilot, sprint, attended: false };
+            return RunOptions {
+                slots: None,
+                only: Vec::new(),
+                mode: Mode::Autopilot,
+                sprint,
+                attended: false,
+            };
         }
         let goal = match rng.below(4) {
             0 => Goal::Count(1 + rng.small(4)),
@@ -595,10 +614,9 @@ impl Sim {
     fn orders_of_the_past(&mut self) {
         let core = self.core.as_ref().expect("it runs");
         let wanted = |order: &Order| match order {
-            Order::Task(effect) => core
-                .world()
-                .get(effect.task())
-                .is_some_and(|task| landfall_model::expects(task).iter().any(|it| super::check::is_same(it, effect))),
+            Order::Task(effect) => core.world().get(effect.task()).is_some_and(|task| {
+                landfall_model::expects(task).iter().any(|it| super::check::is_same(it, effect))
+            }),
             Order::Follow(..)
             | Order::Queue(_)
             | Order::Swap(_)
