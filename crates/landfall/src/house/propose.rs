@@ -191,6 +191,7 @@ fn tasks(plan: &Plan, source: &str) -> Vec<NewTask> {
                 tags: part.tags.clone(),
                 priority: part.priority,
                 needs: planned.needs.iter().map(need).collect(),
+                touches: part.touches.clone(),
                 parent: planned.group.map(|group| TaskRef::Batch(group_at[&group])),
                 source: source.to_owned(),
                 ..NewTask::default()

@@ -49,6 +49,7 @@ fn good() -> Value {
     last["group"] = "g".into();
     let mut first = task("a", "Write the beginning", &[]);
     first["group"] = "g".into();
+    first["touches"] = json!(["log"]);
     json!({ "groups": [{ "id": "g", "title": "The log", "body": "All of it." }],
         "tasks": [last, first, task("b", "Write the middle", &["a"])] })
 }
@@ -94,6 +95,7 @@ fn a_good_proposal_is_added_with_yes_and_its_order_holds() {
         (&"proposal:1".into(), &"T1".into(), &json!(["T3", "T4"]))
     );
     assert_eq!(end["criteria"], json!(["`c` is in the log"]));
+    assert_eq!(scratch.landfall(&["--json", "show", "T3"]).json()["touches"], json!(["log"]));
     assert_eq!(scratch.status("T1"), "draft", "nobody works on a group");
     nothing_left(&scratch);
     scratch.landfall(&["run"]).ok();
