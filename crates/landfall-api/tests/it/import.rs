@@ -129,6 +129,11 @@ fn a_markdown_checklist_that_makes_no_sense_is_refused_with_its_line() {
         a.md: this looks like no task list that is known
         hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories)"#]],
     );
+    let toml = guess(&Source { name: "landfall.toml", text: "[[verify.command]]\nname = \"t\"\n" });
+    assert_eq!(
+        toml.expect_err("no list").to_string(),
+        "landfall.toml: this looks like no task list that is known"
+    );
     let list = read(&Source { name: "a.md", text: "just words\n" }, Format::Markdown, None);
     assert_eq!(list.expect_err("no item").to_string(), "a.md: there is no item with a check box");
 }

@@ -110,6 +110,10 @@ fn no_proposal(error: &ProposeError) -> Problem {
             ProblemCode::AgentFailed,
             "say the goal more precisely, or ask another agent with `--agent`; nothing was added".to_owned(),
         ),
+        ProposeError::NothingNew => (
+            ProblemCode::AgentFailed,
+            "`landfall list` shows the tasks there are; nothing was added".to_owned(),
+        ),
         ProposeError::Declined(_) => {
             (ProblemCode::AgentFailed, "say the goal more precisely; nothing was added".to_owned())
         }

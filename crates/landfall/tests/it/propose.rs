@@ -144,6 +144,10 @@ fn a_look_shows_it_and_json_prints_it_and_neither_adds_more_than_it_says() {
         (&"added".into(), Some(4)),
         "{json}"
     );
+    let again = scratch.landfall(&asked(&["--json"]));
+    assert_eq!(again.code, Some(9), "{}", again.err);
+    let error: Value = serde_json::from_str(&again.err).expect("one line of JSON and nothing else");
+    assert_eq!(error["error"]["message"], "everything that the agent proposes is there already");
     let second = json!({ "tasks": [task("z", "Write more", &["T4"])] });
     scratch.file("plan.toml", &says(&block(&second)));
     let json = scratch.landfall(&asked(&["--json", "--yes"])).json();
