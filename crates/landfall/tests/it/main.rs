@@ -20,6 +20,7 @@ mod propose;
 mod quota;
 mod run;
 mod sandbox;
+mod services;
 mod signal;
 mod support;
 mod tasks;
