@@ -252,10 +252,11 @@ pub fn guess(file: &Source<'_>) -> Result<Format, ImportError> {
             .hint(format!("`--format` says what it is: {}", known.join(", ")))
             .in_file(file.name)
     };
-    if text.starts_with(['{', '[']) {
+    let in_list = text.strip_prefix('[').map(str::trim_start);
+    if text.starts_with('{') || in_list.is_some_and(|rest| rest.starts_with(['{', ']'])) {
         match json::guess(text) {
             Ok(Some(format)) => return Ok(format),
-            // A Markdown document may begin with a bracket, too.
+            // A Markdown document may begin with a brace, too.
             Err(bad) if !markdown::is_checklist(text) => {
                 let hint = "mend it; or `--format` says what it is";
                 return Err(bad.hint(hint).in_file(file.name));

@@ -10,6 +10,7 @@
 mod agents;
 mod autopilot;
 mod blob;
+mod discovery;
 mod flow;
 mod ids;
 pub mod import;
@@ -37,6 +38,7 @@ pub use autopilot::{
     SprintSettings, SprintTarget, SprintTask, SprintTaskStat, TaskBrief,
 };
 pub use blob::{Blob, NotBase64};
+pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson, Changed, CheckpointAsked,
     CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped,
-    Diff, Doctor, EditTask, Export, Exported, Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList,
-    FlowShow, Health, LogAsked, LogPage, NewTasks, NextAsked, Nothing, PauseAsked, Picked, Pilot, Problem,
-    ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim, Reclaimed, Report, ReportOf, Restored,
-    Retry, ReviewAsked, ReviewList, RolledBack, RunList, SprintChanged, SprintList, SprintOf, SprintPlan,
-    SprintPreview, SprintReport, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Diff, DiscoveriesAsked, DiscoveryList, Doctor, EditTask, Export, Exported, Filter, FlowCheck,
+    FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks, NextAsked, Nothing,
+    PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim,
+    Reclaimed, Report, ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunList,
+    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked,
+    Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -170,6 +171,8 @@ operations! {
     Export: export(Export) -> Exported;
     /// Which agents there are, and what each profile would run.
     Agents: agents(AgentsAsked) -> AgentsFound;
+    /// What agents found out.
+    Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList;
     /// Whether everything Landfall needs is there and whole.
     Doctor: doctor(Doctor) -> Health;
     /// Gives disk space back, where it is proved that nothing is lost.

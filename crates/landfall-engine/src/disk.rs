@@ -275,6 +275,12 @@ impl Governor {
         Looked { disk: self.disk, free_bytes, news }
     }
 
+    /// How the disk stood when it was looked at last.
+    #[must_use]
+    pub fn disk(&self) -> Disk {
+        self.disk
+    }
+
     /// Whether room is being given back right now.
     #[must_use]
     pub fn is_cleaning(&self) -> bool {

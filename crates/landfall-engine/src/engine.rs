@@ -316,7 +316,6 @@ impl Engine {
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
             theirs: Mutex::new(None),
-            discoveries: Mutex::default(),
         });
         let mut engine = Self {
             core: Core::new(flows, &site.settings.project.flow, rules),

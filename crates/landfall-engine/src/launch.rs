@@ -439,6 +439,7 @@ fn prompt(
         key: key.map(ToOwned::to_owned),
         source: task.spec.source.clone(),
         past: task.past.iter().map(past_line).collect(),
+        discoveries: site.prompts.offered(task.id),
         resumed: run.talk != Talk::New,
         compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),

@@ -5,8 +5,8 @@ use landfall_model::pilot::{PauseWhy, PilotEvent};
 use landfall_model::queue::{HoldWhy, QueueEvent};
 use landfall_model::sprint::SprintEvent;
 use landfall_model::{
-    EndCode, EndKind, Ending, EngineEvent, Entry, Event, Fact, Opening, RunEnd, Status, StepResult, TaskId,
-    Timestamp, Wait, Warning, World,
+    EndCode, EndKind, Ending, EngineEvent, Entry, Event, Fact, Opening, RunEnd, Status, StepResult, Target,
+    TaskId, Timestamp, Wait, Warning, World,
 };
 
 /// When a hook is run.
@@ -214,7 +214,10 @@ pub struct Heard {
 #[must_use]
 pub fn heard(entry: &Entry, world: &World) -> Option<Heard> {
     let told = match &entry.fact {
-        Fact::Task(id, event) => of_task(event).map(|told| (Some(*id), told)),
+        Fact::Task(id, event) => {
+            let landed = world.get(*id).is_some_and(|task| task.landed.is_some());
+            of_task(event, landed).map(|told| (Some(*id), told))
+        }
         Fact::Engine(event) => of_engine(event).map(|told| (None, told)),
     };
     let (task, Told { hook, topic, what, reason, commit }) = told?;
@@ -256,8 +259,8 @@ fn at_commit(told: Option<Told>, commit: &landfall_model::Commit) -> Option<Told
     told.map(|told| Told { commit: Some(commit.as_str().to_owned()), ..told })
 }
 
-/// The table, for facts of a task.
-fn of_task(event: &Event) -> Option<Told> {
+/// The table, for facts of a task; `landed` says whether its work is on the base.
+fn of_task(event: &Event, landed: bool) -> Option<Told> {
     use Occasion::{OnConflict, OnDiscovery, PostComplete, PostMerge, PreMerge, PreStart};
     match event {
         Event::Entered { opening, .. } => match opening {
@@ -265,6 +268,12 @@ fn of_task(event: &Event) -> Option<Told> {
             Opening::Land => Told::new(PreMerge, None, "is about to land"),
             Opening::Check | Opening::Report | Opening::Queue => None,
         },
+        Event::Left { to: Target::Stop, step, result, .. } => {
+            let told = Told::new(Occasion::OnEscalation, Topic::Escalation, "is blocked");
+            because(told, format!("step `{step}` ended with `{}`", result.word()))
+        }
+        // Of work that landed, the landing is told.
+        Event::Left { to: Target::End, .. } if !landed => Told::new(None, Topic::Landed, "is done"),
         Event::Left { result: StepResult::Pass, .. } => Told::new(PostComplete, None, "is done and verified"),
         Event::LandingBegan { report, .. } => {
             at_commit(Told::new(PreMerge, None, "is about to land"), &report.commit)
@@ -355,7 +364,6 @@ fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<Told> {
         (_, EndCode::LandingMismatch) => {
             Told::new(OnEscalation, Topic::Alarm, "landed, and what landed did not check out")
         }
-        (EndKind::Done, EndCode::Accepted) => Told::new(None, Topic::Landed, "is done"),
         (EndKind::Done | EndKind::Cancelled, _) => None,
         (EndKind::Failed, _) => Told::new(OnError, Topic::Failed, "failed"),
         (EndKind::Timeout, _) => Told::new(OnError, Topic::Failed, "ran out of time"),

@@ -7,9 +7,11 @@ mod quote;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use landfall_agents::nearest;
+use landfall_model::discovery::{Discoveries, Discovery, Impact};
+use landfall_model::{Event, TaskId, Timestamp};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
@@ -19,6 +21,7 @@ use crate::flows::{PROMPTS, files_in, read_bounded};
 
 pub use quote::{BODY_BYTES_MAX, FEEDBACK_BYTES_MAX};
 
+const OFFERED_MAX: usize = 100; // more than fits into the bytes there are for them
 const FILE_BYTES_MAX: u64 = 1024 * 1024; // more than any agent wants to read
 
 /// Everything a template may use. Templates know the fields by these names.
@@ -58,6 +61,8 @@ pub struct PromptContext {
     pub source: String,
     /// Earlier runs, one line each.
     pub past: Vec<String>,
+    /// What agents found out, each with who said it.
+    pub discoveries: Vec<(String, String)>,
     /// Whether the agent still has the memory of the runs before.
     pub resumed: bool,
     /// Whether it is to sum itself up first, because its context is nearly full.
@@ -103,6 +108,8 @@ impl std::error::Error for PromptProblem {}
 pub struct Prompts {
     environment: Arc<Environment<'static>>,
     templates: Vec<Template>,
+    /// What agents found out, for those who come later.
+    known: Arc<Mutex<Discoveries>>,
 }
 
 #[derive(Debug, Clone)]
@@ -142,12 +149,29 @@ impl Prompts {
             let added = environment.add_template_owned(template.name.clone(), template.source.clone());
             added.map_err(|error| template.problem(&error))?;
         }
-        let prompts = Self { environment: Arc::new(environment), templates };
+        let prompts = Self { environment: Arc::new(environment), templates, known: Arc::default() };
         for template in &prompts.templates {
             prompts.render(&template.name, &PromptContext::default())?;
             prompts.render(&template.name, &PromptContext::sample())?;
         }
         Ok(prompts)
+    }
+
+    /// Takes a fact in: what agents found out is offered to those who come later. For every fact there is, from the
+    /// first of the journal on.
+    pub fn learn(&self, at: Timestamp, task: TaskId, event: &Event) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).note(task, at, event);
+    }
+
+    /// What an agent that works on `task` is offered, each with who said it.
+    #[must_use]
+    pub fn offered(&self, task: TaskId) -> Vec<(String, String)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = |it: &Discovery| {
+            let who = if it.task == task { "this task".to_owned() } else { it.task.to_string() };
+            if it.impact == Impact::Medium { who } else { format!("{who}, {}", it.impact.word()) }
+        };
+        known.offered(task).into_iter().take(OFFERED_MAX).map(|it| (from(it), it.text.clone())).collect()
     }
 
     /// The names of the templates, in alphabetical order.
@@ -198,6 +222,7 @@ impl PromptContext {
             key: Some("0123456789abcdef".to_owned()),
             source: "file:backlog.md".to_owned(),
             past: vec!["run 1 ended without a signal; it left commits".to_owned()],
+            discoveries: vec![("T3".to_owned(), "the tests need a database".to_owned())],
             resumed: true,
             compact: true,
             findings: vec!["F1 (major, src/lib.rs:7): it trusts what it should check".to_owned()],
@@ -229,6 +254,7 @@ struct Holes<'a> {
     tag: String,
     source: String,
     past: Vec<String>,
+    discoveries: String,
     resumed: bool,
     compact: bool,
     findings: Vec<String>,
@@ -245,7 +271,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 24] = [
+const HOLES: [&str; 25] = [
     "task",
     "title",
     "body",
@@ -263,6 +289,7 @@ const HOLES: [&str; 24] = [
     "tag",
     "source",
     "past",
+    "discoveries",
     "resumed",
     "compact",
     "findings",
@@ -299,6 +326,7 @@ impl<'a> Holes<'a> {
             },
             source: quote::line(&context.source),
             past: context.past.iter().map(|line| quote::line(line)).collect(),
+            discoveries: quote::discoveries(&context.discoveries),
             resumed: context.resumed,
             compact: context.compact,
             findings: context.findings.iter().map(|line| quote::line(line)).collect(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landfall_host::git::{BranchName, Git, Repo};
-use landfall_model::proposal::{self, Known, Mended, Plan};
+use landfall_model::proposal::{self, Known, Mended, Plan, Problem};
 use landfall_model::{Budget, Scope, Spending, Timestamp, Usage, Verdict};
 use thiserror::Error;
 
@@ -109,6 +109,9 @@ pub enum ProposeError {
         /// What was wrong with the last.
         problems: Vec<String>,
     },
+    /// All it thinks of is there already.
+    #[error("everything that the agent proposes is there already")]
+    NothingNew,
     /// The agent says that it cannot be done.
     #[error("the agent has no tasks to propose: {0}")]
     Declined(String),
@@ -192,6 +195,10 @@ pub fn propose(asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&RoundNews)) -> Re
                 let checked = proposal::check(proposal, asked.tasks_max, asked.known);
                 if checked.problems.is_empty() {
                     return Ok(Proposed { plan: checked.plan, mended: checked.mended, effort });
+                }
+                // It was shown the backlog: asked again, it would think of the same.
+                if checked.problems == [Problem::NothingNew] {
+                    return Err(ProposeError::NothingNew);
                 }
                 (text, checked.problems.iter().map(ToString::to_string).collect())
             }

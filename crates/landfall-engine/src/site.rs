@@ -8,7 +8,6 @@ use std::sync::{Arc, Condvar, Mutex};
 use landfall_host::clock::Clock;
 use landfall_host::git::{BranchName, Oid, Pool, Repo, Store};
 use landfall_host::sitter;
-use landfall_model::discovery::Discoveries;
 use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
@@ -81,8 +80,6 @@ pub struct Site {
     pub(crate) landing: Mutex<()>,
     /// Held while the base is compared with the person's branch.
     pub(crate) syncing: Mutex<()>,
-    /// What agents found out.
-    pub(crate) discoveries: Mutex<Discoveries>,
     /// Where the person's branch was seen last, by us or by an engine before us: from there it only goes ahead, unless it
     /// was rewritten.
     pub(crate) theirs: Mutex<Option<Commit>>,
@@ -269,7 +266,7 @@ impl Outside for Site {
     }
 
     fn learnt(&self, at: Timestamp, task: TaskId, event: &Event) {
-        self.discoveries.lock().expect("no thread panics while it holds them").note(task, at, event);
+        self.prompts.learn(at, task, event);
     }
 
     fn theirs(&self, commit: &Commit) {

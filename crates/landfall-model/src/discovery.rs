@@ -5,8 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::flow::Target;
-use crate::{EndKind, Ending, Event, TaskId, Timestamp, Warning};
+use crate::{EndKind, Ending, Event, Target, TaskId, Timestamp, Warning};
 
 /// Something an agent found out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,10 +78,10 @@ impl Discoveries {
     pub fn note(&mut self, task: TaskId, at: Timestamp, event: &Event) {
         match event {
             Event::Warned(Warning::Discovery { global, text }) => self.found(task, *global, text, at),
-            // Only these two are final; whoever is tried again finds what it knew.
+            // Done and cancelled are final; whoever is tried again finds what it knew.
             Event::Left { to: Target::End, .. }
             | Event::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
-                self.archive(task, true)
+                self.archive(task, true);
             }
             Event::Retried { .. } => self.archive(task, false),
             _ => {} // every other fact is about the work, not about what was learnt
@@ -187,7 +186,9 @@ fn words_of(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Discoveries, GLOBAL_MAX, Impact, LOCAL_MAX};
-    use crate::{EndCode, EndKind, Ending, Event, TaskId, Timestamp, Warning};
+    use crate::{
+        Attempt, EndCode, EndKind, Ending, Event, StepName, StepResult, Target, TaskId, Timestamp, Warning,
+    };
 
     const A: TaskId = TaskId(1);
     const B: TaskId = TaskId(2);
@@ -249,7 +250,16 @@ mod tests {
         told(&mut list, A, 1, true, "ours");
         ended(&mut list, A, EndKind::Failed);
         assert_eq!(texts(&list, A).len(), 2, "a failed task may be tried again");
-        ended(&mut list, A, EndKind::Done);
+        let left = |to| Event::Left {
+            attempt: Attempt(1),
+            step: StepName::new("report"),
+            result: StepResult::Done,
+            to,
+            feedback: None,
+        };
+        list.note(A, Timestamp(99), &left(Target::Stop));
+        assert_eq!(texts(&list, A).len(), 2, "a blocked one, too");
+        list.note(A, Timestamp(99), &left(Target::End));
         assert_eq!(texts(&list, A), ["ours"]);
         assert_eq!(list.list(true).count(), 2);
         list.note(A, Timestamp(100), &Event::Retried { fresh: false, feedback: None });

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 use crate::spec::PRIORITY_MAX;
-use crate::{Size, Tag, TaskId, graph};
+use crate::{Size, Tag, TaskId, Touch, graph};
 
 /// What was proposed, as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,6 +49,8 @@ pub struct Part {
     pub priority: Option<u8>,
     /// What must land first: ids of the proposal, or tasks that are there.
     pub needs: Vec<String>,
+    /// What it will change, as far as anyone can tell.
+    pub touches: Vec<String>,
     /// The group it is in.
     pub group: Option<String>,
 }
@@ -171,6 +173,14 @@ pub enum Mended {
         id: String,
         /// What.
         tag: String,
+    },
+    /// Not a path of the project.
+    #[error("`{id}` was to touch `{path}`, which cannot be a path of the project")]
+    Touch {
+        /// Who.
+        id: String,
+        /// What.
+        path: String,
     },
     /// Not a priority.
     #[error("`{0}` had a priority that is out of range")]
@@ -419,6 +429,12 @@ impl Desk<'_> {
             match tag.parse::<Tag>() {
                 Ok(tag) => part.tags.push(tag.as_str().to_owned()),
                 Err(_) => self.mended(Mended::Tag { id: id.clone(), tag: short(&tag) }),
+            }
+        }
+        for path in std::mem::take(&mut part.touches) {
+            match path.parse::<Touch>() {
+                Ok(touch) => part.touches.push(touch.as_str().to_owned()),
+                Err(_) => self.mended(Mended::Touch { id: id.clone(), path: short(&path) }),
             }
         }
         if part.priority.is_some_and(|it| it > PRIORITY_MAX) {

@@ -10,6 +10,7 @@ mod backlog;
 mod checkpoints;
 mod demo;
 mod desk;
+mod discoveries;
 mod doctor;
 mod engine_at;
 mod flows;

@@ -1,5 +1,6 @@
 //! The wire from outside: task files, the shapes of messages, and the socket.
 
+mod corpus;
 mod import;
 mod shapes;
 mod socket;

@@ -711,6 +711,20 @@ fn the_page_about_json_shows_what_is_written() {
         }],
     };
     page.sample("`doctor`", "`state` is `ok`, `warn` or `bad`.", &health);
+    let found = landfall_api::DiscoveryList {
+        discoveries: vec![landfall_api::DiscoveryLine {
+            number: 3,
+            task: TaskId(7),
+            global: true,
+            impact: "high".to_owned(),
+            text: "the tests need a database on port 5432".to_owned(),
+            at_ms: AT_MS,
+            seen_ms: AT_MS,
+            times: 2,
+            archived: false,
+        }],
+    };
+    page.sample("`discoveries`", "With `--all`, what is of no use any more, too.", &found);
     let reclaimed = Reclaimed {
         dry_run: true,
         items: vec![ReclaimedItem {

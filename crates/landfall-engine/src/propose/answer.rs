@@ -30,7 +30,8 @@ pub(super) enum Heard {
 /// Looks for the proposal in the messages of an agent, the last first, and then in all of them together: some agents
 /// say a line at a time.
 pub(super) fn read(texts: &[String]) -> Heard {
-    let found = texts.iter().rev().find_map(|text| block(text)).or_else(|| block(&texts.join("\n")));
+    let in_one = texts.iter().rev().filter_map(|text| block(text)).find(|block| block.value.is_ok());
+    let found = in_one.or_else(|| block(&texts.join("\n")));
     match found {
         Some(Block { value: Ok(value), text }) => understand(&value, text),
         Some(Block { value: Err(problem), text }) => {
@@ -150,7 +151,7 @@ impl Reader {
         self.only(
             object,
             &what,
-            &["id", "title", "body", "criteria", "size", "needs", "group", "tags", "priority"],
+            &["id", "title", "body", "criteria", "size", "needs", "touches", "group", "tags", "priority"],
         );
         Some(Part {
             id: self.text(value, "id", &what),
@@ -161,6 +162,7 @@ impl Reader {
             tags: self.texts(value, "tags", &what),
             priority: self.priority(value, &what),
             needs: self.texts(value, "needs", &what),
+            touches: self.texts(value, "touches", &what),
             group: Some(self.text(value, "group", &what)).filter(|it| !it.is_empty()),
         })
     }
@@ -297,7 +299,7 @@ mod tests {
                 "{\"tasks\": [1, {\"id\": [], \"size\": \"huge\", \"needs\": \"a\", \"priority\": -1, \"depends\": []}]}"
             ]),
             "no: tasks[0] is not an object; tasks[1] has a key `depends`, which means nothing; known: id, title, body, \
-             criteria, size, needs, group, tags, priority; `id` of tasks[1] is not text; tasks[1]: `huge` is not a size; \
+             criteria, size, needs, touches, group, tags, priority; `id` of tasks[1] is not text; tasks[1]: `huge` is not a size; \
              known: XS, S, M, L, XL; `priority` of tasks[1] is not a number from 0 to 9; `needs` of tasks[1] is not a list"
         );
     }

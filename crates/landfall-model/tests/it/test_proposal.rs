@@ -106,10 +106,12 @@ fn what_is_mechanical_is_mended_and_told() {
     let mut odd = part("a: Parse");
     odd.criteria = vec!["it  parses".to_owned(), " ".to_owned(), "It parses!".to_owned()];
     odd.tags = vec!["ok".to_owned(), "not a tag".to_owned()];
+    odd.touches = vec!["src/parse.rs".to_owned(), "../elsewhere".to_owned()];
     odd.priority = Some(12);
     expect![[r#"
         mended: `a` had a criterion that was empty or there twice
         mended: `a` had `not a tag` as a tag, which cannot be one
+        mended: `a` was to touch `../elsewhere`, which cannot be a path of the project
         mended: `a` had a priority that is out of range
         #0 Parse []"#]]
     .assert_eq(&told(Proposal { groups: vec![], tasks: vec![odd] }, 20));

@@ -52,7 +52,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         None => {
             let format = guess(&file)
                 .map_err(|error| Failure { hint: error.hint.clone(), ..Failure::usage(error.to_string()) })?;
-            talk(&format!("{} is read as {} ({format})", clean(file.name), format.about()));
+            if !context.json {
+                talk(&format!("{} is read as {} ({format})", clean(file.name), format.about()));
+            }
             format
         }
     };
@@ -64,7 +66,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         ImportAsked { file, format, list: args.list.as_deref(), again: args.again, dry_run: args.dry_run };
     let imported = house::import(&context.dir, &asked)?;
     context.answer(&imported, lines)?;
-    tell(&imported);
+    if !context.json {
+        tell(&imported);
+    }
     Ok(Exit::Ok)
 }
 

@@ -60,6 +60,7 @@ commands! {
     Import: import,
     Propose: propose,
     Agents: agents,
+    Discoveries: discoveries,
     Doctor: doctor,
     Reclaim: reclaim,
     Demo: demo,

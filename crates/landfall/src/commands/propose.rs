@@ -81,7 +81,13 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         tasks_max: usize::from(args.max),
         is_stopped: &|| stopped.load(Ordering::SeqCst),
     };
-    let proposed = house::propose(&context.dir, &asked, &mut |line| talk(&clean_block(line)));
+    // A program reads the answer, and errors as JSON: no talk comes between.
+    let mut tell_round = |line: &str| {
+        if !context.json {
+            talk(&clean_block(line));
+        }
+    };
+    let proposed = house::propose(&context.dir, &asked, &mut tell_round);
     if stopped.load(Ordering::SeqCst) {
         return Err(
             Failure::new(Exit::Interrupted, "interrupted; the agent was stopped").hint("nothing was added")
@@ -105,7 +111,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             it.added.iter().map(|task| format!("{} {}\n", task.id, clean(&task.title))).collect()
         }
     })?;
-    tell(&proposal);
+    if !context.json {
+        tell(&proposal);
+    }
     Ok(Exit::Ok)
 }
 
@@ -124,15 +132,16 @@ fn stopped_by_signal() -> Result<Arc<AtomicBool>, Failure> {
 
 /// What becomes of it: one question at most, and none where nobody can answer.
 fn decide(args: &Args, context: &Context, proposal: &Proposal) -> Result<ProposalOutcome, Failure> {
-    if args.dry_run {
-        talk(&headline(proposal));
-        return Ok(ProposalOutcome::Shown);
-    }
     if !context.json {
-        talk(&format!("{}\n\n{}", headline(proposal), words::batch(&proposal.tasks)));
+        let tree =
+            if args.dry_run { String::new() } else { format!("\n\n{}", words::batch(&proposal.tasks)) };
+        talk(&(headline(proposal) + &tree));
         for mended in &proposal.mended {
             talk(&format!("mended: {}", clean(mended)));
         }
+    }
+    if args.dry_run {
+        return Ok(ProposalOutcome::Shown);
     }
     if args.yes {
         return Ok(ProposalOutcome::Added);

@@ -14,7 +14,8 @@ use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::Look;
 use super::{
-    agents, checkpoints, doctor, flows, looks, pilot, problem, queue, reclaim, reports, sprints, wire, writes,
+    agents, checkpoints, discoveries, doctor, flows, looks, pilot, problem, queue, reclaim, reports,
+    sprints, wire, writes,
 };
 
 /// Answers for one project.
@@ -69,6 +70,7 @@ impl Desk {
             Request::FlowCheck(asked) => Response::FlowCheck(flows::check(&asked)),
             Request::Export(asked) => Response::Export(look.export(&asked)?),
             Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked)?),
+            Request::Discoveries(asked) => Response::Discoveries(discoveries::list(&self.place, &asked)?),
             Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
             Request::Reclaim(_) => Response::Reclaim(reclaim::dry_run(&look)?),
             Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview(&look, asked)?),
@@ -158,6 +160,7 @@ impl Service for Desk {
             | Request::FlowShow(_)
             | Request::FlowCheck(_)
             | Request::Export(_)
+            | Request::Discoveries(_)
             | Request::Agents(_)
             | Request::SprintPreview(_)
             | Request::Sprint(_)

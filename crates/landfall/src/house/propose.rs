@@ -110,6 +110,10 @@ fn no_proposal(error: &ProposeError) -> Problem {
             ProblemCode::AgentFailed,
             "say the goal more precisely, or ask another agent with `--agent`; nothing was added".to_owned(),
         ),
+        ProposeError::NothingNew => (
+            ProblemCode::AgentFailed,
+            "`landfall list` shows the tasks there are; nothing was added".to_owned(),
+        ),
         ProposeError::Declined(_) => {
             (ProblemCode::AgentFailed, "say the goal more precisely; nothing was added".to_owned())
         }
@@ -191,6 +195,7 @@ fn tasks(plan: &Plan, source: &str) -> Vec<NewTask> {
                 tags: part.tags.clone(),
                 priority: part.priority,
                 needs: planned.needs.iter().map(need).collect(),
+                touches: part.touches.clone(),
                 parent: planned.group.map(|group| TaskRef::Batch(group_at[&group])),
                 source: source.to_owned(),
                 ..NewTask::default()

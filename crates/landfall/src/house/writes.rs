@@ -74,6 +74,7 @@ pub(super) fn write(
         | Request::Checkpoints(_)
         | Request::Checkpoint(_)
         | Request::Doctor(_)
+        | Request::Discoveries(_)
         | Request::Reclaim(_) => unreachable!("a read is not a write"),
     })
 }

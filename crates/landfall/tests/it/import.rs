@@ -97,7 +97,11 @@ fn every_format_is_known_by_what_is_in_it() {
     let beads = scratch.landfall(&["import", "issues.jsonl"]);
     assert!(beads.err.contains("issues of beads"), "{}", beads.err);
     let prd = scratch.landfall(&["--json", "import", "prd.json"]);
-    assert!(prd.err.contains("user stories"), "{}", prd.err);
+    assert_eq!(
+        (prd.err.as_str(), &prd.json()["format"]),
+        ("", &"prd".into()),
+        "a program hears nothing but the answer"
+    );
     assert_eq!(prd.json()["added"][1]["needs"][0], "T2");
     assert_eq!(scratch.landfall(&["--json", "show", "T1"]).json()["source"], "import:beads:bd-1");
     let stdin = scratch.landfall_with(&["import", "-"], b"- [ ] three\n");

@@ -27,6 +27,7 @@ mod quota;
 mod review;
 mod run;
 mod sandbox;
+mod services;
 mod shares;
 mod signal;
 mod sprint;

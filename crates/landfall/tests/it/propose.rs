@@ -49,6 +49,7 @@ fn good() -> Value {
     last["group"] = "g".into();
     let mut first = task("a", "Write the beginning", &[]);
     first["group"] = "g".into();
+    first["touches"] = json!(["log"]);
     json!({ "groups": [{ "id": "g", "title": "The log", "body": "All of it." }],
         "tasks": [last, first, task("b", "Write the middle", &["a"])] })
 }
@@ -94,6 +95,7 @@ fn a_good_proposal_is_added_with_yes_and_its_order_holds() {
         (&"proposal:1".into(), &"T1".into(), &json!(["T3", "T4"]))
     );
     assert_eq!(end["criteria"], json!(["`c` is in the log"]));
+    assert_eq!(scratch.landfall(&["--json", "show", "T3"]).json()["touches"], json!(["log"]));
     assert_eq!(scratch.status("T1"), "draft", "nobody works on a group");
     nothing_left(&scratch);
     scratch.landfall(&["run"]).ok();
@@ -142,6 +144,10 @@ fn a_look_shows_it_and_json_prints_it_and_neither_adds_more_than_it_says() {
         (&"added".into(), Some(4)),
         "{json}"
     );
+    let again = scratch.landfall(&asked(&["--json"]));
+    assert_eq!(again.code, Some(9), "{}", again.err);
+    let error: Value = serde_json::from_str(&again.err).expect("one line of JSON and nothing else");
+    assert_eq!(error["error"]["message"], "everything that the agent proposes is there already");
     let second = json!({ "tasks": [task("z", "Write more", &["T4"])] });
     scratch.file("plan.toml", &says(&block(&second)));
     let json = scratch.landfall(&asked(&["--json", "--yes"])).json();

@@ -1,0 +1,121 @@
+//! What runs beside the agents, and what they tell each other: hooks, messages, commands in workspaces, ports, notes.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+
+fn writes(path: &str, text: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"{text}\\n\"\n")
+}
+
+/// A server on this machine that takes everything and passes on what it was sent.
+fn server() -> (String, Receiver<serde_json::Value>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("bound"));
+    let (send, received) = channel();
+    // It ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut reader = BufReader::new(stream.try_clone().expect("a copy"));
+            let (mut length, mut line) = (0, String::new());
+            while reader.read_line(&mut line).expect("a line") > 2 {
+                let lower = line.to_lowercase();
+                length = lower
+                    .strip_prefix("content-length: ")
+                    .map_or(length, |it| it.trim().parse().expect("a number"));
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).expect("a body");
+            if send.send(serde_json::from_slice(&body).expect("JSON")).is_err() {
+                return;
+            }
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .expect("an answer");
+        }
+    });
+    (address, received)
+}
+
+#[test]
+fn hooks_tell_the_story_of_a_task_and_leave_nothing_behind() {
+    let scratch = Scratch::new(LANDFALL);
+    let told = scratch.root().join("told");
+    let hook =
+        format!("echo $LANDFALL_HOOK $LANDFALL_TASK $LANDFALL_STATUS >> {}; sleep 600 &", told.display());
+    scratch.more_settings(&format!(
+        "[hooks]\npre-start = {hook:?}\npost-complete = {hook:?}\npre-merge = {hook:?}\npost-merge = {hook:?}\n\
+         on-error = {hook:?}\non-escalation = {hook:?}\n"
+    ));
+    scratch.task("Lands", &writes("b.txt", "b"), &[]);
+    scratch.task("Asks", "signal = \"pending:which port?\"\n", &[]);
+    scratch.landfall(&["run"]);
+    let text = std::fs::read_to_string(&told).expect("hooks were run");
+    let of = |task: &str| -> Vec<String> {
+        let words = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        words.filter(|words| words[1] == task).map(|words| words[0].to_owned()).collect()
+    };
+    assert_eq!(of("T1"), ["pre-start", "post-complete", "pre-merge", "post-merge"], "{text}");
+    assert_eq!(of("T2"), ["pre-start", "on-escalation"], "{text}");
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn a_question_is_told_while_nobody_watches() {
+    let scratch = Scratch::new(LANDFALL);
+    let (address, received) = server();
+    scratch
+        .more_settings(&format!("[[notify]]\nkind = \"webhook\"\nurl = \"{address}\"\npriority = \"low\"\n"));
+    scratch.task("Lands", &writes("b.txt", "b"), &[]);
+    scratch.task("Asks", "signal = \"pending:which port?\"\n", &[]);
+    scratch.landfall(&["run"]);
+    let told: Vec<serde_json::Value> = received.try_iter().collect(); // all was told before the run ended
+    let events: BTreeSet<&str> = told.iter().filter_map(|it| it["event"].as_str()).collect();
+    assert_eq!(events, BTreeSet::from(["landed", "question", "run-over"]), "{told:?}");
+    let question = told.iter().find(|it| it["event"] == "question").expect("it was told");
+    assert_eq!(question["text"], "Asks\nwhich port?");
+}
+
+#[test]
+fn commands_in_a_workspace_run_around_the_agent_and_share_its_ports() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings(
+        "[workspace]\nports = \"29000-29999\"\nports_each = 5\n\
+         after_create = \"echo created $LANDFALL_PORT >> around.txt\"\n\
+         before_run = \"echo before $LANDFALL_PORT >> around.txt\"\n\
+         after_run = \"echo after $LANDFALL_PORT >> around.txt; git add around.txt; git -c user.name=x -c user.email=x@example.org commit -qm around\"\n",
+    );
+    scratch.task("Lands", &writes("b.txt", "b"), &[]);
+    scratch.task("Lands too", &writes("c.txt", "c"), &["--needs", "T1"]);
+    scratch.landfall(&["run"]);
+    let around = scratch.git(&["show", "main:around.txt"]);
+    let words: Vec<&str> = around.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(words, ["created", "before", "after", "created", "before", "after"], "{around}");
+    let ports: Vec<&str> = around.lines().filter_map(|line| line.split(' ').nth(1)).collect();
+    assert!(ports[..3].iter().all(|port| *port == ports[0]) && !ports[0].is_empty(), "{around}");
+}
+
+#[test]
+fn a_workspace_that_cannot_be_made_fit_starts_no_agent_and_says_why() {
+    let scratch = Scratch::new(LANDFALL);
+    let ok = scratch.root().join("ok");
+    scratch.more_settings(&format!(
+        "[workspace]\nafter_create = \"test -e {} || {{ echo no database; exit 1; }}\"\n",
+        ok.display()
+    ));
+    scratch.task("Waits", &writes("b.txt", "b"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the reason", || scratch.why("T1").contains("no database"));
+    assert_eq!(scratch.prompts("T1").len(), 0);
+    std::fs::write(&ok, "").expect("a file");
+    assert_eq!(run.wait(Duration::from_secs(120)), Some(0), "{}", scratch.heard());
+    assert_eq!(scratch.status("T1"), "done");
+}
