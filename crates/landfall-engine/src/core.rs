@@ -424,6 +424,11 @@ impl Core {
         if options.mode == Mode::SemiAuto && (!options.attended || !options.only.is_empty()) {
             drop(self.assign(out, None)); // nothing is ready: the run ends by itself
         }
+        if !options.attended {
+            for id in self.conflicts() {
+                self.hear(out, id, &News::Due); // whoever was given time for it is not there
+            }
+        }
         for id in self.astray() {
             self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
         }
@@ -473,6 +478,12 @@ impl Core {
             let fact = Fact::Engine(EngineEvent::Sprint(event));
             self.turn.entries.push(Entry { at: self.last_sign, fact });
         }
+    }
+
+    /// Tasks that wait for a person to resolve a conflict.
+    fn conflicts(&self) -> Vec<TaskId> {
+        let waits = |task: &&Arc<Task>| matches!(task.wait(), Some(Wait::Conflict { .. }));
+        self.world.tasks().filter(waits).map(|task| task.id).collect()
     }
 
     /// Tasks whose landing was ordered by an engine that is gone, in no batch that is known.
@@ -528,7 +539,7 @@ impl Core {
             Some(_) => Drive::Draining, // iterations end, and the next does not begin
             None => self.drive,
         };
-        Input { at: out.now(), drive, spent: out.spent(), news: news.clone() }
+        Input { at: out.now(), drive, spent: out.spent(), attended: self.attended, news: news.clone() }
     }
 
     /// The same, for whoever wants to know whether it was refused.
@@ -841,10 +852,6 @@ impl Core {
         limits.review.after =
             modes.contains(&ReviewMode::Batch) || sprint.is_some_and(|sprint| sprint.plan.batch_review);
         limits.review.mode = modes.into_iter().max().unwrap_or_default();
-        if !self.attended {
-            // Nobody is there: a conflict for a person does not hold up the run.
-            (limits.conflict_ms, limits.overdue) = (0, Overdue::Defer);
-        }
         limits
     }
 

@@ -17,6 +17,7 @@ use landfall_host::crash;
 use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProblem, Store};
 use landfall_host::lock::{Holder, LockError, StateLock};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
+use landfall_model::disk::Disk;
 use landfall_model::queue::{HoldWhy, QueuePolicy};
 use landfall_model::{
     Commit, Effect, EngineEvent, Limits, Mover, News, QueueEffect, QueueNews, ReviewSaid, Route, RunEnd,
@@ -28,6 +29,7 @@ use thiserror::Error;
 
 use crate::ask::{Answer, Ask, AskError, NewTask, Reply, Rewritten};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
+use crate::disk::{Governor, Looked};
 use crate::flows;
 use crate::folder::StateFolder;
 use crate::follow::Follower;
@@ -156,6 +158,7 @@ pub struct Engine {
     full: bool,
     replies: Vec<(Sender<Answer>, Answer)>,
     herald: Herald,
+    governor: Governor,
     _lock: StateLock,
 }
 
@@ -325,6 +328,7 @@ impl Engine {
             full: false,
             replies: Vec::new(),
             herald: Herald::default(),
+            governor: Governor::default(),
             _lock: lock,
         };
         engine.replay()?;
@@ -558,10 +562,13 @@ impl Engine {
     }
 
     /// Whether there is too little room for an agent to start, and what a person sees of that and of the rest.
-    fn look_at_disk(&self) -> bool {
-        let free = self.free_bytes();
+    fn look_at_disk(&mut self) -> bool {
+        let Looked { disk, free_bytes: free, news } = self.governor.look(&self.site, self.core.world());
+        if let Some(news) = news {
+            self.herald.tell(news);
+        }
         let wanted = self.site.settings.disk.pause_bytes;
-        let low = free < wanted && self.core.world().waiting_for(Standing::Slot) > 0;
+        let low = disk >= Disk::Pause && self.core.world().waiting_for(Standing::Slot) > 0;
         let shut = self.core.world().accounts().shut();
         let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
         view.low_disk =
@@ -577,20 +584,9 @@ impl Engine {
         low
     }
 
-    /// Room on the fuller of the two disks that agents can fill: that of the state, and that of temporary files.
-    fn free_bytes(&self) -> u64 {
-        let places = [self.site.folder.root().to_owned(), std::env::temp_dir()];
-        places
-            .iter()
-            .filter_map(|place| landfall_host::disk::free_bytes(place).ok())
-            .min()
-            .unwrap_or(u64::MAX)
-    }
-
     /// Whether there is so little room that agents at work must end before they lose what they write.
     fn disk_is_full(&self) -> bool {
-        let free = self.free_bytes();
-        free < self.site.settings.disk.stop_bytes && self.core.world().active().next().is_some()
+        self.governor.disk() == Disk::Stop && self.core.world().active().next().is_some()
     }
 
     /// Writes what the turn has gathered, answers whoever asked, and gives the orders to perform.
