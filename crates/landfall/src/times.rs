@@ -47,7 +47,7 @@ pub fn duration_ms(text: &str) -> Result<u64, String> {
     let span: Span = text.trim().parse().map_err(|_| bad())?;
     let ms = span.total((Unit::Millisecond, SpanRelativeTo::days_are_24_hours())).map_err(|_| bad())?;
     const MAX_MS: f64 = 3650.0 * 86_400_000.0; // ten years: more is a slip
-    if ms < 1.0 || ms > MAX_MS {
+    if !(1.0..=MAX_MS).contains(&ms) {
         return Err(format!("`{text}` is not between a millisecond and ten years"));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between the bounds above")]

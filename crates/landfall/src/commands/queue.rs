@@ -126,7 +126,7 @@ fn batches(batches: &[BatchLine]) -> String {
         let mut end = Vec::new();
         end.extend(batch.on.as_ref().map(|on| format!("on top of {on}")));
         end.extend(batch.culprit.map(|task| format!("{task} made it red")));
-        if !batch.culprit.is_some_and(|task| batch.doing == format!("{task} made it red")) {
+        if batch.culprit.is_none_or(|task| batch.doing != format!("{task} made it red")) {
             end.push(batch.doing.clone());
         }
         let commit = batch.commit.as_deref().map(|commit| format!(" as {}", format::commit(commit)));

@@ -171,7 +171,7 @@ fn begin(start: Start, context: &Context) -> Result<Exit, Failure> {
         if let Some(slots) = start.slots {
             rescale(&mut preview, slots);
         }
-        context.answer(&preview, |preview| previewed(preview))?;
+        context.answer(&preview, previewed)?;
         return Ok(Exit::Ok);
     }
     let asked = RunAsked {

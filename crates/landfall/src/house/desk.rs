@@ -14,8 +14,8 @@ use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::Look;
 use super::{
-    agents, checkpoints, discoveries, doctor, flows, looks, pilot, problem, queue, reclaim, reports,
-    sprints, wire, writes,
+    agents, checkpoints, discoveries, doctor, flows, looks, pilot, problem, queue, reclaim, reports, sprints,
+    wire, writes,
 };
 
 /// Answers for one project.

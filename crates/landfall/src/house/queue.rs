@@ -383,9 +383,33 @@ mod tests {
 
     #[test]
     fn the_search_for_a_culprit_is_drawn() {
-        check(&[], Some(5), expect_test::expect![""]);
-        check(&[(5, false)], Some(3), expect_test::expect![""]);
-        check(&[(5, false), (3, true), (4, false)], None, expect_test::expect![""]);
-        check(&[(5, true)], None, expect_test::expect![""]);
+        check(
+            &[],
+            Some(5),
+            expect_test::expect![[r#"
+            5 …
+            T4: in B7: being verified with T1, T2, T3, T5"#]],
+        );
+        check(
+            &[(5, false)],
+            Some(3),
+            expect_test::expect![[r#"
+            5 ✗ → 3 …
+            T4: in B7, which is red: the first 3 of 5, before it, are being verified to find out by whom"#]],
+        );
+        check(
+            &[(5, false), (3, true), (4, false)],
+            None,
+            expect_test::expect![[r#"
+            5 ✗ → 3 ✓ → 4 ✗   T4 made it red
+            T4: in B7 with T1, T2, T3, T5"#]],
+        );
+        check(
+            &[(5, true)],
+            None,
+            expect_test::expect![[r#"
+            5 ✓
+            T4: in B7: verified with T1, T2, T3, T5; it lands next"#]],
+        );
     }
 }

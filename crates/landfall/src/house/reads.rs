@@ -4,13 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_api::{self as api, Problem, ProblemCode};
-use landfall_engine::Live;
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
+use landfall_engine::model::pilot::Mode;
+use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
     Doing, EngineEvent, Fact, QueueEvent, Spending, State, Status, Task, TaskId, Wait,
 };
 use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
+use landfall_engine::{Live, View};
 
 use super::engine_at::EngineAt;
 use super::holds::Holds;
@@ -93,7 +95,7 @@ impl Look<'_> {
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
         let task = reader.task(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
         let among = self.among(&reader, &row, &self.holds(&reader)?)?;
-        let sentence = why_sentence(&task, &among);
+        let sentence = self.sentence(&task, &row, &among);
         let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(of)?;
         let usage = task.counters.usage;
         let feedback: Vec<String> =
@@ -174,7 +176,17 @@ impl Look<'_> {
         details.extend(account.map(|account| {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
-        Ok(api::Why { task: wire::task_id(id), status, sentence: why_sentence(&task, &among), details })
+        let sentence = self.sentence(&task, &row, &among);
+        Ok(api::Why { task: wire::task_id(id), status, sentence, details })
+    }
+
+    /// Why a task is where it is; a run that does not begin it is named.
+    fn sentence(&self, task: &Task, row: &TaskRow, among: &Among) -> String {
+        let free = row.shown() == Status::Ready && among.held.is_none();
+        match self.engine.view().filter(|_| free).and_then(|view| not_begun(task, &view)) {
+            Some(why) => format!("{} {why}", task.id),
+            None => why_sentence(task, among),
+        }
     }
 
     pub fn status(&self) -> Result<Box<api::StatusReport>, Problem> {
@@ -496,6 +508,31 @@ pub(super) fn holds_a_slot(task: &Task) -> bool {
 
 pub(super) fn why_sentence(task: &Task, among: &Among) -> String {
     landfall_engine::model::why(task, &among.unmet, among.held.as_ref(), &moment::when_model)
+}
+
+/// Why the run under way does not begin a task that could start, if so.
+fn not_begun(task: &Task, view: &View) -> Option<String> {
+    let (id, pilot) = (task.id, &view.pilot);
+    if let Some(pause) = pilot.pause() {
+        return Some(format!(
+            "is ready, but the run is paused: {}; `landfall resume` lets it go on.",
+            pause.reason
+        ));
+    }
+    if pilot.mode() == Mode::SemiAuto && pilot.assigned() != Some(id) {
+        return Some(format!("is ready, and you pick what is next: `landfall next {id}` takes it."));
+    }
+    let sprint = view.sprint.as_ref()?;
+    match &sprint.phase {
+        SprintPhase::Running if !sprints::filter(&sprint.plan).admits(&task.spec, id) => {
+            Some(format!("is ready, but not one of the tasks of sprint {}, which is under way.", sprint.id))
+        }
+        SprintPhase::Completing { .. } => Some(format!(
+            "is ready, but sprint {} finishes what is under way and begins nothing new.",
+            sprint.id
+        )),
+        SprintPhase::Running | SprintPhase::Paused { .. } | SprintPhase::Over { .. } => None,
+    }
 }
 
 /// More about a task than its sentence: what it needs, what was seen, what was said, what can be done.

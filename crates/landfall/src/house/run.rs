@@ -318,7 +318,19 @@ impl Run {
     ) -> Result<PathBuf, Problem> {
         let runs = self.watch.reader.runs(1).map_err(|error| problem::store(&error))?;
         let title = runs.first().map_or_else(|| format!("Run {}", ended.run), reports::title);
-        let text = run_report(&title, tasks, ended.held.as_deref(), &moment::dated);
+        let mut text = run_report(&title, tasks, ended.held.as_deref(), &moment::dated);
+        let more = [
+            ended.paused.as_ref().map(|reason| format!("**It ended paused:** {reason}.")),
+            ended.queue_held.as_ref().map(|reason| format!("**The landing queue is held:** {reason}.")),
+            ended.sprint.filter(|_| self.for_sprint).map(|id| {
+                format!(
+                    "It was a run of sprint {id}; `landfall sprint report {id}` says what became of that."
+                )
+            }),
+        ];
+        for line in more.into_iter().flatten() {
+            text.push_str(&format!("\n{line}\n"));
+        }
         let path = reports::paper(&self.place, ended.run);
         disk::write_atomic(&path, text.as_bytes()).map_err(|error| problem::io("write", &path, &error))?;
         Ok(path)

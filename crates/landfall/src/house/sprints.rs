@@ -86,7 +86,8 @@ fn plan(plan: &SprintPlan) -> api::SprintPlan {
     }
 }
 
-fn filter(plan: &SprintPlan) -> Filter {
+/// Which tasks it may begin.
+pub(super) fn filter(plan: &SprintPlan) -> Filter {
     Filter {
         only: None,
         starts: (!plan.only.is_empty()).then(|| plan.only.clone()),

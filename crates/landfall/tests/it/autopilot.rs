@@ -143,6 +143,7 @@ fn a_person_picks_pauses_and_lets_go() {
     let mut run = OnTerminal::start(&scratch, &["run", "--mode", "semi-auto", "--slots", "2"], &[]);
     scratch.eventually("its turn to pick", || run.screen().contains("you pick: `landfall next`"));
     assert_eq!(landed(&scratch), 0, "nothing begins by itself");
+    assert!(scratch.why("T2").contains("`landfall next T2` takes it"), "{}", scratch.why("T2"));
 
     let said = scratch.landfall(&["next", "T2"]).ok();
     assert!(said.contains("T2 is next: Task 2"), "{said}");
@@ -154,6 +155,7 @@ fn a_person_picks_pauses_and_lets_go() {
     assert_eq!((said["phase"].as_str(), said["pause"]["reason"].as_str()), (Some("paused"), Some("lunch")));
     scratch.eventually("the alert", || run.screen().contains("!! PAUSED: lunch !!"));
     assert!(scratch.landfall(&["status"]).ok().contains("paused since"), "status says so");
+    assert!(scratch.why("T1").contains("the run is paused: lunch"), "{}", scratch.why("T1"));
     let twice = scratch.landfall(&["pause"]);
     assert!(twice.code == Some(6) && twice.err.contains("landfall resume"), "{twice:?}");
     scratch.landfall(&["auto", "on"]).ok();
