@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
-use landfall_model::conflict::Overdue;
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
@@ -482,8 +481,7 @@ impl Core {
 
     /// Tasks that wait for a person to resolve a conflict.
     fn conflicts(&self) -> Vec<TaskId> {
-        let waits = |task: &&Arc<Task>| matches!(task.wait(), Some(Wait::Conflict { .. }));
-        self.world.tasks().filter(waits).map(|task| task.id).collect()
+        self.world.tasks().filter(|task| task.waits_for_a_resolution()).map(|task| task.id).collect()
     }
 
     /// Tasks whose landing was ordered by an engine that is gone, in no batch that is known.

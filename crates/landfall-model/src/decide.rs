@@ -86,6 +86,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         at,
         drive: input.drive,
         spent: input.spent.clone(),
+        attended: input.attended,
         decision: Decision::default(),
     };
     match &input.news {
@@ -212,6 +213,8 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::Due => match task.due() {
             Some(due) if due <= at => draft.due()?,
+            // Nobody is there whose time could run.
+            Some(_) if !input.attended && task.waits_for_a_resolution() => draft.due()?,
             Some(_) | None => return Err(not_now(task, "no wait is over")),
         },
         News::BaseAdvanced => match &task.state {
@@ -263,6 +266,7 @@ struct Draft {
     at: Timestamp,
     drive: Drive,
     spent: Option<Spent>,
+    attended: bool,
     decision: Decision,
 }
 
@@ -814,6 +818,7 @@ impl Draft {
     /// A conflict that a person resolves, within a time.
     fn for_a_person(&mut self, base: &Commit, files: Vec<String>, step: StepName) -> Result<(), Refusal> {
         let TaskLimits { conflict_ms, overdue, .. } = self.task.limits;
+        let (conflict_ms, overdue) = if self.attended { (conflict_ms, overdue) } else { (0, Overdue::Defer) };
         let until = self.at.plus_ms(conflict_ms);
         self.yielded(Parting::Asked, None)?;
         let wait = Wait::Conflict { base: base.clone(), files, until, overdue };
@@ -829,6 +834,7 @@ impl Draft {
         };
         let detail =
             || format!("it conflicts with the base in {} and nobody resolved it in time", files.join(", "));
+        let overdue = if self.attended { overdue } else { Overdue::Defer };
         match overdue {
             Overdue::Defer => self.end(EndKind::Blocked, EndCode::ConflictLimit, detail()),
             Overdue::Skip => self.end(EndKind::Cancelled, EndCode::ConflictLimit, detail()),

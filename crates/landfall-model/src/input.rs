@@ -22,6 +22,8 @@ pub struct Input {
     pub drive: Drive,
     /// A budget of the run or the day that is used up: no agent begins.
     pub spent: Option<Spent>,
+    /// Whether somebody is there: a conflict for a person is put aside at once where nobody is.
+    pub attended: bool,
     /// The news.
     pub news: News,
 }

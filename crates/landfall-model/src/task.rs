@@ -139,6 +139,12 @@ impl Task {
         matches!(self.state, State::Ended(_))
     }
 
+    /// Whether it waits for a person to resolve a conflict.
+    #[must_use]
+    pub fn waits_for_a_resolution(&self) -> bool {
+        matches!(&self.state, State::Waiting { wait: Wait::Conflict { .. }, .. })
+    }
+
     /// The moment it waits for, if it waits for one.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {

@@ -787,7 +787,7 @@ impl Sim {
     fn hear(&mut self, id: TaskId, news: News) -> bool {
         self.heard += 1;
         let task = self.world.get(id).expect("news is of tasks").clone();
-        let input = Input { at: self.now, drive: self.drive, spent: self.spent(), news };
+        let input = Input { at: self.now, drive: self.drive, spent: self.spent(), attended: true, news };
         let overruled = match &input.news {
             News::Retry { .. } => self.world.accounts().overruled(&task, self.now),
             _ => None,

@@ -102,7 +102,7 @@ impl Stage {
 
     /// A task hears something. Says what came of it.
     pub fn hear_task(&mut self, id: TaskId, news: News) -> String {
-        let input = Input { at: self.at, drive: Drive::Running, spent: None, news };
+        let input = Input { at: self.at, drive: Drive::Running, spent: None, attended: true, news };
         match step(&self.tasks[&id], &input) {
             Ok((_, decision)) => {
                 let word = decision.events.first().map_or("nothing", |event| event.name()).to_owned();

@@ -87,7 +87,7 @@ impl Scene {
     /// Tells the task one piece of news.
     pub fn hear(&mut self, news: News) -> Result<(Vec<Event>, Vec<Effect>), String> {
         self.commits += 1;
-        let input = Input { at: self.at, drive: self.drive, spent: self.spent.clone(), news };
+        let input = Input { at: self.at, drive: self.drive, spent: self.spent.clone(), attended: true, news };
         let (task, decision) = take(&self.task, &input).map_err(|refusal| refusal.to_string())?;
         assert_eq!(decide(&self.task, &input), Ok(decision.clone()), "decide and step agree");
         let folded = decision.events.iter().fold(self.task.clone(), |task, event| {

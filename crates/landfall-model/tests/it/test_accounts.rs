@@ -67,7 +67,7 @@ impl Backlog {
             News::Retry { .. } => self.world.accounts().overruled(&task, at),
             _ => None,
         };
-        let input = Input { at, drive: Drive::Running, spent, news };
+        let input = Input { at, drive: Drive::Running, spent, attended: true, news };
         let (after, decision) = step(&task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
         for event in &decision.events {
             let follows = self.world.accounts().follows(&task, at, event);
