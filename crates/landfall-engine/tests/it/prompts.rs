@@ -256,7 +256,7 @@ fn a_prompt_that_is_not_there_is_named_with_the_nearest_one() {
 
 #[test]
 fn what_agents_found_out_is_offered_to_those_who_come_later() {
-    use landfall_engine::model::{Entry, Event, Fact, TaskId, Timestamp, Warning};
+    use landfall_engine::model::{Event, TaskId, Timestamp, Warning};
     let prompts = Prompts::load(None).expect("the built-in prompts");
     let told = |task: u32, global: bool, text: &str| {
         let event = Event::Warned(Warning::Discovery { global, text: text.to_owned() });
