@@ -119,3 +119,30 @@ fn a_workspace_that_cannot_be_made_fit_starts_no_agent_and_says_why() {
     assert_eq!(run.wait(Duration::from_secs(120)), Some(0), "{}", scratch.heard());
     assert_eq!(scratch.status("T1"), "done");
 }
+
+#[test]
+fn what_an_agent_found_out_is_told_to_the_next() {
+    let scratch = Scratch::new(LANDFALL);
+    let finds = "[[iteration]]\nsignal = [\"discovery-global:[high] the tests need a database\", \"discovery-local:mine alone\"]\n\
+                 [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n";
+    scratch.task("Finds", finds, &[]);
+    scratch.task("Hears", &writes("c.txt", "c"), &["--needs", "T1"]);
+    scratch.landfall(&["run"]).ok();
+    let own = scratch.prompts("T1");
+    assert!(!own[0].contains("What agents found out"));
+    assert!(own[1].contains("- (this task, high) the tests need a database\n"), "{}", own[1]);
+    assert!(own[1].contains("- (this task) mine alone\n"));
+    let other = &scratch.prompts("T2")[0];
+    assert!(other.contains("- (T1, high) the tests need a database\n"), "{other}");
+    assert!(!other.contains("mine alone"));
+    let list = scratch.landfall(&["--json", "discoveries"]).json();
+    let texts: Vec<&str> =
+        list["discoveries"].as_array().expect("a list").iter().filter_map(|it| it["text"].as_str()).collect();
+    assert_eq!(texts, ["the tests need a database"], "the other is archived with its task");
+    let all = scratch.landfall(&["discoveries", "--all"]).ok();
+    assert!(all.contains("mine alone") && all.contains("nobody now"), "{all}");
+    // Another engine knows it, too.
+    scratch.task("Hears later", &writes("d.txt", "d"), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert!(scratch.prompts("T3")[0].contains("the tests need a database"));
+}
