@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use landfall_host::crash;
 use landfall_host::git::{
-    Change, ChangedPath, CollectError, CollectOptions, DiffOptions, GitError, Ignored, Lane, Leftovers,
-    LostHead, Merge, Oid, Signature,
+    Change, ChangedPath, CollectError, CollectOptions, ConflictedPath, DiffOptions, GitError, Ignored, Lane,
+    Leftovers, LostHead, Merge, Oid, Signature,
 };
 use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
 use landfall_model::gaming::{self, ChangedFile};
@@ -23,7 +23,7 @@ use crate::land;
 use crate::launch::{marker, settled, with};
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{collect_detail, task_ref};
-use crate::queue;
+use crate::queue::{self, Settled};
 use crate::settings::{Verify, VerifyCommand};
 use crate::site::{self, Site};
 
@@ -95,20 +95,22 @@ fn try_check(
     drop(site.landing.lock().expect("no thread panics while it lands"));
     let base = land::base(site).map_err(git)?;
     let by = Signature::landfall(site.clock.now_ms());
-    let head = match queue::settle_simply(site, &base, &head, &by).map_err(git)? {
-        Some(merged) => {
+    let conflict = |head: &Oid, paths: &[ConflictedPath]| {
+        let (head, base) = (site::commit(head), site::commit(&base));
+        Ok(Some(News::MergeConflict { attempt, head, base, clashes: queue::clashes(paths) }))
+    };
+    let head = match queue::settle(site, &base, &head, &by).map_err(git)? {
+        Settled::AsItIs => head,
+        Settled::Anew(settled) => {
             let pin = task_ref("tasks", task.id, &format!("{attempt}-merged"));
-            site.store.pin(&pin, &merged).map_err(git)?;
-            merged
+            site.store.pin(&pin, &settled).map_err(git)?;
+            settled
         }
-        None => head,
+        Settled::Conflict(paths) => return conflict(&head, &paths),
     };
     let tree = match site.store.merge(&base, &head).map_err(git)? {
         Merge::Clean { tree } => tree,
-        Merge::Conflict { paths, .. } => {
-            let (head, base) = (site::commit(&head), site::commit(&base));
-            return Ok(Some(News::MergeConflict { attempt, head, base, clashes: queue::clashes(&paths) }));
-        }
+        Merge::Conflict { paths, .. } => return conflict(&head, &paths),
     };
     if tree == site.store.tree_of(&base).map_err(git)? {
         return Ok(Some(News::NothingChanged { attempt }));

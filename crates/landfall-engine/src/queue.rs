@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landfall_host::crash;
 use landfall_host::git::{
-    self, Cas, ConflictKind, ConflictedPath, GitError, LandingClaim, Merge, Oid, Signature,
+    self, Cas, ConflictKind, ConflictedPath, GitError, LandingClaim, Merge, Oid, RefName, Signature,
 };
 use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::queue::{LeftOut, Member, Prefix};
@@ -59,14 +59,21 @@ fn try_build(
     let by = Signature::landfall(site.clock.now_ms());
     let mut resolved = Vec::new();
     if on.is_none() {
+        let mut unfit = Vec::new();
         for (member, head) in &mut work {
-            if let Some(merged) = settle_simply(site, &base, head, &by)? {
-                site.store
-                    .pin(&task_ref("tasks", member.task, &format!("{}-merged", member.attempt)), &merged)?;
-                resolved.push((member.task, site::commit(&merged)));
-                *head = merged;
+            match settle(site, &base, head, &by)? {
+                Settled::AsItIs => {}
+                Settled::Anew(settled) => {
+                    let pin = task_ref("tasks", member.task, &format!("{}-merged", member.attempt));
+                    site.store.pin(&pin, &settled)?;
+                    resolved.push((member.task, site::commit(&settled)));
+                    *head = settled;
+                }
+                Settled::Conflict(paths) => unfit.push((member.task, LeftOut::Conflict(clashes(&paths)))),
             }
         }
+        work.retain(|(member, _)| unfit.iter().all(|(task, _)| *task != member.task));
+        left_out.append(&mut unfit);
     }
     crash::point("queue.build.before");
     let heads: Vec<Oid> = work.iter().map(|(_, head)| head.clone()).collect();
@@ -129,19 +136,61 @@ fn left_out_why(
     })
 }
 
-/// The work with the base merged in, where they conflict in a way that needs nobody.
-pub(crate) fn settle_simply(
-    site: &Site,
-    base: &Oid,
-    head: &Oid,
-    by: &Signature,
-) -> Result<Option<Oid>, GitError> {
-    if matches!(site.store.merge(base, head)?, Merge::Clean { .. }) {
-        return Ok(None);
+/// What can be done about work before it is merged with the base, without asking anybody.
+pub(crate) enum Settled {
+    /// Nothing: it is merged as it is, or conflicts.
+    AsItIs,
+    /// It is this commit now.
+    Anew(Oid),
+    /// It stands on what a person has taken off their branch, and does not fit without that.
+    Conflict(Vec<ConflictedPath>),
+}
+
+/// Moves work over that stands on landings which are gone, or brings the base in, where they conflict in a way that needs
+/// nobody.
+pub(crate) fn settle(site: &Site, base: &Oid, head: &Oid, by: &Signature) -> Result<Settled, GitError> {
+    if let Some(from) = gone_below(site, base, head)? {
+        return move_over(site, &from, base, head, by);
     }
-    let Some(tree) = site.store.merge_simple(base, head)? else { return Ok(None) };
+    if matches!(site.store.merge(base, head)?, Merge::Clean { .. }) {
+        return Ok(Settled::AsItIs);
+    }
+    let Some(tree) = site.store.merge_simple(base, head)? else { return Ok(Settled::AsItIs) };
     let message = "Bring the base in: the changes lie side by side\n";
-    site.store.commit(&tree, &[head.clone(), base.clone()], message, by, by).map(Some)
+    site.store.commit(&tree, &[head.clone(), base.clone()], message, by, by).map(Settled::Anew)
+}
+
+/// Where work left a base that a person has rewritten since, if merging it would bring back what they took away.
+fn gone_below(site: &Site, base: &Oid, head: &Oid) -> Result<Option<Oid>, GitError> {
+    let below = RefName::new("refs/landfall/rewritten").expect("made of our own words");
+    for (_, gone) in site.store.refs(&below)? {
+        for from in site.store.merge_bases(&gone, head)? {
+            if !site.store.is_ancestor(&from, base)? {
+                return Ok(Some(from));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// What work changed since `from`, on top of the base and of nothing else.
+fn move_over(site: &Site, from: &Oid, base: &Oid, head: &Oid, by: &Signature) -> Result<Settled, GitError> {
+    let store = &site.store;
+    let step = |tree: Oid, parents: &[Oid]| store.commit(&tree, parents, "A step of moving work\n", by, by);
+    // A merge whose common ancestor is `from`, whatever the histories say.
+    let root = step(store.tree_of(from)?, &[])?;
+    let ours = step(store.tree_of(base)?, std::slice::from_ref(&root))?;
+    let theirs = step(store.tree_of(head)?, std::slice::from_ref(&root))?;
+    if ours == theirs {
+        return Ok(Settled::Anew(base.clone())); // the base holds all of it: nothing changes
+    }
+    match store.merge(&ours, &theirs)? {
+        Merge::Clean { tree } => {
+            let message = format!("The work of {}, moved over to a rewritten branch\n", head.short());
+            store.commit(&tree, std::slice::from_ref(base), &message, by, by).map(Settled::Anew)
+        }
+        Merge::Conflict { paths, .. } => Ok(Settled::Conflict(paths)),
+    }
 }
 
 /// What the model is told of conflicts.
