@@ -857,7 +857,8 @@ impl Core {
     fn refilter(&mut self) {
         let sprint = self.sprints.open().filter(|_| self.sprinting);
         let mut filter = sprint.map(|sprint| filter_of(&sprint.plan)).unwrap_or_default();
-        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { .. }) || self.has_enough(it)) {
+        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { .. }) || self.has_enough(it))
+        {
             filter.starts = Some(BTreeSet::new());
         }
         if self.pilot.mode() == Mode::SemiAuto {

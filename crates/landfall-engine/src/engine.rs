@@ -425,7 +425,7 @@ impl Engine {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
         }
         let mut scout = Scout::new(self.site.clone());
-        let mut touched: BTreeSet<TaskId> = BTreeSet::new();
+        let mut touched: BTreeSet<TaskId> = turn.touched.keys().copied().collect();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
         let (effects, queue_effects) = self.core.expected();
         for effect in effects {
@@ -643,7 +643,7 @@ impl Engine {
         let hold = self.core.queue().hold().ok_or(AskError::QueueMoves)?;
         if matches!(hold.why, HoldWhy::Rewritten | HoldWhy::Deleted) {
             let machine = |error: GitError| AskError::Machine(error.full());
-            if let Some(moved) = land::accept_rewrite(&site, rewritten).map_err(machine)? {
+            for moved in land::accept_rewrite(&site, rewritten).map_err(machine)? {
                 self.core.fact(&*site, moved);
             }
         }
@@ -664,13 +664,13 @@ impl Engine {
         Ok(Reply::Checkpoint { name })
     }
 
-    /// Finds out where the base is, if no fact tells.
+    /// Finds out where the base is. What a person has committed since the last fact about it is part of it.
     fn find_base(&mut self) -> Result<(), AskError> {
-        if self.core.base().is_none() {
-            let site = self.site.clone();
-            let base = land::base(&site).map_err(|error| AskError::Machine(error.full()))?;
-            let to = site::commit(&base);
-            self.core.fact(&*site, EngineEvent::BaseMoved { from: None, to, by: Mover::Person });
+        let site = self.site.clone();
+        let base = land::base(&site).map_err(|error| AskError::Machine(error.full()))?;
+        let (from, to) = (self.core.base().cloned(), site::commit(&base));
+        if from.as_ref() != Some(&to) {
+            self.core.fact(&*site, EngineEvent::BaseMoved { from, to, by: Mover::Person });
         }
         Ok(())
     }

@@ -91,25 +91,29 @@ fn seen(site: &Site, theirs: &Oid) {
     crate::core::Outside::theirs(site, &site::commit(theirs));
 }
 
-/// The person has seen that their branch was rewritten and says what is meant. Gives the fact, if the base moved.
-pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Option<EngineEvent>, GitError> {
+/// The person has seen that their branch was rewritten and says what is meant. Gives the facts that follow.
+pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEvent>, GitError> {
     let _one = site.syncing.lock().expect("no thread panics while it compares");
     let theirs = site.store.import(&site.repo, &site.branch)?;
-    let Some(ours) = site.store.base()? else { return Ok(None) };
+    let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
     seen(site, &theirs);
-    if how == Rewritten::Keep || ours == theirs {
-        return Ok(None);
+    let moved = |from: &Oid, to: &Oid, by: Mover| {
+        let (from, to) = (Some(site::commit(from)), site::commit(to));
+        EngineEvent::BaseMoved { from, to, by }
+    };
+    if ours == theirs {
+        return Ok(Vec::new());
+    }
+    if how == Rewritten::Keep {
+        // The base stays where it is; that their branch was seen is written down all the same, for the next engine.
+        return Ok(vec![moved(&ours, &theirs, Mover::Person), moved(&theirs, &ours, Mover::Rebuild)]);
     }
     // What landed stays reachable: certificates name it, and a person may want it back.
     let keep = RefName::new(&format!("refs/landfall/rewritten/{ours}")).expect("made of our own words");
     site.store.pin(&keep, &ours)?;
     site.trust(&site::commit(&theirs));
     match site.store.set_base(&theirs, Some(&ours))? {
-        Cas::Moved => Ok(Some(EngineEvent::BaseMoved {
-            from: Some(site::commit(&ours)),
-            to: site::commit(&theirs),
-            by: Mover::Person,
-        })),
+        Cas::Moved => Ok(vec![moved(&ours, &theirs, Mover::Person)]),
         Cas::Lost { .. } => {
             Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned()))
         }

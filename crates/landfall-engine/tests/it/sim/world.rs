@@ -252,7 +252,11 @@ impl Scene {
                 task_budget,
                 conflict_ms: 60_000,
                 overdue: Overdue::ALL[rng.below(4)],
-                review: ReviewRule { mode: ReviewMode::ALL[rng.below(8).min(3)], iterations_max: 2, after: false },
+                review: ReviewRule {
+                    mode: ReviewMode::ALL[rng.below(8).min(3)],
+                    iterations_max: 2,
+                    after: false,
+                },
                 ..TaskLimits::default()
             },
             review_tags: BTreeMap::new(),
