@@ -34,10 +34,11 @@ fn edits(again: &str) -> String {
     )
 }
 
-/// What an agent does about a conflict: merges the commit it was told of, and keeps what `text` says.
+/// What an agent does about a conflict: merges what is on `main`, once it is there, and keeps what `text` says.
 fn merges(text: &str) -> String {
     format!(
-        "git merge -q $(git -C PROJECT rev-parse main); printf '{text}' > a.txt; git add --all; \
+        "while git merge-base --is-ancestor $(git -C PROJECT rev-parse main) HEAD; do sleep 0.02; done; \
+         git merge -q $(git -C PROJECT rev-parse main); printf '{text}' > a.txt; git add --all; \
          git -c user.name=a -c user.email=a@example.invalid commit -qm merged"
     )
 }
@@ -141,7 +142,7 @@ fn a_person_settles_a_conflict_in_the_workspace_and_it_lands() {
     let mut run = OnTerminal::start(&scratch, &["run"], &[]);
     scratch.eventually("the person to be asked", || scratch.wait_of("T1") == "conflict");
     let why = scratch.why("T1");
-    assert!(why.contains("a.txt") && why.contains("landfall retry T1"), "it says what to do: {why}");
+    assert!(why.contains("a.txt") && why.contains("landfall answer T1 resolved"), "it says what to do: {why}");
     assert!(!run.is_over(), "somebody is there, so it waits");
     // They keep what the agent did, under another name.
     let place = scratch.workspace("T1").display().to_string();
@@ -152,12 +153,33 @@ fn a_person_settles_a_conflict_in_the_workspace_and_it_lands() {
     );
     let settled = std::process::Command::new("sh").arg("-c").arg(sh).output().expect("sh runs");
     assert!(settled.status.success(), "{settled:?}");
-    scratch.landfall(&["retry", "T1"]).ok();
+    scratch.landfall(&["answer", "T1", "resolved"]).ok();
     assert_eq!(run.end(&scratch), Some(0), "{}", run.screen());
     assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
     assert_eq!(scratch.git(&["show", "main:kept.txt"]), "one\nTWO\nthree");
     assert!(!scratch.project().join("a.txt").exists());
     all_green(&scratch);
+}
+
+#[test]
+fn a_person_says_how_and_the_agent_settles_a_conflict() {
+    let scratch = for_a_person("[land]\nconflict_wait = \"1h\"", &merges("one\\nTWO\\nthree\\n"));
+    let mut run = OnTerminal::start(&scratch, &["run"], &[]);
+    scratch.eventually("the person to be asked", || scratch.wait_of("T1") == "conflict");
+    scratch.landfall(&["answer", "T1", "bring the file back"]).ok();
+    assert_eq!(run.end(&scratch), Some(0), "{}", run.screen());
+    assert_eq!(scratch.git(&["show", "main:a.txt"]), "one\nTWO\nthree");
+    assert!(scratch.prompts("T1")[1].contains("bring the file back"), "{}", scratch.prompts("T1")[1]);
+}
+
+#[test]
+fn a_conflict_that_waited_for_a_person_is_put_aside_by_a_run_that_nobody_attends() {
+    let scratch = for_a_person("[land]\nconflict_wait = \"1h\"", "false");
+    let run = OnTerminal::start(&scratch, &["run"], &[]);
+    scratch.eventually("the person to be asked", || scratch.wait_of("T1") == "conflict");
+    drop(run); // which ends it as a power cut would
+    assert_eq!(scratch.landfall(&["run"]).code, Some(8));
+    assert_eq!(scratch.status("T1"), "blocked", "{}", scratch.why("T1"));
 }
 
 #[test]
