@@ -56,11 +56,9 @@ fn who_would_touch_the_same_file_is_passed_over_and_told_for_whom() {
     let run = yard.start("2", &["T1", "T3"]);
     assert_eq!(yard.scratch.status("T2"), "waiting");
     assert_eq!(yard.scratch.wait_of("T2"), "slot");
-    assert_eq!(
-        yard.scratch.why("T2"),
-        "T2 is held back: T1, which has not landed, changes `src/lib.rs` as well; it starts when T1 has landed, or when \
-         nothing else can run."
-    );
+    let held = "T2 is held back: T1, which has not landed, changes `src/lib.rs` as well; it starts when T1 has landed, or when \
+                nothing else can run.";
+    yard.scratch.eventually("it to be told", || yard.scratch.why("T2") == held);
     yard.finish(run, &["T1", "T2", "T3"]);
 }
 
