@@ -57,9 +57,11 @@ fn line(scratch: &Scratch) -> Vec<String> {
         .collect()
 }
 
-/// What became of the batches, oldest first: who was in it, how many were looked at and whether that was green, and who
-/// made it red.
-fn past(scratch: &Scratch) -> Vec<(String, Vec<(u64, bool)>, Option<String>)> {
+/// What became of a batch: who was in it, how many were looked at and whether that was green, and who made it red.
+type Past = (String, Vec<(u64, bool)>, Option<String>);
+
+/// What became of the batches, oldest first.
+fn past(scratch: &Scratch) -> Vec<Past> {
     let past = scratch.landfall(&["--json", "queue"]).json()["past"].clone();
     let mut past = past.as_array().expect("a list").clone();
     past.sort_by_key(|it| it["batch"].as_str().and_then(|it| it[1..].parse::<u32>().ok()));

@@ -142,7 +142,10 @@ fn a_person_settles_a_conflict_in_the_workspace_and_it_lands() {
     let mut run = OnTerminal::start(&scratch, &["run"], &[]);
     scratch.eventually("the person to be asked", || scratch.wait_of("T1") == "conflict");
     let why = scratch.why("T1");
-    assert!(why.contains("a.txt") && why.contains("landfall answer T1 resolved"), "it says what to do: {why}");
+    assert!(
+        why.contains("a.txt") && why.contains("landfall answer T1 resolved"),
+        "it says what to do: {why}"
+    );
     assert!(!run.is_over(), "somebody is there, so it waits");
     // They keep what the agent did, under another name.
     let place = scratch.workspace("T1").display().to_string();

@@ -7,6 +7,7 @@ mod autopilot;
 mod backlog;
 mod bad_input;
 mod batches;
+mod behaviours;
 mod branch;
 mod budgets;
 mod checkpoint;
