@@ -13,6 +13,7 @@ use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
 use landfall_model::pilot::{Mode, PauseWhy, Phase, Pilot, PilotEvent};
+use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{self, BatchDoing, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{Goal, Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
@@ -316,6 +317,8 @@ impl Core {
     fn note_event(&mut self, out: &dyn Outside, at: Timestamp, id: TaskId, event: &Event) {
         match event {
             Event::Verified { report, .. } => self.note_report(out, at, report),
+            Event::IterationEnded { verdict, .. }
+                if planted::is(Bug::BudgetByWord) && !verdict.is_own_word() => {}
             Event::IterationEnded { usage, took_ms, .. } => {
                 out.journalled(at, Spending { usage: *usage, time_ms: *took_ms });
             }
@@ -428,8 +431,16 @@ impl Core {
                 self.hear(out, id, &News::Due); // whoever was given time for it is not there
             }
         }
-        for id in self.astray() {
+        for id in self.astray().into_iter().filter(|_| !planted::is(Bug::AstrayForgotten)) {
             self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
+        }
+        if planted::is(Bug::PauseForgotten) {
+            let paused = |task: &&Arc<Task>| {
+                matches!(task.state, State::Waiting { wait: landfall_model::Wait::Pause, .. })
+            };
+            for id in self.world.tasks().filter(paused).map(|task| task.id).collect::<Vec<_>>() {
+                self.hear(out, id, &News::Retry { fresh: false, note: None });
+            }
         }
         Ok(run)
     }
@@ -613,9 +624,16 @@ impl Core {
                 out.trust(&prefix.commit); // it may be the base before the fact of that is written
             }
         }
+        // Nothing more lands after a landing that did not check out; what a person says of the line is heard all the same.
+        let of_a_person =
+            matches!(news, QueueNews::Hold { .. } | QueueNews::Resume | QueueNews::BaseMoved { .. });
+        if self.mismatch.is_some() && !of_a_person {
+            return;
+        }
         let world = &self.world;
         let is_met = |id: TaskId| world.get(id).is_some_and(|task| world.unmet(task).is_empty());
-        let policy = QueuePolicy { forms: self.drive == Drive::Running, ..self.rules.queue };
+        let forms = self.drive == Drive::Running && self.mismatch.is_none();
+        let policy = QueuePolicy { forms, ..self.rules.queue };
         let decision = queue::decide(&self.queue, &policy, out.now(), news, &is_met);
         for (task, news) in decision.tells {
             self.hear(out, task, &news);
@@ -783,12 +801,18 @@ impl Core {
     /// The limits, without slots while as much work waits to be verified or landed as agents may be at work. Agents
     /// that run further ahead land nothing sooner: their workspaces pile up and their bases grow old.
     fn paced(&self, limits: &Limits) -> Limits {
-        // A queue that is held by a person must not stop the agents for ever; the next run would find the same.
-        let queued = self.world.waiting_for(Standing::Lane) + self.queue.len();
+        // Whoever in line waits for what they need must not stop the agents who work on that.
+        let queued = self.world.waiting_for(Standing::Lane) + self.landable();
         match u32::try_from(queued).unwrap_or(u32::MAX) >= limits.slots.max(self.batch_pace()) {
             true => Limits { slots: 0, ..limits.clone() },
             false => limits.clone(),
         }
+    }
+
+    /// How many stand in line and need nobody else to land first.
+    fn landable(&self) -> usize {
+        let met = |id: &TaskId| self.world.get(*id).is_some_and(|task| self.world.unmet(task).is_empty());
+        self.queue.line().filter(met).count()
     }
 
     /// Work that lands in one go is no backlog.
@@ -897,10 +921,12 @@ impl Core {
             !interrupted || !matches!(task.state, State::Active { doing: Doing::Checking { .. }, .. })
         };
         let under_way = self.world.active().any(|task| counts(&task));
-        let landing = self.queue.batches().iter().any(|batch| {
-            matches!(batch.doing, queue::BatchDoing::Landing(_))
-                || (!interrupted && self.drive == Drive::Draining)
-        });
+        // After a landing that did not check out nothing is done for batches: they go on when a person has looked.
+        let landing = self.mismatch.is_none()
+            && self.queue.batches().iter().any(|batch| {
+                matches!(batch.doing, queue::BatchDoing::Landing(_))
+                    || (!interrupted && self.drive == Drive::Draining)
+            });
         if under_way || landing {
             return false;
         }
@@ -922,8 +948,11 @@ impl Core {
         let opens = !paused
             && (self.world.next_opening(now).is_some()
                 || (wants_slot && out.spent().is_some_and(|spent| spent.until.is_some())));
-        let queue = self.queue.is_busy() || self.queue.due().is_some();
-        !(self.world.next_due().is_some() || (self.low_disk && !paused) || opens || queue)
+        // Whoever stands in line and waits for others first is not busy: a run without those others ends.
+        let moves = self.queue.hold().is_none() && self.landable() > 0;
+        let queue = !self.queue.batches().is_empty() || moves || self.queue.due().is_some();
+        let disk = self.low_disk && wants_slot && !paused;
+        !(self.world.next_due().is_some() || disk || opens || queue)
     }
 
     /// Whether a person could pick a task.

@@ -568,11 +568,12 @@ impl Engine {
             self.herald.tell(news);
         }
         let wanted = self.site.settings.disk.pause_bytes;
-        let low = disk >= Disk::Pause && self.core.world().waiting_for(Standing::Slot) > 0;
+        let low = disk >= Disk::Pause;
+        let in_the_way = low && self.core.world().waiting_for(Standing::Slot) > 0;
         let shut = self.core.world().accounts().shut();
         let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
-        view.low_disk =
-            low.then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
+        view.low_disk = in_the_way
+            .then(|| format!("{} MB are free, {} MB are wanted", free / 1_000_000, wanted / 1_000_000));
         view.shut = shut.map(|(name, state)| (name.clone(), state.clone())).collect();
         view.queue = self.core.queue().clone();
         view.pilot = self.core.pilot().clone();

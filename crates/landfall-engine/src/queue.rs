@@ -163,7 +163,17 @@ pub(crate) fn settle(site: &Site, base: &Oid, head: &Oid, by: &Signature) -> Res
 /// Where work left a base that a person has rewritten since, if merging it would bring back what they took away.
 fn gone_below(site: &Site, base: &Oid, head: &Oid) -> Result<Option<Oid>, GitError> {
     let below = RefName::new("refs/landfall/rewritten").expect("made of our own words");
+    let met = site.store.merge_bases(base, head)?;
     for (_, gone) in site.store.refs(&below)? {
+        // Whoever has brought the new branch in has said what they want of the old one: to move their work over would meet
+        // the same conflict for ever.
+        let mut old = true;
+        for commit in &met {
+            old &= site.store.is_ancestor(commit, &gone)?;
+        }
+        if !old {
+            continue;
+        }
         for from in site.store.merge_bases(&gone, head)? {
             if !site.store.is_ancestor(&from, base)? {
                 return Ok(Some(from));
