@@ -12,6 +12,7 @@ use crate::event::{Event, Opening};
 use crate::flow::{StepKind, Target};
 use crate::input::Parting;
 use crate::judge::Verdict;
+use crate::planted::{self, Bug};
 use crate::recover::candidate;
 use crate::signal::Usage;
 use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Landed, SignOff, State, Task};
@@ -55,6 +56,7 @@ pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<()
     let illegal = |state: String| Illegal { task: task.id, event: event.name(), state };
     if let Some(attempt) = event.fence()
         && attempt != task.attempt
+        && !planted::is(Bug::MissingFence)
     {
         return Err(illegal(format!("attempt {} (the event has {attempt})", task.attempt)));
     }
@@ -490,7 +492,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
     let counters = &mut task.counters;
     match verdict {
         Verdict::Complete | Verdict::Blocked { .. } | Verdict::Pending { .. } | Verdict::Continue => {
-            counters.iterations += 1;
+            counters.iterations += 1 + u32::from(planted::is(Bug::DoubleCount));
             if matches!(verdict, Verdict::Blocked { .. } | Verdict::Pending { .. }) {
                 counters.asked += 1;
             }
@@ -512,6 +514,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
         Verdict::OutOfTime => counters.iterations += 1,
         Verdict::Looping => counters.loops = if committed { 1 } else { counters.loops + 1 },
         Verdict::SessionGone => counters.sessions_lost += 1,
+        Verdict::Quota { .. } if planted::is(Bug::QuotaIsFailure) => counters.restarts += 1,
         Verdict::Quota { .. }
         | Verdict::Unauthorized { .. }
         | Verdict::OverBudget { .. }

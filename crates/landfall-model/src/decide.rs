@@ -16,6 +16,7 @@ use crate::gate::{GateReport, Outcome};
 use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
+use crate::planted::{self, Bug};
 use crate::recover::{check, may_land};
 use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::signal::{Said, Signal};
@@ -250,7 +251,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
 }
 
 fn fence(task: &Task, got: Attempt) -> Result<(), Refusal> {
-    if got == task.attempt {
+    if got == task.attempt || planted::is(Bug::MissingFence) {
         return Ok(());
     }
     Err(Refusal::Stale { task: task.id, got, current: task.attempt })

@@ -27,6 +27,8 @@ mod input;
 mod judge;
 pub mod liveness;
 pub mod pilot;
+#[doc(hidden)]
+pub mod planted;
 pub mod proposal;
 pub mod queue;
 mod recover;

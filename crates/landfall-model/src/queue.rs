@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use crate::gate::{GateReport, Outcome};
 use crate::input::News;
+use crate::planted::{self, Bug};
 use crate::task::{Candidate, Doing, State, Task};
 use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
 
@@ -945,12 +946,13 @@ impl Draft<'_> {
 
     /// Whether a member stands in line just as it was taken from it.
     fn is_standing(&self, member: &Member) -> bool {
-        !self.told.contains(&member.task)
-            && self
-                .queue
-                .standing
-                .get(&member.task)
-                .is_some_and(|standing| standing.attempt == member.attempt)
+        planted::is(Bug::CancelledLands)
+            || !self.told.contains(&member.task)
+                && self
+                    .queue
+                    .standing
+                    .get(&member.task)
+                    .is_some_and(|standing| standing.attempt == member.attempt)
     }
 
     /// Goes on with every batch that rests, and forms new ones, until there is nothing to do but wait.
@@ -1041,7 +1043,8 @@ impl Draft<'_> {
 
     /// The culprit is known: with everybody before it the batch is green, with it red.
     fn eject(&mut self, batch: &Batch, red: usize) {
-        let culprit = &batch.members[red - 1];
+        let place = red - 1 - usize::from(planted::is(Bug::BisectNeighbour) && red > 1);
+        let culprit = &batch.members[place];
         let report = batch.red_report.clone().expect("what is red was seen");
         let report = GateReport { head: culprit.head.clone(), ..report };
         self.drop_standing_on(batch.id, "it stood on a batch that was red");

@@ -1,6 +1,7 @@
 //! After a crash of the engine: what should be under way. The host says what is; the difference is performed.
 
 use crate::effect::Effect;
+use crate::planted::{self, Bug};
 use crate::task::{Candidate, Doing, EndKind, Ending, State, Task};
 
 /// The effects a task expects to be under way. Performing one that is already done, or adopting one that runs,
@@ -27,6 +28,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
             }
             Doing::Checking { .. } => vec![check(task)],
             Doing::Queued { .. } | Doing::Landing => Vec::new(), // the landing queue sees to them
+            Doing::Reporting if planted::is(Bug::RecoverySkipsReport) => Vec::new(),
             Doing::Reporting => vec![Effect::Report { task: id, attempt }],
         },
         State::Ended(Ending { kind: EndKind::Done, .. }) if task.workspace.is_some() => {

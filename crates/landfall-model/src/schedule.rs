@@ -13,6 +13,7 @@ use crate::budget::Spent;
 use crate::caps::{Areas, Caps, Charge, Charged};
 use crate::filter::Filter;
 use crate::flow::{Flow, StepKind};
+use crate::planted::{self, Bug};
 use crate::recover::may_land;
 use crate::status::{Turn, Wait};
 use crate::task::{Doing, State, Task};
@@ -420,7 +421,8 @@ impl World {
     }
 
     fn is_full(&self, standing: Standing, limits: &Limits) -> bool {
-        u32::try_from(self.holding(standing)).unwrap_or(u32::MAX) >= limits.of(standing)
+        let more = u32::from(planted::is(Bug::OneSlotMore) && standing == Standing::Slot);
+        u32::try_from(self.holding(standing)).unwrap_or(u32::MAX) >= limits.of(standing).saturating_add(more)
     }
 
     /// The next moment some task waits for.
@@ -706,7 +708,8 @@ impl World {
             true => self.filter.lets_go_on(task.id),
             false => self.filter.admits(&task.spec, task.id),
         };
-        if !admitted || !task.spec.needs.iter().all(|need| self.is_met(*need)) {
+        let needs = !(planted::is(Bug::NeedIgnoredOnRetry) && task.counters.retries > 0);
+        if !admitted || needs && !task.spec.needs.iter().all(|need| self.is_met(*need)) {
             return None;
         }
         let flow = self.flow_ref(task)?;
