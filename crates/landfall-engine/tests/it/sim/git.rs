@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landfall_model::planted::{self, Bug};
 use landfall_model::{Commit, TaskId, Tree};
 
 /// A commit, by the order of its making: whatever it stands on has a smaller number.
@@ -103,10 +104,6 @@ impl Git {
         oid
     }
 
-    pub fn commits(&self) -> usize {
-        self.made.len()
-    }
-
     pub fn parents(&self, oid: Oid) -> &[Oid] {
         &self.made[oid].parents
     }
@@ -144,6 +141,11 @@ impl Git {
     pub fn merge(&self, ours: Oid, theirs: Oid) -> Result<Files, Clash> {
         let fork = self.files(self.fork(ours, theirs));
         self.three_way(fork, self.files(ours), self.files(theirs))
+    }
+
+    /// What work changed since `from`, on top of the base and of nothing else.
+    pub fn move_over(&self, from: Oid, base: Oid, head: Oid) -> Result<Files, Clash> {
+        self.three_way(self.files(from), self.files(base), self.files(head))
     }
 
     fn three_way(&self, fork: &Files, ours: &Files, theirs: &Files) -> Result<Files, Clash> {
@@ -204,16 +206,19 @@ impl Git {
                     continue;
                 }
             };
-            #[cfg(feature = "planted-wrong-merge-base")]
-            let files = if within.len() > 1 { self.files(*head).clone() } else { files };
+            let files = match planted::is(Bug::WrongMergeBase) && within.len() > 1 {
+                true => self.files(*head).clone(),
+                false => files,
+            };
             if files == *self.files(so_far) {
                 merged.left_out.push((place, None));
                 continue;
             }
             within.push(*head);
-            #[cfg(feature = "planted-squash-drops-parent")]
-            let within = if within.len() > 2 { vec![base, *head] } else { within.clone() };
-            so_far = self.commit(&within, files);
+            so_far = match planted::is(Bug::SquashDropsParent) && within.len() > 2 {
+                true => self.commit(&[base, *head], files),
+                false => self.commit(&within, files),
+            };
             merged.prefixes.push((place, so_far));
         }
         merged
@@ -221,8 +226,7 @@ impl Git {
 
     /// Moves the base if it is where it is thought to be; else says where it is.
     pub fn set_base(&mut self, to: Oid, from: Option<Oid>, by: By) -> Result<(), Option<Oid>> {
-        #[cfg(not(feature = "planted-swap-without-old"))]
-        if self.base != from {
+        if self.base != from && !planted::is(Bug::SwapWithoutOld) {
             return Err(self.base);
         }
         self.moves.push(Move { from, to, by });
@@ -257,7 +261,7 @@ impl Git {
         let bad = |content: &u32| content % 8 == 1 || (settings % 8 == 5 && content % 8 == 2);
         let loud: Vec<u32> = parts.iter().copied().filter(|content| content % 8 > 2).collect();
         let quarrels =
-            |at: usize| loud[..at].iter().any(|one| (one ^ loud[at]) / 8 % 11 == 3 && *one != loud[at]);
+            |at: usize| loud[..at].iter().any(|one| (one ^ loud[at]) / 8 % 7 == 3 && *one != loud[at]);
         match parts.iter().any(bad) || (0..loud.len()).any(quarrels) {
             true => Truth::Red,
             false => Truth::Green,

@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::conflict::{Clash as Clashed, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
 use landfall_model::{
-    Attempt, Candidate, Commit, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent,
-    Evidence, Exit, Mover, News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId,
-    Traces, Tree, Usage,
+    Attempt, Candidate, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent, Evidence, Exit,
+    Mover, News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId, Traces, Tree,
+    Usage,
 };
 
 use landfall_engine::core::Outside as _;
 
-use super::git::{self, By, Clash, Files, Oid, SETTINGS, Truth, name, oid, tree_name, tree_number};
+use super::git::{By, Clash, Files, Oid, SETTINGS, Truth, name, oid, tree_name, tree_number};
 use super::outside::key;
 use super::world::{Mail, Order, Sim};
 
@@ -35,8 +36,19 @@ pub struct Host {
     pub dirty: bool,
     /// Trees that a check called red although they are green.
     pub slandered: BTreeSet<usize>,
+    /// Bases that a person has taken back.
+    pub rewritten: Vec<Oid>,
+    /// Work that was moved over to a rewritten branch, and what it was.
+    pub moved: BTreeMap<Oid, Oid>,
     /// Landings whose independent check disagrees, however often it looks.
     pub mismatched: BTreeSet<Oid>,
+}
+
+/// What can be done about work before it is merged, without asking anybody.
+enum Settled {
+    AsItIs,
+    Anew(Oid),
+    Conflict(Clash),
 }
 
 #[derive(Clone)]
@@ -53,7 +65,6 @@ pub struct Agent {
     pub end: Option<EndedRun>,
     pub kind: Option<Kind>,
     pub talk: Talk,
-    pub profile: String,
 }
 
 /// What an agent came to, as it knows itself.
@@ -227,9 +238,8 @@ impl Sim {
         }
         let other = self.host.agents.iter().find(|((id, ..), agent)| *id == task.id && agent.end.is_none());
         self.demand(other.is_none(), || format!("9 {} has two agents at once", task.id));
-        let profile = task.driving.as_ref().map(|driving| driving.profile.clone()).unwrap_or_default();
         let stopped = self.host.stops.contains(&(of.0, of.1));
-        let agent = Agent { killed: stopped, end: None, kind: None, talk, profile };
+        let agent = Agent { killed: stopped, end: None, kind: None, talk };
         self.host.agents.insert(of, agent);
         if stopped {
             self.ended(
@@ -426,7 +436,7 @@ impl Sim {
                 _ if self.healed || !self.faults.bad => 0,
                 0 => 1,
                 1 => 2,
-                2..=5 => 3 + self.rng.small(5),
+                2..=6 => 3 + self.rng.small(5),
                 _ => 0,
             };
             let content = self.git.content(kind);
@@ -476,10 +486,8 @@ impl Sim {
     // ── checks ───────────────────────────────────────────────────────────────────────────────────────────
 
     fn blank(&self, base: Oid, head: Oid, merged: Oid) -> GateReport {
-        #[cfg(not(feature = "planted-settings-from-candidate"))]
-        let settings = self.git.settings(base);
-        #[cfg(feature = "planted-settings-from-candidate")]
-        let settings = self.git.settings(merged);
+        let of = if planted::is(Bug::SettingsFromCandidate) { merged } else { base };
+        let settings = self.git.settings(of);
         GateReport {
             base: name(base),
             head: name(head),
@@ -496,11 +504,9 @@ impl Sim {
 
     fn known_pass(&self, report: &GateReport) -> Option<GateReport> {
         let passes = self.out.passes.borrow();
-        #[cfg(feature = "planted-pass-reused")]
-        if let Some(known) =
-            passes.values().find(|known| known.head == report.head && known.config == report.config)
-        {
-            return Some(known.clone());
+        if planted::is(Bug::PassReused) {
+            let same = |known: &&GateReport| known.head == report.head && known.config == report.config;
+            return passes.values().find(same).cloned();
         }
         passes.get(&key(&report.tree, report)).cloned()
     }
@@ -550,7 +556,14 @@ impl Sim {
         }
         let head = head.expect("just found");
         let base = self.look()?.0;
-        let head = self.settle_simply(base, head).unwrap_or(head);
+        let head = match self.settle(base, head) {
+            Settled::AsItIs => head,
+            Settled::Anew(settled) => settled,
+            Settled::Conflict(clash) => {
+                let clashes = self.clashes(&clash);
+                return Ok(News::MergeConflict { attempt, head: name(head), base: name(base), clashes });
+            }
+        };
         let files = match self.git.merge(base, head) {
             Ok(files) => files,
             Err(clash) => {
@@ -589,6 +602,7 @@ impl Sim {
 
     fn clashes(&mut self, clash: &Clash) -> Vec<Clashed> {
         let (kind, lines) = match self.rng.below(10) {
+            _ if self.healed => (ClashKind::Content, 3),
             0 => (ClashKind::Binary, 0),
             1 => (ClashKind::Content, 30),
             _ => (ClashKind::Content, 3),
@@ -596,9 +610,26 @@ impl Sim {
         clash.0.iter().map(|file| Clashed { path: format!("f{file}"), kind, lines }).collect()
     }
 
-    fn settle_simply(&mut self, base: Oid, head: Oid) -> Option<Oid> {
-        let files = self.git.merge_simple(base, head)?;
-        Some(self.git.commit(&[head, base], files))
+    /// Moves work over that stands on landings which are gone, or brings the base in where that needs nobody.
+    fn settle(&mut self, base: Oid, head: Oid) -> Settled {
+        // Whoever has brought the new branch in has said what they want of the old one.
+        let met = self.git.fork(base, head);
+        let old = self.host.rewritten.iter().filter(|gone| self.git.is_ancestor(met, **gone));
+        let gone = old.map(|gone| self.git.fork(*gone, head));
+        if let Some(from) = gone.filter(|from| !self.git.is_ancestor(*from, base)).next_back() {
+            return match self.git.move_over(from, base, head) {
+                Ok(files) => {
+                    let moved = self.git.commit(&[base], files);
+                    self.host.moved.insert(moved, head);
+                    Settled::Anew(moved)
+                }
+                Err(clash) => Settled::Conflict(clash),
+            };
+        }
+        match self.git.merge_simple(base, head) {
+            Some(files) => Settled::Anew(self.git.commit(&[head, base], files)),
+            None => Settled::AsItIs,
+        }
     }
 
     // ── the base ─────────────────────────────────────────────────────────────────────────────────────────
@@ -608,7 +639,7 @@ impl Sim {
         let Some(ours) = self.git.base else {
             let theirs = self.git.branch.ok_or("the branch is gone")?;
             self.out.trust(&name(theirs));
-            drop(self.git.set_base(theirs, None, By::Person));
+            self.git.set_base(theirs, None, By::Person).expect("nobody else moves it");
             self.out.theirs(&name(theirs));
             self.tell_moved(None, theirs);
             return Ok((theirs, Some(theirs), None));
@@ -667,8 +698,9 @@ impl Sim {
         }
         self.out.trust(&name(theirs));
         self.book.rewritten.insert(self.git.moves.len());
-        drop(self.git.set_base(theirs, Some(ours), By::Person));
-        self.book.taken_back(ours, theirs, &self.git);
+        self.git.set_base(theirs, Some(ours), By::Person).expect("nobody else moves it");
+        self.host.rewritten.push(ours);
+        self.book.meet("rewrite accepted");
         Ok(Some(EngineEvent::BaseMoved { from: Some(name(ours)), to: name(theirs), by: Mover::Person }))
     }
 
@@ -696,12 +728,21 @@ impl Sim {
         }
         let mut resolved = Vec::new();
         if on.is_none() {
+            let mut unfit = Vec::new();
             for (member, head) in &mut work {
-                if let Some(merged) = self.settle_simply(base, *head) {
-                    resolved.push((member.task, name(merged)));
-                    *head = merged;
+                match self.settle(base, *head) {
+                    Settled::AsItIs => {}
+                    Settled::Anew(settled) => {
+                        resolved.push((member.task, name(settled)));
+                        *head = settled;
+                    }
+                    Settled::Conflict(clash) => {
+                        unfit.push((member.task, LeftOut::Conflict(self.clashes(&clash))))
+                    }
                 }
             }
+            work.retain(|(member, _)| unfit.iter().all(|(task, _)| *task != member.task));
+            left_out.append(&mut unfit);
         }
         let heads: Vec<Oid> = work.iter().map(|(_, head)| *head).collect();
         let merged = self.git.merge_batch(base, &heads);
@@ -818,7 +859,7 @@ impl Sim {
         if ours == theirs {
             return true;
         }
-        if !self.git.is_ancestor(theirs, ours) {
+        if !self.git.is_ancestor(theirs, ours) && !planted::is(Bug::ForcedPublish) {
             let Ok(files) = self.git.merge(theirs, ours) else { return self.hold_publish(ours) };
             let merged = self.git.commit(&[theirs, ours], files);
             if self.interrupted {
@@ -836,6 +877,7 @@ impl Sim {
         if self.host.dirty {
             return self.hold_publish(ours);
         }
+        self.demand(self.git.is_ancestor(theirs, ours), || format!("35 c{theirs} is overwritten by c{ours}"));
         self.git.branch = Some(ours);
         let how = "the branch was moved".to_owned();
         self.mail.push_back(Mail::Fact(EngineEvent::Published { commit: name(ours), how }));
@@ -887,8 +929,4 @@ pub fn command(outcome: Outcome) -> CommandResult {
         tests: None,
         excerpt: String::new(),
     }
-}
-
-pub fn commit_oid(commit: &Commit) -> Oid {
-    git::oid(commit)
 }

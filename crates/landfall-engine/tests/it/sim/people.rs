@@ -52,7 +52,12 @@ impl Sim {
     fn say(&mut self, task: TaskId, news: &News) -> bool {
         let told = self.core.as_mut().expect("it is open").tell_all(&self.out, &[task], news);
         match told {
-            Ok(_) => true,
+            Ok(_) => {
+                if matches!(news, News::Retry { .. } | News::Answer { .. } | News::Review(_)) {
+                    self.book.spoken.insert(task);
+                }
+                true
+            }
             Err(AskError::Refused(refusal @ landfall_model::Refusal::Bug(_))) => {
                 self.fail(&format!("5 {refusal} after {news:?}"))
             }
@@ -184,6 +189,10 @@ impl Sim {
         drop(core.hold_queue(&self.out, None)); // it may have been resumed by the new base
     }
 
+    pub fn person_looks(&mut self) {
+        self.person_answers();
+    }
+
     /// Someone looks into the inbox. Says whether there was anything.
     pub fn person_answers(&mut self) -> bool {
         let held = self.core().queue().hold().is_some_and(|hold| hold.until.is_none());
@@ -283,7 +292,8 @@ impl Sim {
 
     /// A person rewrites or deletes their branch.
     pub fn person_rewrites(&mut self) {
-        let Some(tip) = self.git.branch else { return };
+        // A base that no fact names yet, of a branch that is no more, is refused for ever: see the report of `look`.
+        let Some(tip) = self.git.branch.filter(|_| self.book.base == self.git.base) else { return };
         self.book.last_branch = Some(tip);
         if self.rng.once_in(3) {
             self.book.meet("branch deleted");
@@ -339,8 +349,8 @@ impl Sim {
         self.low_disk = false;
         self.late.clear();
         self.finish_run();
-        self.mend_the_branch();
         for round in 0..HEAL_RUNS_MAX {
+            self.mend_the_branch();
             self.once(|sim| {
                 sim.person_lets_go_on(round);
             });
@@ -352,7 +362,11 @@ impl Sim {
         }
         let open = self.book.tasks.values().find(|task| !task.is_over());
         let state = open.map(|task| format!("{} {}", task.id, task.state.name()));
-        self.fail(&format!("36 {HEAL_RUNS_MAX} runs do not come to an end: {state:?}"));
+        let (base, branch, hold) = (self.git.base, self.git.branch, self.book.queue.hold());
+        let theirs = self.out.theirs.borrow();
+        self.fail(&format!(
+            "36 {HEAL_RUNS_MAX} runs do not come to an end: {state:?}, {base:?}, {branch:?}, {theirs:?}, {hold:?}"
+        ));
     }
 
     /// Goes on until the run ends by itself.
@@ -370,24 +384,28 @@ impl Sim {
             if !busy {
                 idle_for += 1;
             }
-            if !busy && idle_for > 2 {
+            if !busy && idle_for > 2 && self.attended {
                 idle_for = 0;
                 let core = self.core.as_mut().expect("it runs");
                 drop(core.resume(&self.out));
                 core.set_mode(&self.out, Mode::Autopilot);
-                if self.core().queue().hold().is_some_and(|hold| hold.until.is_none()) {
-                    self.resume_queue();
-                }
+                self.person_answers();
                 self.turn();
                 continue;
             }
             self.go_on();
         }
-        let open = self.core().world().active().next();
-        let state = open.map(|task| format!("{} {}", task.id, task.state.name()));
-        let orders = &self.orders;
-        let queue = self.core().queue().batches();
-        self.fail(&format!("36 a run does not end by itself: {state:?}, {orders:?}, {queue:?}"));
+        let core = self.core();
+        let state = core.world().active().next().map(|task| format!("{} {}", task.id, task.state.name()));
+        let (pilot, line) = (core.pilot(), core.queue().line().collect::<Vec<_>>());
+        let (orders, batches, hold) = (&self.orders, core.queue().batches(), core.queue().hold());
+        let due = core.world().next_due();
+        let opening = core.world().next_opening(self.now());
+        let attended = self.attended;
+        self.fail(&format!(
+            "36 a run does not end by itself: {state:?}, attended {attended}, {orders:?}, {batches:?}, {line:?}, {hold:?}, \
+             due {due:?}, opening {opening:?}, {pilot:?}"
+        ));
     }
 
     /// Each who waits for a person gets what they want; who gave up is tried again.
@@ -435,6 +453,6 @@ impl Sim {
 }
 
 /// Runs that may be needed after the last trouble: budgets and pauses end runs early.
-const HEAL_RUNS_MAX: usize = 60;
+const HEAL_RUNS_MAX: usize = 80;
 /// Rounds in which those who gave up are tried again.
-const HEAL_RETRIES: usize = 3;
+const HEAL_RETRIES: usize = 30; // of those that want the same file, one lands in each

@@ -1,19 +1,20 @@
 //! The loop around the real core: an engine that starts, looks, writes, performs, hears, ends and crashes, as the one in
 //! `engine.rs` does, with everything outside of it simulated.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
 use landfall_model::pilot::Mode;
+use landfall_model::planted::{self, Bug};
 use landfall_model::queue::QueuePolicy;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sprint::{Goal, SprintPlan};
 use landfall_model::{
-    Attempt, Budget, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, Purse, QueueEffect, QueueNews,
-    Route, RunEnd, RunId, Standing, Style, TaskId, TaskLimits, Timestamp,
+    Area, Attempt, Budget, Caps, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, Purse, QueueEffect,
+    QueueNews, Route, RunEnd, RunId, Style, TaskId, TaskLimits, Timestamp,
 };
 
 use super::check::Book;
@@ -142,6 +143,7 @@ pub struct Sim {
     pub core: Option<Core>,
     pub run: Option<RunId>,
     pub why: Option<RunEnd>,
+    pub attended: bool,
     pub draining: bool,
     pub interrupted: bool,
     pub low_disk: bool,
@@ -222,6 +224,21 @@ fn profiles(rng: &mut Rng) -> BTreeMap<String, (Route, Style)> {
     routes.map(|(profile, route)| (profile.to_owned(), route)).into()
 }
 
+fn caps(rng: &mut Rng) -> Caps {
+    let mut caps = Caps::default();
+    if rng.once_in(4) {
+        caps.accounts.insert("first".to_owned(), 1 + rng.small(2));
+    }
+    if rng.once_in(4) {
+        caps.profiles.insert("main".to_owned(), 1);
+    }
+    if rng.once_in(4) {
+        let paths = vec!["f1".parse().expect("a path"), "f2".parse().expect("a path")];
+        caps.areas.push(Area { name: "front".to_owned(), paths, slots: 1 });
+    }
+    caps
+}
+
 impl Scene {
     /// A scene with everything, by chance.
     pub fn any(rng: &mut Rng) -> Self {
@@ -233,7 +250,7 @@ impl Scene {
         let profiles = profiles(rng);
         let rules = Rules {
             limits: Limits {
-                slots: 1 + rng.small(3),
+                slots: 1 + rng.small(4),
                 lanes: 1 + rng.small(2),
                 now: Timestamp(0),
                 spent: None,
@@ -255,7 +272,7 @@ impl Scene {
                 review: ReviewRule {
                     mode: ReviewMode::ALL[rng.below(8).min(3)],
                     iterations_max: 2,
-                    after: false,
+                    after: rng.once_in(6),
                 },
                 ..TaskLimits::default()
             },
@@ -268,13 +285,13 @@ impl Scene {
             },
             failures_max: if rng.once_in(2) { 0 } else { 3 },
             profiles,
+            caps: caps(rng),
             reviewer: None,
-            caps: landfall_model::Caps::default(),
             retention: Retention { count: 3, age_ms: 3_600_000 },
             checkpoints: rng.once_in(2),
         };
         let flake = if faults.gate { 50 } else { 0 };
-        let files = 4 + u8::try_from(rng.below(8)).expect("small");
+        let files = [4, 6, 10, 20, 40][rng.below(5)];
         Self {
             rules,
             purse,
@@ -309,6 +326,7 @@ impl Sim {
             core: None,
             run: None,
             why: None,
+            attended: false,
             draining: false,
             interrupted: false,
             low_disk: false,
@@ -417,6 +435,7 @@ impl Sim {
     pub fn boot(&mut self) {
         self.open();
         let options = self.options();
+        self.attended = options.attended;
         self.book.only.clone_from(&options.only);
         let started = self.core.as_mut().expect("just opened").start(&self.out, "sim", &options);
         match started {
@@ -448,8 +467,7 @@ impl Sim {
         if self.core().mismatch().is_some() {
             self.publish_wanted = false;
         }
-        let low = self.low_disk && self.core().world().waiting_for(Standing::Slot) > 0;
-        self.core.as_mut().expect("it runs").look(&self.out, low);
+        self.core.as_mut().expect("it runs").look(&self.out, self.low_disk);
         let Some(turn) = self.commit() else { return };
         for effect in turn.effects {
             self.perform(effect);
@@ -506,10 +524,9 @@ impl Sim {
         if entries.is_empty() {
             return Some(turn);
         }
-        #[cfg(feature = "planted-land-before-record")]
-        for effect in &turn.queue_effects {
-            if let QueueEffect::Land { .. } = effect {
-                self.execute(Order::Queue(effect.clone()));
+        for effect in turn.queue_effects.clone() {
+            if planted::is(Bug::LandBeforeRecord) && matches!(effect, QueueEffect::Land { .. }) {
+                self.execute(Order::Swap(effect));
             }
         }
         if self.faults.crash && self.rng.once_in(250) {
@@ -646,7 +663,7 @@ impl Sim {
             4 if self.faults.rewrite => self.person_rewrites(),
             5..=10 if self.faults.person => self.ask(Self::person_acts),
             11..=13 if self.faults.pilot => self.ask(Self::person_drives),
-            14..=18 => self.ask(|sim| drop(sim.person_answers())),
+            14..=18 => self.ask(Self::person_looks),
             19 if self.faults.stop && self.rng.once_in(4) => {
                 let now = self.rng.once_in(2);
                 self.stop(now);
@@ -678,7 +695,7 @@ impl Sim {
         }
         // Batches take their time, so that others come to stand in line behind them.
         let mut at = self.rng.below(self.orders.len());
-        if matches!(self.orders[at], Order::Queue(_)) && self.rng.below(3) > 0 {
+        if matches!(self.orders[at], Order::Queue(_) | Order::Swap(_)) && self.rng.below(4) > 0 {
             at = self.rng.below(self.orders.len());
         }
         let order = self.orders.swap_remove(at);
@@ -703,7 +720,7 @@ impl Sim {
     fn away(&mut self) {
         match self.rng.below(8) {
             0 if self.faults.person => self.once(Self::person_acts),
-            1 if self.faults.person => self.once(|sim| drop(sim.person_answers())),
+            1 if self.faults.person => self.once(Self::person_looks),
             2 if self.faults.push => self.person_pushes(),
             3 if self.faults.rewrite && self.rng.once_in(3) => self.person_rewrites(),
             4 => {
@@ -734,11 +751,6 @@ impl Sim {
         let Some(task) = self.rng.pick(&running) else { return };
         self.core.as_mut().expect("it runs").answered(&self.out, *task);
         self.turn();
-    }
-
-    /// Whoever is named in the journal so far.
-    pub fn tasks(&self) -> BTreeSet<TaskId> {
-        self.book.tasks.keys().copied().collect()
     }
 
     /// One line for each fact and each move of the base: the same seed gives the same bytes.
