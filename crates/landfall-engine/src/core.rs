@@ -522,15 +522,18 @@ impl Core {
         if self.sprinting
             && let Some(sprint) = self.sprints.open()
         {
-            let spent = (why == RunEnd::Spent).then_some(SprintEnd::Spent);
             let event = match (&sprint.phase, why) {
-                (SprintPhase::Completing { why }, _) => SprintEvent::Ended { why: *why },
-                (_, RunEnd::NothingLeft | RunEnd::Goal) => SprintEvent::Ended { why: SprintEnd::NothingLeft },
-                (_, RunEnd::Spent) => SprintEvent::Ended { why: spent.expect("just so") },
-                (SprintPhase::Paused { .. }, _) => SprintEvent::Paused { reason: String::new() },
-                (_, _) => SprintEvent::Paused { reason: "its run was stopped".to_owned() },
+                (SprintPhase::Completing { why }, _) => Some(SprintEvent::Ended { why: *why }),
+                (_, RunEnd::NothingLeft | RunEnd::Goal) => {
+                    Some(SprintEvent::Ended { why: SprintEnd::NothingLeft })
+                }
+                (_, RunEnd::Spent) => Some(SprintEvent::Ended { why: SprintEnd::Spent }),
+                (SprintPhase::Paused { .. }, _) => None,
+                (_, _) => Some(SprintEvent::Paused { reason: "its run was stopped".to_owned() }),
             };
-            self.fact(out, EngineEvent::Sprint(event));
+            if let Some(event) = event {
+                self.fact(out, EngineEvent::Sprint(event));
+            }
         }
         self.fact(out, EngineEvent::RunEnded { run, why });
     }

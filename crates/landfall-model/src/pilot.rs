@@ -235,7 +235,10 @@ impl Pilot {
         }
         let list = self.failed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         if failures_max > 0 && self.failures >= failures_max {
-            let reason = format!("{} tasks in a row failed or ran out: {list}", self.failures);
+            let reason = match self.failures {
+                1 => format!("a task failed or ran out: {list}"),
+                count => format!("{count} tasks in a row failed or ran out: {list}"),
+            };
             return Some(PilotEvent::Paused { why: PauseWhy::Failures, reason });
         }
         sprint_stops_on_error.then(|| PilotEvent::Paused {
