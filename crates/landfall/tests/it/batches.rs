@@ -465,7 +465,8 @@ fn crash_at(point: &str) {
     assert!(crashed.code.is_none(), "{point} was passed and ended the engine: {crashed:?}");
     scratch.unset("LANDFALL_CRASH");
     let again = scratch.landfall(&["run"]);
-    assert_eq!(again.code, Some(8), "{point}: {}\n{}", again.out, again.err);
+    // Whoever was sent back may have given up before the crash already.
+    assert!(matches!(again.code, Some(0 | 8)), "{point}: {}\n{}", again.out, again.err);
     three_as_ever(&scratch, point);
 }
 
