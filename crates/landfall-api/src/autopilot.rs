@@ -640,6 +640,20 @@ pub struct CheckpointDetail {
     pub checkpoint: CheckpointLine,
     /// What landed after it, in order.
     pub lost: Vec<LostTask>,
+    /// What people committed after it, oldest first: it goes away as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<LostCommit>,
+}
+
+/// A commit of a person whose changes go away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostCommit {
+    /// Which.
+    pub commit: String,
+    /// The first line of its message.
+    pub title: String,
+    /// Who wrote it.
+    pub author: String,
 }
 
 /// Landed work that goes away.

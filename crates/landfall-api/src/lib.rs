@@ -31,7 +31,7 @@ pub use agents::{
 };
 pub use autopilot::{
     AutoAsked, BatchLine, BatchLook, BurnPoint, CheckpointAsked, CheckpointDetail, CheckpointDrop,
-    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, FlakeLine, HoldLine, LostTask,
+    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, FlakeLine, HoldLine, LostCommit, LostTask,
     NextAsked, PauseAsked, PauseLine, Picked, Pilot, QueueBrief, QueueChanged, QueuePlace, QueueReport,
     QueueResume, QuickIssue, Redo, RedoHint, Restored, ReviewAsked, ReviewLine, ReviewList, ReviewSaid,
     SprintChanged, SprintGoal, SprintList, SprintOf, SprintPlan, SprintPreview, SprintRecord, SprintReport,

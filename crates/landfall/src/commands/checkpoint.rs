@@ -70,7 +70,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         Action::Restore { name, yes } => {
             let detail = service.checkpoint(CheckpointAsked { name: name.clone() })?;
-            if !yes && !detail.lost.is_empty() {
+            if !yes && !(detail.lost.is_empty() && detail.commits.is_empty()) {
                 confirm(&detail, context)?;
             }
             let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;
@@ -115,7 +115,7 @@ fn confirm(detail: &CheckpointDetail, context: &Context) -> Result<(), Failure> 
 fn loss(detail: &CheckpointDetail) -> String {
     let checkpoint = &detail.checkpoint;
     let mut text = format!(
-        "going back to {} ({}, {}) takes away what landed since:\n",
+        "going back to {} ({}, {}) takes away what landed and was committed since:\n",
         clean(&checkpoint.name),
         format::commit(&checkpoint.commit),
         format::moment(checkpoint.at_ms)
@@ -123,6 +123,10 @@ fn loss(detail: &CheckpointDetail) -> String {
     for task in &detail.lost {
         let commit = task.commit.as_deref().map(format::commit).unwrap_or_default();
         text += &format!("  {:<5} {commit}  {}\n", task.task.to_string(), clean(&task.title));
+    }
+    for it in &detail.commits {
+        let (commit, author) = (format::commit(&it.commit), clean(&it.author));
+        text += &format!("  {:<5} {commit}  {} (by {author})\n", "", clean(&it.title));
     }
     text
 }

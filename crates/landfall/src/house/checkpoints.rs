@@ -1,6 +1,7 @@
 //! Checkpoints for people: where the base was, and what going back there takes away.
 
 use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::host::git::{BranchName, Git, GitError, LogEntry, LogRange, Repo, Signature};
 use landfall_engine::model::TaskId;
 use landfall_engine::model::checkpoint::{Checkpoint, Checkpoints, Retention};
 use landfall_engine::store::Reader;
@@ -40,7 +41,35 @@ pub(super) fn detail(look: &Look<'_>, name: &str) -> Result<api::CheckpointDetai
     for id in all.lost(checkpoint) {
         lost.push(lost_task(reader.as_ref(), *id)?);
     }
-    Ok(api::CheckpointDetail { checkpoint: line(&all, checkpoint), lost })
+    let commits = lost_commits(look, checkpoint)?;
+    Ok(api::CheckpointDetail { checkpoint: line(&all, checkpoint), lost, commits })
+}
+
+/// What people have committed to their branch since, oldest first.
+fn lost_commits(look: &Look<'_>, checkpoint: &Checkpoint) -> Result<Vec<api::LostCommit>, Problem> {
+    const MAX: u32 = 10_000; // a person who reads more than that does not
+    let failed = |error: GitError| problem::git(&error);
+    let git = Git::find().map_err(failed)?;
+    let repo = Repo::discover(&git, &look.place.root).map_err(problem::repo)?;
+    let (Ok(branch), Ok(from)) = (BranchName::new(&look.place.branch()), checkpoint.commit.as_str().parse())
+    else {
+        return Ok(Vec::new()); // there is no branch to lose anything from
+    };
+    let Some(to) = repo.branch_tip(&branch).map_err(failed)? else { return Ok(Vec::new()) };
+    let store = look.store()?;
+    if !store.contains(&to).map_err(failed)? {
+        store.import(&repo, &branch).map_err(failed)?; // as the engine will, before it goes back
+    }
+    let range = LogRange { to, from: Some(from), first_parent: true };
+    let mut log = store.log(&range, MAX).map_err(failed)?;
+    let ours = Signature::landfall(0);
+    log.retain(|entry| entry.author.email != ours.email);
+    let commit = |entry: LogEntry| api::LostCommit {
+        commit: entry.oid.as_str().to_owned(),
+        title: entry.subject,
+        author: entry.author.name,
+    };
+    Ok(log.into_iter().rev().map(commit).collect())
 }
 
 fn lost_task(reader: Option<&Reader>, id: TaskId) -> Result<api::LostTask, Problem> {
@@ -77,8 +106,8 @@ impl Clerk<'_> {
     }
 
     pub fn checkpoint_restore(&self, name: &str) -> Result<api::Restored, Problem> {
-        let lost = detail(&self.look(), name)?.lost;
-        if lost.is_empty() {
+        let api::CheckpointDetail { lost, commits, .. } = detail(&self.look(), name)?;
+        if lost.is_empty() && commits.is_empty() {
             return Err(Problem::new(ProblemCode::NotNow, format!("nothing has landed since `{name}`"))
                 .hint("`landfall checkpoint list` shows how much landed after each"));
         }

@@ -516,3 +516,53 @@ fn kill_9_while_a_batch_is_being_verified_and_again_while_it_is_searched() {
     assert_eq!(scratch.landfall(&["run"]).code, Some(8));
     three_as_ever(&scratch, "killed while it was verified");
 }
+
+/// A small generator: the instants are random, and the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+#[test]
+fn kill_9_at_random_instants_of_a_busy_queue_lands_everybody_once() {
+    // Of each pair only one may be there, unless the other has made up for it.
+    let check = "for n in 1 3 5; do if [ -e f$n ] && [ -e f$((n + 1)) ] && [ ! -e both$n ]; then \
+                 echo \"f$n and f$((n + 1)) do not go together\"; exit 1; fi; done";
+    let scratch = held("batch = 3\nspeculate = 1", check);
+    let mut tasks = Vec::new();
+    for number in 1..=8 {
+        let (name, pair) = (format!("f{number}"), number - (number + 1) % 2);
+        let script = format!(
+            "[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"{name}\"\ntext = \"{name}\\n\"\n\
+             [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"both{pair}\"\ntext = \"{name}\\n\"\n"
+        );
+        tasks.push(scratch.task(&name, &script, &[]));
+    }
+    scratch.landfall(&["run", "--slots", "8"]);
+    scratch.landfall(&["queue", "resume"]).ok();
+    let mut dice = Dice(0xBA7C_4E5D);
+    for _ in 0..25 {
+        let mut run = scratch.start(&["run", "--slots", "4"]);
+        std::thread::sleep(Duration::from_millis(20 + dice.below(500))); // the instant is the point of this test
+        run.kill();
+    }
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    let tasks: Vec<&str> = tasks.iter().map(String::as_str).collect();
+    done(&scratch, &tasks);
+    let landings = landings(&scratch, &tasks);
+    assert!(landings.iter().all(|commits| commits.len() == 1), "each once: {landings:?}");
+    for task in &tasks {
+        assert_eq!(scratch.facts(task, "landed").len(), 1, "{task}");
+    }
+    all_green(&scratch);
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
+    assert_eq!(scratch.left_behind(), []);
+    scratch.git(&["fsck", "--connectivity-only"]);
+}

@@ -218,6 +218,8 @@ fn a_restored_checkpoint_goes_through_the_queue_and_shows_what_it_takes_away() {
     let asked = scratch.landfall(&["checkpoint", "restore", "good"]);
     assert_eq!(asked.code, Some(9), "nobody is there to confirm");
     assert!(asked.err.contains("T2"), "{}", asked.err);
+    assert!(asked.err.contains("mine (by Person)"), "their own commit goes away, too: {}", asked.err);
+    assert!(!asked.err.contains("T1"), "what was there before stays: {}", asked.err);
     assert_eq!(scratch.git(&["rev-parse", "main"]), tip);
 
     scratch.landfall(&["checkpoint", "restore", "good", "--yes"]).ok();
@@ -247,4 +249,47 @@ fn a_checkpoint_that_does_not_pass_the_checks_of_today_is_not_restored() {
     let run = scratch.landfall(&["run"]);
     assert_ne!(run.code, Some(0), "{}\n{}", run.out, run.err);
     assert_eq!(scratch.git(&["rev-parse", "main"]), tip);
+}
+
+#[test]
+fn a_person_who_commits_all_the_while_loses_nothing_and_holds_nothing_up() {
+    let scratch = Scratch::new(LANDFALL);
+    for number in 1..=10 {
+        scratch.task(&format!("Number {number}"), &writes(&format!("f{number}")), &[]);
+    }
+    let mut run = scratch.start(&["run", "--slots", "3"]);
+    let mut mine = Vec::new();
+    while !run.is_over() && mine.len() < 40 {
+        // As a person does it: what is in their checkout may have moved forward under them meanwhile.
+        let name = format!("mine{}", mine.len());
+        scratch.file(&name, "mine\n");
+        let git = |args: &[&str]| {
+            let who = ["-c", "user.name=Person", "-c", "user.email=person@example.invalid"];
+            let place = scratch.project();
+            let output = std::process::Command::new("git").arg("-C").arg(place).args(who).args(args).output();
+            output.expect("git runs").status.success()
+        };
+        // Where the checkout is just being moved, git says no, and they try again.
+        scratch.eventually("git to let them", || {
+            git(&["add", "--", &name]) && git(&["commit", "--quiet", "--message", &name, "--", &name])
+        });
+        mine.push(name);
+        std::thread::sleep(Duration::from_millis(150)); // the pace of this person
+    }
+    let code = run.wait(Duration::from_secs(60));
+    assert!(matches!(code, Some(0 | 9)), "{code:?}: {}", scratch.heard());
+    // What could not come into their checkout while they were at it does so now.
+    let rest = scratch.landfall(&["run"]);
+    assert_eq!(rest.code, Some(0), "{}\n{}", rest.out, rest.err);
+    for number in 1..=10 {
+        assert_eq!(scratch.status(&format!("T{number}")), "done", "{}", scratch.why(&format!("T{number}")));
+    }
+    assert!(mine.len() > 3, "they were at it: {mine:?}");
+    let names: Vec<&str> = mine.iter().map(String::as_str).collect();
+    assert_eq!(has(&scratch, &names), vec![true; names.len()], "nothing of theirs is lost");
+    let own: Vec<String> = (1..=10).map(|number| format!("f{number}")).collect();
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    assert_eq!(has(&scratch, &own), vec![true; own.len()]);
+    assert_eq!(scratch.git(&["status", "--porcelain"]), "");
+    all_green(&scratch);
 }
