@@ -175,7 +175,7 @@ pub enum AskError {
         known: String,
     },
     /// Not a name for a checkpoint.
-    #[error("`{0}` is not a name for a checkpoint: letters, digits, `-`, `_` and `.`, at most 64")]
+    #[error("`{0}` is not a name for a checkpoint: small letters and digits, with `-`, `_` and `.` between them, at most 64")]
     CheckpointName(String),
     /// There is nothing to make a checkpoint of.
     #[error("the base is not known yet; `landfall run` finds it out")]

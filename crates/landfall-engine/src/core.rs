@@ -189,7 +189,10 @@ impl Core {
     /// When it cannot follow what came before.
     pub fn replay(&mut self, replay: &mut Replay, out: &dyn Outside, entry: Entry) -> Result<(), Misplaced> {
         let Entry { at, fact } = entry;
-        self.last_sign = at;
+        // What a person writes meanwhile is no sign that the engine is alive.
+        if matches!(&fact, Fact::Task(_, event) if event.fence().is_some()) {
+            self.last_sign = at;
+        }
         match fact {
             Fact::Task(id, event) => {
                 let before = replay.tasks.remove(&id).map(Arc::unwrap_or_clone);
@@ -208,8 +211,8 @@ impl Core {
             if is_mismatch(&task) {
                 self.mismatch = Some(task.id);
             }
-            if let Some(gate) = task.gate.as_ref().filter(|gate| gate.outcome().is_green()) {
-                out.trust(&gate.commit); // it may have landed just before the engine ended
+            if let Some(landing) = &task.landing {
+                out.trust(&landing.commit); // it may have landed just before the engine ended
             }
             self.put(Arc::unwrap_or_clone(task));
         }
@@ -427,7 +430,7 @@ impl Core {
             drop(self.assign(out, None)); // nothing is ready: the run ends by itself
         }
         if !options.attended {
-            for id in self.conflicts() {
+            for id in self.conflicts().into_iter().filter(|id| self.filter.lets_go_on(*id)).collect::<Vec<_>>() {
                 self.hear(out, id, &News::Due); // whoever was given time for it is not there
             }
         }
@@ -634,7 +637,9 @@ impl Core {
             return;
         }
         let world = &self.world;
-        let is_met = |id: TaskId| world.get(id).is_some_and(|task| world.unmet(task).is_empty());
+        let is_met = |id: TaskId| {
+            self.filter.lets_go_on(id) && world.get(id).is_some_and(|task| world.unmet(task).is_empty())
+        };
         let forms = self.drive == Drive::Running && self.mismatch.is_none();
         let policy = QueuePolicy { forms, ..self.rules.queue };
         let decision = queue::decide(&self.queue, &policy, out.now(), news, &is_met);
@@ -814,7 +819,10 @@ impl Core {
 
     /// How many stand in line and need nobody else to land first.
     fn landable(&self) -> usize {
-        let met = |id: &TaskId| self.world.get(*id).is_some_and(|task| self.world.unmet(task).is_empty());
+        let met = |id: &TaskId| {
+            self.filter.lets_go_on(*id)
+                && self.world.get(*id).is_some_and(|task| self.world.unmet(task).is_empty())
+        };
         self.queue.line().filter(met).count()
     }
 
@@ -955,7 +963,8 @@ impl Core {
         let moves = self.queue.hold().is_none() && self.landable() > 0;
         let queue = !self.queue.batches().is_empty() || moves || self.queue.due().is_some();
         let disk = self.low_disk && wants_slot && !paused;
-        !(self.world.next_due().is_some() || disk || opens || queue)
+        let due = !paused && self.world.next_due().is_some();
+        !(due || disk || opens || queue)
     }
 
     /// Whether a person could pick a task.
@@ -994,7 +1003,8 @@ impl Core {
         let running = self.drive == Drive::Running;
         let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
         let sprint = self.sprints.open().filter(|_| self.sprinting).and_then(|sprint| sprint.due(now));
-        [due, self.world.next_opening(now), self.queue.due(), sprint].into_iter().flatten().min()
+        let queue = self.queue.due().filter(|_| running && self.mismatch.is_none());
+        [due, self.world.next_opening(now), queue, sprint].into_iter().flatten().min()
     }
 
     /// Nothing new begins until a person, or whoever, lets it go on.

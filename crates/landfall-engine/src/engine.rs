@@ -319,6 +319,7 @@ impl Engine {
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
             theirs: Mutex::new(None),
+            abandoned: Mutex::default(),
         });
         let mut engine = Self {
             core: Core::new(flows, &site.settings.project.flow, rules),
@@ -648,15 +649,14 @@ impl Engine {
                 self.core.fact(&*site, moved);
             }
         }
+        // Whoever lets it go on has looked at the gate: what it showed on the base is looked at again.
+        site.baseline.lock().expect("no thread panics while it holds it").clear();
         self.core.hold_queue(&*site, None).map(|()| Reply::Done)
     }
 
     fn checkpoint(&mut self, name: Option<&str>) -> Answer {
         let site = self.site.clone();
-        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let fits = |name: &str| {
-            !name.is_empty() && name.len() <= 64 && name.chars().all(legal) && !name.starts_with(['.', '-'])
-        };
+        let fits = |name: &str| !name.contains('/') && name.len() <= 64 && land::checkpoint_ref(name).is_some();
         if let Some(name) = name.filter(|name| !fits(name)) {
             return Err(AskError::CheckpointName(name.chars().take(80).collect()));
         }
@@ -699,68 +699,89 @@ impl Engine {
             return Err(self.unknown_checkpoint(name));
         };
         let new = self.core.world().next_id();
+        self.find_base()?;
         let head =
             land::restore(&self.site, &checkpoint, new).map_err(|error| AskError::Machine(error.full()))?;
         let site = self.site.clone();
+        let spec = going_back(&format!("Restore checkpoint {name}"), &format!("restore:{name}"))?;
         self.core.checkpoint(&*site, None, CheckpointWhy::Restore); // the way back from the way back
-        let mut spec = TaskSpec::new(&format!("Restore checkpoint {name}"))?;
-        spec.source = format!("restore:{name}");
-        self.offered(spec, head)
+        Ok(Reply::Tasks(vec![self.core.offer(&*site, spec, head)]))
     }
 
     /// A new task whose work is the revert of a landed one; it is verified and landed like any other.
     fn rollback(&mut self, id: TaskId) -> Answer {
         let task = self.core.world().get(id).ok_or(AskError::UnknownTask(id))?.clone();
-        let Some(landed) = &task.landed else { return Err(AskError::NotLanded(id)) };
-        let new = self.core.world().next_id();
-        let head =
-            land::revert(&self.site, &task, landed, new).map_err(|error| AskError::Machine(error.full()))?;
-        let mut spec = TaskSpec::new(&format!("Roll back {id}: {}", task.spec.title))?;
-        spec.source = format!("rollback:{id}");
-        self.offered(spec, head)
-    }
-
-    fn offered(&mut self, mut spec: TaskSpec, head: Commit) -> Answer {
-        spec.flow = Some("rollback".to_owned());
-        spec.priority = 0;
+        let (spec, head) = self.revert(&task, self.core.world().next_id())?;
         let site = self.site.clone();
         Ok(Reply::Tasks(vec![self.core.offer(&*site, spec, head)]))
     }
 
+    /// The task `new` that undoes a landed one, and its work.
+    fn revert(&self, task: &Task, new: TaskId) -> Result<(TaskSpec, Commit), AskError> {
+        let Some(landed) = &task.landed else { return Err(AskError::NotLanded(task.id)) };
+        let head =
+            land::revert(&self.site, task, landed, new).map_err(|error| AskError::Machine(error.full()))?;
+        let spec = going_back(
+            &format!("Roll back {}: {}", task.id, task.spec.title),
+            &format!("rollback:{}", task.id),
+        )?;
+        Ok((spec, head))
+    }
+
     /// What a person says of work. What they want changed about landed work becomes a task of its own, and what they do
-    /// not want at all is rolled back.
+    /// not want at all is rolled back. Whatever could fail is done first, so that it is all or nothing.
     fn review(&mut self, tasks: &[TaskId], said: &ReviewSaid) -> Answer {
         let site = self.site.clone();
-        let mut changed = self.core.tell_all(&*site, tasks, &News::Review(said.clone()))?;
-        for task in changed.clone() {
-            if task.landed.is_none() {
-                continue;
-            }
+        let (mut reworks, mut reverts) = (Vec::new(), Vec::new());
+        for id in tasks {
+            let task = self.core.world().get(*id).ok_or(AskError::UnknownTask(*id))?.clone();
             match said {
+                _ if task.landed.is_none() => {}
                 ReviewSaid::Changes { issues, note, .. } => {
-                    let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, task.spec.title))?;
-                    let complaint = landfall_model::review::complaint(issues, note);
-                    spec.body = format!(
-                        "{} has landed as {}, and a reviewer wants changes:\n\n{complaint}\n",
-                        task.id,
-                        task.landed.as_ref().map_or("", |landed| landed.commit.short())
-                    );
-                    spec.source = format!("review:{}", task.id);
-                    (spec.flow, spec.agent) = (task.spec.flow.clone(), task.spec.agent.clone());
-                    spec.criteria.clone_from(&task.spec.criteria);
-                    let new = NewTask { spec, needs_here: Vec::new(), parent_here: None };
-                    changed.extend(self.core.add(&*site, vec![new])?);
+                    let spec = self.rework(&task, &landfall_model::review::complaint(issues, note))?;
+                    reworks.push(NewTask { spec, needs_here: Vec::new(), parent_here: None });
                 }
                 ReviewSaid::Reject { .. } => {
-                    if let Reply::Tasks(back) = self.rollback(task.id)? {
-                        changed.extend(back);
-                    }
+                    let place = u32::try_from(reverts.len()).expect("as many as a person names");
+                    let new = TaskId(self.core.world().next_id().0 + place);
+                    reverts.push(self.revert(&task, new)?);
                 }
                 ReviewSaid::Approve { .. } | ReviewSaid::Skip | ReviewSaid::Defer => {}
             }
         }
+        let mut changed = self.core.tell_all(&*site, tasks, &News::Review(said.clone()))?;
+        changed.extend(self.core.add(&*site, reworks)?);
+        for (spec, head) in reverts {
+            changed.push(self.core.offer(&*site, spec, head));
+        }
         Ok(Reply::Tasks(changed))
     }
+
+    /// A task that mends a landed one.
+    fn rework(&self, task: &Task, complaint: &str) -> Result<TaskSpec, AskError> {
+        let mut spec = TaskSpec::new(&format!("Rework {}: {}", task.id, gate::subject(&task.spec.title)))?;
+        let commit = task.landed.as_ref().map_or("", |landed| landed.commit.short());
+        let id = task.id;
+        spec.body = format!("{id} has landed as {commit}, and a reviewer wants changes:\n\n{complaint}\n");
+        spec.source = format!("review:{id}");
+        // What settings no longer know is not asked for again.
+        let known_flow = |name: &String| self.core.flows().contains_key(name);
+        let known_agent = |name: &String| self.core.rules().profiles.contains_key(name);
+        spec.flow = task.spec.flow.clone().filter(known_flow);
+        spec.agent = task.spec.agent.clone().filter(known_agent);
+        spec.criteria.clone_from(&task.spec.criteria);
+        spec.check()?;
+        Ok(spec)
+    }
+}
+
+/// The words of a task whose work exists already and takes something back.
+fn going_back(title: &str, source: &str) -> Result<TaskSpec, AskError> {
+    let mut spec = TaskSpec::new(title)?;
+    spec.source = source.to_owned();
+    spec.flow = Some("rollback".to_owned());
+    spec.priority = 0;
+    Ok(spec)
 }
 
 /// What the settings of a project mean for the core.

@@ -545,9 +545,12 @@ impl Open {
             };
             match &signal {
                 Signal::Text(text) => {
-                    if reads(&self.followed.task) && self.words.len() < REVIEW_MAX {
+                    if reads(&self.followed.task) {
                         self.words.push_str(text);
                         self.words.push('\n');
+                        // The answer is at the end.
+                        let over = self.words.len().saturating_sub(REVIEW_MAX);
+                        self.words.drain(..self.words.ceil_char_boundary(over));
                     }
                     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
                         self.live.words = line.trim().chars().take(WORDS_MAX).collect();

@@ -202,19 +202,23 @@ pub(crate) fn restore(site: &Site, checkpoint: &Checkpoint, new: TaskId) -> Resu
     Ok(site::commit(&head))
 }
 
-/// Keeps what checkpoints stand for, or lets it go. Doing it again does no harm; what fails is found by `doctor`: the
-/// commits are part of the base in any case, unless a person rewrites it.
+/// The ref of a checkpoint, if it is a name that a ref can have.
+pub(crate) fn checkpoint_ref(name: &str) -> Option<RefName> {
+    RefName::new(&format!("refs/landfall/checkpoints/{name}")).ok()
+}
+
+/// Keeps what checkpoints stand for, or lets it go. Doing it again does no harm, and what fails loses nothing: the commits
+/// are part of the base, and what a person takes off it is kept under a ref of its own.
 pub(crate) fn keep_checkpoints(site: &Site, events: &[CheckpointEvent]) {
     for event in events {
-        let name = |name: &str| RefName::new(&format!("refs/landfall/checkpoints/{name}"));
         match event {
             CheckpointEvent::Made { name: made, commit, .. } => {
-                if let Ok(name) = name(made) {
+                if let Some(name) = checkpoint_ref(made) {
                     drop(site.store.pin(&name, &site::oid(commit)));
                 }
             }
             CheckpointEvent::Dropped { name: dropped } => {
-                if let Ok(name) = name(dropped)
+                if let Some(name) = checkpoint_ref(dropped)
                     && let Ok(Some(oid)) = site.store.resolve(&name)
                 {
                     drop(site.store.unpin(&name, &oid));

@@ -18,7 +18,7 @@ use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::guard::{self, Prints};
 use crate::patience::abandon;
-use crate::perform::workspace_name;
+use crate::perform::{reads, workspace_name};
 use crate::ports;
 use crate::prompts::PromptContext;
 use crate::settings::Confinement;
@@ -421,6 +421,7 @@ fn prompt(
         Ok(Ok(section)) => section.commands.iter().map(|it| it.run.clone()).collect(),
         Ok(Err(_)) | Err(_) => Vec::new(),
     };
+    let reply = task.reply.clone().filter(|_| reads(task));
     let context = PromptContext {
         task: task.id.to_string(),
         title: task.spec.title.clone(),
@@ -433,7 +434,12 @@ fn prompt(
         workspace: workspace.path().to_string_lossy().into_owned(),
         branch: workspace.branch().to_owned(),
         base: site.branch.as_str().to_owned(),
-        feedback: task.feedback.iter().map(|it| (it.about.clone(), it.text.clone())).collect(),
+        feedback: task
+            .feedback
+            .iter()
+            .map(|it| (it.about.clone(), it.text.clone()))
+            .chain(reply.map(|text| ("What the author says to the findings".to_owned(), text)))
+            .collect(),
         verify_commands: verify,
         outputs,
         key: key.map(ToOwned::to_owned),

@@ -139,7 +139,6 @@ fn try_prepare(
         .pool
         .prepare(&name, &base, &format!("landfall/{}", lower(task.id)))
         .map_err(|error: GitError| error.full())?;
-    site.pool.include(&site.repo, &workspace).map_err(|error| error.full())?;
     workspace::after_create(site, task, &workspace)?;
     Ok(site::commit(workspace.base()))
 }
@@ -219,6 +218,7 @@ fn tidy(site: &Arc<Site>, task: &Task) {
 }
 
 fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Commit>, CollectError> {
+    give_up_reading(site, task, task.attempt)?;
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return Ok(None) };
     workspace::before_remove(site, task, &workspace);
     let at = site.clock.now_ms();

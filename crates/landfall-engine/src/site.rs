@@ -14,7 +14,7 @@ use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueNews};
 use landfall_model::sprint::Sprint;
 use landfall_model::{
-    AccountState, Attempt, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree, Usage, Wait,
+    AccountState, Attempt, BatchId, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree, Usage, Wait,
 };
 
 use crate::core::Outside;
@@ -67,6 +67,8 @@ pub struct Site {
     /// Attempts whose agent a person wants to end: one that is not there yet must not begin. An
     /// attempt that was stopped never goes on, so none is taken out: there are as many as a person asked for in a run.
     pub(crate) stops: Mutex<BTreeSet<(TaskId, Attempt)>>,
+    /// Batches whose checks nobody waits for any more; what they come to is not believed.
+    pub(crate) abandoned: Mutex<BTreeSet<BatchId>>,
     /// What a person sees of a run.
     pub view: Mutex<View>,
     /// The folders of checks that run now.
@@ -215,6 +217,13 @@ impl Site {
     /// Whether the base was moved here by a landing or by the person.
     pub(crate) fn trusts(&self, base: &Commit) -> bool {
         self.bases.lock().expect("no thread panics while it holds the bases").contains(base)
+    }
+
+    /// Whether nobody waits for the check of this name: it is of a batch that is over.
+    pub(crate) fn is_abandoned(&self, name: &str) -> bool {
+        let batch = name.strip_prefix('B').and_then(|rest| rest.split('-').next()?.parse().ok()).map(BatchId);
+        let abandoned = self.abandoned.lock().expect("no thread panics while it holds them");
+        batch.is_some_and(|batch| abandoned.contains(&batch))
     }
 
     /// Whether a person wants the agent of this attempt to end.

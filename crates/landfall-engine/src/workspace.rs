@@ -18,7 +18,7 @@ use crate::errand::{self, Errand, Ran};
 use crate::hooks::fit;
 use crate::launch::with;
 use crate::logfile::LogFile;
-use crate::perform::lower;
+use crate::perform::{lower, reads};
 use crate::ports;
 use crate::site::Site;
 
@@ -45,9 +45,10 @@ pub fn after_create(site: &Site, task: &Task, workspace: &Workspace) -> Result<(
         });
         LogFile::at(site.folder.hooks_log()).line(&entry);
     }
-    let Some(line) = &site.settings.workspace.after_create else { return Ok(()) };
-    let dir = site.folder.attempts().join(format!("{}-{}-i0-after_create", task.id, task.attempt));
-    must(site, task, workspace, &Moment { word: "after_create", line, dir })?;
+    if let Some(line) = &site.settings.workspace.after_create {
+        let dir = site.folder.attempts().join(format!("{}-{}-i0-after_create", task.id, task.attempt));
+        must(site, task, workspace, &Moment { word: "after_create", line, dir })?;
+    }
     done.mark().map_err(|error| format!("note that `workspace.after_create` was run: {error}"))
 }
 
@@ -65,6 +66,9 @@ pub fn before_run(
     workspace: &Workspace,
 ) -> Result<(), String> {
     let Some(line) = &site.settings.workspace.before_run else { return Ok(()) };
+    if reads(task) {
+        return Ok(()); // whoever only reads has a plain checkout, and needs nothing in it
+    }
     let dir = beside(site, task, attempt, iteration, "before_run");
     must(site, task, workspace, &Moment { word: "before_run", line, dir })
 }
@@ -72,6 +76,9 @@ pub fn before_run(
 /// Cleans up after a run of the agent. Whether that works out is in the log.
 pub fn after_run(site: &Site, task: &Task, attempt: Attempt, iteration: u32) {
     let Some(line) = &site.settings.workspace.after_run else { return };
+    if reads(task) {
+        return;
+    }
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return };
     if site.interrupted.load(Ordering::SeqCst) {
         return; // the engine is told to stop at once

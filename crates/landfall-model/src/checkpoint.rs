@@ -115,7 +115,8 @@ impl Checkpoints {
     /// A name for the next one.
     #[must_use]
     pub fn next_name(&self) -> String {
-        format!("cp-{}", self.made + 1)
+        let mut names = (self.made + 1..).map(|number| format!("cp-{number}"));
+        names.find(|name| self.get(name).is_none()).expect("there are more numbers than checkpoints")
     }
 
     /// Those that need not be kept any longer: the oldest past the count, and the old ones; never those a person made,

@@ -540,6 +540,7 @@ impl Draft {
     /// A reviewer has read the work. What they found goes back to the agent, a few times; then a person weighs both.
     fn read_by_a_reviewer(&mut self, run: &EndedRun, step: &StepName) -> Result<(), Refusal> {
         let findings = run.evidence.opinion.as_ref().map(|said| review::merged(&self.task.findings, said));
+        let reply = self.task.reply.clone();
         let (attempt, head) = (run.attempt, self.task.head.clone());
         self.event(Event::Opinion { attempt, head, findings: findings.clone() })?;
         let open: Vec<Finding> = review::blocking(&self.task.findings).cloned().collect();
@@ -552,7 +553,7 @@ impl Draft {
                 .iter()
                 .map(|finding| Concern { code: ConcernCode::Disputed, detail: finding.to_string() })
                 .collect();
-            if let Some(reply) = &self.task.reply {
+            if let Some(reply) = &reply {
                 concerns.push(Concern {
                     code: ConcernCode::Disputed,
                     detail: format!("the agent says: {reply}"),

@@ -1,6 +1,7 @@
 //! Who picks the next task, and when nobody does: the modes of a run, its pauses, and the failures that lead to one.
 
 use crate::event::{Event, RunEnd};
+use crate::flow::Target;
 use crate::task::{EndKind, Ending};
 use crate::{TaskId, Timestamp};
 
@@ -219,7 +220,7 @@ impl Pilot {
                 let over = self.failed.len().saturating_sub(FAILED_MAX);
                 self.failed.drain(..over);
             }
-            Event::Landed { .. } => {
+            Event::Landed { .. } | Event::Left { to: Target::End, .. } => {
                 self.failures = 0;
                 self.failed.clear();
             }

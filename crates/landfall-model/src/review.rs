@@ -206,7 +206,9 @@ pub fn merged(known: &[Finding], opinion: &Opinion) -> Vec<Finding> {
     for finding in &mut all {
         finding.resolved |= opinion.resolved.contains(&finding.id);
     }
-    for said in opinion.findings.iter().take(FINDINGS_MAX) {
+    let mut worst: Vec<&Said> = opinion.findings.iter().collect();
+    worst.sort_by_key(|said| std::cmp::Reverse(said.severity)); // what matters most is never left out
+    for said in worst.into_iter().take(FINDINGS_MAX) {
         let same = |finding: &&mut Finding| match &said.id {
             Some(id) => finding.id == *id,
             None => finding.title == said.title && finding.place == said.place,

@@ -428,7 +428,7 @@ impl World {
     /// The next moment some task waits for.
     #[must_use]
     pub fn next_due(&self) -> Option<(Timestamp, TaskId)> {
-        self.due.first().copied()
+        self.due.iter().copied().find(|(_, id)| self.filter.lets_go_on(*id))
     }
 
     /// The next moment an account opens that tasks stand in line for.

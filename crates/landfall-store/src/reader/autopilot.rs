@@ -49,6 +49,7 @@ const SPRINT_TASK: &[&str] = &[
     "conflicted",
     "review-wanted",
     "reviewed",
+    "left",
     "landed",
     "ended",
     "retried",
