@@ -31,11 +31,11 @@ pub use agents::{
 };
 pub use autopilot::{
     AutoAsked, BatchLine, BatchLook, BurnPoint, CheckpointAsked, CheckpointDetail, CheckpointDrop,
-    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, FlakeLine, HoldLine, LostCommit, LostTask,
-    NextAsked, PauseAsked, PauseLine, Picked, Pilot, QueueBrief, QueueChanged, QueuePlace, QueueReport,
-    QueueResume, QuickIssue, Redo, RedoHint, Restored, ReviewAsked, ReviewLine, ReviewList, ReviewSaid,
-    SprintChanged, SprintGoal, SprintList, SprintOf, SprintPlan, SprintPreview, SprintRecord, SprintReport,
-    SprintSettings, SprintTarget, SprintTask, SprintTaskStat, TaskBrief,
+    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, FlakeLine, HoldLine, LostCommit,
+    LostTask, NextAsked, PauseAsked, PauseLine, Picked, Pilot, QueueBrief, QueueChanged, QueuePlace,
+    QueueReport, QueueResume, QuickIssue, Redo, RedoHint, Restored, ReviewAsked, ReviewLine, ReviewList,
+    ReviewSaid, SprintChanged, SprintGoal, SprintList, SprintOf, SprintPlan, SprintPreview, SprintRecord,
+    SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, TaskBrief,
 };
 pub use blob::{Blob, NotBase64};
 pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};

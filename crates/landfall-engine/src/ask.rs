@@ -133,6 +133,14 @@ pub enum AskError {
     /// Only a landed task can be rolled back.
     #[error("{0} has not landed; there is nothing to roll back")]
     NotLanded(TaskId),
+    /// It is taken back already, or is about to be.
+    #[error("{task} is taken back by {by} already")]
+    TakenBack {
+        /// It.
+        task: TaskId,
+        /// By this one.
+        by: TaskId,
+    },
     /// No run is under way.
     #[error("no run is under way")]
     NoRun,
@@ -175,7 +183,9 @@ pub enum AskError {
         known: String,
     },
     /// Not a name for a checkpoint.
-    #[error("`{0}` is not a name for a checkpoint: small letters and digits, with `-`, `_` and `.` between them, at most 64")]
+    #[error(
+        "`{0}` is not a name for a checkpoint: small letters and digits, with `-`, `_` and `.` between them, at most 64"
+    )]
     CheckpointName(String),
     /// There is nothing to make a checkpoint of.
     #[error("the base is not known yet; `landfall run` finds it out")]

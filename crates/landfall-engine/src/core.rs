@@ -425,12 +425,14 @@ impl Core {
         }
         self.start_sprint(out, options.sprint.as_ref());
         self.refilter();
-        // Whoever names tasks has picked; where nobody is there to pick, the first in line is taken.
-        if options.mode == Mode::SemiAuto && (!options.attended || !options.only.is_empty()) {
+        // One task, then a person picks.
+        if options.mode == Mode::SemiAuto {
             drop(self.assign(out, None)); // nothing is ready: the run ends by itself
         }
         if !options.attended {
-            for id in self.conflicts().into_iter().filter(|id| self.filter.lets_go_on(*id)).collect::<Vec<_>>() {
+            for id in
+                self.conflicts().into_iter().filter(|id| self.filter.lets_go_on(*id)).collect::<Vec<_>>()
+            {
                 self.hear(out, id, &News::Due); // whoever was given time for it is not there
             }
         }
@@ -742,12 +744,20 @@ impl Core {
 
     fn consider_sprint(&mut self, out: &dyn Outside) {
         let Some(sprint) = self.sprints.open().filter(|_| self.sprinting) else { return };
-        if sprint.phase == SprintPhase::Running && sprint.reached(out.now(), self.ready_in_sprint()) {
+        // One that is paused may have what it wanted by what was under way.
+        let paused = matches!(sprint.phase, SprintPhase::Paused { .. });
+        let counts = matches!(sprint.plan.goal, Goal::Count(_));
+        if (sprint.phase == SprintPhase::Running || (paused && counts))
+            && sprint.reached(out.now(), self.ready_in_sprint())
+        {
             let why = match sprint.plan.goal {
                 Goal::NoReady => SprintEnd::NothingLeft,
                 _ => SprintEnd::Goal,
             };
             self.fact(out, EngineEvent::Sprint(SprintEvent::Completing { why }));
+            if paused && self.pilot.pause().is_some() {
+                self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed)); // what was begun is finished
+            }
         }
         self.refilter();
     }
@@ -865,6 +875,9 @@ impl Core {
             let (limits, driving) = (self.task_limits(&task), self.driving(&profile));
             let before = self.turn.entries.len();
             self.hear(out, id, &News::Granted { run, flow, limits, driving });
+            if self.sprinting {
+                self.refilter(); // what was just begun may be all it takes
+            }
             if self.turn.entries.len() == before {
                 refused += 1; // a bug in the model; the line must not spin on it
             }

@@ -656,7 +656,8 @@ impl Engine {
 
     fn checkpoint(&mut self, name: Option<&str>) -> Answer {
         let site = self.site.clone();
-        let fits = |name: &str| !name.contains('/') && name.len() <= 64 && land::checkpoint_ref(name).is_some();
+        let fits =
+            |name: &str| !name.contains('/') && name.len() <= 64 && land::checkpoint_ref(name).is_some();
         if let Some(name) = name.filter(|name| !fits(name)) {
             return Err(AskError::CheckpointName(name.chars().take(80).collect()));
         }
@@ -719,12 +720,14 @@ impl Engine {
     /// The task `new` that undoes a landed one, and its work.
     fn revert(&self, task: &Task, new: TaskId) -> Result<(TaskSpec, Commit), AskError> {
         let Some(landed) = &task.landed else { return Err(AskError::NotLanded(task.id)) };
+        let source = format!("rollback:{}", task.id);
+        let by = |it: &&Arc<Task>| it.spec.source == source && (!it.is_over() || it.landed.is_some());
+        if let Some(by) = self.core.world().tasks().find(by) {
+            return Err(AskError::TakenBack { task: task.id, by: by.id });
+        }
         let head =
             land::revert(&self.site, task, landed, new).map_err(|error| AskError::Machine(error.full()))?;
-        let spec = going_back(
-            &format!("Roll back {}: {}", task.id, task.spec.title),
-            &format!("rollback:{}", task.id),
-        )?;
+        let spec = going_back(&format!("Roll back {}: {}", task.id, task.spec.title), &source)?;
         Ok((spec, head))
     }
 

@@ -366,7 +366,7 @@ fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<Told> {
         }
         (EndKind::Done | EndKind::Cancelled, _) => None,
         (EndKind::Failed, _) => Told::new(OnError, Topic::Failed, "failed"),
-        (EndKind::Timeout, _) => Told::new(OnError, Topic::Failed, "ran out of time"),
+        (EndKind::Timeout, _) => Told::new(OnError, Topic::Failed, "ran out"),
         (EndKind::Blocked, _) => Told::new(OnEscalation, Topic::Escalation, "is blocked"),
     };
     because(told, detail)

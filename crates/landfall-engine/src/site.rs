@@ -14,7 +14,8 @@ use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueNews};
 use landfall_model::sprint::Sprint;
 use landfall_model::{
-    AccountState, Attempt, BatchId, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree, Usage, Wait,
+    AccountState, Attempt, BatchId, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree,
+    Usage, Wait,
 };
 
 use crate::core::Outside;

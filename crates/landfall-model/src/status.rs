@@ -428,10 +428,11 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             detail => format!("waits for room on the disk: {detail}."),
         },
         Wait::Conflict { base, files, until, overdue } => format!(
-            "waits for you to resolve its conflict with {} in {}: merge it in its workspace and say `landfall answer {id} \
-             resolved`, or say how and the agent does it; after {} {}.",
+            "waits for you to resolve its conflict with {} in {}: in its workspace (`landfall show {id}` says where), commit \
+             what is there, merge {} and say `landfall answer {id} resolved`, or say how and the agent does it; after {} {}.",
             base.short(),
             phrase(&files.join(", ")),
+            base.short(),
             when(*until),
             overdue.sentence()
         ),

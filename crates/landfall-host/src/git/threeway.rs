@@ -156,8 +156,10 @@ fn beside<'t>(place: &Place, sides: &[Side<'_, 't>; 2], base: &[&'t [u8]]) -> Op
     let mut before: Option<&Hunk> = None;
     for (which, hunk) in all {
         let side = sides[which].text;
-        let both_insert = before.is_some_and(|it| it.base.is_empty() && it.base == hunk.base);
-        if hunk.base.start < at || both_insert || slides(hunk, side, base) {
+        // What was put in beside lines that the other side rewrote may belong to the lines that are gone.
+        let put_in =
+            |it: &&Hunk| it.base.end == hunk.base.start && (it.base.is_empty() || hunk.base.is_empty());
+        if hunk.base.start < at || before.is_some_and(|it| put_in(&it)) || slides(hunk, side, base) {
             return None;
         }
         text.extend(&base[at..hunk.base.start]);
@@ -334,10 +336,15 @@ mod tests {
     fn changes_that_touch_are_both_kept_in_order() {
         check("a\nb\n", "A\nb\n", "a\nB\n", Ok("A\nB\n"));
         check("a\nb\nc\n", "a\nc\n", "a\nb\nC\n", Ok("a\nC\n"));
-        check("a\nb\n", "a\nnew\nb\n", "a\nB\n", Ok("a\nnew\nB\n"));
-        check("a\nb\n", "a\nb\nnew\n", "a\nB\n", Ok("a\nB\nnew\n"));
         check("a\nb\nc\nd\n", "A\nb\nC\nd\n", "a\nB\nc\nD\n", Ok("A\nB\nC\nD\n"));
         check("p\na", "P\na", "p\na\nb", Ok("P\na\nb"));
+    }
+
+    #[test]
+    fn what_is_put_in_beside_lines_that_were_rewritten_stays_in_dispute() {
+        check("a\nb\n", "a\nnew\nb\n", "a\nB\n", Err(2));
+        check("a\nb\n", "a\nb\nnew\n", "a\nB\n", Err(2));
+        check("1\n", "1\n2\n3\n", "101\n102\n", Err(3));
     }
 
     #[test]

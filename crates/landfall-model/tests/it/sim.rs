@@ -258,7 +258,11 @@ impl Sim {
                 task_budget,
                 conflict_ms: 5_000,
                 overdue: Overdue::ALL[rng.below(4)],
-                review: ReviewRule { mode: ReviewMode::ALL[rng.below(8).min(3)], iterations_max: 2, after: false },
+                review: ReviewRule {
+                    mode: ReviewMode::ALL[rng.below(8).min(3)],
+                    iterations_max: 2,
+                    after: false,
+                },
                 ..TaskLimits::default()
             },
             drive: Drive::Running,

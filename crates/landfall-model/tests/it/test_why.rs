@@ -210,7 +210,7 @@ fn check_sentence(sentence: &str) {
     let commands = sentence.split('`').skip(1).step_by(2);
     for command in commands.filter(|command| command.starts_with("landfall")) {
         let verb = command.split(' ').nth(1).expect("a verb");
-        let gentle = ["edit", "run", "retry", "answer", "diff"].contains(&verb);
+        let gentle = ["edit", "run", "retry", "answer", "diff", "show"].contains(&verb);
         assert!(gentle && !command.contains("fresh"), "suggests nothing that loses work: {sentence}");
     }
     let quiet = sentence.split('`').step_by(2).collect::<String>();
@@ -304,7 +304,7 @@ fn the_sentences_read_well() {
         T7 tries again today at 10:01: the agent crashed (exit code 1).
         T7 waits for room on the disk: 1 GB is left, 5 GB are wanted.
         T7 is paused by you; `landfall retry T7` goes on with it.
-        T7 waits for you to resolve its conflict with 0123456789 in src/a.rs (30 lines), logo.png (binary): merge it in its workspace and say `landfall answer T7 resolved`, or say how and the agent does it; after today at 10:01 it stops as blocked.
+        T7 waits for you to resolve its conflict with 0123456789 in src/a.rs (30 lines), logo.png (binary): in its workspace (`landfall show T7` says where), commit what is there, merge 0123456789 and say `landfall answer T7 resolved`, or say how and the agent does it; after today at 10:01 it stops as blocked.
         T7 waits because the check `tests` cannot be trusted: `cargo test` was not found (exit code 127); when it is mended, `landfall retry T7` goes on, and so does any change of the base.
         T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land.
         T7 is done: something happened.

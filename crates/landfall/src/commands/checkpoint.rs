@@ -70,7 +70,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         Action::Restore { name, yes } => {
             let detail = service.checkpoint(CheckpointAsked { name: name.clone() })?;
-            if !yes && !(detail.lost.is_empty() && detail.commits.is_empty()) {
+            let takes_away = !detail.lost.is_empty() || !detail.commits.is_empty();
+            if !yes && takes_away {
                 confirm(&detail, context)?;
             }
             let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;

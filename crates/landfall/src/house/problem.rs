@@ -236,6 +236,8 @@ pub(super) fn ask(error: &AskError) -> Problem {
         AskError::Refused(refusal) => refused(refusal),
         AskError::NotLanded(id) => Problem::new(ProblemCode::NotNow, error.to_string())
             .hint(format!("`landfall why {id}` says where it is")),
+        AskError::TakenBack { by, .. } => Problem::new(ProblemCode::NotNow, error.to_string())
+            .hint(format!("`landfall why {by}` says how far that is")),
         AskError::NoRun => Problem::new(ProblemCode::NotNow, "no run is under way")
             .hint("`landfall run` starts one; `landfall status` shows how the project stands"),
         AskError::Paused => not_now(error, "`landfall resume` lets it go on"),
