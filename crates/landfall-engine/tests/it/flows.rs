@@ -181,6 +181,53 @@ fn every_built_in_flow_looks_like_this() {
             "#]],
         ),
         (
+            "reviewed",
+            expect![[r#"
+                reviewed: Work until it is done and verified, have it reviewed by another agent, then land it.
+
+                ● work  [agent, phase working] ◀ entry
+                  ├─ done → verify
+                  └─ blocked → stop
+
+                ● verify  [verify, phase verifying]
+                  ├─ pass → review
+                  ├─ fail → work (at most 100×)
+                  └─ conflict → work (at most 3×)
+
+                ● review  [review, phase reviewing]
+                  ├─ approved → land
+                  └─ changes → work (at most 10×)
+
+                ● land  [land, phase landing]
+                  ├─ landed → report
+                  ├─ conflict → work (at most 3×)
+                  └─ red → work (at most 10×)
+
+                ● report  [report, phase reporting]
+                  └─ done → end
+            "#]],
+            expect![[r#"
+                flowchart TD
+                  s0["work (agent)"]
+                  s1["verify (verify)"]
+                  s2["review (review)"]
+                  s3["land (land)"]
+                  s4["report (report)"]
+                  start((start)) --> s0
+                  s0 -->|"done"| s1
+                  s0 -->|"blocked"| halt((stop))
+                  s1 -->|"pass"| s2
+                  s1 -->|"fail (at most 100×)"| s0
+                  s1 -->|"conflict (at most 3×)"| s0
+                  s2 -->|"approved"| s3
+                  s2 -->|"changes (at most 10×)"| s0
+                  s3 -->|"landed"| s4
+                  s3 -->|"conflict (at most 3×)"| s0
+                  s3 -->|"red (at most 10×)"| s0
+                  s4 -->|"done"| finish((end))
+            "#]],
+        ),
+        (
             "rollback",
             expect![[r#"
                 rollback: Verify and land a revert that already exists.
@@ -480,7 +527,10 @@ fn a_projects_own_flow_wins_by_name_and_new_ones_join() {
     fs::write(folder.path().join("notes.md"), "not a flow").expect("write");
     let loaded = flows::load(Some(folder.path()));
     assert_eq!(shown(&loaded.errors), "");
-    assert_eq!(loaded.flows.keys().collect::<Vec<_>>(), ["lifecycle", "loop", "mine", "rollback"]);
+    assert_eq!(
+        loaded.flows.keys().collect::<Vec<_>>(),
+        ["lifecycle", "loop", "mine", "reviewed", "rollback"]
+    );
     assert_eq!(loaded.flows["loop"].steps.len(), 1);
     assert_eq!(loaded.sources["loop"], TINY);
 }

@@ -60,6 +60,8 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 grace_ms: 10000,
                 output_cap: 67108864,
                 restarts_max: 3,
+                failures_max: 3,
+                mode: Autopilot,
                 env: [],
             },
             agents: {},
@@ -161,6 +163,27 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
             land: Land {
                 publish: Checkout,
                 commit_leftovers: true,
+                batch: 4,
+                speculate: 1,
+                runaway: 20,
+                conflict_wait_ms: 3600000,
+                conflict_overdue: Defer,
+            },
+            review: Review {
+                rule: ReviewRule {
+                    mode: Skip,
+                    iterations_max: 3,
+                    after: false,
+                },
+                tags: {},
+                agent: None,
+            },
+            checkpoint: Checkpoint {
+                automatic: true,
+                retention: Retention {
+                    count: 50,
+                    age_ms: 2592000000,
+                },
             },
             keep: Keep {
                 failed_ms: 604800000,
@@ -252,14 +275,14 @@ fn a_section_this_version_does_not_have_is_named_not_ignored() {
         &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
         expect![[r#"
             landfall.toml:26:2: unknown section [tracker]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [keep], [disk], [workspace], [hooks], [notify]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify]
         "#]],
     );
 }
@@ -305,7 +328,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\nzzz = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `zzz` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
     refuses(
@@ -326,7 +349,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\n\"a\\nb\" = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `a\nb` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
 }
