@@ -180,7 +180,8 @@ impl Git {
                 return None;
             }
             let blend = self.blend(one, other);
-            (our.insert(file, blend), their.insert(file, blend));
+            our.insert(file, blend);
+            their.insert(file, blend);
         }
         self.three_way(&fork, &our, &their).ok()
     }

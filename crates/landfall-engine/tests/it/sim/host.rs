@@ -615,8 +615,8 @@ impl Sim {
         // Whoever has brought the new branch in has said what they want of the old one.
         let met = self.git.fork(base, head);
         let old = self.host.rewritten.iter().filter(|gone| self.git.is_ancestor(met, **gone));
-        let gone = old.map(|gone| self.git.fork(*gone, head));
-        if let Some(from) = gone.filter(|from| !self.git.is_ancestor(*from, base)).next_back() {
+        let mut gone = old.map(|gone| self.git.fork(*gone, head));
+        if let Some(from) = gone.rfind(|from| !self.git.is_ancestor(*from, base)) {
             return match self.git.move_over(from, base, head) {
                 Ok(files) => {
                     let moved = self.git.commit(&[base], files);
