@@ -397,6 +397,8 @@ struct Standing {
     place: Place,
     attempt: Attempt,
     head: Commit,
+    /// Whether the base may hold it already: the end of its landing was not seen.
+    unsure: bool,
 }
 
 /// The queue as it stands.
@@ -503,7 +505,8 @@ impl Queue {
         };
         let place = (task.spec.priority, *since, task.id);
         self.line.insert(place);
-        self.standing.insert(task.id, Standing { place, attempt: task.attempt, head });
+        let unsure = task.landing.is_some();
+        self.standing.insert(task.id, Standing { place, attempt: task.attempt, head, unsure });
     }
 
     /// What should be under way, after a crash of the engine.
@@ -1069,11 +1072,14 @@ impl Draft<'_> {
                 }
                 Some(_) => return,
             };
+            // Whether the base holds somebody is found out on the base itself, not on what may never land.
+            let sure = |task: &TaskId| on.is_none() || !self.queue.standing[task].unsure;
             let free = |task: &TaskId| {
                 let crowded = self.queue.batches.iter().any(|batch| batch.crowded.contains(task));
                 self.queue.batch_of(*task).is_none()
                     && !crowded
                     && !self.told.contains(task)
+                    && sure(task)
                     && (self.is_met)(*task)
             };
             let members: Vec<Member> = self
