@@ -13,6 +13,7 @@ usage: cargo xtask <command>
   test --fast        the tests alone
   test --agents      as `test`, then the real agents: what CI runs
   agents             the tests with the real agents alone
+  planted [bug]      shows that the simulation finds every bug that is there on purpose, or this one
   bench [--json] [--quick] [B1 B4 …]
                      the benchmarks, floor and product in the same run, as ratios
 ";
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
         ["test", "--fast"] => test::tests(),
         ["test", "--agents"] => test::all().and_then(|()| test::agents()),
         ["agents"] => test::agents(),
+        ["planted"] => test::planted(None),
+        ["planted", bug] => test::planted(Some(bug)),
         ["bench", rest @ ..] => bench::run(rest),
         _ => {
             eprint!("{USAGE}");

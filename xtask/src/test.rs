@@ -15,6 +15,7 @@ pub fn all() -> Result<()> {
     step("format", cargo(&["fmt", "--all", "--check"]))?;
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     tests()?;
+    planted(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     // A sentence may point at a private item for whoever reads the source.
     doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
@@ -36,6 +37,18 @@ pub fn tests() -> Result<()> {
     } else {
         step("tests", cargo(&["test", "--workspace", "--no-fail-fast"]))
     }
+}
+
+/// Shows that the simulation finds bugs that are there on purpose: all of them, or this one. They are compiled in by a
+/// feature, beside what is built without it; nothing of that is built again.
+pub fn planted(bug: Option<&str>) -> Result<()> {
+    let mut command =
+        cargo(&["test", "--package", "landfall-engine", "--features", "planted", "--test", "it"]);
+    command.args(["--", "--exact", "sim::every_planted_bug_is_found", "--nocapture"]);
+    if let Some(bug) = bug {
+        command.env("LANDFALL_PLANTED", bug);
+    }
+    step("planted bugs", command)
 }
 
 /// The tests that drive the real agents. Where they cannot be had, a line says so.

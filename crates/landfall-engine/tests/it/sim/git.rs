@@ -261,8 +261,11 @@ impl Git {
         }
         let bad = |content: &u32| content % 8 == 1 || (settings % 8 == 5 && content % 8 == 2);
         let loud: Vec<u32> = parts.iter().copied().filter(|content| content % 8 > 2).collect();
-        let quarrels =
-            |at: usize| loud[..at].iter().any(|one| (one ^ loud[at]) / 8 % 7 == 3 && *one != loud[at]);
+        // What was written at about the same time may not go together; what is old is settled.
+        let quarrel = |one: u32, other: u32| {
+            one != other && (one ^ other) / 8 % 7 == 3 && one.abs_diff(other) / 8 < QUARREL_NEAR
+        };
+        let quarrels = |at: usize| loud[..at].iter().any(|one| quarrel(*one, loud[at]));
         match parts.iter().any(bad) || (0..loud.len()).any(quarrels) {
             true => Truth::Red,
             false => Truth::Green,
@@ -312,6 +315,8 @@ impl Git {
         seen
     }
 }
+
+const QUARREL_NEAR: u32 = 80;
 
 pub fn name(oid: Oid) -> Commit {
     Commit::new(&format!("c{oid}"))

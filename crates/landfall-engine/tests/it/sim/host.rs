@@ -420,13 +420,22 @@ impl Sim {
         }
         let mut tree = self.git.files(workspace.head).clone();
         let mut touched: BTreeSet<u8> = BTreeSet::new();
-        let own = 1 + u8::try_from((id.0 as usize * 7) % usize::from(files - 1)).expect("small");
-        touched.insert(own);
+        let mut file =
+            |number: usize| touched.insert(1 + u8::try_from(number % usize::from(files - 1)).expect("small"));
+        file(id.0 as usize * 7);
         if self.rng.once_in(2) {
-            touched.insert(1 + u8::try_from(self.rng.below(usize::from(files) - 1)).expect("small"));
+            file(id.0 as usize * 11 + 3);
+        }
+        if self.rng.once_in(20) {
+            file(self.rng.below(usize::from(files)));
+        }
+        if self.healed || self.rng.once_in(2) {
+            // Whatever it left on the way to here that may quarrel is done anew.
+            let fork = self.git.fork(base, workspace.head);
+            let own = self.git.changed(fork, workspace.head);
+            touched.extend(own.into_iter().filter(|file| *file != SETTINGS));
         }
         if self.healed {
-            // Whatever it left on the way to here that may quarrel is done anew.
             touched
                 .extend(self.git.changed(base, workspace.head).into_iter().filter(|file| *file != SETTINGS));
             tree.insert(SETTINGS, self.git.settings(base));

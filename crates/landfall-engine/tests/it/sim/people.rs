@@ -21,7 +21,7 @@ impl Sim {
         }
         let mut spec = TaskSpec::new("a task").expect("a title");
         spec.priority = u8::try_from(self.rng.below(10)).expect("small");
-        spec.draft = !self.healed && self.rng.once_in(14);
+        spec.draft = self.faults.person && self.rng.once_in(14);
         if there > 0 && self.rng.once_in(3) {
             spec.needs.insert(self.any_task());
         }
@@ -409,7 +409,7 @@ impl Sim {
     }
 
     /// Each who waits for a person gets what they want; who gave up is tried again.
-    fn person_lets_go_on(&mut self, round: usize) {
+    pub fn person_lets_go_on(&mut self, round: usize) {
         for _ in 0..4 * self.scene.tasks_max + 20 {
             if !self.person_answers() {
                 break;

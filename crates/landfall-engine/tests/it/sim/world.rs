@@ -305,6 +305,35 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// A busy landing queue: work that conflicts and quarrels, checks that fail now and then, and nothing else.
+    pub fn busy_queue(rng: &mut Rng) -> Self {
+        let mut scene = Self::any(rng);
+        scene.faults = Faults { bad: true, ..Faults::default() };
+        scene.purse = Purse::default();
+        scene.flake = 50;
+        scene.files = 30;
+        (scene.tasks, scene.tasks_max) = (50, 50);
+        scene.rules.caps = Caps::default();
+        scene.rules.limits = Limits { slots: 12, lanes: 4, ..scene.rules.limits };
+        scene.rules.queue = QueuePolicy {
+            batch_max: 4 + rng.below(5),
+            speculate: 1 + rng.below(2),
+            runaway: 40,
+            forms: true,
+        };
+        scene.rules.failures_max = 0;
+        scene.rules.task = TaskLimits {
+            iterations_max: 50,
+            task_ms: 3_600_000,
+            conflicts_max: 10,
+            conflict_ms: 60_000,
+            ..TaskLimits::default()
+        };
+        scene
+    }
+}
+
 impl Sim {
     pub fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
@@ -772,7 +801,8 @@ impl Sim {
     }
 
     pub fn fail(&self, what: &str) -> ! {
-        let last = self.journal.iter().rev().take(LAST_SHOWN).rev().map(|entry| {
+        let shown = std::env::var("LANDFALL_SHOWN").ok().and_then(|it| it.parse().ok()).unwrap_or(LAST_SHOWN);
+        let last = self.journal.iter().rev().take(shown).rev().map(|entry| {
             let line = match &entry.fact {
                 Fact::Task(id, event) => format!("  {} {id} {event:?}", entry.at.0),
                 Fact::Engine(event) => format!("  {} {event:?}", entry.at.0),
