@@ -3,10 +3,13 @@
 //! A benchmark is a function that returns rows, and a line in [`ALL`].
 
 mod backlog;
+mod busy;
+mod crew;
 mod gap;
 mod inside;
 mod lab;
 mod output;
+mod queue;
 mod scale;
 mod table;
 mod tasks;
@@ -23,7 +26,7 @@ use table::Row;
 /// A benchmark: its number and what measures it.
 type Benchmark = (&'static str, fn(&Lab) -> Result<Vec<Row>>);
 
-const ALL: [Benchmark; 10] = [
+const ALL: [Benchmark; 13] = [
     ("B1", gap::measure),
     ("B2", tasks::measure_small),
     ("B3", tasks::measure_large),
@@ -34,6 +37,9 @@ const ALL: [Benchmark; 10] = [
     ("B8", output::measure),
     ("B10", backlog::measure),
     ("B11", inside::landing),
+    ("B12", busy::measure),
+    ("B13", queue::measure),
+    ("B14", crew::measure),
 ];
 
 /// What was asked for.

@@ -133,16 +133,22 @@ impl Project {
             let now = left.min(AT_ONCE);
             let titles: String =
                 (1..=now).map(|number| format!("Change a file, number {number}\n")).collect();
-            let mut command = self.landfall(["add", "-"]);
-            command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-            let mut child = command.spawn().context("start landfall add")?;
-            let mut stdin = child.stdin.take().context("its stdin")?;
-            stdin.write_all(titles.as_bytes()).context("hand over the titles")?;
-            drop(stdin);
-            let done = child.wait_with_output().context("wait for landfall add")?;
-            ensure!(done.status.success(), "landfall add: {}", String::from_utf8_lossy(&done.stderr));
+            self.add_text(&titles)?;
             left -= now;
         }
+        Ok(())
+    }
+
+    /// Adds the tasks of a text: a title a line, or tasks with front matter.
+    pub fn add_text(&self, text: &str) -> Result<()> {
+        let mut command = self.landfall(["add", "-"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().context("start landfall add")?;
+        let mut stdin = child.stdin.take().context("its stdin")?;
+        stdin.write_all(text.as_bytes()).context("hand over the tasks")?;
+        drop(stdin);
+        let done = child.wait_with_output().context("wait for landfall add")?;
+        ensure!(done.status.success(), "landfall add: {}", String::from_utf8_lossy(&done.stderr));
         Ok(())
     }
 
@@ -172,10 +178,14 @@ impl Project {
 
     /// One number from the journal.
     pub fn count(&self, question: &str) -> Result<i64> {
+        self.journal()?.query_row(question, [], |row| row.get(0)).with_context(|| format!("ask `{question}`"))
+    }
+
+    /// The journal, to be read.
+    pub fn journal(&self) -> Result<Connection> {
         let path = self.state.join("journal.db");
-        let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-            .with_context(|| format!("open {}", path.display()))?;
-        db.query_row(question, [], |row| row.get(0)).with_context(|| format!("ask `{question}`"))
+        Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .with_context(|| format!("open {}", path.display()))
     }
 }
 

@@ -128,15 +128,8 @@ impl Crowd {
         Ok(pid_of(&self.engine))
     }
 
-    /// The processes that own the agents.
     fn sitters(&self) -> Result<Vec<i32>> {
-        let mut pids = Vec::new();
-        for entry in std::fs::read_dir(self.project.state.join("attempts"))? {
-            let text = std::fs::read_to_string(entry?.path().join("sitter.json"))?;
-            let who: serde_json::Value = serde_json::from_str(&text)?;
-            pids.push(i32::try_from(who["pid"].as_i64().context("a pid")?)?);
-        }
-        Ok(pids)
+        sitters(&self.project)
     }
 
     fn kill(&mut self) -> Result<()> {
@@ -176,6 +169,18 @@ impl Crowd {
     }
 }
 
+/// The processes that own the agents, or owned them.
+pub(super) fn sitters(project: &Project) -> Result<Vec<i32>> {
+    let mut pids = Vec::new();
+    for entry in std::fs::read_dir(project.state.join("attempts"))? {
+        // One that is just being made has not said who it is.
+        let Ok(text) = std::fs::read_to_string(entry?.path().join("sitter.json")) else { continue };
+        let who: serde_json::Value = serde_json::from_str(&text)?;
+        pids.push(i32::try_from(who["pid"].as_i64().context("a pid")?)?);
+    }
+    Ok(pids)
+}
+
 /// How many processes an engine holds a handle on.
 fn handles(pid: i32) -> usize {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
@@ -187,7 +192,7 @@ fn handles(pid: i32) -> usize {
 }
 
 /// Stops a run now, as a person does: Ctrl-C twice.
-fn stop(engine: &mut Child) -> Result<()> {
+pub(super) fn stop(engine: &mut Child) -> Result<()> {
     let pid = Pid::from_child(engine);
     for _ in 0..2 {
         kill_process(pid, Signal::INT).ok(); // it has ended already
@@ -205,7 +210,7 @@ fn stop(engine: &mut Child) -> Result<()> {
     bail!("the engine did not stop; its agents may still run")
 }
 
-fn wait_until(
+pub(super) fn wait_until(
     what: &str,
     holds: impl Fn() -> Result<bool>,
     engine: &mut Child,
@@ -222,7 +227,7 @@ fn wait_until(
     Ok(())
 }
 
-fn lines(path: &Path) -> usize {
+pub(super) fn lines(path: &Path) -> usize {
     std::fs::read(path).map_or(0, |bytes| bytes.iter().filter(|byte| **byte == b'\n').count())
 }
 
@@ -237,8 +242,15 @@ pub(super) fn rss_mb(pid: i32) -> Result<f64> {
     kilobytes(&text, &["VmRSS:"]).context("no VmRSS")
 }
 
+/// The most that a process ever had.
+pub(super) fn peak_mb(pid: i32) -> Result<f64> {
+    let text =
+        std::fs::read_to_string(format!("/proc/{pid}/status")).context("read the memory of the engine")?;
+    kilobytes(&text, &["VmHWM:"]).context("no VmHWM")
+}
+
 /// Memory that only this process has.
-fn private_mb(pid: i32) -> Result<f64> {
+pub(super) fn private_mb(pid: i32) -> Result<f64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     kilobytes(&text, &["Private_Clean:", "Private_Dirty:"]).context("no private pages")
 }

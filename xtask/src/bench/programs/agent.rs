@@ -21,6 +21,12 @@ fn main() {
             edit(number(files));
             say(COMPLETE);
         }
+        ["think", least_ms, most_ms, files] => {
+            read_prompt();
+            think(number(least_ms), number(most_ms));
+            edit(number(files));
+            say(COMPLETE);
+        }
         ["sleep", seconds] => {
             log("up");
             std::thread::sleep(Duration::from_secs(number(seconds)));
@@ -39,6 +45,23 @@ fn again_and_again(began: u128, iterations: u64) {
         say(COMPLETE);
     }
     log(&format!("{began} {}", now_ns()));
+}
+
+/// Takes its time, a different one for each task, and says every second that it is still at it.
+fn think(least_ms: u64, most_ms: u64) {
+    const STEP_MS: u64 = 1_000;
+    let task = number(variable("LANDFALL_TASK").trim_start_matches('T'));
+    let spread = (most_ms - least_ms).max(1);
+    let mut left_ms = least_ms + task * 7_919 % spread; // a prime, so that neighbours differ
+    if std::env::var_os("BENCH_LOG").is_some() {
+        log("up");
+    }
+    while left_ms > 0 {
+        let step_ms = left_ms.min(STEP_MS);
+        std::thread::sleep(Duration::from_millis(step_ms));
+        left_ms -= step_ms;
+        say("still thinking about it\n");
+    }
 }
 
 /// Changes the file of this task and commits it.
