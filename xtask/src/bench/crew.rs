@@ -20,8 +20,9 @@ pub fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let log = lab.folder()?;
     let file = log.path().join("log");
     let settings = format!(
-        "[run]\ngrace = \"1s\"\n[verify]\ncommand = [\"true\"]\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\n\
+        "[run]\ngrace = \"1s\"\nsandbox_write = [\"{}\"]\n[verify]\ncommand = [\"true\"]\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\n\
          env = {{ BENCH_LOG = \"{}\" }}\n",
+        log.path().display(),
         lab.agent_line(&format!("think 8000 16000 {FILES}")),
         file.display()
     );

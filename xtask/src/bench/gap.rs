@@ -17,25 +17,35 @@ const DURABLE_MAX: f64 = 2.5;
 /// Rounds of floor and product in turn.
 pub fn measure(lab: &Lab) -> Result<Vec<Row>> {
     let iterations = lab.pick(200, 60);
-    let (mut bare, mut durable, mut product) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut bare, mut durable, mut product, mut open) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..lab.pick(3, 2) {
         bare.extend(floor(lab, iterations, false)?);
         durable.extend(floor(lab, iterations, true)?);
-        product.extend(through_sitter(lab, iterations)?);
+        product.extend(through_sitter(lab, iterations, "write")?);
+        open.extend(through_sitter(lab, iterations, "off")?);
     }
     let ms = |gaps: Vec<f64>| Amount { value: p50(gaps), unit: "ms" };
-    let (bare, durable, product) = (ms(bare), ms(durable), ms(product));
-    Ok(vec![Row {
+    let (bare, durable) = (ms(bare), ms(durable));
+    let row = |what: &str, product: Amount, target: Target, note: String| Row {
         id: "B1",
-        what: "gap between two iterations, durable".to_owned(),
+        what: what.to_owned(),
         floor: Some(durable),
         product,
-        target: Target::RatioMax(DURABLE_MAX),
-        note: format!(
-            "floor: spawn, pipe, scan, wait and two SQLite transactions with FULL; the same without them {}",
-            bare.words()
+        target,
+        note,
+    };
+    Ok(vec![
+        row(
+            "gap between two iterations, durable",
+            ms(product),
+            Target::RatioMax(DURABLE_MAX),
+            format!(
+                "floor: spawn, pipe, scan, wait and two SQLite transactions with FULL; the same without them {}",
+                bare.words()
+            ),
         ),
-    }])
+        row("the same, without a sandbox", ms(open), Target::None, "`run.sandbox = \"off\"`".to_owned()),
+    ])
 }
 
 /// A loop that spawns the agent, reads and scans what it says, and waits for it.
@@ -80,13 +90,14 @@ fn journal(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-fn through_sitter(lab: &Lab, iterations: u32) -> Result<Vec<f64>> {
+fn through_sitter(lab: &Lab, iterations: u32, sandbox: &str) -> Result<Vec<f64>> {
     let log = lab.folder()?;
     let file = log.path().join("log");
     let settings = format!(
-        "[run]\niterations_max = {}\nstuck_after = 1000\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\n\
+        "[run]\niterations_max = {}\nstuck_after = 1000\nsandbox = \"{sandbox}\"\nsandbox_write = [\"{}\"]\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\n\
          env = {{ BENCH_LOG = \"{}\" }}\n",
         iterations + 1,
+        log.path().display(),
         lab.agent_line(&format!("loop {iterations}")),
         file.display()
     );

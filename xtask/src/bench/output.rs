@@ -133,9 +133,11 @@ fn growth_row(what: &str, growth: f64) -> Row {
 
 /// The agents end as blocked: there is nothing to land.
 fn project(lab: &Lab, words: &str) -> Result<(Project, std::path::PathBuf)> {
-    let log = lab.folder()?.keep().join("log");
+    let folder = lab.folder()?.keep();
+    let log = folder.join("log");
     let settings = format!(
-        "[agent.default]\nkind = \"command\"\nrun = \"{}\"\nenv = {{ BENCH_LOG = \"{}\" }}\n",
+        "[run]\nsandbox_write = [\"{}\"]\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\nenv = {{ BENCH_LOG = \"{}\" }}\n",
+        folder.display(),
         lab.agent_line(words),
         log.display()
     );

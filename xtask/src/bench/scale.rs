@@ -92,9 +92,11 @@ fn with_backlog(lab: &Lab, stored: u32) -> Result<f64> {
 }
 
 fn sleepers(lab: &Lab) -> Result<(Project, std::path::PathBuf)> {
-    let log = lab.folder()?.keep().join("log");
+    let folder = lab.folder()?.keep();
+    let log = folder.join("log");
     let settings = format!(
-        "[run]\ngrace = \"1s\"\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\nenv = {{ BENCH_LOG = \"{}\" }}\n",
+        "[run]\ngrace = \"1s\"\nsandbox_write = [\"{}\"]\n[agent.default]\nkind = \"command\"\nrun = \"{}\"\nenv = {{ BENCH_LOG = \"{}\" }}\n",
+        folder.display(),
         lab.agent_line("sleep 600"),
         log.display()
     );
