@@ -425,8 +425,8 @@ impl Core {
         }
         self.start_sprint(out, options.sprint.as_ref());
         self.refilter();
-        // One task, then a person picks.
-        if options.mode == Mode::SemiAuto {
+        // Whoever names tasks has picked; where nobody is there to pick, the first in line is taken.
+        if options.mode == Mode::SemiAuto && (!options.attended || !options.only.is_empty()) {
             drop(self.assign(out, None)); // nothing is ready: the run ends by itself
         }
         if !options.attended {

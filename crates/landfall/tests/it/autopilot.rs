@@ -195,7 +195,7 @@ fn on_a_terminal_of_a_build_server_nobody_is_there() {
         scratch.task("Good", &writes("good.txt", "1ms"), &[]);
         let mut run = OnTerminal::start(&scratch, &["run"], more);
         assert_eq!(run.end(&scratch), Some(9), "{more:?}: {}", run.screen());
-        scratch.eventually("the reason", || run.screen().contains("PAUSED: 1 tasks in a row failed"));
+        scratch.eventually("the reason", || run.screen().contains("PAUSED: a task failed or ran out"));
         assert_eq!(scratch.status("T2"), "ready");
     }
 }
