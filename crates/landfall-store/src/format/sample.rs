@@ -453,7 +453,9 @@ fn end_facts(facts: &mut Facts) {
 /// What the landing queue and reviews mean for a task.
 fn queued_facts(facts: &mut Facts) {
     facts.task(5, Event::Added { spec: TaskSpec::new("to stand in line").expect("a title") });
-    let modes = ReviewMode::ALL.into_iter().chain([ReviewMode::Skip]);
+    let modes = [ReviewMode::Skip, ReviewMode::AutoApprove, ReviewMode::Batch, ReviewMode::PerTask]
+        .into_iter()
+        .chain([ReviewMode::Skip]);
     for ((nth, mode), overdue) in (1..).zip(modes).zip(Overdue::ALL.into_iter().cycle()) {
         let review = ReviewRule { mode, iterations_max: nth, after: false };
         let limits =
