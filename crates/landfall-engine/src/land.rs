@@ -62,9 +62,7 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
     }
     if let BranchNews::Rewritten { old, .. } = news {
         let reason = format!(
-            "your branch `{branch}` was rewritten: {} is no longer part of it, it is at {} now; `landfall queue resume` \
-             takes your branch as it is and verifies the work under way on it, `landfall queue resume --keep-landed` brings \
-             both together",
+            "your branch `{branch}` was rewritten: {} is no longer part of it, it is at {} now",
             old.short(),
             theirs.short()
         );

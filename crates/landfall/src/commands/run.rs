@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     slots: Option<u32>,
 
-    /// Who picks tasks: `autopilot` fills every slot, `semi-auto` does one task and waits for you.
+    /// Who picks tasks: `autopilot` fills every slot, `semi-auto` does one task at a time, the one you pick.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     mode: Option<Mode>,
 
