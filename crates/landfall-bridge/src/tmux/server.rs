@@ -78,7 +78,8 @@ impl Server {
         self.pane
     }
 
-    /// Looks at the terminal. How a program ended is known a moment after its end: the terminal closes first.
+    /// Looks at the terminal. How a program ended is known a moment after its end: the terminal closes first. A server
+    /// that has just started may miss that its child is gone; it is told, and then looks.
     pub(super) fn look(&self) -> Result<Shot, String> {
         const TRIES: u32 = 20;
         const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
@@ -86,6 +87,9 @@ impl Server {
             let shot = self.look_once()?;
             if shot.dead.as_deref() != Some(UNTOLD) {
                 return Ok(shot);
+            }
+            if let Some(server) = self.server {
+                rustix::process::kill_process(server, Signal::CHILD).ok(); // a server that is gone shows at the next look
             }
             std::thread::sleep(PAUSE);
         }
