@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentsAsked {
-    /// Runs one tiny prompt through each profile. That costs a little money.
-    pub probe: bool,
     /// Only this profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,

@@ -13,13 +13,11 @@ pub struct PauseAsked {
     pub reason: String,
 }
 
-/// Asks who picks tasks, or changes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+/// Changes who picks tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AutoAsked {
-    /// Who is to pick from now on; as it is otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    /// Who is to pick from now on.
+    pub mode: Mode,
 }
 
 /// Who picks tasks, and whether anything begins.

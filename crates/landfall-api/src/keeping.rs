@@ -45,14 +45,6 @@ pub struct InitCommand {
     pub found_in: String,
 }
 
-/// Asks whether all is well.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Doctor {
-    /// Makes the tables again from the journal.
-    pub rebuild: bool,
-}
-
 /// Whether all is well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Health {
@@ -84,14 +76,6 @@ pub enum CheckState {
     Warn,
     /// It does not work.
     Bad,
-}
-
-/// Asks for disk space back.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Reclaim {
-    /// Only says what would be removed. The real run removes exactly that.
-    pub dry_run: bool,
 }
 
 /// What was removed, or would be.

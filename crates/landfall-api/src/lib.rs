@@ -7,11 +7,14 @@
 //! Moments are Unix milliseconds and end in `_ms`, as durations do. Text that came from tasks or agents is as they
 //! wrote it: whoever shows it on a terminal cleans it first.
 
+mod access;
 mod agents;
 mod autopilot;
 mod blob;
+pub mod client;
 mod discovery;
 mod flow;
+pub mod http;
 mod ids;
 pub mod import;
 mod journal;
@@ -21,10 +24,14 @@ pub mod operation;
 mod problem;
 mod proposal;
 mod run;
+mod running;
 pub mod socket;
 mod task;
 pub mod taskfile;
 
+pub use access::{
+    AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf,
+};
 pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
     BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
@@ -46,21 +53,22 @@ pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
-    Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
+    Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem,
     ReclaimedKind,
 };
 pub use nearest::nearest;
-pub use operation::{Ask, Request, Response, Service};
+pub use operation::{Access, Ask, Method, Request, Response, Route, Service};
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
     ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
     RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
+pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,
     Counter, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, Mode, NewTask, NewTasks,
-    Outcome, Publication, Report, ReportOf, Retry, RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine,
+    Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine,
     TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
 

@@ -692,6 +692,28 @@ pub enum ReportOf {
     LastRun,
 }
 
+/// Asks for a report; about the newest run, if nothing is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReportAsked {
+    /// About this task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// About this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+}
+
+impl From<ReportOf> for ReportAsked {
+    fn from(of: ReportOf) -> Self {
+        match of {
+            ReportOf::Task(task) => Self { task: Some(task), run: None },
+            ReportOf::Run(run) => Self { task: None, run: Some(run) },
+            ReportOf::LastRun => Self::default(),
+        }
+    }
+}
+
 /// A report for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
