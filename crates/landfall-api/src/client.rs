@@ -65,7 +65,9 @@ pub enum ConnectError {
     #[error("no engine listens on `{0}`")]
     Nobody(String),
     /// The engine speaks another version of the wire.
-    #[error("the engine (version {engine}, process {pid}) speaks version {theirs} of the wire, not {VERSION}")]
+    #[error(
+        "the engine (version {engine}, process {pid}) speaks version {theirs} of the wire, not {VERSION}"
+    )]
     Version {
         /// Its version of the wire.
         theirs: u32,
@@ -112,7 +114,8 @@ impl Client {
             }
             Err(error) => return Err(broken(error)),
         };
-        let hello = Written { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
+        let hello =
+            Written { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
         let asked = runtime.block_on(async {
             tokio::time::timeout(GREETING_TIME_MAX, exchange(&mut line, &address, &hello)).await
         });
@@ -120,14 +123,17 @@ impl Client {
             Ok(answer) => answer.map_err(|error| broken(io::Error::other(error)))?,
             Err(_) => return Err(broken(ErrorKind::TimedOut.into())),
         };
-        let header = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let header =
+            |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let engine = Greeting {
             engine: header(http::ENGINE_HEADER).to_owned(),
             pid: header(http::PID_HEADER).parse().unwrap_or_default(),
         };
         match header(http::VERSION_HEADER).parse::<u32>() {
             Ok(VERSION) => {}
-            Ok(theirs) => return Err(ConnectError::Version { theirs, engine: engine.engine, pid: engine.pid }),
+            Ok(theirs) => {
+                return Err(ConnectError::Version { theirs, engine: engine.engine, pid: engine.pid });
+            }
             Err(_) => return Err(broken(io::Error::other("what answers there is no engine of Landfall"))),
         }
         if answer.status != 200 {
@@ -201,7 +207,10 @@ impl Answer {
     fn problem(&self) -> Problem {
         match serde_json::from_slice::<ProblemBody>(&self.body) {
             Ok(body) => body.into(),
-            Err(_) => Problem::new(ProblemCode::Internal, format!("the engine answered with status {}", self.status)),
+            Err(_) => Problem::new(
+                ProblemCode::Internal,
+                format!("the engine answered with status {}", self.status),
+            ),
         }
     }
 }
@@ -254,6 +263,7 @@ async fn exchange(
     let body = Full::new(Bytes::from(written.body.clone().unwrap_or_default()));
     let request = request.body(body).map_err(|error| error.to_string())?;
     let (parts, body) = line.send_request(request).await.map_err(text)?.into_parts();
-    let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| error.to_string())?.to_bytes();
+    let body =
+        Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| error.to_string())?.to_bytes();
     Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
 }

@@ -117,12 +117,15 @@ pub fn read(
                 let value = Value::String(value.clone());
                 match words.get(name) {
                     Some(other) if *other != value => {
-                        return Err(bad(&format!("`{name}` is one thing in the path and another in the body")));
+                        return Err(bad(&format!(
+                            "`{name}` is one thing in the path and another in the body"
+                        )));
                     }
                     Some(_) | None => drop(words.insert(name.clone(), value)), // the same twice
                 }
             }
-            Request::of_words(route.name, Value::Object(words).into_deserializer()).map_err(|error: serde_json::Error| bad(&error))
+            Request::of_words(route.name, Value::Object(words).into_deserializer())
+                .map_err(|error: serde_json::Error| bad(&error))
         }
     }?;
     request.ok_or_else(|| Problem::new(ProblemCode::Internal, format!("`{}` is no operation", route.name)))

@@ -8,30 +8,37 @@
 //! wrote it: whoever shows it on a terminal cleans it first.
 
 mod access;
+mod action;
 mod agents;
 mod autopilot;
 mod blob;
+mod board;
 pub mod client;
 mod discovery;
+mod fleet;
 mod flow;
+mod graph;
 pub mod http;
 mod ids;
 pub mod import;
+mod inbox;
 mod journal;
 mod keeping;
 mod nearest;
 pub mod operation;
+mod output;
 mod problem;
 mod proposal;
 mod run;
 mod running;
+mod settings;
 pub mod socket;
+mod stats;
 mod task;
 pub mod taskfile;
 
-pub use access::{
-    AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf,
-};
+pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf};
+pub use action::{Action, Fill};
 pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
     BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
@@ -45,19 +52,28 @@ pub use autopilot::{
     SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, TaskBrief,
 };
 pub use blob::{Blob, NotBase64};
+pub use board::{
+    Board, BoardAsked, Card, CheckMark, Column, ColumnName, DiffStat, MarkState, Severity, Trouble,
+    TroubleKind,
+};
 pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};
+pub use fleet::{Fleet, FleetAgent, FleetAsked, FleetDisk, FleetLane, FleetOrphan, FleetUse, FleetWorkspace};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };
+pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
+pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
-    Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem,
-    ReclaimedKind,
+    Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem, ReclaimedKind,
 };
 pub use nearest::nearest;
 pub use operation::{Access, Ask, Method, Request, Response, Route, Service};
+pub use output::{
+    Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
+};
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
@@ -65,11 +81,15 @@ pub use run::{
     RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
 pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
+pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
+pub use stats::{
+    Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,
+};
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,
     Counter, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, Mode, NewTask, NewTasks,
-    Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine,
-    TaskPage, UnknownWord, Wait, WaitFor, Why,
+    Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked,
+    TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
 
 /// The version of the wire. A client and an engine with different ones refuse each other.

@@ -3,14 +3,15 @@
 use serde::Deserialize;
 
 use crate::{
-    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson, Changed, CheckpointAsked,
-    CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped,
-    Diff, DiscoveriesAsked, DiscoveryList, EditTask, Export, Exported, Filter, FlowCheck,
-    FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks, NextAsked, Nothing,
-    PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport, QueueResume,
-    Reclaimed, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView,
-    SessionList, SessionOf, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked,
-    Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson,
+    Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList,
+    CheckpointNew, CheckpointsDropped, Diff, DiscoveriesAsked, DiscoveryList, EditTask, Export, Exported,
+    Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks,
+    NextAsked, Nothing, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged,
+    QueueReport, QueueResume, Reclaimed, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList,
+    RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SprintChanged,
+    SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked, Stopped,
+    TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.

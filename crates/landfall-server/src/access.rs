@@ -20,15 +20,18 @@ use crate::pages;
 pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result<Response, Problem>> {
     let keys = || {
         shared.keys.as_ref().ok_or_else(|| {
-            Problem::new(ProblemCode::NotNow, "no server listens for browsers").hint("`landfall serve` starts one")
+            Problem::new(ProblemCode::NotNow, "no server listens for browsers")
+                .hint("`landfall serve` starts one")
         })
     };
     Some(match asked {
         Asked::Sessions(_) => keys().map(|keys| Response::Sessions(list(keys, who))),
         Asked::SessionRevoke(of) => keys().and_then(|keys| match keys.revoke(&of.session) {
             Ok(true) => Ok(Response::SessionRevoke(list(keys, who))),
-            Ok(false) => Err(Problem::new(ProblemCode::NotFound, format!("no session is called `{}`", of.session))
-                .hint("`landfall sessions` lists them")),
+            Ok(false) => {
+                Err(Problem::new(ProblemCode::NotFound, format!("no session is called `{}`", of.session))
+                    .hint("`landfall sessions` lists them"))
+            }
             Err(error) => Err(broken(&error)),
         }),
         Asked::Pair(asked) => keys().and_then(|keys| {
@@ -65,10 +68,14 @@ fn broken(error: &KeysProblem) -> Problem {
 
 /// A link as rows of dark (`#`) and light (`.`) squares.
 fn squares(link: &str) -> Vec<String> {
-    let Ok(code) = qrcode::QrCode::with_error_correction_level(link, qrcode::EcLevel::L) else { return Vec::new() };
+    let Ok(code) = qrcode::QrCode::with_error_correction_level(link, qrcode::EcLevel::L) else {
+        return Vec::new();
+    };
     let width = code.width();
     let colors = code.to_colors();
-    let row = |row: &[qrcode::Color]| row.iter().map(|it| if *it == qrcode::Color::Dark { '#' } else { '.' }).collect();
+    let row = |row: &[qrcode::Color]| {
+        row.iter().map(|it| if *it == qrcode::Color::Dark { '#' } else { '.' }).collect()
+    };
     colors.chunks(width).map(row).collect()
 }
 
@@ -115,17 +122,25 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, heade
     let Some(keys) = &shared.keys else { return answer::see("/login") };
     match keys.redeem(&code) {
         Some(label) => enter(&shared, keys, &headers, &label),
-        None => pages::login(&shared, Some("This link was used already, or is too old. `landfall pair` makes a new one.")),
+        None => pages::login(
+            &shared,
+            Some("This link was used already, or is too old. `landfall pair` makes a new one."),
+        ),
     }
 }
 
 /// Only a form of ours may sign somebody in: otherwise another page could sign them in as somebody else.
 fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
-    let says = headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
-    let form = headers.get(header::CONTENT_TYPE).is_some_and(|it| it.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
+    let says = headers.contains_key(header::ORIGIN)
+        || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
+    let form = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|it| it.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     match (says, form) {
         (true, true) => Ok(()),
-        (false, _) => Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from")),
+        (false, _) => {
+            Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
+        }
         (true, false) => Err(Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted")),
     }
 }
@@ -152,7 +167,10 @@ async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> An
     let mut answer = answer::see("/login");
     if let (Some(keys), Some(Who::Browser { session })) = (&shared.keys, request.extensions().get::<Who>()) {
         drop(keys.revoke(session)); // the cookie goes either way
-        if let Ok(cookie) = HeaderValue::from_str(&format!("{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict", keys.cookie())) {
+        if let Ok(cookie) = HeaderValue::from_str(&format!(
+            "{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict",
+            keys.cookie()
+        )) {
             answer.headers_mut().insert(header::SET_COOKIE, cookie);
         }
     }

@@ -23,25 +23,32 @@ pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
             Method::Post => MethodFilter::POST,
             Method::Patch => MethodFilter::PATCH,
         };
-        let answer = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
-            match operate(&shared, route, request).await {
-                Ok(answer) => answer,
-                Err(problem) => answer::problem(&problem),
-            }
+        let answer = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match operate(
+            &shared, route, request,
+        )
+        .await
+        {
+            Ok(answer) => answer,
+            Err(problem) => answer::problem(&problem),
         };
         router = router.route(&format!("{ROOT}{}", route.path), axum::routing::on(filter, answer));
     }
     router.route(&format!("{ROOT}/hello"), axum::routing::get(async || answer::json(b"{}".to_vec())))
 }
 
-async fn operate(shared: &Arc<Shared>, route: &'static Route, request: Request<Body>) -> Result<Answer, Problem> {
+async fn operate(
+    shared: &Arc<Shared>,
+    route: &'static Route,
+    request: Request<Body>,
+) -> Result<Answer, Problem> {
     let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     who.may(route.access)?;
     let key = key(&parts.headers, route.method)?;
     let fields = RawPathParams::from_request_parts(&mut parts, &()).await;
     let fields = fields.map_err(|_| Problem::new(ProblemCode::BadInput, "the path is no text"))?;
-    let fields: Vec<(String, String)> = fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let fields: Vec<(String, String)> =
+        fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let body = match route.method {
         Method::Get => Vec::new(),
         Method::Post | Method::Patch => read_json(&parts.headers, body).await?,
@@ -64,7 +71,9 @@ async fn operate(shared: &Arc<Shared>, route: &'static Route, request: Request<B
 pub(crate) async fn call(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
     let (shared, who) = (Arc::clone(shared), who.clone());
     let done = tokio::task::spawn_blocking(move || call_here(&shared, &who, asked)).await;
-    done.unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the request could not be carried out to its end")))
+    done.unwrap_or_else(|_| {
+        Err(Problem::new(ProblemCode::Internal, "the request could not be carried out to its end"))
+    })
 }
 
 /// The same, in this thread.
@@ -97,7 +106,10 @@ async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> 
     let kind = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(Problem::new(ProblemCode::UnsupportedMediaType, "a body of the type application/json is wanted"));
+        return Err(Problem::new(
+            ProblemCode::UnsupportedMediaType,
+            "a body of the type application/json is wanted",
+        ));
     }
     check_depth(&body)?;
     Ok(body)
@@ -107,7 +119,9 @@ async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> 
 pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, Problem> {
     match Limited::new(body, BODY_BYTES_MAX).collect().await {
         Ok(read) => Ok(read.to_bytes().to_vec()),
-        Err(_) => Err(Problem::new(ProblemCode::TooLarge, format!("a request has at most {BODY_BYTES_MAX} bytes"))),
+        Err(_) => {
+            Err(Problem::new(ProblemCode::TooLarge, format!("a request has at most {BODY_BYTES_MAX} bytes")))
+        }
     }
 }
 
@@ -127,7 +141,10 @@ fn check_depth(body: &[u8]) -> Result<(), Problem> {
             (false, _, _) => {}
         }
         if depth > DEPTH_MAX {
-            return Err(Problem::new(ProblemCode::BadInput, format!("the body is nested deeper than {DEPTH_MAX} levels")));
+            return Err(Problem::new(
+                ProblemCode::BadInput,
+                format!("the body is nested deeper than {DEPTH_MAX} levels"),
+            ));
         }
     }
     Ok(())
@@ -135,11 +152,17 @@ fn check_depth(body: &[u8]) -> Result<(), Problem> {
 
 /// The idempotency key of a request, if it has one.
 fn key(headers: &HeaderMap, method: Method) -> Result<Option<String>, Problem> {
-    let Some(key) = headers.get(IDEMPOTENCY_HEADER).filter(|_| method != Method::Get) else { return Ok(None) };
-    let plain = |key: &&str| !key.is_empty() && key.len() <= 200 && key.bytes().all(|it| it.is_ascii_graphic());
+    let Some(key) = headers.get(IDEMPOTENCY_HEADER).filter(|_| method != Method::Get) else {
+        return Ok(None);
+    };
+    let plain =
+        |key: &&str| !key.is_empty() && key.len() <= 200 && key.bytes().all(|it| it.is_ascii_graphic());
     match key.to_str().ok().filter(plain) {
         Some(key) => Ok(Some(key.to_owned())),
-        None => Err(Problem::new(ProblemCode::BadInput, "an idempotency key has 1 to 200 visible ASCII characters")),
+        None => Err(Problem::new(
+            ProblemCode::BadInput,
+            "an idempotency key has 1 to 200 visible ASCII characters",
+        )),
     }
 }
 
@@ -162,8 +185,11 @@ impl Done {
         match kept.answers.get(&Self::place(who, key)) {
             None => Ok(None),
             Some((asked, answer)) if *asked == Self::mark(target, body) => Ok(Some(answer.clone())),
-            Some(_) => Err(Problem::new(ProblemCode::KeyReused, "this idempotency key came with another request before")
-                .hint("a new request needs a new key")),
+            Some(_) => Err(Problem::new(
+                ProblemCode::KeyReused,
+                "this idempotency key came with another request before",
+            )
+            .hint("a new request needs a new key")),
         }
     }
 

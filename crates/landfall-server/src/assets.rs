@@ -41,7 +41,8 @@ async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Answer {
     };
     let tag = format!("\"{}\"", &blake3::hash(asset.text.as_bytes()).to_hex()[..16]);
     let same = headers.get(header::IF_NONE_MATCH).is_some_and(|it| it.as_bytes() == tag.as_bytes());
-    let mut answer = if same { answer::of(304, asset.kind, "") } else { answer::of(200, asset.kind, asset.text) };
+    let mut answer =
+        if same { answer::of(304, asset.kind, "") } else { answer::of(200, asset.kind, asset.text) };
     let headers = answer.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if let Ok(tag) = HeaderValue::from_str(&tag) {

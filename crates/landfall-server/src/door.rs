@@ -166,7 +166,10 @@ fn stranger() -> Problem {
 /// Exactly one `Host`, exactly one of ours, and no other authority in the request line: a page that was bound to our address by
 /// a name of its own is turned away before anything is looked at.
 fn check_host(shared: &Shared, peer: &Peer, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-    let refuse = |what: &str| Err(Problem::new(ProblemCode::Misdirected, what.to_owned()).hint("`landfall serve --host NAME:PORT` adds a name"));
+    let refuse = |what: &str| {
+        Err(Problem::new(ProblemCode::Misdirected, what.to_owned())
+            .hint("`landfall serve --host NAME:PORT` adds a name"))
+    };
     if uri.authority().is_some() || uri.scheme().is_some() {
         return refuse("the request line names a host");
     }
@@ -183,11 +186,14 @@ fn check_host(shared: &Shared, peer: &Peer, uri: &Uri, headers: &HeaderMap) -> R
 }
 
 fn check_version(headers: &HeaderMap) -> Result<(), Problem> {
-    match headers.get(VERSION_HEADER).map(|theirs| theirs.to_str().ok().and_then(|it| it.parse::<u32>().ok())) {
+    match headers.get(VERSION_HEADER).map(|theirs| theirs.to_str().ok().and_then(|it| it.parse::<u32>().ok()))
+    {
         None | Some(Some(landfall_api::VERSION)) => Ok(()),
         Some(theirs) => {
-            let theirs = theirs.map_or_else(|| "an unreadable version".to_owned(), |it| format!("version {it}"));
-            let what = format!("the request has {theirs} of the wire; this engine speaks {}", landfall_api::VERSION);
+            let theirs =
+                theirs.map_or_else(|| "an unreadable version".to_owned(), |it| format!("version {it}"));
+            let what =
+                format!("the request has {theirs} of the wire; this engine speaks {}", landfall_api::VERSION);
             Err(Problem::new(ProblemCode::BadInput, what)
                 .hint("use the client that belongs to this engine: `landfall --version` shows its version"))
         }
@@ -241,9 +247,13 @@ fn identify(shared: &Shared, request: &Request<Body>) -> Result<Who, Problem> {
     let Some(Known::Browser(session)) = keys.known(secret) else { return Ok(Who::Nobody) };
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
         // A browser says where a form comes from; one that does not is not believed.
-        let says = headers.contains_key(header::ORIGIN) || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
+        let says = headers.contains_key(header::ORIGIN)
+            || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
         if !says {
-            return Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"));
+            return Err(Problem::new(
+                ProblemCode::Forbidden,
+                "the request does not say which page it comes from",
+            ));
         }
     }
     Ok(Who::Browser { session })
@@ -254,4 +264,3 @@ pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
     let all = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
     all.flat_map(|it| it.split(';')).find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
-

@@ -14,8 +14,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
 use axum::http::request::Parts;
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::IntoResponse as _;
+use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::stream::{self, Stream};
 use landfall_api::http::ROOT;
 use landfall_api::{
@@ -92,7 +92,9 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
         }
         if live_at.elapsed() >= LIVE_EVERY {
             live_at = tokio::time::Instant::now();
-            if let Ok(Response::Status(status)) = api::call(&shared, &Who::Owner, Asked::Status(Nothing {})).await {
+            if let Ok(Response::Status(status)) =
+                api::call(&shared, &Who::Owner, Asked::Status(Nothing {})).await
+            {
                 let live = serde_json::to_string(&status.active).unwrap_or_default(); // plain words and numbers
                 if live != last_live {
                     last_live.clone_from(&live);
@@ -106,7 +108,9 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
 async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Problem> {
     match api::call(shared, &Who::Owner, Asked::Log(asked)).await? {
         Response::Log(page) => Ok(page),
-        other => Err(Problem::new(ProblemCode::Internal, format!("`{}` is no page of the journal", other.name()))),
+        other => {
+            Err(Problem::new(ProblemCode::Internal, format!("`{}` is no page of the journal", other.name())))
+        }
     }
 }
 
@@ -138,7 +142,9 @@ async fn watch_journal(
 ) -> Result<impl Stream<Item = Result<Event, Infallible>> + use<>, Problem> {
     let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     who.may(Access::Read)?;
-    let bad = |what: &dyn std::fmt::Display| Problem::new(ProblemCode::BadInput, format!("the stream cannot be had: {what}"));
+    let bad = |what: &dyn std::fmt::Display| {
+        Problem::new(ProblemCode::BadInput, format!("the stream cannot be had: {what}"))
+    };
     let wanted: Wanted =
         serde_html_form::from_str(request.uri.query().unwrap_or_default()).map_err(|error| bad(&error))?;
     // What the browser says it saw last wins: the address it began with is old by then.
@@ -154,7 +160,14 @@ async fn watch_journal(
         Some(at) => at,
         None => journal(shared, LogAsked { limit: 1, last: true, ..LogAsked::default() }).await?.next,
     };
-    let viewer = Viewer { shared: Arc::clone(shared), line, at, task: wanted.task, ready: Vec::new().into_iter(), behind: true };
+    let viewer = Viewer {
+        shared: Arc::clone(shared),
+        line,
+        at,
+        task: wanted.task,
+        ready: Vec::new().into_iter(),
+        behind: true,
+    };
     Ok(stream::unfold(viewer, Viewer::next))
 }
 
@@ -195,7 +208,9 @@ impl Viewer {
                     let event = Event::default().event("live").data(&*live);
                     return Some((Ok(event), self));
                 }
-                Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => return None,
+                Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => {
+                    return None;
+                }
             }
         }
     }

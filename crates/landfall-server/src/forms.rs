@@ -27,7 +27,11 @@ pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
     router.route("/do/{operation}", axum::routing::post(post))
 }
 
-async fn post(State(shared): State<Arc<Shared>>, Path(operation): Path<String>, request: Request<Body>) -> Answer {
+async fn post(
+    State(shared): State<Arc<Shared>>,
+    Path(operation): Path<String>,
+    request: Request<Body>,
+) -> Answer {
     let (parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     let scripted = parts.headers.get("hx-request").is_some();
@@ -65,8 +69,13 @@ pub(crate) fn local(path: &str) -> &str {
 /// The request that the fields of a form make.
 fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked, Problem> {
     let unknown = || Problem::new(ProblemCode::NotFound, "no such form");
-    let route = Asked::ROUTES.iter().find(|it| it.name == operation && it.method != Method::Get).ok_or_else(unknown)?;
-    let bad = |what: &dyn std::fmt::Display| Problem::new(ProblemCode::BadInput, format!("the form cannot be understood: {what}"));
+    let route = Asked::ROUTES
+        .iter()
+        .find(|it| it.name == operation && it.method != Method::Get)
+        .ok_or_else(unknown)?;
+    let bad = |what: &dyn std::fmt::Display| {
+        Problem::new(ProblemCode::BadInput, format!("the form cannot be understood: {what}"))
+    };
     if fields.len() > FIELDS_MAX {
         return Err(bad(&"it has too many fields"));
     }
@@ -75,7 +84,10 @@ fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked, Problem> 
         let (path, kind) = name.split_once(':').unwrap_or((name, "s"));
         let value = match kind {
             "s" => Value::String(text.replace("\r\n", "\n")),
-            "n" => serde_json::from_str(text.trim()).ok().filter(Value::is_number).ok_or_else(|| bad(&format!("`{path}` is a number")))?,
+            "n" => serde_json::from_str(text.trim())
+                .ok()
+                .filter(Value::is_number)
+                .ok_or_else(|| bad(&format!("`{path}` is a number")))?,
             "b" => Value::Bool(matches!(text.as_str(), "on" | "true" | "1" | "yes")),
             "l" => text.lines().map(str::trim).filter(|it| !it.is_empty()).map(Value::from).collect(),
             _ => return Err(bad(&format!("`{name}` is no field"))),

@@ -107,11 +107,17 @@ impl Keys {
             None => Vec::new(),
             Some(text) => match serde_json::from_str::<Kept>(&text) {
                 Ok(kept) => kept.sessions,
-                Err(_) => return Err(KeysProblem::Unsafe { path: file, what: "cannot be understood; move it aside to begin anew" }),
+                Err(_) => {
+                    return Err(KeysProblem::Unsafe {
+                        path: file,
+                        what: "cannot be understood; move it aside to begin anew",
+                    });
+                }
             },
         };
         // Cookies do not know ports: two projects on one machine must not take each other's.
-        let cookie = format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
+        let cookie =
+            format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
         let state = Mutex::new(State { sessions, pairings: Vec::new() });
         Ok(Self { token: hash(&token), cookie, file, state })
     }
@@ -125,7 +131,11 @@ impl Keys {
         if let Some(text) = read(&path)? {
             let text = text.trim_end().to_owned();
             let plain = text.len() == SECRET_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-            return if plain { Ok(text) } else { Err(KeysProblem::Unsafe { path, what: "holds no token; move it aside to get a new one" }) };
+            return if plain {
+                Ok(text)
+            } else {
+                Err(KeysProblem::Unsafe { path, what: "holds no token; move it aside to get a new one" })
+            };
         }
         let token = secret()?;
         write(&path, &format!("{token}\n"))?;
@@ -158,11 +168,13 @@ impl Keys {
         let now = now_ms();
         let mut state = self.lock();
         let hex = hex(&hash);
-        let found = state.sessions.iter_mut().find(|it| bool::from(it.hash.as_bytes().ct_eq(hex.as_bytes())))?;
+        let found =
+            state.sessions.iter_mut().find(|it| bool::from(it.hash.as_bytes().ct_eq(hex.as_bytes())))?;
         if found.until_ms <= now {
             return None;
         }
-        let known = if found.agent { Known::Agent(found.name.clone()) } else { Known::Browser(found.name.clone()) };
+        let known =
+            if found.agent { Known::Agent(found.name.clone()) } else { Known::Browser(found.name.clone()) };
         if now - found.seen_ms > SEEN_EVERY_MS {
             found.seen_ms = now;
             drop(self.keep(&state)); // it is kept with the next change
@@ -227,7 +239,8 @@ impl Keys {
     pub(crate) fn redeem(&self, code: &str) -> Option<String> {
         let (hash, now) = (hash(code), now_ms());
         let mut state = self.lock();
-        let at = state.pairings.iter().position(|it| bool::from(it.hash.ct_eq(&hash)) && it.until_ms > now)?;
+        let at =
+            state.pairings.iter().position(|it| bool::from(it.hash.ct_eq(&hash)) && it.until_ms > now)?;
         Some(state.pairings.remove(at).label)
     }
 
@@ -272,7 +285,8 @@ fn random<const N: usize>() -> Result<String, KeysProblem> {
 /// The text of a key file, if it is there, ours, and ours alone.
 fn read(path: &Path) -> Result<Option<String>, KeysProblem> {
     let io = |source| KeysProblem::Io { path: path.to_owned(), source };
-    let flags = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let flags =
+        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -302,7 +316,8 @@ fn write(path: &Path, text: &str) -> Result<(), KeysProblem> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(io(error)),
     }
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).map_err(io)?;
+    let mut file: File =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).map_err(io)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
     std::fs::rename(&aside, path).map_err(io)
 }

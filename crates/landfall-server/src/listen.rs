@@ -37,7 +37,8 @@ pub(crate) async fn listen(
         it.set_nonblocking(true).ok()?;
         tokio::net::UnixListener::from_std(it).ok()
     }) {
-        let (shared, room, router, stopping) = (Arc::clone(&shared), Arc::clone(&room), router.clone(), stopping.clone());
+        let (shared, room, router, stopping) =
+            (Arc::clone(&shared), Arc::clone(&room), router.clone(), stopping.clone());
         tasks.spawn(async move {
             let mut guests = tokio::task::JoinSet::new();
             loop {
@@ -51,8 +52,17 @@ pub(crate) async fn listen(
                 };
                 let Ok(pid) = landfall_api::socket::check_peer(&stream) else { continue };
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-                let guest = host(TokioIo::new(stream), Peer::Local(pid), Arc::clone(&shared), router.clone(), stopping.clone());
-                guests.spawn(async move { guest.await; drop(permit) });
+                let guest = host(
+                    TokioIo::new(stream),
+                    Peer::Local(pid),
+                    Arc::clone(&shared),
+                    router.clone(),
+                    stopping.clone(),
+                );
+                guests.spawn(async move {
+                    guest.await;
+                    drop(permit)
+                });
                 while guests.try_join_next().is_some() {}
             }
             while guests.join_next().await.is_some() {}
@@ -61,7 +71,8 @@ pub(crate) async fn listen(
     for listener in addresses {
         let Ok(()) = listener.set_nonblocking(true) else { continue };
         let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { continue };
-        let (shared, room, router, stopping) = (Arc::clone(&shared), Arc::clone(&room), router.clone(), stopping.clone());
+        let (shared, room, router, stopping) =
+            (Arc::clone(&shared), Arc::clone(&room), router.clone(), stopping.clone());
         tasks.spawn(async move {
             let mut guests = tokio::task::JoinSet::new();
             loop {
@@ -75,8 +86,17 @@ pub(crate) async fn listen(
                 };
                 drop(stream.set_nodelay(true)); // it is only slower without
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-                let guest = host(TokioIo::new(stream), Peer::Remote, Arc::clone(&shared), router.clone(), stopping.clone());
-                guests.spawn(async move { guest.await; drop(permit) });
+                let guest = host(
+                    TokioIo::new(stream),
+                    Peer::Remote,
+                    Arc::clone(&shared),
+                    router.clone(),
+                    stopping.clone(),
+                );
+                guests.spawn(async move {
+                    guest.await;
+                    drop(permit)
+                });
                 while guests.try_join_next().is_some() {}
             }
             while guests.join_next().await.is_some() {}
@@ -91,13 +111,22 @@ async fn breathe() {
 }
 
 /// Serves one connection.
-async fn host<S>(stream: S, peer: Peer, shared: Arc<Shared>, router: axum::Router, mut stopping: watch::Receiver<bool>)
-where
+async fn host<S>(
+    stream: S,
+    peer: Peer,
+    shared: Arc<Shared>,
+    router: axum::Router,
+    mut stopping: watch::Receiver<bool>,
+) where
     S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
 {
     let answer = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         let (shared, router, peer) = (Arc::clone(&shared), router.clone(), peer.clone());
-        async move { Ok::<_, Infallible>(router::answer(&shared, &peer, router, request.map(axum::body::Body::new)).await) }
+        async move {
+            Ok::<_, Infallible>(
+                router::answer(&shared, &peer, router, request.map(axum::body::Body::new)).await,
+            )
+        }
     });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

@@ -98,8 +98,18 @@ fn registry(shared: &Shared, status: &StatusReport) -> Registry {
         it.register(name, help, gauge);
     };
     number(it, "viewers", "Who watches the stream of events", shared.feed.viewers() as u64);
-    number(it, "agents_at_work", "Agents at work", status.active.iter().filter(|it| it.agent.is_some()).count() as u64);
-    number(it, "slots", "Agents that may work at once", status.run.as_ref().map_or(0, |run| u64::from(run.slots)));
+    number(
+        it,
+        "agents_at_work",
+        "Agents at work",
+        status.active.iter().filter(|it| it.agent.is_some()).count() as u64,
+    );
+    number(
+        it,
+        "slots",
+        "Agents that may work at once",
+        status.run.as_ref().map_or(0, |run| u64::from(run.slots)),
+    );
     number(it, "run", "Whether a run is under way", u64::from(status.run.is_some()));
     number(it, "reviews_owed", "Landed tasks to look at", status.reviews_owed);
     if let Some(disk) = &status.disk {

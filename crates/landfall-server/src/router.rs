@@ -26,7 +26,12 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
 }
 
 /// Answers one request: the door first, then the route, then what every answer carries.
-pub(crate) async fn answer(shared: &Arc<Shared>, peer: &Peer, mut router: Router, mut request: Request<Body>) -> Answer {
+pub(crate) async fn answer(
+    shared: &Arc<Shared>,
+    peer: &Peer,
+    mut router: Router,
+    mut request: Request<Body>,
+) -> Answer {
     let wants_page = door::wants_page(&request);
     let head = request.method() == Method::HEAD;
     let checked = door::check(shared, peer, &request);

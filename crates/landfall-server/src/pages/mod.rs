@@ -43,7 +43,9 @@ pub(crate) struct Page {
 
 impl Page {
     fn new(title: impl Into<String>, main: &impl Template) -> Result<Self, Problem> {
-        let main = main.render().map_err(|error| Problem::new(ProblemCode::Internal, format!("draw the page: {error}")))?;
+        let main = main
+            .render()
+            .map_err(|error| Problem::new(ProblemCode::Internal, format!("draw the page: {error}")))?;
         Ok(Self { title: title.into(), main })
     }
 }
@@ -73,7 +75,11 @@ impl Visit<'_> {
 
     /// A word in the query.
     fn asked(&self, name: &str) -> Option<&str> {
-        self.query.iter().find(|(field, _)| field == name).map(|(_, text)| text.as_str()).filter(|text| !text.is_empty())
+        self.query
+            .iter()
+            .find(|(field, _)| field == name)
+            .map(|(_, text)| text.as_str())
+            .filter(|text| !text.is_empty())
     }
 
     /// A word in the query, as what it is to be; none if it is not that.
@@ -84,7 +90,9 @@ impl Visit<'_> {
 
 pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
     for entry in PAGES {
-        let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| show(&shared, entry, request).await;
+        let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
+            show(&shared, entry, request).await
+        };
         router = router.route(entry.path, axum::routing::get(show));
     }
     router
@@ -116,7 +124,9 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
             }
         }
     });
-    drawn.await.unwrap_or_else(|_| problem(&Problem::new(ProblemCode::Internal, "the page could not be drawn")))
+    drawn
+        .await
+        .unwrap_or_else(|_| problem(&Problem::new(ProblemCode::Internal, "the page could not be drawn")))
 }
 
 /// A link of the navigation.
@@ -144,7 +154,14 @@ fn frame(shared: &Shared, path: &str, target: &str, page: &Page, flashes: &[Flas
         let (name, key) = entry.nav?;
         Some(NavLink { path: entry.path, name, key, here: entry.path == path })
     });
-    let frame = Frame { project: &shared.project, title: &page.title, target, nav: nav.collect(), flashes, main: &page.main };
+    let frame = Frame {
+        project: &shared.project,
+        title: &page.title,
+        target,
+        nav: nav.collect(),
+        flashes,
+        main: &page.main,
+    };
     frame.render().unwrap_or_default() // a template over texts always can be drawn
 }
 
@@ -157,7 +174,11 @@ struct ProblemPage<'a> {
 }
 
 fn problem_page(problem: &Problem) -> Page {
-    let page = ProblemPage { text: words::sentence(&problem.message), hint: problem.hint.as_deref(), code: problem.code.word() };
+    let page = ProblemPage {
+        text: words::sentence(&problem.message),
+        hint: problem.hint.as_deref(),
+        code: problem.code.word(),
+    };
     Page { title: "A problem".to_owned(), main: page.render().unwrap_or_default() }
 }
 
@@ -206,7 +227,11 @@ struct Pair;
 
 /// The page a link of `landfall pair` leads to.
 pub(crate) fn pair(shared: &Shared) -> Answer {
-    bare(200, &shared.project, &Page { title: "Let this browser in".to_owned(), main: Pair.render().unwrap_or_default() })
+    bare(
+        200,
+        &shared.project,
+        &Page { title: "Let this browser in".to_owned(), main: Pair.render().unwrap_or_default() },
+    )
 }
 
 #[derive(Template)]
