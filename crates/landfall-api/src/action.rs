@@ -39,9 +39,8 @@ impl Action {
     /// Never: every request can be written as JSON.
     #[must_use]
     pub fn new(label: &str, request: &Request) -> Self {
-        let mut written = serde_json::to_value(request).expect("requests are plain data");
-        let op = written["op"].as_str().expect("a request is tagged with its name").to_owned();
-        Self { label: label.to_owned(), op, asked: written["asked"].take(), fill: None, confirm: false }
+        let asked = request.words().expect("requests are plain data");
+        Self { label: label.to_owned(), op: request.name().to_owned(), asked, fill: None, confirm: false }
     }
 
     /// The same, with a text the person writes.
