@@ -25,6 +25,8 @@ mod inbox;
 mod journal;
 mod keeping;
 mod nearest;
+#[cfg(feature = "schema")]
+pub mod openapi;
 pub mod operation;
 mod output;
 mod problem;
