@@ -103,6 +103,14 @@ impl Reader {
         self.rows(query::WAITS, &[], "count waits", |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
+    /// The first tasks that wait for this by their own facts, by id.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn waiting_for(&self, wait: &str, limit: u32) -> Result<Vec<TaskRow>, StoreError> {
+        self.task_rows(&query::waiting_for(), &[&wait, &limit])
+    }
+
     /// These tasks, by id; those that are not there are left out.
     ///
     /// # Errors

@@ -119,6 +119,12 @@ pub(super) fn some_of_status() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE status = ?1 ORDER BY id LIMIT ?2")
 }
 
+pub(super) fn waiting_for() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_waits WHERE status = 'waiting' AND wait = ?1 ORDER BY id LIMIT ?2"
+    )
+}
+
 pub(super) fn listed_tasks() -> String {
     format!("SELECT {TASK_COLUMNS} FROM json_each(?1) AS listed CROSS JOIN task ON task.id = listed.value")
 }
@@ -231,6 +237,7 @@ mod tests {
             (LAST_OF.to_owned(), "event_task (task=?)"),
             (done_since(), "work_done (done>?)"),
             (some_of_status(), "task_status (status=?)"),
+            (waiting_for(), "task_waits (wait=?)"),
             (listed_tasks(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
             (tasks(&filter(None, false, false), Stored::Any), "INTEGER PRIMARY KEY (rowid>?)"),
             (tasks(&filter(word, false, false), Stored::Word), "task_status (status=? AND rowid>?)"),
