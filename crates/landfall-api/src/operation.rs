@@ -3,15 +3,7 @@
 use serde::Deserialize;
 
 use crate::{
-    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson,
-    Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList,
-    CheckpointNew, CheckpointsDropped, Diff, DiscoveriesAsked, DiscoveryList, EditTask, Export, Exported,
-    Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks,
-    NextAsked, Nothing, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged,
-    QueueReport, QueueResume, Reclaimed, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList,
-    RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SprintChanged,
-    SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked, Stopped,
-    TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Board, BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Diff, DiscoveriesAsked, DiscoveryList, EditTask, Export, Exported, Filter, Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Inbox, InboxAsked, LogAsked, LogPage, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaimed, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -208,6 +200,24 @@ operations! {
     Edit: edit(EditTask) -> Changed, Steer Patch "/tasks/{task}";
     /// What goes on, what waits, and how the project stands.
     Status: status(Nothing) -> Box<StatusReport>, Read Get "/status";
+    /// Tasks by what they need from a person, and what is wrong.
+    Board: board(BoardAsked) -> Box<Board>, Read Get "/board";
+    /// Everything that waits for a person, with what can be done about each.
+    Inbox: inbox(InboxAsked) -> Inbox, Read Get "/inbox";
+    /// Which task needs which.
+    Graph: graph(GraphAsked) -> Graph, Read Get "/graph";
+    /// What came of the work, by day, by agent and in all.
+    Stats: stats(StatsAsked) -> Box<Stats>, Read Get "/stats";
+    /// What is there: agents at work, folders, lanes, the disk.
+    Fleet: fleet(FleetAsked) -> Box<Fleet>, Read Get "/fleet";
+    /// The settings, key by key.
+    Settings: settings(Nothing) -> Box<SettingsReport>, Steer Get "/settings";
+    /// What agents and checks of a task printed: which outputs there are.
+    Outputs: outputs(TaskAsked) -> OutputList, Read Get "/tasks/{task}/outputs";
+    /// A page of what an agent or a check printed.
+    Output: output(OutputAsked) -> Box<Output>, Read Get "/tasks/{task}/output";
+    /// The same as bytes, as they were printed.
+    OutputBytes: output_bytes(OutputRange) -> OutputBytes, Read Get "/tasks/{task}/output/bytes";
     /// Why a task is where it is.
     Why: why(TaskAsked) -> Why, Read Get "/tasks/{task}/why";
     /// A page of the journal, for people.
