@@ -14,6 +14,7 @@ mod discovery;
 mod flow;
 mod ids;
 pub mod import;
+mod intervention;
 mod journal;
 mod keeping;
 mod nearest;
@@ -44,6 +45,7 @@ pub use flow::{
 };
 pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
+pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson, Changed, CheckpointAsked,
-    CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped,
-    Diff, DiscoveriesAsked, DiscoveryList, Doctor, EditTask, Export, Exported, Filter, FlowCheck,
-    FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks, NextAsked, Nothing,
-    PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim,
-    Reclaimed, Report, ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunList,
-    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked,
-    Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Cancel, CertificateJson, Changed,
+    CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew,
+    CheckpointsDropped, Diff, DiffAsked, DiscoveriesAsked, DiscoveryList, Doctor, EditTask, Export, Exported,
+    Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, Hold, Limits, LogAsked, LogPage,
+    Message, NewTasks, NextAsked, Nothing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged,
+    QueueReport, QueueResume, Reclaim, Reclaimed, Release, Report, ReportOf, Restored, Retry, ReviewAsked,
+    ReviewList, RolledBack, RunList, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview,
+    SprintReport, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -101,14 +101,24 @@ operations! {
     Why: why(TaskAsked) -> Why;
     /// A page of the journal, for people.
     Log: log(LogAsked) -> LogPage;
-    /// What a task changes.
-    Diff: diff(TaskAsked) -> Diff;
+    /// What a task changes, or what its work changed since a commit.
+    Diff: diff(DiffAsked) -> Diff;
     /// Stops the run, or one task of it.
     Stop: stop(StopAsked) -> Stopped;
     /// Lets tasks that ended or wait start again.
     Retry: retry(Retry) -> Changed;
     /// Ends tasks that are wanted no more; their work is kept.
     Cancel: cancel(Cancel) -> Changed;
+    /// Says something to the agent of a task: with its next run, or at once.
+    Message: message(Message) -> Changed;
+    /// Keeps tasks from going on once what is under way is over.
+    Hold: hold(Hold) -> Changed;
+    /// Lets tasks that are held, or paused, go on where they were.
+    Release: release(Release) -> Changed;
+    /// Says that tasks cannot go on, as their agents would.
+    Block: block(Block) -> Changed;
+    /// Sets limits for one task alone.
+    Limits: limits(Limits) -> Changed;
     /// Answers the question a task waits with, or approves it.
     Answer: answer(Answer) -> Changed;
     /// Takes a landed task back by a new commit that undoes it.

@@ -16,6 +16,7 @@ mod engine_at;
 mod flows;
 mod holds;
 mod import;
+mod intervene;
 mod looks;
 mod moment;
 mod orphans;

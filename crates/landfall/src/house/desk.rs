@@ -59,7 +59,9 @@ impl Desk {
             Request::Status(_) => Response::Status(look.status()?),
             Request::Why(asked) => Response::Why(look.why(wire::model_task(asked.task))?),
             Request::Log(asked) => Response::Log(look.log(&asked)?),
-            Request::Diff(asked) => Response::Diff(look.diff(wire::model_task(asked.task))?),
+            Request::Diff(asked) => {
+                Response::Diff(look.diff(wire::model_task(asked.task), asked.from.as_deref())?)
+            }
             Request::Certificate(asked) => {
                 Response::Certificate(look.certificate(wire::model_task(asked.task))?)
             }
@@ -88,6 +90,11 @@ impl Desk {
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
+            | Request::Message(_)
+            | Request::Hold(_)
+            | Request::Release(_)
+            | Request::Block(_)
+            | Request::Limits(_)
             | Request::Answer(_)
             | Request::Pause(_)
             | Request::Resume(_)
@@ -179,6 +186,11 @@ impl Service for Desk {
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
+            | Request::Message(_)
+            | Request::Hold(_)
+            | Request::Release(_)
+            | Request::Block(_)
+            | Request::Limits(_)
             | Request::Answer(_)
             | Request::Pause(_)
             | Request::Resume(_)
