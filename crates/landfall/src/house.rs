@@ -22,6 +22,7 @@ mod import;
 mod keeper;
 mod inbox;
 mod known;
+mod intervene;
 mod looks;
 mod moment;
 mod orphans;
