@@ -487,6 +487,21 @@ impl Queue {
         self.batches.iter().find(|batch| batch.members.iter().any(|member| member.task == task))
     }
 
+    /// Whether the base is about to be moved without verifying anything: what is merged with the base before that would have
+    /// to be merged and verified again. `seen` is the tree a task was verified as.
+    #[must_use]
+    pub fn is_settling(&self, seen: &dyn Fn(TaskId) -> Option<Tree>) -> bool {
+        self.batches.first().is_some_and(|batch| match batch.doing {
+            BatchDoing::Building | BatchDoing::Resting | BatchDoing::Landing(_) => true,
+            BatchDoing::Checking(count) => match (batch.members.first(), batch.prefixes.first()) {
+                (Some(member), Some(prefix)) => {
+                    count == 1 && seen(member.task).as_ref() == Some(&prefix.tree)
+                }
+                (_, _) => false,
+            },
+        })
+    }
+
     /// When a hold ends by itself.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
