@@ -54,8 +54,8 @@ pub use operation::{Ask, Request, Response, Service};
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
-    ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
-    RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
+    ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,
+    RunLine, RunList, RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,

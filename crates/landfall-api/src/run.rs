@@ -35,6 +35,9 @@ pub struct StatusReport {
     /// The open sprint in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sprint: Option<String>,
+    /// Works under way that do not fit together as they stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<ClashLine>,
     /// How many landed tasks a person is still to look at.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reviews_owed: u64,
@@ -62,6 +65,18 @@ pub struct StatusReport {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// Two works under way that do not fit together as they stand. It is seen by merging them for a try; nothing follows from
+/// it: whoever lands second resolves what is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClashLine {
+    /// One of them.
+    pub task: TaskId,
+    /// The other.
+    pub with: TaskId,
+    /// In these files.
+    pub files: Vec<String>,
 }
 
 /// The run under way.

@@ -612,6 +612,9 @@ pub struct Why {
     pub sentence: String,
     /// More, a line each.
     pub details: Vec<String>,
+    /// Works under way that it does not fit together with as they stand; it is the `task` of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<crate::ClashLine>,
 }
 
 /// What a task changes, as a unified diff.

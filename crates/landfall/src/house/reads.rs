@@ -177,7 +177,20 @@ impl Look<'_> {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
         let sentence = self.sentence(&task, &row, &among);
-        Ok(api::Why { task: wire::task_id(id), status, sentence, details })
+        let task = wire::task_id(id);
+        let clashes = self.clashes().into_iter().filter_map(|clash| seen_from(task, clash)).collect();
+        Ok(api::Why { task, status, sentence, details, clashes })
+    }
+
+    /// Works under way that do not fit together. Only the process that drives them knows.
+    fn clashes(&self) -> Vec<api::ClashLine> {
+        let seen = self.engine.view().map(|view| view.clashes).unwrap_or_default();
+        let line = |((task, with), files)| api::ClashLine {
+            task: wire::task_id(task),
+            with: wire::task_id(with),
+            files,
+        };
+        seen.into_iter().map(line).collect()
     }
 
     /// Why a task is where it is; a run that does not begin it is named.
@@ -202,6 +215,7 @@ impl Look<'_> {
                 pilot: None,
                 queue: None,
                 sprint: None,
+                clashes: Vec::new(),
                 reviews_owed: 0,
                 waiting: Vec::new(),
                 accounts: Vec::new(),
@@ -254,6 +268,7 @@ impl Look<'_> {
             pilot,
             queue,
             sprint: sprints::open_bar(&reader)?,
+            clashes: self.clashes(),
             reviews_owed: looks::owed(&reader)?.len() as u64,
             waiting,
             accounts,
@@ -573,6 +588,15 @@ fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, P
     }
     details.extend(next_steps(task));
     Ok(details)
+}
+
+/// A clash as one of the two sees it; none for anybody else.
+fn seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine> {
+    match (clash.task == task, clash.with == task) {
+        (true, _) => Some(clash),
+        (false, true) => Some(api::ClashLine { task, with: clash.task, files: clash.files }),
+        (false, false) => None,
+    }
 }
 
 /// What a person could type now.
