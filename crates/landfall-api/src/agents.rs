@@ -287,3 +287,26 @@ pub struct AgentRun {
     /// What we make of it, in one line.
     pub verdict: String,
 }
+
+/// What an agent used that was asked outside of any task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consulted {
+    /// What for, in a word: `proposal` or `probe`.
+    pub about: String,
+    /// By this profile.
+    pub profile: String,
+    /// Tokens read, those from a cache included.
+    pub tokens_in: u64,
+    /// Of these, read from a cache.
+    pub tokens_cached: u64,
+    /// Tokens written.
+    pub tokens_out: u64,
+    /// Answers of the model.
+    pub turns: u64,
+    /// Money in millionths of a dollar.
+    pub micro_usd: u64,
+    /// Of this, what the table of prices says, because the agent did not.
+    pub micro_usd_priced: u64,
+    /// How long it took.
+    pub took_ms: u64,
+}

@@ -38,6 +38,16 @@ pub struct DiscoveryLine {
     pub seen_ms: i64,
     /// How often it was said.
     pub times: u32,
-    /// Whether it is of no use any more: its task is over.
+    /// Whether it is of no use any more: its task is over, or it was withdrawn.
     pub archived: bool,
+    /// Whether a person withdrew it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
+}
+
+/// Withdraws what agents found out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiscoveryDrop {
+    /// By their numbers.
+    pub numbers: Vec<u32>,
 }

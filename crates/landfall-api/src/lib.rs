@@ -27,7 +27,7 @@ pub mod taskfile;
 
 pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
-    BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
+    BudgetOf, Consulted, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
 };
 pub use autopilot::{
     AutoAsked, BatchLine, BatchLook, BurnPoint, CheckpointAsked, CheckpointDetail, CheckpointDrop,
@@ -38,7 +38,7 @@ pub use autopilot::{
     SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, TaskBrief,
 };
 pub use blob::{Blob, NotBase64};
-pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};
+pub use discovery::{DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };

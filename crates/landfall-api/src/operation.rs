@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson, Changed, CheckpointAsked,
     CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped,
-    Diff, DiscoveriesAsked, DiscoveryList, Doctor, EditTask, Export, Exported, Filter, FlowCheck,
-    FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks, NextAsked, Nothing,
-    PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim,
-    Reclaimed, Report, ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunList,
-    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked,
-    Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Consulted, Diff, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, Doctor, EditTask, Export, Exported,
+    Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks,
+    NextAsked, Nothing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport,
+    QueueResume, Reclaim, Reclaimed, Report, ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack,
+    RunList, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport,
+    StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -173,6 +173,10 @@ operations! {
     Agents: agents(AgentsAsked) -> AgentsFound;
     /// What agents found out.
     Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList;
+    /// Withdraws what agents found out; the answer names it.
+    DiscoveryDrop: discovery_drop(DiscoveryDrop) -> DiscoveryList;
+    /// Notes what an agent used that was asked outside of any task.
+    Consulted: consulted(Consulted) -> Nothing;
     /// Whether everything Landfall needs is there and whole.
     Doctor: doctor(Doctor) -> Health;
     /// Gives disk space back, where it is proved that nothing is lost.

@@ -48,6 +48,10 @@ pub trait Outside {
     fn theirs(&self, commit: &Commit);
     /// A task has a new fact: agents may have learnt something.
     fn learnt(&self, _at: Timestamp, _task: TaskId, _event: &Event) {}
+    /// A person withdrew what an agent had found out.
+    fn withdrawn(&self, _number: u32) {}
+    /// What an agent has used that was asked outside of any run.
+    fn consulted(&self, _at: Timestamp, _spending: Spending) {}
 }
 
 /// What the person set, as far as the core acts on it.
@@ -376,6 +380,10 @@ impl Core {
             EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
         }
         Ok(())
+            EngineEvent::DiscoveryDropped { number } => out.withdrawn(*number),
+            EngineEvent::Consulted { usage, took_ms, .. } => {
+                out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
+            }
     }
 
     /// A fact about the engine.

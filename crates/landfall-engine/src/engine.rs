@@ -634,6 +634,11 @@ impl Engine {
             Ask::ResumeQueue { rewritten } => self.resume_queue(rewritten),
             Ask::Checkpoint { name } => self.checkpoint(name.as_deref()),
             Ask::DropCheckpoints { names } => self.drop_checkpoints(&names),
+            Ask::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
+            Ask::Consulted { about, profile, usage, took_ms } => {
+                self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
+                Ok(Reply::Done)
+            }
             Ask::Restore { name } => self.restore(&name),
             Ask::Review(tasks, said) => self.review(&tasks, &said),
             Ask::StopRun { .. } => Err(AskError::NoRun),
@@ -689,6 +694,17 @@ impl Engine {
         let site = self.site.clone();
         for name in names {
             self.core.fact(&*site, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: name.clone() }));
+        }
+        Ok(Reply::Done)
+    }
+
+    fn drop_discoveries(&mut self, numbers: &[u32]) -> Answer {
+        let site = self.site.clone();
+        if let Some(number) = numbers.iter().find(|number| !site.prompts.knows(**number)) {
+            return Err(AskError::UnknownDiscovery(*number));
+        }
+        for number in numbers {
+            self.core.fact(&*site, EngineEvent::DiscoveryDropped { number: *number });
         }
         Ok(Reply::Done)
     }

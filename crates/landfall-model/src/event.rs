@@ -560,6 +560,22 @@ pub enum EngineEvent {
         /// What was seen.
         report: GateReport,
     },
+    /// A person withdrew what an agent had found out.
+    DiscoveryDropped {
+        /// Its number.
+        number: u32,
+    },
+    /// An agent was asked something outside of any task.
+    Consulted {
+        /// What for, in a word: `proposal`, `probe`.
+        about: String,
+        /// By this profile.
+        profile: String,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        took_ms: u64,
+    },
 }
 
 /// Why a run ended.

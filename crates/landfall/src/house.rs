@@ -8,6 +8,7 @@ mod agents;
 mod attempts;
 mod backlog;
 mod checkpoints;
+mod consulted;
 mod demo;
 mod desk;
 mod discoveries;

@@ -728,6 +728,7 @@ fn the_page_about_json_shows_what_is_written() {
             seen_ms: AT_MS,
             times: 2,
             archived: false,
+            withdrawn: true,
         }],
     };
     page.sample("`discoveries`", "With `--all`, what is of no use any more, too.", &found);

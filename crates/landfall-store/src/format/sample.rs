@@ -186,6 +186,7 @@ fn every_fact() -> Vec<Entry> {
     queue_facts(&mut facts);
     autopilot_facts(&mut facts);
     opinion_facts(&mut facts);
+    aside_facts(&mut facts);
     facts.entries
 }
 
@@ -610,6 +611,21 @@ fn opinion_facts(facts: &mut Facts) {
     facts.task(6, Event::Opinion { attempt, head: None, findings: None });
     let concern = Concern { code: ConcernCode::Disputed, detail: "F1".to_owned() };
     facts.task(6, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
+}
+
+/// What happens beside tasks and runs.
+fn aside_facts(facts: &mut Facts) {
+    facts.engine(EngineEvent::DiscoveryDropped { number: 3 });
+    let usage = Usage {
+        tokens_in: 900,
+        tokens_cached: 100,
+        tokens_out: 40,
+        turns: 1,
+        micro_usd: 7_000,
+        micro_usd_priced: 0,
+    };
+    let (about, profile) = ("proposal".to_owned(), "default".to_owned());
+    facts.engine(EngineEvent::Consulted { about, profile, usage, took_ms: 12_000 });
 }
 
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {

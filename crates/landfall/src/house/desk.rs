@@ -102,6 +102,8 @@ impl Desk {
             | Request::CheckpointCreate(_)
             | Request::CheckpointRestore(_)
             | Request::CheckpointDrop(_)
+            | Request::DiscoveryDrop(_)
+            | Request::Consulted(_)
             | Request::Rollback(_) => unreachable!("a write is not a read"),
         })
     }
@@ -193,6 +195,8 @@ impl Service for Desk {
             | Request::CheckpointCreate(_)
             | Request::CheckpointRestore(_)
             | Request::CheckpointDrop(_)
+            | Request::DiscoveryDrop(_)
+            | Request::Consulted(_)
             | Request::Rollback(_) => self.write(request),
         }
     }

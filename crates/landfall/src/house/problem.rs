@@ -270,6 +270,9 @@ pub(super) fn ask(error: &AskError) -> Problem {
             }
             problem
         }
+        AskError::UnknownDiscovery(_) => {
+            not_now(error, "`landfall discoveries` lists those agents are told, each with its number")
+        }
         AskError::CheckpointName(_) => {
             Problem::new(ProblemCode::BadInput, error.to_string()).hint("such as `before-refactoring`")
         }

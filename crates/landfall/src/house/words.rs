@@ -140,6 +140,10 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         EngineEvent::Sprint(event) => sprint(event),
         EngineEvent::Checkpoint(event) => checkpoint(event),
         EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+        EngineEvent::DiscoveryDropped { number } => format!("discovery {number} was withdrawn"),
+        EngineEvent::Consulted { about, profile, usage, .. } => {
+            format!("agent `{profile}` was asked for a {about}{}", used(*usage))
+        }
     }
 }
 
@@ -402,7 +406,9 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
         | EngineEvent::RunEnded { .. }
         | EngineEvent::BaseMoved { .. }
         | EngineEvent::Published { .. }
-        | EngineEvent::Measured { .. } => None,
+        | EngineEvent::Measured { .. }
+        | EngineEvent::DiscoveryDropped { .. }
+        | EngineEvent::Consulted { .. } => None,
     }
 }
 

@@ -52,6 +52,8 @@ pub(super) fn write(
             Response::CheckpointRestore(clerk.checkpoint_restore(&asked.name)?)
         }
         Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
+        Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.discovery_drop(&asked)?),
+        Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
         Request::List(_)
         | Request::Show(_)
         | Request::Status(_)

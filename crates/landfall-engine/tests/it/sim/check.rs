@@ -358,7 +358,9 @@ impl Sim {
             EngineEvent::Account { .. } => self.book.meet("account"),
             EngineEvent::Published { .. } => self.book.meet("published"),
             EngineEvent::PublishHeld { .. } => self.book.meet("publish held"),
-            EngineEvent::Started { .. } => {}
+            EngineEvent::Started { .. }
+            | EngineEvent::DiscoveryDropped { .. }
+            | EngineEvent::Consulted { .. } => {}
         }
     }
 
