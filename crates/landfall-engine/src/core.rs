@@ -366,7 +366,10 @@ impl Core {
                 }
             }
             EngineEvent::Account { account, state } => self.world.set_account(account, state.clone()),
-            EngineEvent::Measured { report } => self.note_report(out, at, report),
+            EngineEvent::Measured { report } => {
+                self.queue.seen(report);
+                self.note_report(out, at, report);
+            }
             EngineEvent::Queue(event) => {
                 if let landfall_model::QueueEvent::Checked { report, .. } = event {
                     self.note_report(out, at, report);
@@ -377,13 +380,13 @@ impl Core {
             EngineEvent::Sprint(event) => self.sprints.apply(at, event),
             EngineEvent::Checkpoint(event) => self.checkpoints.apply(at, event),
             EngineEvent::Published { commit, .. } => out.theirs(commit),
-            EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
-        }
-        Ok(())
             EngineEvent::DiscoveryDropped { number } => out.withdrawn(*number),
             EngineEvent::Consulted { usage, took_ms, .. } => {
                 out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
             }
+            EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
+        }
+        Ok(())
     }
 
     /// A fact about the engine.

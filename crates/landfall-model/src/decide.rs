@@ -185,6 +185,11 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.event(Event::Ejected { attempt: *attempt, batch: *batch, report: report.clone() })?;
             draft.leave(StepResult::Red, Some(verification_feedback(report, true)))?;
         }
+        News::Doubted { attempt, concerns } => {
+            fence(task, *attempt)?;
+            let then = draft.queued()?;
+            draft.event(Event::ReviewWanted { concerns: concerns.clone(), then })?;
+        }
         News::LandMoved { attempt, .. } => {
             fence(task, *attempt)?;
             draft.landing()?;

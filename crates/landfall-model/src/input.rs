@@ -153,6 +153,13 @@ pub enum News {
         /// What was seen of it.
         report: GateReport,
     },
+    /// Its batch passed, but it runs fewer tests than the base it would land on: a person looks first.
+    Doubted {
+        /// The attempt that stands in line.
+        attempt: Attempt,
+        /// What to look at.
+        concerns: Vec<Concern>,
+    },
     /// Together with what landed before it, it is red.
     Ejected {
         /// For this attempt.

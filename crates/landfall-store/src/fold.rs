@@ -389,6 +389,7 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
                 QueueEvent::Formed { .. }
                 | QueueEvent::Built { .. }
                 | QueueEvent::CheckBegan { .. }
+                | QueueEvent::Doubted { .. }
                 | QueueEvent::LandingBegan { .. }
                 | QueueEvent::Over { .. }
                 | QueueEvent::Held { .. }

@@ -903,6 +903,7 @@ impl Sim {
                 "queue:landing-in-part".to_owned()
             }
             QueueEvent::LandingBegan { .. } => "queue:landing".to_owned(),
+            QueueEvent::Doubted { .. } => "queue:doubted".to_owned(),
             QueueEvent::Over { how: queue::Closed::Landed { .. }, .. } => "queue:landed".to_owned(),
             QueueEvent::Over { how: queue::Closed::Dropped { .. }, .. } => "queue:dropped".to_owned(),
             QueueEvent::Held { why, .. } => format!("queue:held-{}", why.word()),
@@ -1845,6 +1846,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::NothingChanged { attempt }
         | News::LandingBegan { attempt, .. }
         | News::Ejected { attempt, .. }
+        | News::Doubted { attempt, .. }
         | News::LandUnsure { attempt }
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }

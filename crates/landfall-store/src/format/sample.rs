@@ -626,6 +626,24 @@ fn aside_facts(facts: &mut Facts) {
     };
     let (about, profile) = ("proposal".to_owned(), "default".to_owned());
     facts.engine(EngineEvent::Consulted { about, profile, usage, took_ms: 12_000 });
+    let member = Member { task: TaskId(4), attempt: Attempt(4), head: commit('3') };
+    let (batch, prefix) = (BatchId(3), Prefix { commit: commit('5'), tree: Tree::new("7e7e") });
+    for event in [
+        QueueEvent::Formed { batch, on: None, members: vec![member.clone()] },
+        QueueEvent::Built {
+            batch,
+            base: commit('1'),
+            members: vec![member],
+            prefixes: vec![prefix],
+            crowded: Vec::new(),
+        },
+        QueueEvent::CheckBegan { batch, count: 1 },
+        QueueEvent::Checked { batch, count: 1, report: report(vec![Outcome::Pass]) },
+        QueueEvent::Doubted { batch, count: 1 },
+        QueueEvent::Over { batch, how: Closed::Dropped { reason: "a person must look at T4".to_owned() } },
+    ] {
+        facts.engine(EngineEvent::Queue(event));
+    }
 }
 
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {

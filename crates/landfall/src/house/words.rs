@@ -184,6 +184,9 @@ fn queue(event: &QueueEvent) -> String {
             let who = first(*count, batch, "was verified", "were verified together");
             format!("{who}: {}, {}", report.outcome().word(), gate(report))
         }
+        QueueEvent::Doubted { batch, count } => {
+            format!("{} green, with fewer tests than on the base", first(*count, batch, "is", "are"))
+        }
         QueueEvent::LandingBegan { batch, count } => {
             format!("{} landing", first(*count, batch, "is", "are"))
         }
@@ -391,7 +394,7 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
                 Some(queue(it))
             }
             QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue(it)),
-            QueueEvent::Held { .. } | QueueEvent::Resumed => Some(queue(it)),
+            QueueEvent::Held { .. } | QueueEvent::Resumed | QueueEvent::Doubted { .. } => Some(queue(it)),
             QueueEvent::Formed { .. }
             | QueueEvent::Built { .. }
             | QueueEvent::CheckBegan { .. }

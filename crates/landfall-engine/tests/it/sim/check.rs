@@ -402,6 +402,7 @@ impl Sim {
                 }
             }
             QueueEvent::Held { why, .. } => self.book.meet(&format!("held {}", why.word())),
+            QueueEvent::Doubted { .. } => self.book.meet("batch doubted"),
             QueueEvent::Built { .. } | QueueEvent::CheckBegan { .. } | QueueEvent::Resumed => {}
         }
         if let Err(illegal) = self.book.queue.apply(entry.at, event) {
@@ -857,6 +858,7 @@ pub fn attempt_in(news: &News) -> Option<Attempt> {
         | News::NothingChanged { attempt }
         | News::LandingBegan { attempt, .. }
         | News::Ejected { attempt, .. }
+        | News::Doubted { attempt, .. }
         | News::LandUnsure { attempt }
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }
