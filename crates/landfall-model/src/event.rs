@@ -473,6 +473,11 @@ pub enum Warning {
         /// What.
         text: String,
     },
+    /// A command a person set for its workspace failed where nothing depends on it.
+    HookFailed {
+        /// What it came to.
+        detail: String,
+    },
 }
 
 /// One fact: of a task, or of the engine as a whole.

@@ -1854,6 +1854,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }
         | News::Granted { .. }
+        | News::HookFailed { .. }
         | News::Due
         | News::BaseAdvanced
         | News::RouteOpened

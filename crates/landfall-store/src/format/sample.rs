@@ -644,6 +644,8 @@ fn aside_facts(facts: &mut Facts) {
     ] {
         facts.engine(EngineEvent::Queue(event));
     }
+    let detail = "`workspace.after_run` ended with exit code 1".to_owned();
+    facts.task(6, Event::Warned(Warning::HookFailed { detail }));
 }
 
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {

@@ -419,7 +419,8 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             | Warning::Flaky { .. }
             | Warning::SignalMalformed { .. }
             | Warning::SettingsTouched { .. }
-            | Warning::Discovery { .. } => true,
+            | Warning::Discovery { .. }
+            | Warning::HookFailed { .. } => true,
         });
         let told: BTreeSet<String> = told.map(Warning::sentence).collect();
         sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));

@@ -316,9 +316,10 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Warning::VerificationEmpty | Warning::Stuck { .. } | Warning::NearIterationsMax { .. } => {
                 Some(format!("warning: {}", warning.sentence()))
             }
-            Warning::Flaky { .. } | Warning::OptionalFailed { .. } | Warning::SignalMalformed { .. } => {
-                Some(format!("warning: {}", warning.sentence()))
-            }
+            Warning::Flaky { .. }
+            | Warning::OptionalFailed { .. }
+            | Warning::SignalMalformed { .. }
+            | Warning::HookFailed { .. } => Some(format!("warning: {}", warning.sentence())),
             Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.sentence()),
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },

@@ -177,3 +177,17 @@ fn what_a_person_withdraws_is_told_to_nobody_even_if_it_is_said_again() {
         assert!(refused.code == Some(6) && refused.err.contains("landfall discoveries"), "{refused:?}");
     }
 }
+
+#[test]
+fn a_command_that_cleans_up_badly_is_a_warning_on_the_task() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings(
+        "[workspace]\nafter_run = \"echo cannot clean; exit 3\"\nbefore_remove = \"exit 4\"\n",
+    );
+    scratch.task("Lands", &writes("b.txt", "b"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let warnings = scratch.landfall(&["--json", "show", "T1"]).json()["warnings"].to_string();
+    for words in ["`workspace.after_run` ", "cannot clean", "`workspace.before_remove` "] {
+        assert!(warnings.contains(words), "`{words}` is not in: {warnings}");
+    }
+}

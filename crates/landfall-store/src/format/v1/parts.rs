@@ -1396,6 +1396,10 @@ pub(super) enum Warning<'a> {
         #[serde(borrow)]
         text: Text<'a>,
     },
+    HookFailed {
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
 }
 
 impl<'a> From<&'a model::Warning> for Warning<'a> {
@@ -1416,6 +1420,7 @@ impl<'a> From<&'a model::Warning> for Warning<'a> {
             model::Warning::Discovery { global, text } => {
                 Self::Discovery { global: *global, text: text.into() }
             }
+            model::Warning::HookFailed { detail } => Self::HookFailed { detail: detail.into() },
         }
     }
 }
@@ -1434,6 +1439,7 @@ impl From<Warning<'_>> for model::Warning {
             Warning::LeftoversCommitted => Self::LeftoversCommitted,
             Warning::SettingsTouched { path } => Self::SettingsTouched { path: path.into_string() },
             Warning::Discovery { global, text } => Self::Discovery { global, text: text.into_string() },
+            Warning::HookFailed { detail } => Self::HookFailed { detail: detail.into_string() },
         }
     }
 }
