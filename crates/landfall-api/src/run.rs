@@ -293,6 +293,8 @@ pub enum RunEnded {
     Drained,
     /// A person asked for it at once.
     Stopped,
+    /// Nobody was there, and so many tasks were put aside for a person that it failed as a whole.
+    Deferred(u64),
     /// It holds, for this reason: a broken gate, a full disk, too many failures in a row.
     Held(String),
     /// The engine cannot go on.

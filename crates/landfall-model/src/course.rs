@@ -12,8 +12,8 @@ use crate::input::Drive;
 use crate::pilot::{Mode, Phase};
 use crate::queue::BatchDoing;
 use crate::sprint::{Sprint, SprintEnd, SprintPhase};
-use crate::task::{Doing, State};
-use crate::{Task, TaskId};
+use crate::task::{Doing, EndCode, State};
+use crate::{Task, TaskId, Wait};
 
 /// Which tasks may begin. `sprint` is the one this run is for, `picked` what a person picked.
 #[must_use]
@@ -73,6 +73,31 @@ pub fn waits_for_batch(doing: BatchDoing, drive: Drive, interrupted: bool) -> bo
         (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, Drive::Running) => false,
     }
 }
+
+/// Whether a task was put aside for a person: it asks, is to be looked at, or conflicts in a way nobody else resolves.
+#[must_use]
+pub fn is_deferred(task: &Task) -> bool {
+    match &task.state {
+        State::Waiting { wait, .. } => match wait {
+            Wait::Question { .. } | Wait::Conflict { .. } | Wait::Login { .. } => true,
+            Wait::Dependency(_)
+            | Wait::Slot
+            | Wait::Turn(_)
+            | Wait::Quota { .. }
+            | Wait::Backoff { .. }
+            | Wait::Disk { .. }
+            | Wait::Budget { .. }
+            | Wait::Pause
+            | Wait::GateBroken { .. } => false,
+        },
+        State::Review { .. } => true,
+        State::Ended(ending) => ending.code == EndCode::ConflictLimit,
+        State::Draft | State::Ready { .. } | State::Active { .. } => false,
+    }
+}
+
+/// So many tasks of a run that nobody attends may be put aside; with more, it has failed as a whole.
+pub const DEFERRED_MAX: usize = 10;
 
 /// A run as it stands, when nothing is under way that has to be finished.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
 use landfall_engine::model::pilot::Mode;
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
-    Doing, EngineEvent, Fact, QueueEvent, Spending, State, Status, Task, TaskId, Wait,
+    Doing, EngineEvent, Fact, QueueEvent, RunEnd, Spending, State, Status, Task, TaskId, Wait,
 };
 use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
 use landfall_engine::{Live, View};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use landfall_api::socket::{self, Serving};
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
+use landfall_engine::model::course;
 use landfall_engine::model::liveness::Class;
 use landfall_engine::model::pilot::Phase;
 use landfall_engine::model::sprint::Sprint;
@@ -36,6 +37,7 @@ pub(super) struct Run {
     mode: RunMode,
     began: Instant,
     for_sprint: bool,
+    attended: bool,
 }
 
 /// Opens the project, checks that its agents are there, and drives.
@@ -80,6 +82,7 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     Ok(Run {
         watch: Watch::new(reader, from, branch, slots_max),
         for_sprint: asked.sprint.is_some(),
+        attended: asked.attended,
         place,
         running,
         door: Some(door),
@@ -187,9 +190,10 @@ impl Run {
                 .push(format!("{many} to look at when there is time; `landfall review` lists them"));
         }
         outcome.ended = match ended.why {
-            RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {
-                Some(reason) => api::RunEnded::Held(reason),
-                None => api::RunEnded::Finished,
+            RunEnd::NothingLeft | RunEnd::Lost => match (hold(&tasks), self.deferred(&tasks)) {
+                (_, Some(many)) => api::RunEnded::Deferred(many),
+                (Some(reason), None) => api::RunEnded::Held(reason),
+                (None, None) => api::RunEnded::Finished,
             },
             RunEnd::Spent => {
                 let what = self.running.view().spent.map(|spent| format!(" ({})", spent.what));
@@ -211,6 +215,12 @@ impl Run {
             }
         }
         outcome
+    }
+
+    /// How many tasks were put aside for a person, if nobody is there and it is too many.
+    fn deferred(&self, tasks: &[Arc<Task>]) -> Option<u64> {
+        let many = tasks.iter().filter(|task| course::is_deferred(task)).count();
+        (!self.attended && many > course::DEFERRED_MAX).then_some(many as u64)
     }
 
     fn outcome_line(&self, task: &Task) -> api::OutcomeLine {
