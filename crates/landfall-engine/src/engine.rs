@@ -256,7 +256,10 @@ impl Engine {
     pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let git = Git::find()?;
         let repo = Repo::discover(&git, path)?;
-        let settings = load_settings(repo.root())?;
+        let settings = load_settings(repo.root())?.overridden(&|name| {
+            let found = options.environment.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.to_string_lossy().into_owned())
+        })?;
         let branch = base_branch(&repo, &settings)?;
         let folder = options.folder(repo.root()).ok_or(OpenError::NoHome)?;
         let in_folder = |source| OpenError::Folder { path: folder.root().to_owned(), source };

@@ -4,6 +4,7 @@
 //! writes the page about them. To add a setting, add a field to `raw.rs` and carry it over in `resolve.rs`.
 
 mod keys;
+mod overrides;
 pub(crate) mod place;
 mod problem;
 mod raw;
