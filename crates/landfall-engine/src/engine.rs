@@ -423,6 +423,7 @@ impl Engine {
         self.herald.watched(watched);
         let turn = self.commit_turn()?;
         recover::clear_lanes(&self.site);
+        recover::clear_rooms(&self.site, self.core.world().tasks());
         let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
         if self.core.mismatch().is_none() {
@@ -499,6 +500,7 @@ impl Engine {
             }
         }
         follower.end();
+        recover::clear_rooms(&self.site, self.core.world().tasks());
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);
