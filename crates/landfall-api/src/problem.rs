@@ -31,6 +31,8 @@ pub enum ProblemCode {
     UnknownSprint,
     /// No checkpoint has this name.
     UnknownCheckpoint,
+    /// No task fits what was chosen.
+    NothingMatches,
     /// The words of the request cannot be used.
     BadInput,
     /// It is not possible in the status the task is in.
@@ -55,7 +57,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code there is.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::NotARepository,
         Self::BareRepository,
         Self::NoCommits,
@@ -68,6 +70,7 @@ impl ProblemCode {
         Self::UnknownRun,
         Self::UnknownSprint,
         Self::UnknownCheckpoint,
+        Self::NothingMatches,
         Self::BadInput,
         Self::NotNow,
         Self::EngineBusy,

@@ -181,6 +181,12 @@ pub enum AskError {
     /// There is a sprint already.
     #[error("sprint {0} is not over")]
     SprintOpen(SprintId),
+    /// Nothing could ever begin in it.
+    #[error("no task that could be worked on fits this sprint")]
+    SprintMatchesNothing,
+    /// A group is done when its parts are.
+    #[error("{0} is a group: its parts are the work")]
+    Group(TaskId),
     /// There is no sprint.
     #[error("no sprint is open")]
     NoSprint,

@@ -466,7 +466,17 @@ impl Core {
         match (asked, self.sprints.open()) {
             (SprintAsked::New(_), Some(open)) => Err(AskError::SprintOpen(open.id)),
             (SprintAsked::Open, None) => Err(AskError::NoSprint),
-            (SprintAsked::New(_), None) | (SprintAsked::Open, Some(_)) => Ok(()),
+            (SprintAsked::Open, Some(_)) => Ok(()),
+            (SprintAsked::New(plan), None) => {
+                let filter = plan.filter();
+                let fits = |task: &Arc<Task>| {
+                    !task.is_over() && !task.spec.draft && filter.admits(&task.spec, task.id)
+                };
+                match filter == Filter::default() || self.world.tasks().any(fits) {
+                    true => Ok(()),
+                    false => Err(AskError::SprintMatchesNothing),
+                }
+            }
         }
     }
 
@@ -1159,12 +1169,21 @@ impl Core {
         after
     }
 
+    /// Whether a list or a proposal brought the task as the head of others: there is nothing to do in it.
+    fn is_made_group(&self, task: &Task) -> bool {
+        let made = ["import:", "proposal:"].iter().any(|word| task.spec.source.starts_with(word));
+        made && self.world.tasks().any(|other| other.spec.parent == Some(task.id))
+    }
+
     /// Changes the words of a task.
     ///
     /// # Errors
     /// What is wrong with them.
     pub fn edit(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Result<Arc<Task>, AskError> {
         let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
+        if task.state == State::Draft && !spec.draft && self.is_made_group(task) {
+            return Err(AskError::Group(id));
+        }
         if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
             self.check_words(&spec)?;
         }

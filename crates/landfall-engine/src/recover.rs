@@ -9,6 +9,7 @@ use std::sync::Arc;
 use landfall_model::{State, Task};
 
 use crate::gate;
+use crate::perform;
 use crate::site::Site;
 
 /// Ends the checks that an engine before us left running, so that the lanes are ours alone.

@@ -185,7 +185,8 @@ fn exit_of(code: ProblemCode) -> Exit {
         | ProblemCode::UnknownTask
         | ProblemCode::UnknownRun
         | ProblemCode::UnknownSprint
-        | ProblemCode::UnknownCheckpoint => Exit::UnknownThing,
+        | ProblemCode::UnknownCheckpoint
+        | ProblemCode::NothingMatches => Exit::UnknownThing,
         ProblemCode::Cycle | ProblemCode::BadInput => Exit::Usage,
         ProblemCode::NotNow => Exit::NotNow,
         ProblemCode::AgentFailed => Exit::NeedsYou,

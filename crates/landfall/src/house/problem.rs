@@ -256,6 +256,11 @@ pub(super) fn ask(error: &AskError) -> Problem {
                 "`landfall sprint resume` goes on with {sprint}, `landfall sprint cancel` ends it; neither loses work"
             ),
         ),
+        AskError::SprintMatchesNothing => Problem::new(ProblemCode::NothingMatches, error.to_string())
+            .hint("`landfall list` shows the tasks with their tags; `landfall sprint start` without a choice takes all"),
+        AskError::Group(id) => {
+            not_now(error, &format!("`landfall list --parent {id}` shows them; a draft among them starts with `landfall edit`"))
+        }
         AskError::NoSprint => not_now(
             error,
             "`landfall sprint start` begins one; `landfall sprint list` shows those there were",

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
-use landfall_engine::model::pilot::Mode;
+use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
     Doing, EngineEvent, Fact, QueueEvent, RunEnd, Spending, State, Status, Task, TaskId, Wait,
@@ -254,6 +254,7 @@ impl Look<'_> {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
         warnings.extend(self.orphaned(&reader)?);
+        warnings.extend(ended_paused(&reader)?);
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
         Ok(Box::new(api::StatusReport {
             counts,
@@ -588,6 +589,18 @@ fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, P
     }
     details.extend(next_steps(task));
     Ok(details)
+}
+
+/// What to say about a run that ended paused: whatever it had not begun is still there.
+fn ended_paused(reader: &Reader) -> Result<Option<String>, Problem> {
+    let of = |error| problem::store(&error);
+    let newest = reader.runs(1).map_err(of)?.pop();
+    let Some(run) = newest.filter(|run| run.why == Some(RunEnd::Paused)) else { return Ok(None) };
+    let because = match reader.latest(&["run-paused"]).map_err(of)?.map(|(_, entry)| entry.fact) {
+        Some(Fact::Engine(EngineEvent::Pilot(PilotEvent::Paused { reason, .. }))) => format!(": {reason}"),
+        Some(_) | None => String::new(),
+    };
+    Ok(Some(format!("{} ended paused{because}; `landfall run` goes on", run.id)))
 }
 
 /// A clash as one of the two sees it; none for anybody else.

@@ -97,6 +97,8 @@ fn a_good_proposal_is_added_with_yes_and_its_order_holds() {
     assert_eq!(end["criteria"], json!(["`c` is in the log"]));
     assert_eq!(scratch.landfall(&["--json", "show", "T3"]).json()["touches"], json!(["log"]));
     assert_eq!(scratch.status("T1"), "draft", "nobody works on a group");
+    let by_hand = scratch.landfall(&["edit", "T1", "--ready"]);
+    assert!(by_hand.code == Some(6) && by_hand.err.contains("T1 is a group"), "{by_hand:?}");
     nothing_left(&scratch);
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.git(&["show", "main:log"]), "a\nb\nc");
