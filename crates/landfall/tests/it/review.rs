@@ -113,8 +113,11 @@ fn the_room_of_a_reviewer_of_a_task_that_failed_is_given_up() {
     assert_eq!(scratch.status("T1"), "timeout");
     let own = scratch.detail("T1")["workspace"].as_str().map(std::path::PathBuf::from).expect("it is kept");
     let room = own.with_file_name("T1-review");
-    let copied = std::process::Command::new("cp").arg("-a").args([&own, &room]).status().expect("cp runs");
-    assert!(copied.success() && room.exists());
+    let rooms = own.with_file_name(".engine").join("rooms");
+    for (from, to) in [(&own, &room), (&rooms.join("T1"), &rooms.join("T1-review"))] {
+        let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status().expect("cp runs");
+        assert!(copied.success(), "{}", from.display());
+    }
     scratch.task("Lands", "signal = \"complete\"\n[[write]]\npath = \"b\"\ntext = \"b\"\n", &[]);
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T2"), "done", "{}", scratch.why("T2"));
