@@ -210,7 +210,7 @@ pub struct CheckMark {
     pub name: String,
     /// How it stands.
     pub state: MarkState,
-    /// What it came to; none while it waits or runs.
+    /// What it came to; none while it waits or runs, or the verification it belongs to is not over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
     /// How long it took.
@@ -225,7 +225,9 @@ pub struct CheckMark {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkState {
-    /// Verification runs, and it was not told apart yet.
+    /// Others come first.
+    Waiting,
+    /// It runs.
     Running,
     /// It is over.
     Over,

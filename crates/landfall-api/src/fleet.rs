@@ -39,7 +39,7 @@ pub struct Fleet {
     /// The agents that are installed, and the profiles; only when they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed: Option<AgentsFound>,
-    /// Processes that belong to no run any more.
+    /// Processes that no engine watches; only when everything was counted.
     pub orphans: Vec<FleetOrphan>,
 }
 
@@ -118,6 +118,8 @@ pub struct FleetDisk {
     /// Below that a person is warned.
     pub warn_bytes: u64,
     /// Below that no agent starts.
+    pub pause_bytes: u64,
+    /// Below that agents are stopped.
     pub stop_bytes: u64,
     /// What Landfall uses for this project, by kind, the most first; only when it was counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -133,7 +135,7 @@ pub struct FleetUse {
     pub bytes: u64,
 }
 
-/// A process that belongs to no run any more.
+/// A process that no engine watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FleetOrphan {
     /// What it was started for.

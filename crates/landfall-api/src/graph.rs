@@ -8,7 +8,8 @@ use crate::{Size, Status, TaskId};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GraphAsked {
-    /// Only what is around this task; all open tasks otherwise.
+    /// Only what is around this task: what it needs, what needs it, its parent and its parts. All open tasks otherwise, and those
+    /// that hold them up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<TaskId>,
     /// At most so many steps away from the root; 0 means any number.
@@ -58,7 +59,7 @@ pub struct GraphNode {
     pub unmet: u32,
     /// How many open tasks need it.
     pub unblocks: u64,
-    /// How many open tasks need it in the end, by way of others too.
+    /// How many open tasks need it in the end, by way of others too; counted up to 10,000.
     pub unblocks_all: u64,
 }
 

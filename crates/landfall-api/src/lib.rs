@@ -22,9 +22,12 @@ pub mod http;
 mod ids;
 pub mod import;
 mod inbox;
+mod intervention;
 mod journal;
 mod keeping;
 mod nearest;
+#[cfg(feature = "schema")]
+pub mod openapi;
 pub mod operation;
 mod output;
 mod problem;
@@ -65,6 +68,7 @@ pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
+pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem, ReclaimedKind,

@@ -97,14 +97,14 @@ pub struct OutputAsked {
     /// Which output.
     #[serde(flatten)]
     pub of: OutputOf,
-    /// From here: a line's `at`, a page's `from` or `next`. The start, or the end if it goes backward, otherwise. A place
-    /// within a line means that line when it goes forward, and what is before that line when it goes backward.
+    /// From here: a line's `at`, a page's `from` or `next`. The start, or the end if it goes backward, otherwise. Forward, the
+    /// lines that begin here or later; backward, those that begin before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
-    /// The lines before `at` instead of those after it; they are in order all the same.
+    /// The last lines before `at` instead of the first ones after it; they are in order all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub backward: bool,
-    /// At most so many lines; 500 when it is 0, never more than 5,000.
+    /// About so many lines; 500 when it is 0, never more than 5,000. Fewer when they are long.
     #[serde(default)]
     pub lines: u32,
     /// Only lines with this in them, whatever the case.
@@ -167,8 +167,8 @@ pub struct Output {
     pub lines: Vec<Said>,
     /// Where the page begins: what to ask for `at` to go backward from it.
     pub from: u64,
-    /// Where it ends: what to ask for `at` to go forward from it. With a search or levels, everything between both was looked
-    /// at, whether or not a line of it is here.
+    /// Where it ends: what to ask for `at` to go forward from it. Every line that begins between both was looked at; a search
+    /// that found nothing yet goes on from here, or from `from` if it goes backward.
     pub next: u64,
     /// Whether nothing is before it.
     pub first: bool,

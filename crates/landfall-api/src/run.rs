@@ -262,6 +262,25 @@ pub struct RunOutcome {
     pub report: Option<String>,
 }
 
+impl RunOutcome {
+    /// A run of which nothing more is known.
+    #[must_use]
+    pub fn broken(problem: Problem) -> Self {
+        Self {
+            run: RunId(0),
+            ended: RunEnded::Broken(problem),
+            tasks: Vec::new(),
+            elapsed_ms: 0,
+            tokens: 0,
+            cost_usd: None,
+            warnings: Vec::new(),
+            needs_you: Vec::new(),
+            sprint: None,
+            report: None,
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -31,7 +31,7 @@ pub struct Stats {
     pub profiles: Vec<StatsProfile>,
     /// What verifications came to.
     pub gates: Vec<StatsGate>,
-    /// Checks that failed and then passed on the same tree, the worst first. Over all time.
+    /// Checks that failed and then passed on the same tree, the worst first. When one last did is known to the quarter of an hour.
     pub flakes: Vec<FlakeLine>,
     /// How many landed tasks took so many rounds of a reviewing agent.
     pub review_rounds: Vec<StatsCount>,
@@ -73,11 +73,11 @@ pub struct StatsSum {
     pub agent_ms: u64,
     /// Time that verification took.
     pub verify_ms: u64,
-    /// How often an engine took over what another had left: agents found again, and attempts begun anew.
+    /// How often work went on after a crash: of the engine, of an agent, of something on the machine.
     pub recoveries: u64,
     /// How often a task waited for an account.
     pub quota_waits: u64,
-    /// Landed work that was taken back.
+    /// Tasks that take landed work back.
     pub rollbacks: u64,
     /// Work that did not merge with the base.
     pub conflicts: u64,

@@ -52,6 +52,8 @@ pub struct Options {
     pub command: String,
     /// Every environment variable: some say where the state is, some are handed on to agents.
     pub environment: Vec<(OsString, OsString)>,
+    /// The lock of the state folder, where this process holds it already.
+    pub lock: Option<Arc<StateLock>>,
 }
 
 impl Options {
@@ -159,7 +161,7 @@ pub struct Engine {
     replies: Vec<(Sender<Answer>, Answer)>,
     herald: Herald,
     governor: Governor,
-    _lock: StateLock,
+    _lock: Arc<StateLock>,
 }
 
 /// Leave to ask a running engine.
@@ -265,8 +267,13 @@ impl Engine {
             return Err(OpenError::NetworkFolder(folder.root().to_owned()));
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let lock =
-            StateLock::acquire(folder.root(), &Holder::this_process(&options.command, clock.now_ms()))?;
+        let lock = match &options.lock {
+            Some(lock) => Arc::clone(lock),
+            None => {
+                let me = Holder::this_process(&options.command, clock.now_ms());
+                Arc::new(StateLock::acquire(folder.root(), &me)?)
+            }
+        };
 
         let overrides = repo.root().join(".landfall");
         let loaded = flows::load(Some(&overrides.join("flows")));
@@ -886,6 +893,7 @@ pub fn standing(world: &World, limits: &Limits, task: &Task) -> (Status, Option<
     let status = Status::among(task, &unmet, held.is_some());
     let wait = match (&task.state, status) {
         (State::Waiting { wait, .. }, _) => Some(wait.clone()),
+        (_, Status::Waiting) if task.is_held() => Some(Wait::Pause),
         (_, Status::Waiting) if !unmet.is_empty() => Some(Wait::Dependency(unmet)),
         (_, Status::Waiting) => held,
         (_, _) => None,

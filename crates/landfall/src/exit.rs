@@ -177,11 +177,18 @@ fn exit_of(code: ProblemCode) -> Exit {
         | ProblemCode::UnknownTask
         | ProblemCode::UnknownRun
         | ProblemCode::UnknownSprint
-        | ProblemCode::UnknownCheckpoint => Exit::UnknownThing,
-        ProblemCode::Cycle | ProblemCode::BadInput => Exit::Usage,
-        ProblemCode::NotNow => Exit::NotNow,
+        | ProblemCode::UnknownCheckpoint
+        | ProblemCode::NotFound => Exit::UnknownThing,
+        ProblemCode::Cycle
+        | ProblemCode::BadInput
+        | ProblemCode::MethodNotAllowed
+        | ProblemCode::TooLarge
+        | ProblemCode::UnsupportedMediaType
+        | ProblemCode::Misdirected
+        | ProblemCode::KeyReused => Exit::Usage,
+        ProblemCode::NotNow | ProblemCode::Unauthorized | ProblemCode::Forbidden => Exit::NotNow,
         ProblemCode::AgentFailed => Exit::NeedsYou,
-        ProblemCode::EngineBusy => Exit::Busy,
+        ProblemCode::EngineBusy | ProblemCode::TooMany => Exit::Busy,
         ProblemCode::DiskFull | ProblemCode::ReadOnly | ProblemCode::Corrupt => Exit::Machine,
         ProblemCode::GitFailed | ProblemCode::Internal => Exit::Internal,
     }

@@ -49,7 +49,8 @@ impl Interrupts {
         Ok(Self { count, handle, thread: Some(thread) })
     }
 
-    fn seen(&self) -> usize {
+    /// How many there were.
+    pub fn seen(&self) -> usize {
         self.count.load(Ordering::SeqCst)
     }
 }

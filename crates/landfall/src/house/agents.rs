@@ -26,7 +26,7 @@ use super::place::Place;
 use super::{problem, wire};
 
 /// Every kind, and what each profile of the project would run.
-pub(super) fn find(place: &Place, asked: &AgentsAsked) -> Result<AgentsFound, Problem> {
+pub(super) fn find(place: &Place, asked: &AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problem::open(&error))?;
     if let Some(name) = &asked.profile
         && !settings.agents.contains_key(name)
@@ -38,10 +38,8 @@ pub(super) fn find(place: &Place, asked: &AgentsAsked) -> Result<AgentsFound, Pr
     let profiles: Vec<&Profile> = settings.agents.values().filter(|it| wanted(&it.name)).collect();
     // Each probe is a process that mostly waits, so they wait together.
     let found = std::thread::scope(|scope| {
-        let looks: Vec<_> = profiles
-            .iter()
-            .map(|profile| scope.spawn(|| look(place, &settings, profile, asked.probe)))
-            .collect();
+        let looks: Vec<_> =
+            profiles.iter().map(|profile| scope.spawn(|| look(place, &settings, profile, probe))).collect();
         looks.into_iter().map(|look| look.join().expect("looking does not panic")).collect()
     });
     Ok(AgentsFound { kinds, profiles: found })

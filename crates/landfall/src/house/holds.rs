@@ -64,7 +64,9 @@ impl Holds {
                 holds.spending = Some(site.spending());
                 Some(site.settings.clone())
             }
-            EngineAt::There { .. } | EngineAt::Nowhere => holds.at_rest(place, reader)?,
+            EngineAt::There { .. } | EngineAt::Resting { .. } | EngineAt::Nowhere => {
+                holds.at_rest(place, reader)?
+            }
         };
         let Some(settings) = settings else { return Ok(holds) };
         holds.purse = settings.purse;

@@ -187,6 +187,26 @@ pub(super) fn git(error: &GitError) -> Problem {
 }
 
 /// A file of ours could not be read or written.
+/// Why nothing can be served.
+pub(super) fn serve(error: &landfall_server::ServeError) -> Problem {
+    match error {
+        landfall_server::ServeError::Keys(error) => keys(error),
+        landfall_server::ServeError::Io(error) => {
+            Problem::new(ProblemCode::Internal, format!("start the server: {error}"))
+        }
+    }
+}
+
+/// Why the token or the sessions cannot be used.
+pub(super) fn keys(error: &landfall_server::KeysProblem) -> Problem {
+    match error {
+        landfall_server::KeysProblem::Io { path, source } => io("use", path, source),
+        landfall_server::KeysProblem::Unsafe { .. } | landfall_server::KeysProblem::Random(_) => {
+            Problem::new(ProblemCode::Corrupt, error.to_string())
+        }
+    }
+}
+
 pub(super) fn io(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Problem {
     in_folder(format!("{doing} `{}`: {error}", path.display()), path, error)
 }
