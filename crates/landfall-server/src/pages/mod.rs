@@ -4,6 +4,7 @@
 //! A page is a file here and one line in [`PAGES`]. Text from tasks, agents and files reaches a page only through
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
+mod plot;
 mod words;
 
 use std::sync::Arc;
