@@ -4,6 +4,8 @@
 //! A page is a file here and one line in [`PAGES`]. Text from tasks, agents and files reaches a page only through
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
+mod backlog;
+mod parts;
 mod plot;
 mod words;
 
@@ -32,7 +34,78 @@ struct Entry {
 }
 
 /// Every page there is, in the order of the navigation.
-const PAGES: &[Entry] = &[];
+const PAGES: &[Entry] = &[Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw }];
+
+/// A form that asks for more than one operation, or for one in words of its own.
+struct Form {
+    /// Its name below `/do/`; no operation has it.
+    name: &'static str,
+    /// Carries it out, and says what was done.
+    send: fn(&Visit<'_>, &Fields) -> Result<String, Problem>,
+}
+
+/// Every such form.
+const FORMS: &[Form] = &[
+    Form { name: "backlog-add", send: backlog::add },
+    Form { name: "backlog-paste", send: backlog::paste },
+    Form { name: "backlog-change", send: backlog::change },
+];
+
+/// The fields of a form.
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// The text of a field, without blanks around it; none if there is nothing in it.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.all(name).next()
+    }
+
+    /// Every text of a field that may be there several times.
+    fn all<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
+        let texts = self.0.iter().filter(move |(field, _)| field == name);
+        texts.map(|(_, text)| text.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// A field as what it is to be.
+    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let read = |text: &str| {
+            text.parse().map_err(|error: T::Err| {
+                Problem::new(ProblemCode::BadInput, format!("`{name}` cannot be understood: {error}"))
+            })
+        };
+        self.text(name).map(read).transpose()
+    }
+
+    /// The words of a field, with commas or blanks between them.
+    fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let split = |text: &'a str| text.split(|it: char| it == ',' || it.is_whitespace());
+        self.all(name).flat_map(split).filter(|word| !word.is_empty())
+    }
+
+    /// The lines of a field.
+    fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.all(name).flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty())
+    }
+}
+
+/// Carries a form of a page out; none if no page has one of that name.
+pub(crate) async fn sent(
+    shared: &Arc<Shared>,
+    who: &Who,
+    name: &str,
+    fields: &[(String, String)],
+) -> Option<Result<String, Problem>> {
+    let form = FORMS.iter().find(|it| it.name == name)?;
+    let (shared, who, fields) = (Arc::clone(shared), who.clone(), Fields(fields.to_vec()));
+    let done = tokio::task::spawn_blocking(move || {
+        let visit = Visit { shared: &shared, who: &who, fields: Vec::new(), query: Vec::new() };
+        (form.send)(&visit, &fields)
+    });
+    let done = done.await;
+    Some(done.unwrap_or_else(|_| {
+        Err(Problem::new(ProblemCode::Internal, "the form could not be carried out to its end"))
+    }))
+}
 
 /// A page as it was drawn.
 pub(crate) struct Page {
