@@ -141,6 +141,11 @@ impl Service for Visit<'_> {
 }
 
 impl Visit<'_> {
+    /// The moment it is.
+    fn now_ms(&self) -> i64 {
+        jiff::Timestamp::now().as_millisecond()
+    }
+
     /// A word in the path, as what it is to be.
     fn field<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, Problem> {
         let text = self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, text)| text.as_str());
