@@ -95,10 +95,10 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let asked = |name: &str| visit.asked(name).unwrap_or_default().to_owned();
     let here = |after: Option<TaskId>| {
         let after = after.map(|it| it.to_string()).unwrap_or_default();
-        let fields = ["text", "status", "tag", "parent"].map(|name| (name, asked(name)));
-        let fields = fields.into_iter().chain([("after", after)]).filter(|(_, text)| !text.is_empty());
-        let query = serde_html_form::to_string(fields.collect::<Vec<_>>()).unwrap_or_default(); // texts always can be written
-        format!("/backlog?{query}")
+        let [text, status, tag, parent] = ["text", "status", "tag", "parent"].map(asked);
+        let words =
+            [("text", &text), ("status", &status), ("tag", &tag), ("parent", &parent), ("after", &after)];
+        super::link("/backlog", &words.map(|(name, text)| (name, text.as_str())))
     };
     // A project whose flows cannot be read still has a backlog.
     let flows = visit.flow_list(Nothing {}).map(|list| list.flows.into_iter().map(|it| it.name).collect());

@@ -5,8 +5,11 @@
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
 mod backlog;
+mod inbox;
 mod parts;
 mod plot;
+mod queue;
+mod sprint;
 mod words;
 
 use std::sync::Arc;
@@ -34,7 +37,13 @@ struct Entry {
 }
 
 /// Every page there is, in the order of the navigation.
-const PAGES: &[Entry] = &[Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw }];
+const PAGES: &[Entry] = &[
+    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
+    Entry { path: "/inbox", nav: Some(("Inbox", 'i')), draw: inbox::draw },
+    Entry { path: "/queue", nav: Some(("Queue", 'M')), draw: queue::draw },
+    Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
+    Entry { path: "/sprints", nav: None, draw: sprint::list },
+];
 
 /// A form that asks for more than one operation, or for one in words of its own.
 struct Form {
@@ -85,6 +94,15 @@ impl Fields {
     /// The lines of a field.
     fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.all(name).flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty())
+    }
+}
+
+/// A link with words in its query; those without a text are left out.
+fn link(path: &str, words: &[(&str, &str)]) -> String {
+    let words: Vec<_> = words.iter().filter(|(_, text)| !text.is_empty()).collect();
+    match serde_html_form::to_string(words) {
+        Ok(query) if !query.is_empty() => format!("{path}?{query}"),
+        Ok(_) | Err(_) => path.to_owned(), // texts always can be written
     }
 }
 

@@ -115,7 +115,8 @@ impl HtmlSafe for Act {}
 
 /// An action as a form that comes back to the page `back`; none if a form cannot say it.
 pub(super) fn act(action: &Action, back: &str) -> Option<Act> {
-    let plain = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    let plain =
+        |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
     let fill = match &action.fill {
         None => None,
         Some(fill) => Some(FillField {
@@ -170,7 +171,8 @@ mod tests {
 
     #[test]
     fn an_action_is_a_form_that_says_the_same() {
-        let mut action = Action::new("Undo <b>it</b>", &Request::Rollback(TaskAsked { task: TaskId(7) })).confirm();
+        let mut action =
+            Action::new("Undo <b>it</b>", &Request::Rollback(TaskAsked { task: TaskId(7) })).confirm();
         let html = act(&action, "/").expect("a form can say it").to_string();
         assert!(html.contains(r#"action="/do/rollback""#), "{html}");
         assert!(html.contains(r#"name="task" value="T7""#), "{html}");
@@ -178,13 +180,18 @@ mod tests {
         action.asked = json!({"said": {"changes": {"note": "x", "deep": true}}, "tasks": ["T1", "T2"], "none": null, "n": 3});
         let fields = act(&action, "/").expect("a form can say it").fields;
         let fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(fields.join(" "), "n:n=3 said.changes.deep:b=true said.changes.note=x tasks[]=T1 tasks[]=T2");
+        assert_eq!(
+            fields.join(" "),
+            "n:n=3 said.changes.deep:b=true said.changes.note=x tasks[]=T1 tasks[]=T2"
+        );
     }
 
     #[test]
     fn bars_stay_within_their_track() {
         for (percent, width) in [(-1.0, "0%"), (42.4, "42%"), (1e9, "100%"), (f64::NAN, "0%")] {
-            assert!(bar(percent, "good", "x").to_string().contains(&format!(r#"class="fill" width="{width}""#)));
+            assert!(
+                bar(percent, "good", "x").to_string().contains(&format!(r#"class="fill" width="{width}""#))
+            );
         }
     }
 }
