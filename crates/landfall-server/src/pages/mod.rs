@@ -5,7 +5,9 @@
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
 mod backlog;
+mod graph;
 mod inbox;
+mod layered;
 mod parts;
 mod plot;
 mod queue;
@@ -43,6 +45,7 @@ const PAGES: &[Entry] = &[
     Entry { path: "/queue", nav: Some(("Queue", 'M')), draw: queue::draw },
     Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
     Entry { path: "/sprints", nav: None, draw: sprint::list },
+    Entry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw },
 ];
 
 /// A form that asks for more than one operation, or for one in words of its own.
