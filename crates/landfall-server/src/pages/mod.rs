@@ -5,13 +5,22 @@
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
 mod backlog;
+mod checkpoints;
+mod discoveries;
+mod doctor;
+mod fleet;
+mod flows;
 mod graph;
 mod inbox;
 mod layered;
 mod parts;
 mod plot;
 mod queue;
+mod reference;
+mod runs;
+mod settings;
 mod sprint;
+mod stats;
 mod words;
 
 use std::sync::Arc;
@@ -41,11 +50,22 @@ struct Entry {
 /// Every page there is, in the order of the navigation.
 const PAGES: &[Entry] = &[
     Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
-    Entry { path: "/inbox", nav: Some(("Inbox", 'i')), draw: inbox::draw },
-    Entry { path: "/queue", nav: Some(("Queue", 'M')), draw: queue::draw },
+    Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
+    Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
     Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
     Entry { path: "/sprints", nav: None, draw: sprint::list },
     Entry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw },
+    Entry { path: "/discoveries", nav: Some(("Discoveries", 'l')), draw: discoveries::draw },
+    Entry { path: "/stats", nav: Some(("Statistics", 't')), draw: stats::draw },
+    Entry { path: "/fleet", nav: Some(("Fleet", 'f')), draw: fleet::draw },
+    Entry { path: "/checkpoints", nav: Some(("Checkpoints", 'c')), draw: checkpoints::draw },
+    Entry { path: "/runs", nav: Some(("Runs", 'u')), draw: runs::draw },
+    Entry { path: "/runs/{run}", nav: None, draw: runs::one },
+    Entry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
+    Entry { path: "/flows/{name}", nav: None, draw: flows::one },
+    Entry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
+    Entry { path: "/doctor", nav: None, draw: doctor::draw },
+    Entry { path: "/api", nav: None, draw: reference::draw },
 ];
 
 /// A form that asks for more than one operation, or for one in words of its own.

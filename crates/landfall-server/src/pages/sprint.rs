@@ -59,7 +59,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     // Without any sprint there is nothing to report, and everything to start one.
     let report = match visit.sprint(SprintOf { sprint: visit.asked_as::<SprintId>("sprint") }) {
         Ok(report) => Some(report),
-        Err(problem) if visit.asked("sprint").is_none() && problem.code == ProblemCode::NotFound => None,
+        Err(problem) if visit.asked("sprint").is_none() && problem.code.status() == 404 => None,
         Err(problem) => return Err(problem),
     };
     let now_ms = visit.now_ms();
