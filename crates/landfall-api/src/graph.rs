@@ -6,9 +6,11 @@ use crate::{Size, Status, TaskId};
 
 /// Asks which task needs which.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GraphAsked {
-    /// Only what is around this task; all open tasks otherwise.
+    /// Only what is around this task: what it needs, what needs it, its parent and its parts. All open tasks otherwise, and those
+    /// that hold them up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<TaskId>,
     /// At most so many steps away from the root; 0 means any number.
@@ -21,6 +23,7 @@ pub struct GraphAsked {
 
 /// Which task needs which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// The last fact of the journal this is true for.
     pub seq: u64,
@@ -37,6 +40,7 @@ pub struct Graph {
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// Which.
     pub id: TaskId,
@@ -58,12 +62,13 @@ pub struct GraphNode {
     pub unmet: u32,
     /// How many open tasks need it.
     pub unblocks: u64,
-    /// How many open tasks need it in the end, by way of others too.
+    /// How many open tasks need it in the end, by way of others too; counted up to 10,000.
     pub unblocks_all: u64,
 }
 
 /// What two tasks have to do with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// The task that must land first, or the parent.
     pub from: TaskId,
@@ -77,6 +82,7 @@ pub struct GraphEdge {
 
 /// What an edge means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EdgeKind {
     /// `to` needs `from`.

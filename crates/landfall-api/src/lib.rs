@@ -22,9 +22,12 @@ pub mod http;
 mod ids;
 pub mod import;
 mod inbox;
+mod intervention;
 mod journal;
 mod keeping;
 mod nearest;
+#[cfg(feature = "schema")]
+pub mod openapi;
 pub mod operation;
 mod output;
 mod problem;
@@ -41,7 +44,7 @@ pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, S
 pub use action::{Action, Fill};
 pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
-    BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
+    BudgetOf, Consulted, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
 };
 pub use autopilot::{
     AutoAsked, BatchLine, BatchLook, BurnPoint, CheckpointAsked, CheckpointDetail, CheckpointDrop,
@@ -56,7 +59,7 @@ pub use board::{
     Board, BoardAsked, Card, CheckMark, Column, ColumnName, DiffStat, MarkState, Severity, Trouble,
     TroubleKind,
 };
-pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};
+pub use discovery::{DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
 pub use fleet::{Fleet, FleetAgent, FleetAsked, FleetDisk, FleetLane, FleetOrphan, FleetUse, FleetWorkspace};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
@@ -65,6 +68,7 @@ pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
+pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem, ReclaimedKind,
@@ -77,8 +81,8 @@ pub use output::{
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
-    ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
-    RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
+    ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,
+    RunLine, RunList, RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
 pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};

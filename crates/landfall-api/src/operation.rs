@@ -3,15 +3,17 @@
 use serde::Deserialize;
 
 use crate::{
-    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson,
-    Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList,
-    CheckpointNew, CheckpointsDropped, Diff, DiscoveriesAsked, DiscoveryList, EditTask, Export, Exported,
-    Filter, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks,
-    NextAsked, Nothing, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged,
-    QueueReport, QueueResume, Reclaimed, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList,
-    RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SprintChanged,
-    SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked, Stopped,
-    TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Board,
+    BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop,
+    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff, DiffAsked,
+    DiscoveriesAsked, DiscoveryDrop, DiscoveryList, EditTask, Export, Exported, Filter, Fleet, FleetAsked,
+    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Hold, Inbox,
+    InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked,
+    OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem,
+    ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaimed, Release, Report, ReportAsked, Restored,
+    Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView,
+    SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview,
+    SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -208,18 +210,46 @@ operations! {
     Edit: edit(EditTask) -> Changed, Steer Patch "/tasks/{task}";
     /// What goes on, what waits, and how the project stands.
     Status: status(Nothing) -> Box<StatusReport>, Read Get "/status";
+    /// Tasks by what they need from a person, and what is wrong.
+    Board: board(BoardAsked) -> Box<Board>, Read Get "/board";
+    /// Everything that waits for a person, with what can be done about each.
+    Inbox: inbox(InboxAsked) -> Inbox, Read Get "/inbox";
+    /// Which task needs which.
+    Graph: graph(GraphAsked) -> Graph, Read Get "/graph";
+    /// What came of the work, by day, by agent and in all.
+    Stats: stats(StatsAsked) -> Box<Stats>, Read Get "/stats";
+    /// What is there: agents at work, folders, lanes, the disk.
+    Fleet: fleet(FleetAsked) -> Box<Fleet>, Read Get "/fleet";
+    /// The settings, key by key.
+    Settings: settings(Nothing) -> Box<SettingsReport>, Steer Get "/settings";
+    /// What agents and checks of a task printed: which outputs there are.
+    Outputs: outputs(TaskAsked) -> OutputList, Read Get "/tasks/{task}/outputs";
+    /// A page of what an agent or a check printed.
+    Output: output(OutputAsked) -> Box<Output>, Read Get "/tasks/{task}/output";
+    /// The same as bytes, as they were printed.
+    OutputBytes: output_bytes(OutputRange) -> OutputBytes, Read Get "/tasks/{task}/output/bytes";
     /// Why a task is where it is.
     Why: why(TaskAsked) -> Why, Read Get "/tasks/{task}/why";
     /// A page of the journal, for people.
     Log: log(LogAsked) -> LogPage, Read Get "/journal";
-    /// What a task changes.
-    Diff: diff(TaskAsked) -> Diff, Read Get "/tasks/{task}/diff";
+    /// What a task changes, or what its work changed since a commit.
+    Diff: diff(DiffAsked) -> Diff, Read Get "/tasks/{task}/diff";
     /// Stops the run, or one task of it.
     Stop: stop(StopAsked) -> Stopped, Steer Post "/stop";
     /// Lets tasks that ended or wait start again.
     Retry: retry(Retry) -> Changed, Steer Post "/tasks/retry";
     /// Ends tasks that are wanted no more; their work is kept.
     Cancel: cancel(Cancel) -> Changed, Steer Post "/tasks/cancel";
+    /// Says something to the agent of a task: with its next run, or at once.
+    Message: message(Message) -> Changed, Steer Post "/tasks/{task}/message";
+    /// Keeps tasks from going on once what is under way is over.
+    Hold: hold(Hold) -> Changed, Steer Post "/tasks/hold";
+    /// Lets tasks that are held, or paused, go on where they were.
+    Release: release(Release) -> Changed, Steer Post "/tasks/release";
+    /// Says that tasks cannot go on, as their agents would.
+    Block: block(Block) -> Changed, Steer Post "/tasks/block";
+    /// Sets limits for one task alone.
+    Limits: limits(Limits) -> Changed, Steer Patch "/tasks/{task}/limits";
     /// Answers the question a task waits with, or approves it.
     Answer: answer(Answer) -> Changed, Steer Post "/tasks/{task}/answer";
     /// Takes a landed task back by a new commit that undoes it.
@@ -292,6 +322,10 @@ operations! {
     Probe: probe(AgentsAsked) -> AgentsFound, Steer Post "/agents/probe";
     /// What agents found out.
     Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList, Read Get "/discoveries";
+    /// Withdraws what agents found out; the answer names it.
+    DiscoveryDrop: discovery_drop(DiscoveryDrop) -> DiscoveryList, Steer Post "/discoveries/drop";
+    /// Notes what an agent used that was asked outside of any task.
+    Consulted: consulted(Consulted) -> Nothing, Steer Post "/consulted";
     /// Whether everything Landfall needs is there and whole.
     Doctor: doctor(Nothing) -> Health, Read Get "/doctor";
     /// Makes the tables anew from the journal. The project must be at rest.

@@ -9,6 +9,7 @@ use crate::{Blob, TaskId};
 
 /// Which output of a task. What is left out does not matter; the latest that fits is taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputOf {
     /// Of this task.
     pub task: TaskId,
@@ -39,6 +40,7 @@ impl OutputOf {
 
 /// The outputs of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputList {
     /// Of this task.
     pub task: TaskId,
@@ -48,6 +50,7 @@ pub struct OutputList {
 
 /// One output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputLine {
     /// Its name, to ask for it.
     pub key: String,
@@ -81,6 +84,7 @@ pub struct OutputLine {
 
 /// What printed an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputKind {
     /// An agent.
@@ -93,18 +97,19 @@ pub enum OutputKind {
 
 /// Asks for a page of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputAsked {
     /// Which output.
     #[serde(flatten)]
     pub of: OutputOf,
-    /// From here: a line's `at`, a page's `from` or `next`. The start, or the end if it goes backward, otherwise. A place
-    /// within a line means that line when it goes forward, and what is before that line when it goes backward.
+    /// From here: a line's `at`, a page's `from` or `next`. The start, or the end if it goes backward, otherwise. Forward, the
+    /// lines that begin here or later; backward, those that begin before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<u64>,
-    /// The lines before `at` instead of those after it; they are in order all the same.
+    /// The last lines before `at` instead of the first ones after it; they are in order all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub backward: bool,
-    /// At most so many lines; 500 when it is 0, never more than 5,000.
+    /// About so many lines; 500 when it is 0, never more than 5,000. Fewer when they are long.
     #[serde(default)]
     pub lines: u32,
     /// Only lines with this in them, whatever the case.
@@ -120,6 +125,7 @@ pub struct OutputAsked {
 
 /// How much a line matters, or what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Something went wrong.
@@ -160,6 +166,7 @@ impl Level {
 
 /// A page of an output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Output {
     /// Which output it is of.
     pub output: OutputLine,
@@ -167,8 +174,8 @@ pub struct Output {
     pub lines: Vec<Said>,
     /// Where the page begins: what to ask for `at` to go backward from it.
     pub from: u64,
-    /// Where it ends: what to ask for `at` to go forward from it. With a search or levels, everything between both was looked
-    /// at, whether or not a line of it is here.
+    /// Where it ends: what to ask for `at` to go forward from it. Every line that begins between both was looked at; a search
+    /// that found nothing yet goes on from here, or from `from` if it goes backward.
     pub next: u64,
     /// Whether nothing is before it.
     pub first: bool,
@@ -180,6 +187,7 @@ pub struct Output {
 
 /// One line of an output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Said {
     /// Where the line it comes from begins.
     pub at: u64,
@@ -197,6 +205,7 @@ pub struct Said {
 
 /// Asks for the bytes of an output, as they were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputRange {
     /// Which output.
     #[serde(flatten)]
@@ -211,6 +220,7 @@ pub struct OutputRange {
 
 /// Bytes of an output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputBytes {
     /// A name for a file that holds all of it.
     pub name: String,

@@ -321,7 +321,11 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         | Event::Signed { .. }
         | Event::StopAsked { .. }
         | Event::Retried { .. }
-        | Event::WorkspaceRemoved { .. } => None,
+        | Event::WorkspaceRemoved { .. }
+        | Event::Messaged { .. }
+        | Event::Held { .. }
+        | Event::Released
+        | Event::LimitsSet { .. } => None,
     }
 }
 
@@ -367,6 +371,7 @@ fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<Told> {
         (EndKind::Done | EndKind::Cancelled, _) => None,
         (EndKind::Failed, _) => Told::new(OnError, Topic::Failed, "failed"),
         (EndKind::Timeout, _) => Told::new(OnError, Topic::Failed, "ran out"),
+        (EndKind::Blocked, EndCode::Person) => None, // whoever said so knows
         (EndKind::Blocked, _) => Told::new(OnEscalation, Topic::Escalation, "is blocked"),
     };
     because(told, detail)
@@ -420,6 +425,8 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
         | EngineEvent::BaseMoved { .. }
         | EngineEvent::Published { .. }
         | EngineEvent::Account { .. }
-        | EngineEvent::Measured { .. } => None,
+        | EngineEvent::Measured { .. }
+        | EngineEvent::DiscoveryDropped { .. }
+        | EngineEvent::Consulted { .. } => None,
     }
 }

@@ -15,7 +15,7 @@ use crate::queue::{BatchId, QueueEvent};
 use crate::review::Finding;
 use crate::signal::Usage;
 use crate::sprint::{ReviewDecision, SprintEvent};
-use crate::task::{Concern, Ending, Feedback, Stop, TaskLimits};
+use crate::task::{Concern, Ending, Feedback, OwnLimits, Stop, TaskLimits};
 use crate::{Attempt, Commit, Digest, RunId, StepName, TaskId, TaskSpec, Timestamp, Tree, Wait};
 
 /// One fact about one task.
@@ -267,6 +267,23 @@ pub enum Event {
         /// The tip of what was kept.
         kept: Option<Commit>,
     },
+    /// A person said something to its agent.
+    Messaged {
+        /// In these words.
+        text: String,
+    },
+    /// A person keeps it from going on.
+    Held {
+        /// Because; may be empty.
+        reason: String,
+    },
+    /// A person lets it go on.
+    Released,
+    /// A person set limits for this task alone.
+    LimitsSet {
+        /// These; what is not named stays as it is.
+        limits: OwnLimits,
+    },
 }
 
 /// What an attempt begins with.
@@ -473,6 +490,11 @@ pub enum Warning {
         /// What.
         text: String,
     },
+    /// A command a person set for its workspace failed where nothing depends on it.
+    HookFailed {
+        /// What it came to.
+        detail: String,
+    },
 }
 
 /// One fact: of a task, or of the engine as a whole.
@@ -559,6 +581,22 @@ pub enum EngineEvent {
     Measured {
         /// What was seen.
         report: GateReport,
+    },
+    /// A person withdrew what an agent had found out.
+    DiscoveryDropped {
+        /// Its number.
+        number: u32,
+    },
+    /// An agent was asked something outside of any task.
+    Consulted {
+        /// What for, in a word: `proposal`, `probe`.
+        about: String,
+        /// By this profile.
+        profile: String,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        took_ms: u64,
     },
 }
 

@@ -10,7 +10,7 @@ use crate::gate::GateReport;
 use crate::queue::BatchId;
 use crate::review::Redo;
 use crate::signal::{Signal, Usage};
-use crate::task::{Concern, TaskLimits};
+use crate::task::{Concern, OwnLimits, TaskLimits};
 use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, TaskSpec, Timestamp, Tree};
 
 /// One piece of news for one task.
@@ -76,6 +76,10 @@ pub enum Parting {
     SessionGone,
     /// It said it was done, but what the step must leave behind is not there.
     OutputMissing,
+    /// A person changed its course: it goes on with that.
+    Redirected,
+    /// A person keeps it from going on.
+    Held,
 }
 
 /// What a task can hear.
@@ -152,6 +156,18 @@ pub enum News {
         batch: BatchId,
         /// What was seen of it.
         report: GateReport,
+    },
+    /// A command a person set for its workspace failed where nothing depends on it.
+    HookFailed {
+        /// What it came to.
+        detail: String,
+    },
+    /// Its batch passed, but it runs fewer tests than the base it would land on: a person looks first.
+    Doubted {
+        /// The attempt that stands in line.
+        attempt: Attempt,
+        /// What to look at.
+        concerns: Vec<Concern>,
     },
     /// Together with what landed before it, it is red.
     Ejected {
@@ -236,6 +252,30 @@ pub enum News {
     WorkspaceRemoved {
         /// The tip of what was kept.
         kept: Option<Commit>,
+    },
+    /// A person says something to its agent.
+    Message {
+        /// In these words.
+        text: String,
+        /// The run under way ends for it, and the next begins with it.
+        now: bool,
+    },
+    /// A person wants it to wait once the run under way is over.
+    Hold {
+        /// Because; may be empty.
+        reason: String,
+    },
+    /// A person lets it go on.
+    Release,
+    /// A person says that it cannot go on.
+    Block {
+        /// Because.
+        reason: String,
+    },
+    /// A person sets limits for this task alone.
+    SetLimits {
+        /// These; what is not named stays as it is.
+        limits: OwnLimits,
     },
 }
 

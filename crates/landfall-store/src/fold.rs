@@ -83,6 +83,9 @@ impl TaskRow {
     #[must_use]
     pub fn of(task: &Task) -> Self {
         let (wait, detail, asks, ended) = match &task.state {
+            State::Ready { .. } if let Some(hold) = &task.hold => {
+                (Some(Wait::Pause.word().to_owned()), hold.reason.clone(), None, None)
+            }
             State::Draft | State::Ready { .. } | State::Active { .. } => (None, String::new(), None, None),
             State::Waiting { wait, .. } => {
                 let asks = match wait {
@@ -378,7 +381,10 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
         Fact::Task(task, Event::Verified { report, .. }) => pass(report, Some(*task)),
         Fact::Task(..) => None,
         Fact::Engine(event) => match event {
-            EngineEvent::Started { .. } | EngineEvent::Account { .. } => None,
+            EngineEvent::Started { .. }
+            | EngineEvent::Account { .. }
+            | EngineEvent::DiscoveryDropped { .. }
+            | EngineEvent::Consulted { .. } => None,
             EngineEvent::RunStarted { run, slots, only: _ } => {
                 Some(Change::RunStarted { run: *run, at: entry.at, slots: *slots })
             }
@@ -396,6 +402,7 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
                 QueueEvent::Formed { .. }
                 | QueueEvent::Built { .. }
                 | QueueEvent::CheckBegan { .. }
+                | QueueEvent::Doubted { .. }
                 | QueueEvent::LandingBegan { .. }
                 | QueueEvent::Over { .. }
                 | QueueEvent::Held { .. }

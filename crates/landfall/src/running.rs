@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-pub use landfall_api::{NewsLine, RunAsked, RunMode, RunView, SlotLine, SprintAsked};
 use landfall_api::RunOutcome;
+pub use landfall_api::{NewsLine, RunAsked, RunMode, RunView, SlotLine, SprintAsked};
 
 /// A run under way. Dropping it lets go of the engine; agents that still work are adopted by the next one.
 pub trait RunHandle: Send {

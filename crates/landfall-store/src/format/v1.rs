@@ -9,8 +9,8 @@ mod parts;
 use std::sync::Arc;
 
 use landfall_model::{
-    Attempt, BatchId, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, RunId, StepName, TaskId,
-    Timestamp, Tree,
+    Attempt, BatchId, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, OwnLimits, RunId,
+    StepName, TaskId, Timestamp, Tree,
 };
 use serde::{Deserialize, Serialize};
 
@@ -271,6 +271,28 @@ struct WorkspaceRemoved<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Messaged<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Held<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    reason: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LimitsSet {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    iterations: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    micro_usd: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
 struct Started<'a> {
     #[serde(borrow)]
     version: Text<'a>,
@@ -326,6 +348,21 @@ struct Account<'a> {
 struct Measured<'a> {
     #[serde(borrow)]
     report: parts::Report<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DiscoveryDropped {
+    number: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Consulted<'a> {
+    #[serde(borrow)]
+    about: Text<'a>,
+    #[serde(borrow)]
+    profile: Text<'a>,
+    usage: parts::Usage,
+    took_ms: u64,
 }
 
 /// Writes a fact down.
@@ -488,6 +525,13 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
             "workspace-removed",
             json(&WorkspaceRemoved { kept: kept.as_ref().map(|kept| kept.as_str().into()) }),
         ),
+        Event::Messaged { text } => ("messaged", json(&Messaged { text: text.into() })),
+        Event::Held { reason } => ("held", json(&Held { reason: reason.into() })),
+        Event::Released => ("released", json(&Nothing {})),
+        Event::LimitsSet { limits: OwnLimits { iterations_max, task_ms, micro_usd } } => (
+            "limits-set",
+            json(&LimitsSet { iterations: *iterations_max, time_ms: *task_ms, micro_usd: *micro_usd }),
+        ),
     }
 }
 
@@ -523,6 +567,18 @@ fn encode_engine(event: &EngineEvent) -> (&'static str, String) {
         EngineEvent::Sprint(event) => autopilot::encode_sprint(event),
         EngineEvent::Checkpoint(event) => autopilot::encode_checkpoint(event),
         EngineEvent::Measured { report } => ("measured", json(&Measured { report: report.into() })),
+        EngineEvent::DiscoveryDropped { number } => {
+            ("discovery-dropped", json(&DiscoveryDropped { number: *number }))
+        }
+        EngineEvent::Consulted { about, profile, usage, took_ms } => (
+            "consulted",
+            json(&Consulted {
+                about: about.into(),
+                profile: profile.into(),
+                usage: (*usage).into(),
+                took_ms: *took_ms,
+            }),
+        ),
     }
 }
 
@@ -699,6 +755,17 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
         "workspace-removed" => {
             Event::WorkspaceRemoved { kept: body::<WorkspaceRemoved<'_>>(raw)?.kept.map(commit) }
         }
+        "messaged" => Event::Messaged { text: body::<Messaged<'_>>(raw)?.text.into_string() },
+        "held" => Event::Held { reason: body::<Held<'_>>(raw)?.reason.into_string() },
+        "released" => {
+            let Nothing {} = body(raw)?;
+            Event::Released
+        }
+        "limits-set" => {
+            let LimitsSet { iterations, time_ms, micro_usd } = body(raw)?;
+            let limits = OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd };
+            Event::LimitsSet { limits }
+        }
         _ => return Ok(None),
     }))
 }
@@ -731,6 +798,18 @@ fn decode_engine(raw: Raw<'_>) -> Result<EngineEvent, FormatErrorKind> {
             EngineEvent::Account { account: account.into_string(), state: state.into() }
         }
         "measured" => EngineEvent::Measured { report: body::<Measured<'_>>(raw)?.report.into() },
+        "discovery-dropped" => {
+            EngineEvent::DiscoveryDropped { number: body::<DiscoveryDropped>(raw)?.number }
+        }
+        "consulted" => {
+            let Consulted { about, profile, usage, took_ms } = body(raw)?;
+            EngineEvent::Consulted {
+                about: about.into_string(),
+                profile: profile.into_string(),
+                usage: usage.into(),
+                took_ms,
+            }
+        }
         _ => return autopilot::decode(raw)?.ok_or(FormatErrorKind::UnknownKind),
     })
 }

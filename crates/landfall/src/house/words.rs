@@ -110,6 +110,12 @@ pub(super) fn event(event: &Event) -> String {
         Event::WorkspaceRemoved { kept: Some(kept) } => {
             format!("its workspace was given back; what was left in it is kept as {}", kept.short())
         }
+        Event::Messaged { text } => format!("you said to its agent: {}", one_line(text)),
+        Event::Held { reason } => format!("held by you{}", after_colon(reason)),
+        Event::Released => "released".to_owned(),
+        Event::LimitsSet { limits } => {
+            format!("has limits of its own: {}", limits.words().unwrap_or_default())
+        }
     }
 }
 
@@ -140,6 +146,10 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         EngineEvent::Sprint(event) => sprint(event),
         EngineEvent::Checkpoint(event) => checkpoint(event),
         EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+        EngineEvent::DiscoveryDropped { number } => format!("discovery {number} was withdrawn"),
+        EngineEvent::Consulted { about, profile, usage, .. } => {
+            format!("agent `{profile}` was asked for a {about}{}", used(*usage))
+        }
     }
 }
 
@@ -179,6 +189,9 @@ fn queue(event: &QueueEvent) -> String {
         QueueEvent::Checked { batch, count, report } => {
             let who = first(*count, batch, "was verified", "were verified together");
             format!("{who}: {}, {}", report.outcome().word(), gate(report))
+        }
+        QueueEvent::Doubted { batch, count } => {
+            format!("{} green, with fewer tests than on the base", first(*count, batch, "is", "are"))
         }
         QueueEvent::LandingBegan { batch, count } => {
             format!("{} landing", first(*count, batch, "is", "are"))
@@ -309,9 +322,10 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Warning::VerificationEmpty | Warning::Stuck { .. } | Warning::NearIterationsMax { .. } => {
                 Some(format!("warning: {}", warning.sentence()))
             }
-            Warning::Flaky { .. } | Warning::OptionalFailed { .. } | Warning::SignalMalformed { .. } => {
-                Some(format!("warning: {}", warning.sentence()))
-            }
+            Warning::Flaky { .. }
+            | Warning::OptionalFailed { .. }
+            | Warning::SignalMalformed { .. }
+            | Warning::HookFailed { .. } => Some(format!("warning: {}", warning.sentence())),
             Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.sentence()),
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },
@@ -346,6 +360,9 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         Event::Left { to: Target::Stop, .. } => Some(event_line(event)),
         Event::StopAsked { .. } => Some(event_line(event)),
         Event::Retried { .. } => Some(event_line(event)),
+        Event::Messaged { .. } | Event::Held { .. } | Event::Released | Event::LimitsSet { .. } => {
+            Some(event_line(event))
+        }
         Event::Added { spec } => Some(format!("added: {}", spec.title)),
         Event::Edited { .. }
         | Event::Offered { .. }
@@ -387,7 +404,7 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
                 Some(queue(it))
             }
             QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue(it)),
-            QueueEvent::Held { .. } | QueueEvent::Resumed => Some(queue(it)),
+            QueueEvent::Held { .. } | QueueEvent::Resumed | QueueEvent::Doubted { .. } => Some(queue(it)),
             QueueEvent::Formed { .. }
             | QueueEvent::Built { .. }
             | QueueEvent::CheckBegan { .. }
@@ -402,7 +419,9 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
         | EngineEvent::RunEnded { .. }
         | EngineEvent::BaseMoved { .. }
         | EngineEvent::Published { .. }
-        | EngineEvent::Measured { .. } => None,
+        | EngineEvent::Measured { .. }
+        | EngineEvent::DiscoveryDropped { .. }
+        | EngineEvent::Consulted { .. } => None,
     }
 }
 
@@ -549,6 +568,8 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::Looping => "the agent repeated itself",
         Parting::SessionGone => "the session to go on with was gone",
         Parting::OutputMissing => "what the step must leave behind is not there",
+        Parting::Redirected => "a person changed its course",
+        Parting::Held => "a person holds it",
     }
 }
 
@@ -587,6 +608,8 @@ fn stop_words(stop: &Stop) -> String {
         Stop::Pause => "a person wants it paused".to_owned(),
         Stop::Interrupt => "the engine is stopping".to_owned(),
         Stop::Cancel { reason } => format!("a person wants it no more{}", after_colon(reason)),
+        Stop::Redirect => "a person wants its agent to hear something at once".to_owned(),
+        Stop::Block { reason } => format!("a person says it cannot go on{}", after_colon(reason)),
     }
 }
 

@@ -17,6 +17,7 @@ mod faces;
 mod gate;
 mod import;
 mod init;
+mod intervene;
 mod json;
 mod landing;
 mod mcp;
@@ -37,6 +38,7 @@ mod support;
 mod tasks;
 mod terminal;
 mod tmux;
+mod views;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
