@@ -45,6 +45,7 @@ commands! {
     Review: review,
     Checkpoint: checkpoint,
     Status: status,
+    Top: top,
     Why: why,
     Log: log,
     Diff: diff,

@@ -37,6 +37,7 @@ mod support;
 mod tasks;
 mod terminal;
 mod tmux;
+mod top;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
