@@ -7,24 +7,33 @@
 //! Moments are Unix milliseconds and end in `_ms`, as durations do. Text that came from tasks or agents is as they
 //! wrote it: whoever shows it on a terminal cleans it first.
 
+mod action;
 mod agents;
 mod autopilot;
 mod blob;
+mod board;
 mod discovery;
+mod fleet;
 mod flow;
+mod graph;
 mod ids;
 pub mod import;
+mod inbox;
 mod journal;
 mod keeping;
 mod nearest;
 pub mod operation;
+mod output;
 mod problem;
 mod proposal;
 mod run;
+mod settings;
 pub mod socket;
+mod stats;
 mod task;
 pub mod taskfile;
 
+pub use action::{Action, Fill};
 pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
     BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
@@ -38,12 +47,19 @@ pub use autopilot::{
     SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, TaskBrief,
 };
 pub use blob::{Blob, NotBase64};
+pub use board::{
+    Board, BoardAsked, Card, CheckMark, Column, ColumnName, DiffStat, MarkState, Severity, Trouble,
+    TroubleKind,
+};
 pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};
+pub use fleet::{Fleet, FleetAgent, FleetAsked, FleetDisk, FleetLane, FleetOrphan, FleetUse, FleetWorkspace};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };
+pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
+pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
@@ -51,11 +67,18 @@ pub use keeping::{
 };
 pub use nearest::nearest;
 pub use operation::{Ask, Request, Response, Service};
+pub use output::{
+    Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
+};
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
     ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
     RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
+};
+pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
+pub use stats::{
+    Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,
 };
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,

@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Cancel, CertificateJson, Changed, CheckpointAsked,
-    CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped,
-    Diff, DiscoveriesAsked, DiscoveryList, Doctor, EditTask, Export, Exported, Filter, FlowCheck,
-    FlowChecked, FlowDrawing, FlowList, FlowShow, Health, LogAsked, LogPage, NewTasks, NextAsked, Nothing,
-    PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim,
-    Reclaimed, Report, ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunList,
-    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, StatusReport, StopAsked,
-    Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Board, BoardAsked, Cancel, CertificateJson, Changed,
+    CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew,
+    CheckpointsDropped, Diff, DiscoveriesAsked, DiscoveryList, Doctor, EditTask, Export, Exported, Filter,
+    Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health,
+    Inbox, InboxAsked, LogAsked, LogPage, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes,
+    OutputList, OutputRange, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport,
+    QueueResume, Reclaim, Reclaimed, Report, ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack,
+    RunList, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport,
+    Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -97,6 +98,24 @@ operations! {
     Edit: edit(EditTask) -> Changed;
     /// What goes on, what waits, and how the project stands.
     Status: status(Nothing) -> Box<StatusReport>;
+    /// Tasks by what they need from a person, and what is wrong.
+    Board: board(BoardAsked) -> Box<Board>;
+    /// Everything that waits for a person, with what can be done about each.
+    Inbox: inbox(InboxAsked) -> Inbox;
+    /// Which task needs which.
+    Graph: graph(GraphAsked) -> Graph;
+    /// What came of the work, by day, by agent and in all.
+    Stats: stats(StatsAsked) -> Box<Stats>;
+    /// What is there: agents at work, folders, lanes, the disk.
+    Fleet: fleet(FleetAsked) -> Box<Fleet>;
+    /// The settings, key by key.
+    Settings: settings(Nothing) -> Box<SettingsReport>;
+    /// What agents and checks of a task printed: which outputs there are.
+    Outputs: outputs(TaskAsked) -> OutputList;
+    /// A page of what an agent or a check printed.
+    Output: output(OutputAsked) -> Box<Output>;
+    /// The same as bytes, as they were printed.
+    OutputBytes: output_bytes(OutputRange) -> OutputBytes;
     /// Why a task is where it is.
     Why: why(TaskAsked) -> Why;
     /// A page of the journal, for people.

@@ -11,6 +11,7 @@ use landfall_model::{
 };
 
 use crate::Seq;
+use crate::tally::{Count, CountRow, Key, Mark, Tally, WorkRow, tallies};
 
 /// A task as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -293,6 +294,10 @@ pub struct Tables {
     pub passes: Vec<PassRow>,
     /// The base.
     pub base: Base,
+    /// What is counted, by slot.
+    pub counts: Vec<CountRow>,
+    /// What is known of the work on each task.
+    pub work: Vec<(TaskId, WorkRow)>,
 }
 
 impl Tables {
@@ -309,6 +314,8 @@ impl Tables {
             .or_else(|| first("need", &self.needs, &other.needs))
             .or_else(|| first("run", &self.runs, &other.runs))
             .or_else(|| first("pass", &self.passes, &other.passes))
+            .or_else(|| first("count", &self.counts, &other.counts))
+            .or_else(|| first("work", &self.work, &other.work))
             .or_else(|| {
                 (self.base != other.base).then(|| format!("base: {:?} is not {:?}", self.base, other.base))
             })
@@ -332,6 +339,8 @@ pub(crate) enum Change {
     Published { commit: Commit },
     /// Publishing is held up.
     Held { reason: String },
+    /// Something is counted.
+    Tally(Tally),
 }
 
 /// What a batch does to the tables.
@@ -343,6 +352,7 @@ pub(crate) fn changes(entries: &[Entry], tasks: &[Arc<Task>]) -> Vec<Change> {
             marks.entry(*task).or_default().note(nth, entry.at, event);
         }
         changes.extend(change_of(nth, entry));
+        changes.extend(tallies(entry).into_iter().map(Change::Tally));
     }
     for task in tasks {
         let marks = marks.remove(&task.id).unwrap_or_default();
@@ -437,6 +447,8 @@ pub(crate) struct Folded {
     runs: BTreeMap<RunId, RunRow>,
     passes: BTreeMap<(Tree, Digest, Digest), PassRow>,
     base: Base,
+    counts: BTreeMap<(i64, &'static str, String), u64>,
+    work: BTreeMap<TaskId, WorkRow>,
 }
 
 impl Folded {
@@ -447,6 +459,16 @@ impl Folded {
             runs: self.runs.values().cloned().collect(),
             passes: self.passes.values().cloned().collect(),
             base: self.base.clone(),
+            counts: {
+                let mut rows: Vec<CountRow> = self
+                    .counts
+                    .iter()
+                    .map(|((slot, what, key), many)| (*slot, (*what).to_owned(), key.clone(), *many))
+                    .collect();
+                rows.sort();
+                rows
+            },
+            work: self.work.iter().map(|(task, row)| (*task, row.clone())).collect(),
         }
     }
 
@@ -491,7 +513,33 @@ impl Folded {
                 (self.base.published, self.base.held) = (Some(commit), None);
             }
             Change::Held { reason } => self.base.held = Some(reason),
+            Change::Tally(Tally::Count(count)) => self.count(count),
+            Change::Tally(Tally::Mark(task, mark)) => {
+                let work = self.work.entry(task).or_default();
+                match mark {
+                    Mark::Profile(profile) => work.profile = Some(profile),
+                    Mark::Landed(at) => work.done = Some(at),
+                    Mark::Accepted(at) => work.done = work.done.or(Some(at)),
+                    Mark::Opinion(said) => {
+                        work.rounds += 1;
+                        work.said = said.map(str::to_owned).or(work.said.take());
+                    }
+                }
+            }
         }
+    }
+
+    fn count(&mut self, Count { slot, what, key, by }: Count) {
+        let work = |task: &TaskId| self.work.get(task);
+        let key = match key {
+            Key::Word(word) => word,
+            Key::Profile(task) => work(&task).and_then(|it| it.profile.clone()).unwrap_or_default(),
+            Key::Opinion(task, person) => match work(&task).and_then(|it| it.said.as_ref()) {
+                Some(said) => format!("{said}/{person}"),
+                None => return,
+            },
+        };
+        *self.counts.entry((slot, what.word(), key)).or_default() += by;
     }
 
     fn count_unmet(&mut self, task: TaskId) {

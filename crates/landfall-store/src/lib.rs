@@ -15,6 +15,7 @@ mod memory;
 mod reader;
 mod schema;
 mod sqlite;
+mod tally;
 
 pub use autopilot::Autopilot;
 pub use chain::Hash;
@@ -23,5 +24,6 @@ pub use fold::{Base, PassRow, RunRow, Tables, TaskRow};
 pub use format::{FormatError, FormatErrorKind, written};
 pub use journal::{Appended, Batch, Head, Journal, Misplaced, Pending, ReplayStop, Replayed, Seq};
 pub use memory::Memory;
-pub use reader::{Counts, Filter, InboxRow, Reader};
+pub use reader::{Counts, Filter, Finished, InboxRow, Reader};
 pub use sqlite::{Check, Opened, Options, Sqlite};
+pub use tally::{CountRow, Counted, SLOT_MS, WorkRow};

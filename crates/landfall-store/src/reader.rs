@@ -3,7 +3,10 @@
 //! Nothing is handed out unchecked: rows of events against the chain, rows of tasks against their checksum.
 
 mod autopilot;
+mod counts;
 mod query;
+
+pub use counts::Finished;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -729,7 +732,8 @@ pub(crate) fn tables(conn: &Connection, path: &Path) -> Result<Tables, StoreErro
         .doing(doing, path)?;
     let passes = statement.query_map([], pass_row).and_then(Iterator::collect).doing(doing, path)?;
     let runs = runs(conn, query::ALL_RUNS, u32::MAX, path)?;
-    Ok(Tables { tasks, needs, runs, passes, base: base(conn, path)? })
+    let (counts, work) = counts::all(conn, path)?;
+    Ok(Tables { tasks, needs, runs, passes, base: base(conn, path)?, counts, work })
 }
 
 pub(crate) fn flow_digests(conn: &Connection, path: &Path) -> Result<HashSet<String>, StoreError> {

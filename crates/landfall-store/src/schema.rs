@@ -14,7 +14,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x4C4E_4446;
 pub(crate) const NEWEST: i64 = MIGRATIONS.len() as i64;
 
 /// Step n brings schema n to n + 1. A step that was shipped is never edited.
-pub(crate) const MIGRATIONS: &[&str] = &[FIRST, SECOND];
+pub(crate) const MIGRATIONS: &[&str] = &[FIRST, SECOND, THIRD];
 
 const FIRST: &str = "
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -118,9 +118,35 @@ const SECOND: &str = "
 CREATE INDEX event_kind ON event (kind);
 ";
 
+/// Counts for curves, and when each task was done. Both are folds: whoever brings a journal up to here fills them.
+const THIRD: &str = "
+CREATE TABLE tally (
+    slot INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    key TEXT NOT NULL,
+    many INTEGER NOT NULL,
+    PRIMARY KEY (slot, what, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE work (
+    task INTEGER PRIMARY KEY,
+    profile TEXT,
+    done INTEGER,
+    rounds INTEGER NOT NULL DEFAULT 0,
+    said TEXT
+) STRICT;
+CREATE INDEX work_done ON work (done) WHERE done IS NOT NULL;
+
+CREATE INDEX task_waits ON task (wait) WHERE status = 'waiting';
+";
+
+/// The schemas that come with new folds, which are made from the events.
+const REFILLED: &[i64] = &[3];
+
 /// Empties the folds.
 pub(crate) const EMPTY_FOLDS: &str = "
 DELETE FROM need; DELETE FROM tag; DELETE FROM task; DELETE FROM run; DELETE FROM pass; DELETE FROM flow;
+DELETE FROM tally; DELETE FROM work;
 UPDATE base SET at_commit = NULL, published = NULL, held = NULL;
 ";
 
@@ -151,6 +177,9 @@ pub(crate) fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreErr
             return Ok(());
         };
         step.execute_batch(sql).doing(doing, path)?;
+        if from > 0 && REFILLED.contains(&(from + 1)) {
+            crate::sqlite::refill(&step, path)?;
+        }
         step.pragma_update(None, "application_id", APPLICATION_ID).doing(doing, path)?;
         step.pragma_update(None, "user_version", from + 1).doing(doing, path)?;
         step.commit().doing(doing, path)?;

@@ -15,6 +15,7 @@ use landfall_model::Entry;
 use crate::journal::PendingFrom;
 use crate::reader::Reader;
 use crate::{Batch, Head, Journal, Pending, ReplayStop, Replayed, Seq, StoreError, Tables, fold, format};
+pub(crate) use rebuild::refill;
 use writer::{Order, Request, Writer};
 
 /// How a journal is opened.

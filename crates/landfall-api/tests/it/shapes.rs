@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
 
+use landfall_api as api;
 use landfall_api::import::{Format, Imported, LeftOut, There};
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Added, AgentAtWork, AgentKind, AgentProfile, AgentRun,
@@ -393,6 +394,336 @@ fn lost() -> LostTask {
 }
 
 /// What drives the backlog.
+/// What pages and a terminal view are made of. Some of it only the socket answers.
+fn views(page: &mut Page) {
+    let StatusReport {
+        counts,
+        run,
+        engine,
+        mut active,
+        pilot,
+        queue,
+        sprint,
+        reviews_owed,
+        accounts,
+        spending,
+        budgets,
+        base,
+        disk,
+        ..
+    } = status();
+    let agent = active.remove(0).agent;
+    let TaskLine { id, title, status, wait, phase, size, tags, priority, landed, .. } = line();
+    let action = api::Action::new(
+        "Answer",
+        &api::Request::Answer(api::Answer { task: TaskId(7), text: String::new() }),
+    )
+    .fill("/text", "Your answer", true)
+    .confirm();
+    let card = api::Card {
+        id,
+        title,
+        status,
+        wait,
+        phase,
+        step: Some("work".to_owned()),
+        doing: "working".to_owned(),
+        detail: "Tabs or spaces?".to_owned(),
+        profile: "default".to_owned(),
+        agent: agent.clone(),
+        iteration: 2,
+        iterations_max: 50,
+        attempt: 3,
+        elapsed_ms: 41_000,
+        tokens: 12_345,
+        cost_usd: Some(0.21),
+        diff: Some(api::DiffStat { files: 3, added: 40, removed: 7 }),
+        checks: vec![api::CheckMark {
+            name: "tests".to_owned(),
+            state: api::MarkState::Over,
+            outcome: Some(Outcome::Pass),
+            took_ms: Some(9_200),
+            limit_ms: Some(600_000),
+        }],
+        unmet: 1,
+        size,
+        tags,
+        priority,
+        since_ms: AT_MS,
+        commit: landed,
+    };
+    let board = api::Board {
+        seq: 41,
+        at_ms: AT_MS,
+        columns: vec![api::Column { name: api::ColumnName::NeedsYou, count: 3, cards: vec![card], more: 2 }],
+        problems: vec![api::Trouble {
+            key: "stuck-T7".to_owned(),
+            severity: api::Severity::Warning,
+            kind: api::TroubleKind::Stuck,
+            text: "T7 has left no commit in 3 iterations".to_owned(),
+            task: Some(TaskId(7)),
+            since_ms: Some(AT_MS),
+            until_ms: Some(AT_MS),
+            hint: "`landfall stop T7` pauses it".to_owned(),
+            actions: vec![action.clone()],
+        }],
+        counts,
+        engine,
+        run,
+        pilot,
+        sprint,
+        queue,
+        next_landing: Some(QueuePlace {
+            place: 1,
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            since_ms: AT_MS,
+            batch: Some("B7".to_owned()),
+            text: "first in line".to_owned(),
+        }),
+        reviews_owed,
+        accounts,
+        spending,
+        budgets,
+        base,
+        disk,
+    };
+    page.sample(
+        "The board",
+        "Columns: `working`, `needs-you`, `in-review`, `landing`, `done-today`, `next`, `waiting`. A `severity` is `error`, \
+         `warning` or `info`; a check is `waiting`, `running` or `over`.",
+        &board,
+    );
+    let inbox = api::Inbox {
+        seq: 41,
+        counts: BTreeMap::from([(api::InboxKind::Question, 1), (api::InboxKind::Review, 2)]),
+        items: vec![api::InboxItem {
+            key: "question-T7-41".to_owned(),
+            kind: api::InboxKind::Question,
+            task: Some(TaskId(7)),
+            title: "Fix the parser".to_owned(),
+            text: "Tabs or spaces?".to_owned(),
+            step: Some("work".to_owned()),
+            since_ms: AT_MS,
+            until_ms: Some(AT_MS),
+            overdue: "it stops as blocked".to_owned(),
+            choices: vec!["tabs".to_owned(), "spaces".to_owned()],
+            concerns: vec![Concern { code: "few-tests".to_owned(), text: "has no tests".to_owned() }],
+            findings: vec!["F1 (high): it trusts what it should check".to_owned()],
+            reply: Some("the caller checks it".to_owned()),
+            files: vec!["src/parse.rs".to_owned()],
+            commit: Some("3f2a9c0d1e…".to_owned()),
+            actions: vec![action],
+        }],
+        more: 2,
+    };
+    page.sample(
+        "`inbox`",
+        "Kinds: `question`, `login`, `review`, `conflict`, `escalation`, `blocked`, `failed`, `owed`, `paused`. An action is a \
+         request that is ready to be sent; `fill` says what the person writes into it.",
+        &inbox,
+    );
+    let node = api::GraphNode {
+        id: TaskId(7),
+        title: "Fix the parser".to_owned(),
+        status: Status::Ready,
+        size: Some(Size::M),
+        phase: Some("executing".to_owned()),
+        priority: 2,
+        tier: 1,
+        unmet: 1,
+        unblocks: 2,
+        unblocks_all: 5,
+    };
+    let graph = api::Graph {
+        seq: 41,
+        nodes: vec![node],
+        edges: vec![api::GraphEdge {
+            from: TaskId(1),
+            to: TaskId(7),
+            kind: api::EdgeKind::Needs,
+            met: false,
+        }],
+        critical: vec![TaskId(1), TaskId(7)],
+        left_out: 3,
+    };
+    page.sample("`graph`", "`to` needs `from`, or is a part of it (`parent`).", &graph);
+    let sum = api::StatsSum {
+        added: 5,
+        landed: 3,
+        not_landed: 1,
+        iterations: 9,
+        attempts: 14,
+        tokens: 120_000,
+        cost_usd: Some(1.2),
+        agent_ms: 600_000,
+        verify_ms: 90_000,
+        recoveries: 1,
+        quota_waits: 1,
+        rollbacks: 1,
+        conflicts: 2,
+        questions: 1,
+    };
+    let spread = api::Spread { count: 3, median_ms: Some(600_000), p90_ms: Some(900_000) };
+    let stats = api::Stats {
+        seq: 41,
+        days: vec![api::StatsDay { day: "2026-07-29".to_owned(), from_ms: AT_MS, sum: sum.clone() }],
+        total: sum,
+        iterations: vec![api::StatsCount { of: 2, count: 3 }],
+        cycle: spread,
+        lead: spread,
+        profiles: vec![api::StatsProfile {
+            profile: "default".to_owned(),
+            landed: 3,
+            failed: 1,
+            iterations: 9,
+            tokens: 120_000,
+            cost_usd: Some(1.2),
+            agent_ms: 600_000,
+        }],
+        gates: vec![api::StatsGate { outcome: Outcome::Pass, count: 4 }],
+        flakes: vec![FlakeLine { check: "tests".to_owned(), runs: 9, flakes: 1, last_ms: Some(AT_MS) }],
+        review_rounds: vec![api::StatsCount { of: 1, count: 2 }],
+        agreement: api::Agreement {
+            both_approved: 2,
+            both_objected: 1,
+            person_objected: 1,
+            person_approved: 1,
+        },
+    };
+    page.sample(
+        "`stats`",
+        "Days are those of the clock on the wall. `lead` is from the first work to landing.",
+        &stats,
+    );
+    let output = api::OutputLine {
+        key: "T7-a3-i2".to_owned(),
+        kind: api::OutputKind::Agent,
+        attempt: Some(3),
+        iteration: Some(2),
+        name: Some("tests".to_owned()),
+        profile: Some("default".to_owned()),
+        bytes: 12_000,
+        stderr_bytes: 40,
+        began_ms: Some(AT_MS),
+        ended_ms: Some(AT_MS),
+        grows: false,
+    };
+    let list = api::OutputList { task: TaskId(7), outputs: vec![output.clone()] };
+    page.sample("The outputs of a task", "`kind` is `agent`, `check` or `hook`.", &list);
+    let said = api::Said {
+        at: 4_096,
+        level: api::Level::Tool,
+        at_ms: Some(AT_MS),
+        text: "Bash cargo test".to_owned(),
+        cut: true,
+    };
+    let read = api::Output {
+        output,
+        lines: vec![said],
+        from: 4_096,
+        next: 4_300,
+        first: false,
+        last: false,
+        total_bytes: 12_000,
+    };
+    page.sample(
+        "`log --agent`",
+        "A page of what was printed. Levels: `error`, `warn`, `info`, `debug`, `tool`, `text`, `raw`. With `--follow`, one such \
+         line a line instead.",
+        &read,
+    );
+    let bytes = api::OutputBytes {
+        name: "T7-a3-i2.out.log".to_owned(),
+        at: 0,
+        next: 6,
+        total_bytes: 12_000,
+        grows: false,
+        content: Blob::Text("plain\n".to_owned()),
+    };
+    page.sample("The bytes of an output", "At most a mebibyte at once.", &bytes);
+    let fleet = api::Fleet {
+        seq: 41,
+        agents: vec![api::FleetAgent {
+            task: TaskId(7),
+            title: "Fix the parser".to_owned(),
+            attempt: 3,
+            iteration: 2,
+            pid: Some(4_712),
+            processes: Some(3),
+            since_ms: AT_MS,
+            cpu_ms: Some(9_000),
+            memory_bytes: Some(200_000_000),
+            output_bytes: 12_000,
+            agent,
+        }],
+        workspaces: vec![api::FleetWorkspace {
+            task: Some(TaskId(7)),
+            name: "T7".to_owned(),
+            status: Some(Status::Active),
+            bytes: Some(12_000_000),
+            state: "in use".to_owned(),
+            why: "T7 is under way".to_owned(),
+        }],
+        workspaces_more: 1,
+        lanes: vec![api::FleetLane {
+            name: "0".to_owned(),
+            busy: true,
+            check: Some("T7-a3-v0".to_owned()),
+            bytes: Some(12_000_000),
+        }],
+        warm: vec!["w1".to_owned()],
+        disk: Some(api::FleetDisk {
+            free_bytes: 9_000_000_000,
+            warn_bytes: 5_000_000_000,
+            pause_bytes: 2_000_000_000,
+            stop_bytes: 500_000_000,
+            used: vec![api::FleetUse { kind: "workspaces".to_owned(), bytes: 12_000_000 }],
+        }),
+        reclaimable: Some(Reclaimed { dry_run: true, items: Vec::new(), bytes: 0, kinds: Vec::new() }),
+        installed: Some(AgentsFound { kinds: Vec::new(), profiles: Vec::new() }),
+        orphans: vec![api::FleetOrphan {
+            name: "T3-a1-i1".to_owned(),
+            pid: Some(4_713),
+            hint: "`landfall run` adopts it".to_owned(),
+        }],
+    };
+    page.sample(
+        "The fleet",
+        "What is counted or asked for only when it is asked for is left out otherwise.",
+        &fleet,
+    );
+    let settings = api::SettingsReport {
+        file: "landfall.toml".to_owned(),
+        exists: true,
+        text: "[run]\nslotz = 2\n".to_owned(),
+        usable: false,
+        problems: vec![api::SettingProblem {
+            text: "unknown key `slotz` in [run]".to_owned(),
+            line: Some(2),
+            column: Some(1),
+            unknown: Some("slotz".to_owned()),
+            nearest: Some("slots".to_owned()),
+            hint: Some("did you mean `slots`?".to_owned()),
+            mended: Some("[run]\nslots = 2\n".to_owned()),
+        }],
+        sections: vec![api::SettingSection {
+            name: "run".to_owned(),
+            about: "How tasks are driven.".to_owned(),
+            keys: vec![api::SettingKey {
+                key: "run.slots".to_owned(),
+                about: "How many agents work at once.".to_owned(),
+                takes: "whole number, 1 to 64".to_owned(),
+                value: json!(2),
+                default: json!(3),
+                set: true,
+                line: Some(2),
+            }],
+        }],
+    };
+    page.sample("The settings", "Every key, what is in force, and the line that says so.", &settings);
+}
+
 fn autopilot(page: &mut Page) {
     page.sample(
         "`pause`, `resume`, `auto`",
@@ -561,6 +892,7 @@ fn the_page_about_json_shows_what_is_written() {
         &status(),
     );
     autopilot(&mut page);
+    views(&mut page);
     let why = Why {
         task: TaskId(7),
         status: Status::Waiting,

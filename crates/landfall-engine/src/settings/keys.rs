@@ -13,6 +13,10 @@ use super::raw::{RawSettings, RawVerify};
 /// A key that no setting has.
 pub struct Unknown {
     pub span: Range<usize>,
+    /// The key itself.
+    pub word: String,
+    /// The known one that is nearest.
+    pub near: Option<String>,
     pub message: String,
     pub hint: String,
 }
@@ -27,12 +31,24 @@ pub fn schema() -> &'static Value {
 
 /// The first key in the file that is not known.
 pub fn unknown(table: &DeTable<'_>) -> Option<Unknown> {
-    Search { root: &SETTINGS }.within(&SETTINGS, table, &Section { path: Vec::new(), header: Header::Single })
+    all_unknown(table).into_iter().next()
+}
+
+/// Every key in the file that is not known, in the order they stand there.
+pub fn all_unknown(table: &DeTable<'_>) -> Vec<Unknown> {
+    let section = Section { path: Vec::new(), header: Header::Single };
+    in_place(Search { root: &SETTINGS }.within(&SETTINGS, table, &section))
+}
+
+fn in_place(mut found: Vec<Unknown>) -> Vec<Unknown> {
+    found.sort_by_key(|it| it.span.start);
+    found
 }
 
 /// The first key in the `[verify]` section that is not known.
 pub fn unknown_in_verify(table: &DeTable<'_>) -> Option<Unknown> {
-    Search { root: &VERIFY }.within(&VERIFY, table, &Section { path: vec!["verify"], header: Header::Single })
+    let section = Section { path: vec!["verify"], header: Header::Single };
+    in_place(Search { root: &VERIFY }.within(&VERIFY, table, &section)).into_iter().next()
 }
 
 /// Follows references from `node`, and takes the side of a choice that is a table.
@@ -64,11 +80,11 @@ enum Header {
 }
 
 impl Search<'_> {
-    fn within(&self, node: &Value, table: &DeTable<'_>, section: &Section<'_>) -> Option<Unknown> {
+    fn within(&self, node: &Value, table: &DeTable<'_>, section: &Section<'_>) -> Vec<Unknown> {
         let node = resolve(self.root, node);
         let known = node.get("properties").and_then(Value::as_object);
         let any = node.get("additionalProperties").filter(|schema| schema.is_object());
-        let found = table.iter().filter_map(|(key, value)| {
+        let found = table.iter().flat_map(|(key, value)| {
             let word = key.get_ref().as_ref();
             match (known.and_then(|known| known.get(word)).or(any), known) {
                 (Some(schema), _) => {
@@ -81,30 +97,29 @@ impl Search<'_> {
                         [] => at_top(word, &known, value.get_ref()),
                         [..] => in_section(word, &known, section),
                     };
-                    Some(Unknown { span: key.span(), message, hint })
+                    let near = nearest(word, known.iter().copied()).map(str::to_owned);
+                    vec![Unknown { span: key.span(), word: word.to_owned(), near, message, hint }]
                 }
-                (None, None) => None, // a value where no table belongs; reading it will say so
+                (None, None) => Vec::new(), // a value where no table belongs; reading it will say so
             }
         });
-        found.min_by_key(|found| found.span.start)
+        found.collect()
     }
 
-    fn value(&self, schema: &Value, value: &DeValue<'_>, path: Vec<&str>) -> Option<Unknown> {
+    fn value(&self, schema: &Value, value: &DeValue<'_>, path: Vec<&str>) -> Vec<Unknown> {
         match value {
             DeValue::Table(table) => self.within(schema, table, &Section { path, header: Header::Single }),
             DeValue::Array(items) => {
-                let item = resolve(self.root, schema).get("items")?;
+                let Some(item) = resolve(self.root, schema).get("items") else { return Vec::new() };
                 let section = Section { path, header: Header::Double };
                 let tables = items.iter().filter_map(|item| item.get_ref().as_table());
-                tables
-                    .filter_map(|table| self.within(item, table, &section))
-                    .min_by_key(|found| found.span.start)
+                tables.flat_map(|table| self.within(item, table, &section)).collect()
             }
             DeValue::String(_)
             | DeValue::Integer(_)
             | DeValue::Float(_)
             | DeValue::Boolean(_)
-            | DeValue::Datetime(_) => None,
+            | DeValue::Datetime(_) => Vec::new(),
         }
     }
 }

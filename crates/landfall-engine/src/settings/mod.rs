@@ -3,6 +3,7 @@
 //! [`raw`] says which keys there are, [`resolve`] makes [`Settings`] of them, [`reference`](Settings::reference)
 //! writes the page about them. To add a setting, add a field to `raw.rs` and carry it over in `resolve.rs`.
 
+mod describe;
 mod keys;
 pub(crate) mod place;
 mod problem;
@@ -13,6 +14,7 @@ mod service;
 mod shares;
 mod units;
 
+pub use describe::{Described, Key, Section, Wrong};
 pub use problem::SettingsProblem;
 pub use resolve::{
     Checkpoint, Confinement, Disk, Keep, Land, Profile, Project, Publish, Review, Run, Settings, Verify,

@@ -73,7 +73,7 @@ fn write_table(page: &mut String, node: &Value) {
 }
 
 /// What kind of value a setting takes.
-fn value(node: &Value) -> String {
+pub(super) fn value(node: &Value) -> String {
     let node = given(node);
     let text = |key: &str| node.get(key).and_then(Value::as_str);
     if let (Some(unit), Some(min), Some(max)) = (text("x-unit"), text("x-minimum"), text("x-maximum")) {
@@ -107,7 +107,7 @@ fn given(node: &Value) -> &Value {
     sides.and_then(|sides| sides.iter().find(|side| side["type"] != "null")).unwrap_or(node)
 }
 
-fn choices(node: &Value) -> String {
+pub(super) fn choices(node: &Value) -> String {
     options(node).iter().map(|(word, words)| format!(" `{word}`: {words}")).collect()
 }
 
@@ -118,17 +118,17 @@ fn options(node: &Value) -> Vec<(&str, String)> {
     sides.iter().filter_map(|side| Some((side.get("const")?.as_str()?, sentence(side)))).collect()
 }
 
-fn sentence(node: &Value) -> String {
+pub(super) fn sentence(node: &Value) -> String {
     let words = node.get("description").and_then(Value::as_str).expect("every setting has a comment");
     words.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
 }
 
-fn keys_of(node: &Value) -> &Map<String, Value> {
+pub(super) fn keys_of(node: &Value) -> &Map<String, Value> {
     resolve(schema(), node).get("properties").and_then(Value::as_object).expect("it is a table")
 }
 
 /// The name of the type in `raw.rs` that a node of the schema stands for.
-fn type_name(node: &Value) -> String {
+pub(super) fn type_name(node: &Value) -> String {
     let root = schema();
     let target = resolve(root, node);
     let types = root["$defs"].as_object().expect("the schema has definitions");
@@ -137,7 +137,7 @@ fn type_name(node: &Value) -> String {
 }
 
 /// The keys of a table in the order of the fields of its type.
-fn in_order<'a>(type_name: &str, keys: &'a Map<String, Value>) -> Vec<(&'a String, &'a Value)> {
+pub(super) fn in_order<'a>(type_name: &str, keys: &'a Map<String, Value>) -> Vec<(&'a String, &'a Value)> {
     let (_, fields) =
         RAW.split_once(&format!("pub struct {type_name} {{")).expect("the type stands in raw.rs");
     let mut keys: Vec<_> = keys.iter().collect();

@@ -93,6 +93,42 @@ pub(super) fn inbox() -> String {
     format!("SELECT {TASK_COLUMNS} FROM task WHERE asks IS NOT NULL ORDER BY id")
 }
 
+pub(super) const TALLIES: &str = "SELECT slot, what, key, many FROM tally WHERE slot >= ?1 ORDER BY slot";
+pub(super) const LANDED_SINCE: &str = "SELECT work.task, work.done, task.created, task.started, task.iterations, \
+     work.rounds FROM work INDEXED BY work_done CROSS JOIN task ON task.id = work.task \
+     WHERE work.done >= ?1 AND task.landed IS NOT NULL ORDER BY work.done";
+pub(super) const COUNT_DONE: &str = "SELECT count(*) FROM work INDEXED BY work_done WHERE done >= ?1";
+pub(super) const WORK: &str = "SELECT task, profile, done, rounds, said FROM work WHERE task = ?1";
+pub(super) const WAITS: &str = "SELECT coalesce(wait, ''), count(*) FROM task INDEXED BY task_waits WHERE status = 'waiting' GROUP BY wait";
+/// Whoever needs is open: only such needs hold anybody up.
+pub(super) const OPEN_NEEDS: &str = "SELECT need.task, need.need, coalesce(there.unblocks, 0) \
+     FROM need CROSS JOIN task AS who ON who.id = need.task LEFT JOIN task AS there ON there.id = need.need \
+     WHERE who.status NOT IN ('done', 'failed', 'timeout', 'cancelled') ORDER BY need.task, need.need LIMIT ?1";
+pub(super) const PARTS: &str = "SELECT id FROM task WHERE parent = ?1 ORDER BY id";
+pub(super) const LAST_OF: &str =
+    "SELECT seq, at_ms FROM event WHERE task = ?1 AND kind = ?2 ORDER BY seq DESC LIMIT 1";
+
+pub(super) fn done_since() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS}, work.done FROM work INDEXED BY work_done CROSS JOIN task ON task.id = work.task \
+         WHERE work.done >= ?1 ORDER BY work.done DESC LIMIT ?2"
+    )
+}
+
+pub(super) fn some_of_status() -> String {
+    format!("SELECT {TASK_COLUMNS} FROM task WHERE status = ?1 ORDER BY id LIMIT ?2")
+}
+
+pub(super) fn waiting_for() -> String {
+    format!(
+        "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_waits WHERE status = 'waiting' AND wait = ?1 ORDER BY id LIMIT ?2"
+    )
+}
+
+pub(super) fn listed_tasks() -> String {
+    format!("SELECT {TASK_COLUMNS} FROM json_each(?1) AS listed CROSS JOIN task ON task.id = listed.value")
+}
+
 /// How a status, as lists show it, is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stored {
@@ -191,6 +227,18 @@ mod tests {
             (inbox(), "task_asks"),
             (waiting(), "task_status (status=?)"),
             (held(), "task_held"),
+            (TALLIES.to_owned(), "PRIMARY KEY (slot>?)"),
+            (LANDED_SINCE.to_owned(), "work_done (done>?)"),
+            (COUNT_DONE.to_owned(), "work_done (done>?)"),
+            (WORK.to_owned(), "INTEGER PRIMARY KEY (rowid=?)"),
+            (WAITS.to_owned(), "task_waits"),
+            (OPEN_NEEDS.to_owned(), "SCAN need"),
+            (PARTS.to_owned(), "task_parent (parent=?)"),
+            (LAST_OF.to_owned(), "event_task (task=?)"),
+            (done_since(), "work_done (done>?)"),
+            (some_of_status(), "task_status (status=?)"),
+            (waiting_for(), "task_waits (wait=?)"),
+            (listed_tasks(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
             (tasks(&filter(None, false, false), Stored::Any), "INTEGER PRIMARY KEY (rowid>?)"),
             (tasks(&filter(word, false, false), Stored::Word), "task_status (status=? AND rowid>?)"),
             (tasks(&filter(free, false, false), Stored::Free), "(status=? AND rowid>?)"),

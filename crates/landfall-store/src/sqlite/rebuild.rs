@@ -11,22 +11,29 @@ use super::tables::{self, Scratch};
 use crate::error::Doing;
 use crate::fold::{Change, Folded, Marks, change_of};
 use crate::format::{FlowText, flow_text};
+use crate::tally::{Count, Counted, Key, Tally, tallies};
 use crate::{ReplayStop, Seq, StoreError, reader, schema};
 
 /// Makes the tables again, in one transaction: a failure leaves them as they were.
 pub(super) fn rebuild(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let doing = "rebuild the tables";
     let step = conn.transaction_with_behavior(TransactionBehavior::Immediate).doing(doing, path)?;
-    let Refolded { flows, changes } = refold(&step, path)?;
-    step.execute_batch(schema::EMPTY_FOLDS).doing(doing, path)?;
+    refill(&step, path)?;
+    step.commit().doing(doing, path)
+}
+
+/// Makes the tables again, within a transaction of the caller's.
+pub(crate) fn refill(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let Refolded { flows, changes } = refold(conn, path)?;
+    conn.execute_batch(schema::EMPTY_FOLDS).doing("rebuild the tables", path)?;
     for (seq, flow) in &flows {
-        tables::put_flow(&step, path, *seq, flow)?;
+        tables::put_flow(conn, path, *seq, flow)?;
     }
     let mut scratch = Scratch::default();
     for change in &changes {
-        tables::put(&step, path, &mut scratch, Seq::FIRST, change)?;
+        tables::put(conn, path, &mut scratch, Seq::FIRST, change)?;
     }
-    step.commit().doing(doing, path)
+    Ok(())
 }
 
 /// Says whether the tables are what the events make.
@@ -73,6 +80,7 @@ struct Refold {
     flows: Vec<(Seq, FlowText)>,
     /// No table, but a journal in which it goes astray is as damaged as one in which a task does.
     queue: Queue,
+    counts: BTreeMap<(i64, Counted, String), u64>,
 }
 
 impl Refold {
@@ -80,6 +88,7 @@ impl Refold {
         // Offsets count from the first event.
         let nth = seq.0 - Seq::FIRST.0;
         self.changes.extend(change_of(nth, entry));
+        self.tally(entry);
         let (id, event) = match &entry.fact {
             Fact::Task(id, event) => (id, event),
             Fact::Engine(EngineEvent::Queue(event)) => return Ok(self.queue.apply(entry.at, event)?),
@@ -97,8 +106,26 @@ impl Refold {
         Ok(())
     }
 
+    /// Counts of the same thing in the same slot are one change: a journal has many times more facts than counts.
+    fn tally(&mut self, entry: &Entry) {
+        for tally in tallies(entry) {
+            match tally {
+                Tally::Count(Count { slot, what, key: Key::Word(word), by }) => {
+                    *self.counts.entry((slot, what, word)).or_default() += by;
+                }
+                // By what these are told apart depends on what was before.
+                Tally::Count(Count { key: Key::Profile(_) | Key::Opinion(..), .. }) | Tally::Mark(..) => {
+                    self.changes.push(Change::Tally(tally));
+                }
+            }
+        }
+    }
+
     fn finish(self) -> Refolded {
-        let Self { tasks, marks, mut changes, flows, queue: _ } = self;
+        let Self { tasks, marks, mut changes, flows, queue: _, counts } = self;
+        changes.extend(counts.into_iter().map(|((slot, what, word), by)| {
+            Change::Tally(Tally::Count(Count { slot, what, key: Key::Word(word), by }))
+        }));
         changes.extend(marks.into_iter().map(|(id, marks)| marks.task(&tasks[&id])));
         Refolded { flows, changes }
     }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use landfall_model::{Commit, TaskId, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, params};
 
 use crate::error::Doing;
 use crate::fold::{self, Change, TaskRow};
 use crate::format::FlowText;
+use crate::tally::{Count, Key, Mark, Tally};
 use crate::{Head, Seq, StoreError};
 
 /// Buffers that are used for every row.
@@ -57,7 +58,58 @@ pub(super) fn put(
             set_base(conn, "UPDATE base SET published = ?1, held = NULL", commit.as_str(), path)
         }
         Change::Held { reason } => set_base(conn, "UPDATE base SET held = ?1", reason, path),
+        Change::Tally(Tally::Count(count)) => put_count(conn, count).doing("count", path),
+        Change::Tally(Tally::Mark(task, mark)) => put_mark(conn, *task, mark).doing("count", path),
     }
+}
+
+fn put_count(conn: &Connection, Count { slot, what, key, by }: &Count) -> rusqlite::Result<()> {
+    const ONTO: &str = "ON CONFLICT (slot, what, key) DO UPDATE SET many = many + excluded.many";
+    let what = what.word();
+    match key {
+        Key::Word(word) => conn
+            .prepare_cached(&format!(
+                "INSERT INTO tally (slot, what, key, many) VALUES (?1, ?2, ?3, ?4) {ONTO}"
+            ))?
+            .execute(params![slot, what, word, by]),
+        Key::Profile(task) => conn
+            .prepare_cached(&format!(
+                "INSERT INTO tally (slot, what, key, many) VALUES (?1, ?2,
+                 coalesce((SELECT profile FROM work WHERE task = ?3), ''), ?4) {ONTO}"
+            ))?
+            .execute(params![slot, what, task.0, by]),
+        Key::Opinion(task, person) => conn
+            .prepare_cached(&format!(
+                "INSERT INTO tally (slot, what, key, many)
+                 SELECT ?1, ?2, said || '/' || ?4, ?5 FROM work WHERE task = ?3 AND said IS NOT NULL {ONTO}"
+            ))?
+            .execute(params![slot, what, task.0, person, by]),
+    }
+    .map(drop)
+}
+
+fn put_mark(conn: &Connection, task: TaskId, mark: &Mark) -> rusqlite::Result<()> {
+    let run = |sql: &str, value: &dyn ToSql| conn.prepare_cached(sql)?.execute(params![task.0, value]);
+    match mark {
+        Mark::Profile(profile) => run(
+            "INSERT INTO work (task, profile) VALUES (?1, ?2) ON CONFLICT (task) DO UPDATE SET profile = ?2",
+            profile,
+        ),
+        Mark::Landed(at) => run(
+            "INSERT INTO work (task, done) VALUES (?1, ?2) ON CONFLICT (task) DO UPDATE SET done = ?2",
+            &at.0,
+        ),
+        Mark::Accepted(at) => run(
+            "INSERT INTO work (task, done) VALUES (?1, ?2) ON CONFLICT (task) DO UPDATE SET done = coalesce(done, ?2)",
+            &at.0,
+        ),
+        Mark::Opinion(said) => run(
+            "INSERT INTO work (task, rounds, said) VALUES (?1, 1, ?2)
+             ON CONFLICT (task) DO UPDATE SET rounds = rounds + 1, said = coalesce(?2, said)",
+            said,
+        ),
+    }
+    .map(drop)
 }
 
 fn set_base(conn: &Connection, sql: &str, value: &str, path: &Path) -> Result<(), StoreError> {
@@ -68,6 +120,7 @@ fn set_base(conn: &Connection, sql: &str, value: &str, path: &Path) -> Result<()
 #[derive(PartialEq, Default)]
 struct Indexed {
     status: String,
+    wait: Option<String>,
     priority: u8,
     parent: Option<u32>,
     asks: Option<String>,
@@ -86,7 +139,7 @@ struct Before {
 fn put_task(conn: &Connection, scratch: &mut Scratch, seq: Seq, row: &mut TaskRow) -> rusqlite::Result<()> {
     let before = conn
         .prepare_cached(
-            "SELECT status, priority, parent, asks, unblocks, started, events, unmet FROM task WHERE id = ?1",
+            "SELECT status, priority, parent, asks, unblocks, started, events, unmet, wait FROM task WHERE id = ?1",
         )?
         .query_row([row.id.0], |it| {
             Ok(Before {
@@ -95,6 +148,7 @@ fn put_task(conn: &Connection, scratch: &mut Scratch, seq: Seq, row: &mut TaskRo
                     priority: it.get(1)?,
                     parent: it.get(2)?,
                     asks: it.get(3)?,
+                    wait: it.get(8)?,
                 },
                 unblocks: it.get(4)?,
                 started: it.get(5)?,
@@ -108,6 +162,7 @@ fn put_task(conn: &Connection, scratch: &mut Scratch, seq: Seq, row: &mut TaskRo
         priority: row.priority,
         parent: row.parent.map(|parent| parent.0),
         asks: row.asks.clone(),
+        wait: row.wait.clone(),
     };
     let sql = match &before {
         None => INSERT,
@@ -123,7 +178,7 @@ fn put_task(conn: &Connection, scratch: &mut Scratch, seq: Seq, row: &mut TaskRo
         row.id.0,
         row.title,
         now.status,
-        row.wait,
+        now.wait,
         row.phase,
         row.step,
         now.priority,
@@ -174,7 +229,7 @@ macro_rules! update {
         concat!(
             "UPDATE task SET ",
             $indexed,
-            "title = ?2, wait = ?4, phase = ?5, step = ?6, size = ?8, tags = ?9, created = ?11, changed = ?12,
+            "title = ?2, phase = ?5, step = ?6, size = ?8, tags = ?9, created = ?11, changed = ?12,
             started = ?13, due = ?14, iterations = ?15, iterations_max = ?16, attempt = ?17,
             tokens = ?18, micro_usd = ?19, flow = ?20, agent = ?21, draft = ?22, unblocks = ?23, landed = ?24,
             ended = ?25, detail = ?26, seq = ?28, events = ?29, checksum = ?30
@@ -184,7 +239,7 @@ macro_rules! update {
 }
 
 /// With the columns that indexes hold.
-const UPDATE_ALL: &str = update!("status = ?3, priority = ?7, parent = ?10, asks = ?27, ");
+const UPDATE_ALL: &str = update!("status = ?3, wait = ?4, priority = ?7, parent = ?10, asks = ?27, ");
 /// Without them: SQLite rewrites an index entry even when it stays the same.
 const UPDATE_PLAIN: &str = update!("");
 

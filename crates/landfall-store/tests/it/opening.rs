@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use landfall_model::{Status, TaskId};
 use landfall_store::{Batch, Check, Journal, Options, Reader, Seq, Sqlite, StoreError};
 
+use crate::history::History;
 use crate::{Place, add, all};
 
 #[test]
@@ -46,14 +47,33 @@ fn a_journal_of_the_first_schema_is_brought_up_to_date_by_whoever_writes() {
     sqlite.append(add(1)).expect("there is room");
     let head = sqlite.head().expect("it has one");
     drop(sqlite);
-    place.tamper("DROP INDEX event_kind; PRAGMA user_version = 1");
+    place.tamper(&format!("DROP INDEX event_kind; {WITHOUT_COUNTS} PRAGMA user_version = 1"));
     let older = Reader::open(&place.path()).map(drop);
-    assert!(matches!(older, Err(StoreError::Older { found: 1, known: 2, .. })), "{older:?}");
+    assert!(matches!(older, Err(StoreError::Older { found: 1, known: 3, .. })), "{older:?}");
     let sqlite = place.open_with(Options { check: Check::Full, ..Options::default() });
     assert_eq!(sqlite.head().expect("it has one"), head);
     let reader = sqlite.reader().expect("it opens");
     assert!(reader.queue().expect("it can be read").is_empty());
     assert_eq!(reader.row(TaskId(1)).expect("it can be read").map(|row| row.seq), Some(Seq(1)));
+}
+
+/// What the third schema brought.
+const WITHOUT_COUNTS: &str = "DROP TABLE tally; DROP TABLE work; DROP INDEX task_waits;";
+
+#[test]
+fn a_journal_without_counts_gets_them_from_its_events() {
+    let place = Place::new();
+    let sqlite = place.open();
+    let mut history = History::new(11, 30);
+    for _ in 0..120 {
+        sqlite.append(history.batch()).expect("there is room");
+    }
+    let live = sqlite.tables().expect("they can be read");
+    assert!(!live.counts.is_empty() && !live.work.is_empty(), "the history counts nothing");
+    drop(sqlite);
+    place.tamper(&format!("{WITHOUT_COUNTS} PRAGMA user_version = 2"));
+    let sqlite = place.open();
+    assert_eq!(live.difference(&sqlite.tables().expect("they can be read")), None);
 }
 
 #[test]

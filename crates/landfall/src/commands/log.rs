@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_api::{Ask, LogAsked, LogEntry, TaskId};
+use landfall_api::{Ask, LogAsked, LogEntry, Output, OutputAsked, OutputOf, Said, TaskId};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -25,13 +25,31 @@ pub struct Args {
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
 
+    /// What the agent of the task printed, instead of the journal: its latest run.
+    #[arg(long, requires = "task", conflicts_with = "after")]
+    agent: bool,
+
+    /// What this check of the task printed, instead of the journal: its latest run.
+    #[arg(long, value_name = "NAME", requires = "task", conflicts_with_all = ["after", "agent"])]
+    check: Option<String>,
+
+    /// Only lines with this in them, of what an agent or a check printed.
+    #[arg(long, value_name = "WORDS", default_value = "", hide_default_value = true)]
+    search: String,
+
     /// At most so many entries at first.
     #[arg(short = 'n', long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let Args { task, follow, after, limit } = args;
+    let Args { task, follow, after, limit, agent, check, search } = args;
+    if let Some(task) = task.filter(|_| agent || check.is_some()) {
+        return output(task, check, search, follow, limit, context);
+    }
+    if !search.is_empty() {
+        return Err(Failure::usage("`--search` is for what an agent or a check printed").hint("add `--agent`"));
+    }
     let mut asked = LogAsked { after, task, limit, last: after.is_none() };
     let mut page = context.service()?.log(asked.clone())?;
     if !follow {
@@ -52,6 +70,56 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         asked = LogAsked { after: Some(page.next), last: false, ..asked };
         page = context.service()?.log(asked.clone())?;
     }
+}
+
+/// Shows the end of what was printed, and what is printed then. A run that follows is shown as well.
+fn output(
+    task: TaskId,
+    check: Option<String>,
+    search: String,
+    follow: bool,
+    limit: u32,
+    context: &Context,
+) -> Result<Exit, Failure> {
+    let service = context.service()?;
+    let of = match check {
+        Some(_) => OutputOf { check, ..OutputOf::latest(task) },
+        // Checks and hooks print as well; the latest run of the agent is meant.
+        None => {
+            let runs = service.outputs(landfall_api::TaskAsked { task })?.outputs;
+            let last = runs.into_iter().rfind(|it| it.kind == landfall_api::OutputKind::Agent);
+            OutputOf { key: last.map(|it| it.key), ..OutputOf::latest(task) }
+        }
+    };
+    let asked = OutputAsked { of, at: None, backward: true, lines: limit, search, levels: Vec::new(), raw: false };
+    let mut page = service.output(asked.clone())?;
+    if !follow {
+        context.answer(&page, |page| page.lines.iter().map(said).collect())?;
+        return Ok(Exit::Ok);
+    }
+    let show = |page: &Output| -> Result<(), Failure> {
+        match context.json {
+            true => page.lines.iter().try_for_each(print_json),
+            false if page.lines.is_empty() => Ok(()),
+            false => print(&page.lines.iter().map(said).collect::<String>()),
+        }
+    };
+    show(&page)?;
+    let key = page.output.key.clone();
+    while page.output.grows || !page.last {
+        if page.last {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let of = OutputOf { key: Some(key.clone()), ..asked.of.clone() };
+        page = service.output(OutputAsked { of, at: Some(page.next), backward: false, ..asked.clone() })?;
+        show(&page)?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn said(line: &Said) -> String {
+    let more = if line.cut { " …" } else { "" };
+    format!("{:<5} {}{more}\n", line.level.word(), clean(&line.text))
 }
 
 fn line(entry: &LogEntry) -> String {

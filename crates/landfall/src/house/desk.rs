@@ -14,8 +14,8 @@ use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::Look;
 use super::{
-    agents, checkpoints, discoveries, doctor, flows, looks, pilot, problem, queue, reclaim, reports, sprints,
-    wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, inbox, looks, output, pilot,
+    problem, queue, reclaim, reports, settings, sprints, stats, wire, writes,
 };
 
 /// Answers for one project.
@@ -58,6 +58,15 @@ impl Desk {
             Request::Show(asked) => Response::Show(look.show(wire::model_task(asked.task))?),
             Request::Status(_) => Response::Status(look.status()?),
             Request::Why(asked) => Response::Why(look.why(wire::model_task(asked.task))?),
+            Request::Board(asked) => Response::Board(board::board(&look, &asked)?),
+            Request::Inbox(asked) => Response::Inbox(inbox::inbox(&look, &asked)?),
+            Request::Graph(asked) => Response::Graph(graph::graph(&look, &asked)?),
+            Request::Stats(asked) => Response::Stats(stats::stats(&look, asked)?),
+            Request::Fleet(asked) => Response::Fleet(fleet::fleet(&look, asked)?),
+            Request::Settings(_) => Response::Settings(settings::report(&self.place)?),
+            Request::Outputs(asked) => Response::Outputs(output::list(&look, wire::model_task(asked.task))?),
+            Request::Output(asked) => Response::Output(output::page(&look, &asked)?),
+            Request::OutputBytes(asked) => Response::OutputBytes(output::bytes(&look, &asked)?),
             Request::Log(asked) => Response::Log(look.log(&asked)?),
             Request::Diff(asked) => Response::Diff(look.diff(wire::model_task(asked.task))?),
             Request::Certificate(asked) => {
@@ -143,7 +152,13 @@ impl Service for Desk {
 
     fn call(&self, request: Request) -> Result<Response, Problem> {
         match &request {
-            Request::Status(_) | Request::List(_) | Request::Show(_) | Request::Why(_) => match self.hand {
+            Request::Status(_)
+            | Request::List(_)
+            | Request::Show(_)
+            | Request::Why(_)
+            | Request::Board(_)
+            | Request::Inbox(_)
+            | Request::Fleet(_) => match self.hand {
                 // The engine that runs knows best how it is; if it is too busy to say, the tables do.
                 Hand::Door => match Client::connect(&self.place.folder.socket()) {
                     Ok(client) => client.call(request.clone()).or_else(|_| self.read(request)),
@@ -152,6 +167,12 @@ impl Service for Desk {
                 Hand::Running { .. } => self.read(request),
             },
             Request::Log(_)
+            | Request::Graph(_)
+            | Request::Stats(_)
+            | Request::Settings(_)
+            | Request::Outputs(_)
+            | Request::Output(_)
+            | Request::OutputBytes(_)
             | Request::Diff(_)
             | Request::Certificate(_)
             | Request::Report(_)

@@ -25,16 +25,21 @@ pub(super) fn report(look: &Look<'_>) -> Result<Box<api::QueueReport>, Problem> 
     let mut line = Vec::new();
     for (place, id) in queue.line().take(LINE_MAX).enumerate() {
         let Some(task) = reader.task(id).map_err(of)? else { continue };
-        line.push(api::QueuePlace {
-            place: place as u64 + 1,
-            task: wire::task_id(id),
-            title: task.spec.title.clone(),
-            since_ms: since(&task),
-            batch: queue.batch_of(id).map(|batch| batch.id.to_string()),
-            text: standing(&queue, id),
-        });
+        line.push(self::place(&queue, &task, place as u64 + 1));
     }
     Ok(Box::new(made(&queue, &flakes, line)))
+}
+
+/// The place of a task in line.
+pub(super) fn place(queue: &Queue, task: &Task, place: u64) -> api::QueuePlace {
+    api::QueuePlace {
+        place,
+        task: wire::task_id(task.id),
+        title: task.spec.title.clone(),
+        since_ms: since(task),
+        batch: queue.batch_of(task.id).map(|batch| batch.id.to_string()),
+        text: standing(queue, task.id),
+    }
 }
 
 fn made(queue: &Queue, flakes: &Flakes, line: Vec<api::QueuePlace>) -> api::QueueReport {

@@ -38,6 +38,7 @@ mod tasks;
 mod terminal;
 mod tmux;
 mod top;
+mod views;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");

@@ -1,0 +1,241 @@
+//! What is counted of facts as they are written, so that nobody has to read years of them to draw a curve.
+//!
+//! Counts are kept by quarters of an hour of the universal clock: every time zone's days are made of whole ones.
+
+use landfall_model::gate::{GateReport, Outcome};
+use landfall_model::sprint::ReviewDecision;
+use landfall_model::{
+    EndKind, EngineEvent, Entry, Event, Fact, Parting, QueueEvent, RunEnd, TaskId, Timestamp, Wait, review,
+};
+
+/// How long a slot of the counts is.
+pub const SLOT_MS: i64 = 15 * 60 * 1000;
+
+/// The slot a moment is in.
+pub(crate) fn slot(at: Timestamp) -> i64 {
+    at.0.div_euclid(SLOT_MS)
+}
+
+macro_rules! counted {
+    ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
+        /// What is counted.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Counted {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Counted {
+            /// Everything that is counted.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The word in the tables.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+    };
+}
+
+counted! {
+    /// Tasks that were added.
+    Added = "added",
+    /// Tasks that take landed work back.
+    Rollbacks = "rollbacks",
+    /// Tasks that landed, by profile.
+    Landed = "landed",
+    /// Tasks that failed, ran out or were blocked, by profile.
+    Failed = "failed",
+    /// Tasks that were cancelled.
+    Cancelled = "cancelled",
+    /// Tries of steps.
+    Attempts = "attempts",
+    /// Runs of agents, by profile.
+    Iterations = "iterations",
+    /// Tokens, by profile.
+    Tokens = "tokens",
+    /// Money in millionths of a dollar, by profile.
+    MicroUsd = "micro-usd",
+    /// Working time of agents, by profile.
+    AgentMs = "agent-ms",
+    /// Time of verification.
+    VerifyMs = "verify-ms",
+    /// Verifications, by outcome.
+    Gates = "gates",
+    /// Runs of a check, by its name.
+    CheckRuns = "check-runs",
+    /// Failures of a check that then passed, by its name.
+    CheckFlakes = "check-flakes",
+    /// Work that went on after a crash.
+    Recoveries = "recoveries",
+    /// Waits for an account.
+    QuotaWaits = "quota-waits",
+    /// Work that did not merge.
+    Conflicts = "conflicts",
+    /// Questions to a person.
+    Questions = "questions",
+    /// What a person said of work that a reviewing agent had read, by both.
+    Agreement = "agreement",
+}
+
+/// By what a count is told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// By this word.
+    Word(String),
+    /// By the profile that works on the task.
+    Profile(TaskId),
+    /// By what the reviewing agent said last and whether the person agreed; nothing is counted where none has read it.
+    Opinion(TaskId, &'static str),
+}
+
+/// One more of something.
+#[derive(Debug, Clone)]
+pub(crate) struct Count {
+    pub slot: i64,
+    pub what: Counted,
+    pub key: Key,
+    pub by: u64,
+}
+
+/// What is known of the work on a task besides its row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkRow {
+    /// The profile that works on it.
+    pub profile: Option<String>,
+    /// When it landed, or was accepted without landing.
+    pub done: Option<Timestamp>,
+    /// How often a reviewing agent read it.
+    pub rounds: u32,
+    /// What the reviewing agent said last: `approved` or `objected`.
+    pub said: Option<String>,
+}
+
+/// A change to what is known of the work on a task.
+#[derive(Debug, Clone)]
+pub(crate) enum Mark {
+    /// This profile works on it.
+    Profile(String),
+    /// It landed.
+    Landed(Timestamp),
+    /// It was accepted; an earlier landing stays.
+    Accepted(Timestamp),
+    /// A reviewing agent read it, and said this if it could be read.
+    Opinion(Option<&'static str>),
+}
+
+/// One change to what is counted.
+#[derive(Debug, Clone)]
+pub(crate) enum Tally {
+    Count(Count),
+    Mark(TaskId, Mark),
+}
+
+/// What a fact adds, in this order.
+pub(crate) fn tallies(entry: &Entry) -> Vec<Tally> {
+    let mut made = Made { slot: slot(entry.at), tallies: Vec::new() };
+    match &entry.fact {
+        Fact::Task(task, event) => made.task(entry.at, *task, event),
+        Fact::Engine(
+            EngineEvent::Measured { report } | EngineEvent::Queue(QueueEvent::Checked { report, .. }),
+        ) => made.gate(report),
+        Fact::Engine(EngineEvent::RunEnded { why: RunEnd::Lost, .. }) => made.one(Counted::Recoveries),
+        Fact::Engine(_) => {}
+    }
+    made.tallies
+}
+
+struct Made {
+    slot: i64,
+    tallies: Vec<Tally>,
+}
+
+impl Made {
+    fn count(&mut self, what: Counted, key: Key, by: u64) {
+        if by > 0 {
+            // SQLite has no unsigned numbers; a figure beyond this is nonsense anyway.
+            let by = by.min(u64::from(u32::MAX) * 1_000);
+            self.tallies.push(Tally::Count(Count { slot: self.slot, what, key, by }));
+        }
+    }
+
+    fn one(&mut self, what: Counted) {
+        self.count(what, Key::Word(String::new()), 1);
+    }
+
+    fn task(&mut self, at: Timestamp, task: TaskId, event: &Event) {
+        match event {
+            Event::Added { spec } => {
+                self.one(Counted::Added);
+                if spec.source.starts_with("rollback:") {
+                    self.one(Counted::Rollbacks);
+                }
+            }
+            Event::Bound { driving, .. } => {
+                self.tallies.push(Tally::Mark(task, Mark::Profile(driving.profile.clone())));
+            }
+            Event::Entered { .. } => self.one(Counted::Attempts),
+            Event::IterationEnded { took_ms, usage, .. } => {
+                let tokens = usage.tokens_in.saturating_add(usage.tokens_out);
+                self.count(Counted::Iterations, Key::Profile(task), 1);
+                self.count(Counted::Tokens, Key::Profile(task), tokens);
+                self.count(Counted::MicroUsd, Key::Profile(task), usage.micro_usd);
+                self.count(Counted::AgentMs, Key::Profile(task), *took_ms);
+            }
+            Event::Verified { report, .. } => self.gate(report),
+            Event::Conflicted { .. } => self.one(Counted::Conflicts),
+            Event::Yielded { why: Parting::Crashed | Parting::Lost | Parting::Machine, .. } => {
+                self.one(Counted::Recoveries);
+            }
+            Event::Waited { wait: Wait::Quota { .. }, .. } => self.one(Counted::QuotaWaits),
+            Event::Waited { wait: Wait::Question { .. }, .. } => self.one(Counted::Questions),
+            Event::Opinion { findings, .. } => {
+                let said = findings.as_ref().map(|findings| match review::blocking(findings).next() {
+                    None => "approved",
+                    Some(_) => "objected",
+                });
+                self.tallies.push(Tally::Mark(task, Mark::Opinion(said)));
+            }
+            Event::Reviewed { approved, .. } => self.person(task, *approved),
+            Event::Signed { decision: ReviewDecision::Approved, .. } => self.person(task, true),
+            Event::Signed { decision: ReviewDecision::Redo | ReviewDecision::Rejected, .. } => {
+                self.person(task, false);
+            }
+            Event::Landed { .. } => {
+                self.count(Counted::Landed, Key::Profile(task), 1);
+                self.tallies.push(Tally::Mark(task, Mark::Landed(at)));
+            }
+            Event::Ended(ending) => match ending.kind {
+                EndKind::Done => self.tallies.push(Tally::Mark(task, Mark::Accepted(at))),
+                EndKind::Cancelled => self.one(Counted::Cancelled),
+                EndKind::Failed | EndKind::Timeout | EndKind::Blocked => {
+                    self.count(Counted::Failed, Key::Profile(task), 1);
+                }
+            },
+            _ => {} // nothing that is drawn
+        }
+    }
+
+    fn person(&mut self, task: TaskId, approved: bool) {
+        let said = if approved { "approved" } else { "objected" };
+        self.count(Counted::Agreement, Key::Opinion(task, said), 1);
+    }
+
+    /// What was reused did not run.
+    fn gate(&mut self, report: &GateReport) {
+        self.count(Counted::Gates, Key::Word(report.outcome().word().to_owned()), 1);
+        if report.reused {
+            return;
+        }
+        self.count(Counted::VerifyMs, Key::Word(String::new()), report.took_ms);
+        for command in &report.commands {
+            self.count(Counted::CheckRuns, Key::Word(command.name.clone()), 1);
+            if command.outcome == Outcome::Flaky {
+                self.count(Counted::CheckFlakes, Key::Word(command.name.clone()), 1);
+            }
+        }
+    }
+}
+
+/// A count as it is kept: slot, what, by which word, how many.
+pub type CountRow = (i64, String, String, u64);

@@ -1,0 +1,95 @@
+//! `landfall graph`: which task needs which, as a tree of text.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall_api::{Ask, EdgeKind, Graph, GraphAsked, GraphNode, TaskId};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::clean;
+
+/// Shows which task needs which: below each task, those that wait for it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only what is around this task.
+    task: Option<TaskId>,
+
+    /// At most so many steps away from it.
+    #[arg(long, default_value_t = 0, hide_default_value = true, requires = "task")]
+    depth: u32,
+
+    /// Tasks that are over, too.
+    #[arg(long)]
+    done: bool,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let Args { task, depth, done } = args;
+    let found = context.service()?.graph(GraphAsked { root: task, depth, done, nodes: 0 })?;
+    context.answer(&found, text)?;
+    Ok(Exit::Ok)
+}
+
+fn text(found: &Graph) -> String {
+    if found.nodes.is_empty() {
+        return "no task is open\n".to_owned();
+    }
+    let nodes: BTreeMap<TaskId, &GraphNode> = found.nodes.iter().map(|node| (node.id, node)).collect();
+    let mut below: BTreeMap<TaskId, Vec<TaskId>> = BTreeMap::new();
+    let mut needs: BTreeSet<TaskId> = BTreeSet::new();
+    for edge in found.edges.iter().filter(|edge| edge.kind == EdgeKind::Needs && !edge.met) {
+        below.entry(edge.from).or_default().push(edge.to);
+        needs.insert(edge.to);
+    }
+    let mut tree = Tree { nodes: &nodes, below: &below, seen: BTreeSet::new(), text: String::new() };
+    for root in nodes.keys().filter(|id| !needs.contains(id)) {
+        tree.draw(*root, &mut Vec::new());
+    }
+    let mut text = tree.text;
+    if found.critical.len() > 1 {
+        let path: Vec<String> = found.critical.iter().map(ToString::to_string).collect();
+        text.push_str(&format!("critical path: {}\n", path.join(" → ")));
+    }
+    if found.left_out > 0 {
+        text.push_str(&format!("{} more tasks are not shown\n", found.left_out));
+    }
+    text
+}
+
+struct Tree<'a> {
+    nodes: &'a BTreeMap<TaskId, &'a GraphNode>,
+    below: &'a BTreeMap<TaskId, Vec<TaskId>>,
+    seen: BTreeSet<TaskId>,
+    text: String,
+}
+
+impl Tree<'_> {
+    /// Draws a task and what waits for it. `lasts` says for each task above whether it is the last of its own.
+    fn draw(&mut self, id: TaskId, lasts: &mut Vec<bool>) {
+        let Some(node) = self.nodes.get(&id) else { return };
+        for (place, last) in lasts.iter().enumerate() {
+            self.text.push_str(match (place + 1 == lasts.len(), last) {
+                (true, true) => "└─ ",
+                (true, false) => "├─ ",
+                (false, true) => "   ",
+                (false, false) => "│  ",
+            });
+        }
+        let again = !self.seen.insert(id);
+        let unblocks = match node.unblocks_all {
+            0 => String::new(),
+            many => format!("  (unblocks {many})"),
+        };
+        let mark = if again { "  ↑ above" } else { &unblocks };
+        self.text.push_str(&format!("{id} {} {}{mark}\n", node.status, clean(&node.title)));
+        if again {
+            return;
+        }
+        let below = self.below.get(&id).map(Vec::as_slice).unwrap_or_default();
+        for (place, next) in below.iter().enumerate() {
+            lasts.push(place + 1 == below.len());
+            self.draw(*next, lasts);
+            lasts.pop();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The settings, key by key, as they stand in the checkout.
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::settings::Settings;
+
+use super::place::Place;
+
+const FILE: &str = "landfall.toml";
+const TEXT_MAX: u64 = 1024 * 1024; // a person wrote it
+
+pub(super) fn report(place: &Place) -> Result<Box<api::SettingsReport>, Problem> {
+    let path = place.root.join(FILE);
+    let (exists, text) = match std::fs::metadata(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (false, String::new()),
+        Ok(meta) if meta.len() > TEXT_MAX => {
+            return Err(Problem::new(
+                ProblemCode::SettingsBroken,
+                format!("`{FILE}` is larger than {TEXT_MAX} bytes"),
+            ));
+        }
+        Ok(_) | Err(_) => {
+            let text = std::fs::read_to_string(&path).map_err(|error| {
+                Problem::new(ProblemCode::SettingsBroken, format!("read `{FILE}`: {error}"))
+            })?;
+            (true, text)
+        }
+    };
+    let described = Settings::describe(&text, FILE);
+    let line = |line: Option<usize>| line.map(|line| line as u64);
+    let problems = described.wrong.into_iter().map(|it| api::SettingProblem {
+        text: it.text,
+        line: line(it.line),
+        column: line(it.column),
+        unknown: it.unknown,
+        nearest: it.nearest,
+        hint: it.hint,
+        mended: it.mended,
+    });
+    let sections = described.sections.into_iter().map(|section| api::SettingSection {
+        name: section.name,
+        about: section.about,
+        keys: section
+            .keys
+            .into_iter()
+            .map(|key| api::SettingKey {
+                key: key.name,
+                about: key.about,
+                takes: key.takes,
+                value: key.value,
+                default: key.default,
+                set: key.line.is_some(),
+                line: line(key.line),
+            })
+            .collect(),
+    });
+    Ok(Box::new(api::SettingsReport {
+        file: FILE.to_owned(),
+        exists,
+        usable: described.usable,
+        problems: problems.collect(),
+        sections: sections.collect(),
+        text,
+    }))
+}
