@@ -56,7 +56,7 @@ fn home_wide(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
     let at_work = u16::try_from(state.slots().len().max(1) * 2 + 2).unwrap_or(u16::MAX);
     let [slots, backlog] =
         Layout::vertical([Constraint::Length(at_work.min(body.height / 2)), Constraint::Fill(1)]).areas(left);
-    let wanted = u16::try_from(state.inbox.len().max(1) * 2 + 2).unwrap_or(u16::MAX);
+    let wanted = u16::try_from(state.inbox_items().len().max(1) * 2 + 2).unwrap_or(u16::MAX);
     let [inbox, queue, log] = Layout::vertical([
         Constraint::Length(wanted.clamp(5, body.height / 3)),
         Constraint::Length(queue_rows(state).clamp(3, body.height / 4)),
@@ -107,7 +107,7 @@ fn rows(lines: &[Line<'_>]) -> u16 {
 fn tab_name(panel: Panel, state: &State) -> String {
     match panel {
         Panel::Slots => format!("Slots {}", state.slots().len()),
-        Panel::Inbox => format!("Inbox {}", state.inbox.len()),
+        Panel::Inbox => format!("Inbox {}", state.inbox_items().len() as u64 + state.inbox_more),
         Panel::Queue => format!("Queue {}", state.places().len()),
         Panel::Log => "Log".to_owned(),
         Panel::Backlog => format!("Backlog {}", state.backlog.len()),
@@ -312,10 +312,10 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
         let mark = if place == 0 { "> " } else { "  " };
         lines.push(Line::raw(format!("{mark}{row}")));
     }
-    for (place, (issue, chosen)) in popup.issues.iter().enumerate() {
+    for (place, (name, meaning, chosen)) in popup.issues.iter().enumerate() {
         let sign = if *chosen { "[x]" } else { "[ ]" };
         let style = if popup.field == place + 1 { Theme::chosen() } else { Style::new() };
-        let text = format!("{sign} {:<12} {}", issue.name, issue.text);
+        let text = format!("{sign} {name:<12} {meaning}");
         lines.push(Line::styled(shorten(&clean(&text), room).into_owned(), style));
     }
     lines.push(Line::default());
@@ -326,7 +326,7 @@ fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme
             ("Enter sends · ^J new line · Esc leaves".to_owned(), Theme::dim())
         }
         (None, false) => {
-            ("Enter sends · ↓ issues, Space chooses · ^J new line · Esc leaves".to_owned(), Theme::dim())
+            ("Enter sends · ↓ list, Space chooses · ^J new line · Esc leaves".to_owned(), Theme::dim())
         }
     };
     lines.extend(views::text::wrap(&last, room).into_iter().map(|row| Line::styled(row, style)));

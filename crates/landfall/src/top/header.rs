@@ -4,6 +4,7 @@ use landfall_api::{AccountLine, AccountStanding, Mode, StatusReport};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::inbox::is_urgent;
 use super::state::{Link, State};
 use super::theme::Theme;
 use super::views::{bar, sprint};
@@ -67,8 +68,9 @@ fn parts(state: &State, theme: Theme) -> Vec<Part> {
         None if status.engine.is_some() => parts.push(("no run".to_owned(), plain)),
         None => parts.push(("no engine runs".to_owned(), plain)),
     }
-    if !state.inbox.is_empty() {
-        parts.push((format!("{} for you", state.inbox.len()), theme.warn()));
+    let urgent = state.inbox_items().iter().filter(|item| is_urgent(item.kind)).count();
+    if urgent > 0 {
+        parts.push((format!("{urgent} for you"), theme.warn()));
     }
     let today = status.spending.iter().find(|line| line.scope == "day");
     if let Some(spent) = today.or(status.spending.first()) {

@@ -53,6 +53,8 @@ pub enum Command {
     Retry,
     /// The log of the chosen task.
     Log,
+    /// What the agent of the chosen task prints.
+    Output,
     /// The diff of the chosen task.
     Diff,
     /// The landing queue.
@@ -147,6 +149,7 @@ bindings! {
     Task "x" [C('x'), NONE] Command::StopTask, "stops it; its work is kept";
     Task "r" [C('r'), NONE] Command::Retry, "lets it try again";
     Task "l" [C('l'), NONE] Command::Log, "its log";
+    Task "o" [C('o'), NONE] Command::Output, "what its agent prints";
     Task "D" [C('D'), NONE] Command::Diff, "what it changes";
     Screens "R" [C('R'), NONE] Command::Review, "the next thing to look at";
     Screens "M" [C('M'), NONE] Command::Queue, "the landing queue";

@@ -9,10 +9,10 @@ pub enum Poll {
     Journal,
     /// The landing queue.
     Queue,
-    /// What there is to look at.
+    /// The complaints that have a name.
     Reviews,
     /// What waits for a person.
-    Waiting,
+    Inbox,
     /// Every task.
     Backlog,
     /// The sprint.
@@ -26,7 +26,7 @@ impl Poll {
     pub const ALL: [Self; 8] = [
         Self::Journal,
         Self::Status,
-        Self::Waiting,
+        Self::Inbox,
         Self::Reviews,
         Self::Queue,
         Self::Sprint,

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use landfall_api::{
-    AccountLine, AccountStanding, ActiveLine, AgentAtWork, Base, BatchLine, EngineState, LogEntry, LogPage,
-    Mode, Outcome, Pilot, QueuePlace, QueueReport, QuickIssue, Request, Response, ReviewLine, ReviewList,
-    RunState, SpendingLine, Status, StatusReport, TaskId, TaskLine, TaskPage, Usage, Wait, WaitFor,
+    AccountLine, AccountStanding, Action, ActiveLine, AgentAtWork, Base, BatchLine, EngineState, Inbox,
+    InboxItem, InboxKind, LogEntry, LogPage, Mode, Outcome, Pilot, QueuePlace, QueueReport, QuickIssue,
+    Request, Response, Retry, ReviewAsked, ReviewList, ReviewSaid, RunState, SpendingLine, Status,
+    StatusReport, TaskId, TaskLine, TaskPage, Usage,
 };
 
 use super::polls::Poll;
-use super::state::{About, Action, News, State};
+use super::state::{self, About, News, State};
 
 /// When it is.
 pub const NOW_MS: i64 = 1_785_283_200_000;
@@ -39,8 +40,7 @@ impl Sample {
         sample.poll(Poll::Status, Response::Status(Box::new(status())));
         sample.poll(Poll::Queue, Response::Queue(Box::new(queue())));
         sample.poll(Poll::Reviews, Response::Reviews(reviews()));
-        let waiting = vec![asks(7, "Tabs or spaces?"), line(8, Status::Blocked, "Mend the build")];
-        sample.poll(Poll::Waiting, Response::List(TaskPage { tasks: waiting, next: None }));
+        sample.poll(Poll::Inbox, Response::Inbox(inbox(items())));
         sample.poll(Poll::Journal, Response::Log(LogPage { entries: journal(), next: 12, more: false }));
         let tasks = (1..=40).map(|number| {
             let status = [Status::Done, Status::Ready, Status::Active, Status::Failed][number as usize % 4];
@@ -50,20 +50,24 @@ impl Sample {
         sample
     }
 
-    pub fn tell(&mut self, news: News) -> Vec<Action> {
+    pub fn tell(&mut self, news: News) -> Vec<state::Action> {
         self.state.update(news, self.now_ms)
     }
 
-    pub fn tick(&mut self, ms: i64) -> Vec<Action> {
+    pub fn tick(&mut self, ms: i64) -> Vec<state::Action> {
         self.now_ms += ms;
         self.tell(News::Tick)
     }
 
-    pub fn poll(&mut self, poll: Poll, response: Response) -> Vec<Action> {
+    pub fn poll(&mut self, poll: Poll, response: Response) -> Vec<state::Action> {
         self.answer(About::Poll(poll), Ok(response))
     }
 
-    pub fn answer(&mut self, about: About, result: Result<Response, landfall_api::Problem>) -> Vec<Action> {
+    pub fn answer(
+        &mut self,
+        about: About,
+        result: Result<Response, landfall_api::Problem>,
+    ) -> Vec<state::Action> {
         self.tell(News::Answered { about, result: Box::new(result), took_ms: 1 })
     }
 
@@ -89,7 +93,7 @@ impl Sample {
             };
             rest = &rest[length..];
             for action in self.tell(News::Key(KeyEvent::new(code, with))) {
-                if let Action::Call(About::Order, request) = action {
+                if let state::Action::Call(About::Order, request) = action {
                     orders.push(request);
                 }
             }
@@ -115,14 +119,47 @@ pub fn line(number: u32, status: Status, title: &str) -> TaskLine {
     }
 }
 
-pub fn asks(number: u32, question: &str) -> TaskLine {
-    let wait = Wait {
-        wait: WaitFor::Question,
-        owner: "you".to_owned(),
+pub fn item(kind: InboxKind, number: u32, title: &str, text: &str) -> InboxItem {
+    InboxItem {
+        key: format!("{}-T{number}", kind.word()),
+        kind,
+        task: Some(task(number)),
+        title: title.to_owned(),
+        text: text.to_owned(),
+        step: None,
+        since_ms: NOW_MS - 90_000 + i64::from(number),
         until_ms: None,
-        detail: question.to_owned(),
-    };
-    TaskLine { wait: Some(wait), ..line(number, Status::Waiting, "Format the sources") }
+        overdue: String::new(),
+        choices: Vec::new(),
+        concerns: Vec::new(),
+        findings: Vec::new(),
+        reply: None,
+        files: Vec::new(),
+        commit: None,
+        actions: Vec::new(),
+    }
+}
+
+pub fn items() -> Vec<InboxItem> {
+    let mut review = item(InboxKind::Review, 6, "Change the gate", "changes the checks themselves");
+    review.findings = vec!["a name is unclear".to_owned()];
+    let mut blocked = item(InboxKind::Blocked, 8, "Mend the build", "blocked: there is no compiler");
+    let retry = Retry { tasks: vec![task(8)], fresh: true, note: None };
+    let reject = ReviewAsked { tasks: vec![task(8)], said: ReviewSaid::Skip };
+    blocked.actions = vec![
+        Action::new("Try again from the base", &Request::Retry(retry)).fill("/note", "What to know", false),
+        Action::new("Skip it", &Request::Review(reject)).confirm(),
+    ];
+    vec![
+        item(InboxKind::Owed, 2, "Write a guide", "landed as 26e30cc76d; somebody is to look at it"),
+        blocked,
+        review,
+        item(InboxKind::Question, 7, "Format the sources", "Tabs or spaces?"),
+    ]
+}
+
+pub fn inbox(items: Vec<InboxItem>) -> Inbox {
+    Inbox { seq: 12, counts: BTreeMap::new(), items, more: 0 }
 }
 
 pub fn status() -> StatusReport {
@@ -229,19 +266,9 @@ pub fn queue() -> QueueReport {
 }
 
 pub fn reviews() -> ReviewList {
-    let look = |number: u32, title: &str, reason: &str| ReviewLine {
-        task: task(number),
-        title: title.to_owned(),
-        since_ms: NOW_MS - 90_000,
-        reasons: vec![reason.to_owned()],
-        findings: vec!["a name is unclear".to_owned()],
-        reply: None,
-        commit: None,
-        attempts: vec![1],
-    };
     ReviewList {
-        before: vec![look(6, "Change the gate", "changes the checks themselves")],
-        after: vec![look(2, "Write a guide", "is to be looked at after landing")],
+        before: Vec::new(),
+        after: Vec::new(),
         issues: vec![
             QuickIssue { name: "tests".to_owned(), text: "There are no tests for it.".to_owned() },
             QuickIssue { name: "docs".to_owned(), text: "The documentation is missing.".to_owned() },

@@ -8,16 +8,15 @@ use std::collections::VecDeque;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 use landfall_api::{
-    DiscoveryList, Health, LogEntry, Problem, QueueReport, Request, Response, ReviewList, SprintReport,
-    StatusReport, TaskDetail, TaskId, TaskLine, Why,
+    DiscoveryList, Health, InboxItem, LogEntry, Problem, QueueReport, Request, Response, ReviewList, Said,
+    SprintReport, StatusReport, TaskDetail, TaskId, TaskLine, Why,
 };
 
-use super::inbox::InboxItem;
 use super::keys;
 use super::polls::{Poll, Polls};
 use super::views;
 
-pub use popup::{Choice, Popup, Purpose, TextPopup};
+pub use popup::{Choice, Popup, Purpose, TextPopup, Way};
 
 /// Entries of the journal that are kept to scroll through; the file has them all.
 pub const JOURNAL_MAX: usize = 2_000;
@@ -121,11 +120,22 @@ pub enum Page {
     Diff,
     /// Its part of the journal.
     Log,
+    /// What its agent prints.
+    Output,
 }
 
 impl Page {
     /// In the order Tab goes.
-    pub const ALL: [Self; 5] = [Self::About, Self::Attempts, Self::Checks, Self::Diff, Self::Log];
+    pub const ALL: [Self; 6] =
+        [Self::About, Self::Attempts, Self::Checks, Self::Diff, Self::Log, Self::Output];
+
+    /// Whether the newest is at its end, and followed.
+    pub fn follows(self) -> bool {
+        match self {
+            Self::Log | Self::Output => true,
+            Self::About | Self::Attempts | Self::Checks | Self::Diff => false,
+        }
+    }
 
     /// What it is called.
     pub fn name(self) -> &'static str {
@@ -135,6 +145,7 @@ impl Page {
             Self::Checks => "Checks",
             Self::Diff => "Diff",
             Self::Log => "Log",
+            Self::Output => "Output",
         }
     }
 }
@@ -149,7 +160,7 @@ pub enum Scroll {
 }
 
 /// Something chosen from a list that changes: by what it is, and by its place when it has gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick<I> {
     /// What.
     pub id: Option<I>,
@@ -157,7 +168,7 @@ pub struct Pick<I> {
     pub place: usize,
 }
 
-impl<I: Copy + PartialEq> Pick<I> {
+impl<I: Clone + PartialEq> Pick<I> {
     /// The first, whatever it is.
     fn first() -> Self {
         Self { id: None, place: 0 }
@@ -165,13 +176,13 @@ impl<I: Copy + PartialEq> Pick<I> {
 
     /// Where it is now.
     pub fn at(&self, rows: &[I]) -> usize {
-        let found = self.id.and_then(|id| rows.iter().position(|row| *row == id));
+        let found = self.id.as_ref().and_then(|id| rows.iter().position(|row| row == id));
         found.unwrap_or_else(|| self.place.min(rows.len().saturating_sub(1)))
     }
 
     fn choose(&mut self, rows: &[I], place: usize) {
         let place = place.min(rows.len().saturating_sub(1));
-        *self = Self { id: rows.get(place).copied(), place };
+        *self = Self { id: rows.get(place).cloned(), place };
     }
 }
 
@@ -192,8 +203,23 @@ pub struct OpenTask {
     pub diff: Option<Vec<String>>,
     /// Its part of the journal.
     pub log: Vec<LogEntry>,
+    /// What its agent prints.
+    pub output: Option<OpenOutput>,
     /// What could not be had, and why.
     pub problem: Option<String>,
+}
+
+/// The newest output of the task that is open.
+#[derive(Debug)]
+pub struct OpenOutput {
+    /// Its name.
+    pub key: String,
+    /// Where to go on.
+    pub next: u64,
+    /// Whether more comes.
+    pub grows: bool,
+    /// Its lines.
+    pub lines: Vec<Said>,
 }
 
 /// A word that goes away by itself.
@@ -267,10 +293,12 @@ pub struct State {
     pub status: Option<(Box<StatusReport>, i64)>,
     /// The landing queue.
     pub queue: Option<Box<QueueReport>>,
-    /// What there is to look at.
+    /// What there is to look at, and the complaints that have a name.
     pub reviews: Option<ReviewList>,
-    /// What waits for a person.
-    pub inbox: Vec<InboxItem>,
+    /// What waits for a person; none before it is known.
+    pub inbox: Option<Vec<InboxItem>>,
+    /// How much more there is than is listed.
+    pub inbox_more: u64,
     /// The newest entries of the journal.
     pub journal: VecDeque<LogEntry>,
     /// Every task.
@@ -304,7 +332,7 @@ pub struct State {
     /// Chosen among those at work.
     pub slot: Pick<TaskId>,
     /// Chosen in the inbox.
-    pub item: Pick<(TaskId, u8)>,
+    pub item: Pick<String>,
     /// Chosen in the queue.
     pub place: Pick<TaskId>,
     /// Chosen in the backlog.
@@ -312,10 +340,9 @@ pub struct State {
     /// The entry of the journal that is looked at; none follows the newest.
     pub entry: Option<u64>,
     polls: Polls,
-    waiting: Option<Vec<TaskLine>>,
     incoming: Vec<TaskLine>, // pages of the backlog, until it is whole
     journal_next: Option<u64>,
-    inbox_known: bool,
+    page_due_ms: i64, // what grows without a word in the journal is asked for again then
     page_old: bool,   // the page of the open task is behind the journal
     page_asked: bool, // it was asked for and did not come yet
     second: i64,
@@ -332,7 +359,8 @@ impl State {
             status: None,
             queue: None,
             reviews: None,
-            inbox: Vec::new(),
+            inbox: None,
+            inbox_more: 0,
             journal: VecDeque::new(),
             backlog: Vec::new(),
             backlog_shown: Vec::new(),
@@ -354,10 +382,9 @@ impl State {
             task: Pick::first(),
             entry: None,
             polls: Polls::new(),
-            waiting: None,
             incoming: Vec::new(),
             journal_next: None,
-            inbox_known: false,
+            page_due_ms: i64::MAX,
             page_old: false,
             page_asked: false,
             second: 0,
@@ -408,7 +435,8 @@ impl State {
     pub fn wake_ms(&self) -> i64 {
         let toasts = self.toasts.iter().map(|toast| toast.until_ms).min().unwrap_or(i64::MAX);
         let clock = if self.has_clock() { (self.now_ms / 1_000 + 1) * 1_000 } else { i64::MAX };
-        self.polls.next_ms().min(toasts).min(clock)
+        let page = if self.page_asked { i64::MAX } else { self.page_due_ms };
+        self.polls.next_ms().min(toasts).min(clock).min(page)
     }
 
     /// Whether something on the screen counts seconds.
@@ -461,10 +489,14 @@ impl State {
         self.status().map(|status| status.active.iter().map(|line| line.task).collect()).unwrap_or_default()
     }
 
-    /// The items of the inbox, in the order shown. A task can be there twice, for two reasons.
-    pub fn items(&self) -> Vec<(TaskId, u8)> {
-        let number = |item: &InboxItem| u8::from(item.kind == super::inbox::InboxKind::Owed);
-        self.inbox.iter().map(|item| (item.task, number(item))).collect()
+    /// What waits for a person, as far as it is known.
+    pub fn inbox_items(&self) -> &[InboxItem] {
+        self.inbox.as_deref().unwrap_or_default()
+    }
+
+    /// The keys of the inbox, in the order shown.
+    pub fn items(&self) -> Vec<String> {
+        self.inbox_items().iter().map(|item| item.key.clone()).collect()
     }
 
     /// Who stands in line, in the order shown.
@@ -498,7 +530,7 @@ impl State {
                     let rows = self.slots();
                     rows.get(self.slot.at(&rows)).copied()
                 }
-                Panel::Inbox => self.chosen_item().map(|item| item.task),
+                Panel::Inbox => self.chosen_item().and_then(|item| item.task),
                 Panel::Queue => {
                     let rows = self.places();
                     rows.get(self.place.at(&rows)).copied()
@@ -516,7 +548,7 @@ impl State {
 
     /// The item of the inbox that is chosen there.
     pub fn chosen_item(&self) -> Option<&InboxItem> {
-        self.inbox.get(self.item.at(&self.items()))
+        self.inbox_items().get(self.item.at(&self.items()))
     }
 
     fn show(&mut self, screen: Screen) {

@@ -121,7 +121,7 @@ impl Drop for Terminal {
 }
 
 /// A script that works until it is ended.
-const LONG: &str = "run = [\"sleep\", \"600\"]\nsignal = \"complete\"\n";
+const LONG: &str = "signal = \"complete\"\n[[say]]\ntext = \"reading the tests\"\n[[say]]\ntext = \"done\"\npause = \"10m\"\n";
 
 #[test]
 fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
@@ -140,6 +140,11 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
     terminal.top();
     let screen = terminal.shows(&["● autopilot", "T3", "Takes long", "slots 1/3", "Inbox 2", "R1"]);
     assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+
+    // What the agent prints.
+    terminal.types("o");
+    terminal.shows(&["[Output]", "reading the tests"]);
+    terminal.press(&["Escape"]);
 
     // A question.
     terminal.press(&["Tab"]);

@@ -1,15 +1,15 @@
 //! What each command does.
 
 use landfall_api::{
-    AutoAsked, DiscoveriesAsked, Doctor, Mode, NextAsked, Nothing, PauseAsked, Request, ReviewAsked,
-    ReviewSaid, StopAsked, TaskId,
+    AutoAsked, DiscoveriesAsked, Doctor, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Request,
+    ReviewAsked, ReviewSaid, StopAsked, TaskId,
 };
 
 use super::{
-    About, Action, Choice, OpenTask, Page, Panel, Popup, Purpose, Screen, Scroll, State, TextPopup, Tone,
+    About, Action, Choice, OpenTask, Page, Panel, Popup, Purpose, Screen, Scroll, State, TextPopup, Tone, Way,
 };
 use crate::format;
-use crate::top::inbox::{InboxItem, InboxKind};
+use crate::top::inbox;
 use crate::top::keys::Command;
 use crate::top::line::Line;
 use crate::top::polls::Poll;
@@ -30,6 +30,7 @@ impl State {
             Command::Search => self.search(),
             Command::Open => self.open_chosen(Page::About),
             Command::Log => self.open_chosen(Page::Log),
+            Command::Output => self.open_chosen(Page::Output),
             Command::Diff => self.open_chosen(Page::Diff),
             Command::Agent(number) => self.agent(number),
             Command::Review => self.next_review(),
@@ -110,7 +111,7 @@ impl State {
             Scroll::End => last,
         };
         let line = here.saturating_add_signed(by).min(last);
-        let follows = matches!((self.screens.last(), &self.open), (Some(Screen::Task), Some(open)) if open.page == Page::Log);
+        let follows = matches!((self.screens.last(), &self.open), (Some(Screen::Task), Some(open)) if open.page.follows());
         self.set_scroll(if follows && line == last { Scroll::End } else { Scroll::At(line) });
     }
 
@@ -149,7 +150,7 @@ impl State {
     fn turn_to(&mut self, page: Page) {
         let Some(open) = &mut self.open else { return };
         open.page = page;
-        open.scroll = if page == Page::Log { Scroll::End } else { Scroll::At(0) };
+        open.scroll = if page.follows() { Scroll::End } else { Scroll::At(0) };
         open.problem = None;
         self.page_old = true;
     }
@@ -209,6 +210,7 @@ impl State {
                 why: None,
                 diff: None,
                 log: Vec::new(),
+                output: None,
                 problem: None,
             });
         }
@@ -233,8 +235,8 @@ impl State {
 
     /// Goes to the next thing to look at, and shows what it changes.
     fn next_review(&mut self) {
-        let is_look = |item: &InboxItem| matches!(item.kind, InboxKind::Review | InboxKind::Owed);
-        let looks: Vec<usize> = (0..self.inbox.len()).filter(|place| is_look(&self.inbox[*place])).collect();
+        let items = self.inbox_items();
+        let looks: Vec<usize> = (0..items.len()).filter(|place| inbox::is_look(items[*place].kind)).collect();
         let here = self.item.at(&self.items());
         let inside = self.screens.last() == Some(&Screen::Task);
         let next = looks.iter().find(|place| if inside { **place > here } else { **place >= here });
@@ -245,73 +247,74 @@ impl State {
         self.focus = Panel::Inbox;
         let rows = self.items();
         self.item.choose(&rows, place);
-        self.open_task(rows[place].0, Page::Diff);
+        if let Some(task) = self.inbox_items()[place].task {
+            self.open_task(task, Page::Diff);
+        }
     }
 
-    /// What waits for a person because of the chosen task.
-    fn wanted(&self) -> Option<(TaskId, Option<&InboxItem>)> {
+    /// What waits for a person because of the chosen task, or the item that is chosen.
+    fn wanted(&self) -> Option<&InboxItem> {
         if self.screens.is_empty() && self.focus == Panel::Inbox {
-            return self.chosen_item().map(|item| (item.task, Some(item)));
+            return self.chosen_item();
         }
         let task = self.chosen()?;
-        Some((task, self.inbox.iter().find(|item| item.task == task)))
+        self.inbox_items().iter().find(|item| item.task == Some(task))
+    }
+
+    /// Work that somebody is to look at.
+    fn wanted_look(&self) -> Option<(TaskId, &InboxItem)> {
+        let item = self.wanted().filter(|item| inbox::is_look(item.kind))?;
+        Some((item.task?, item))
     }
 
     fn answer(&mut self) {
-        let popup = match self.wanted() {
-            None => Err("no task is chosen".to_owned()),
-            Some((task, None)) => Err(format!("{task} asks nothing and is not to be looked at")),
-            Some((task, Some(item))) => {
-                let mut text = vec![item.title.clone(), item.words.clone()];
-                text.extend(item.more.iter().cloned());
-                match item.kind {
-                    InboxKind::Question => {
-                        Ok(TextPopup::new(format!("Answer {task}"), text, Purpose::Answer(task)))
-                    }
-                    InboxKind::Wait(landfall_api::WaitFor::Login) => {
-                        let mut popup = TextPopup::new(
-                            format!("{task} wants a login; say when it is done"),
-                            text,
-                            Purpose::Answer(task),
-                        );
-                        popup.line = Line::new("done");
-                        Ok(popup)
-                    }
-                    InboxKind::Review => Ok(TextPopup::new(
-                        format!("Approve {task}: it lands next. A note, if you like"),
-                        text,
-                        Purpose::Approve(task),
-                    )),
-                    InboxKind::Owed => Ok(TextPopup::new(
-                        format!("Sign {task} off. A note, if you like"),
-                        text,
-                        Purpose::Approve(task),
-                    )),
-                    InboxKind::Wait(_) | InboxKind::Blocked => {
-                        Err(format!("{task} asks nothing; Enter says what it waits for, r lets it try again"))
-                    }
-                }
-            }
+        let Some(item) = self.wanted() else {
+            let text = match self.chosen() {
+                Some(task) => format!("{task} asks nothing and is not to be looked at"),
+                None => "nothing is chosen that could be answered".to_owned(),
+            };
+            return self.toast(Tone::Info, text);
         };
-        match popup {
-            Ok(popup) => self.popup = Some(Popup::Text(popup)),
-            Err(text) => self.toast(Tone::Info, text),
-        }
+        let about = inbox::about(item);
+        self.popup = Some(match (item.kind, item.task) {
+            (InboxKind::Question, Some(task)) => {
+                let mut popup = TextPopup::new(format!("Answer {task}"), about, Purpose::Answer(task));
+                popup.issues =
+                    item.choices.iter().map(|choice| (choice.clone(), String::new(), false)).collect();
+                Popup::Text(popup)
+            }
+            (InboxKind::Review, Some(task)) => {
+                let title = format!("Approve {task}: it lands next. A note, if you like");
+                Popup::Text(TextPopup::new(title, about, Purpose::Approve(task)))
+            }
+            (InboxKind::Owed, Some(task)) => {
+                let title = format!("Sign {task} off. A note, if you like");
+                Popup::Text(TextPopup::new(title, about, Purpose::Approve(task)))
+            }
+            (
+                InboxKind::Question
+                | InboxKind::Review
+                | InboxKind::Owed
+                | InboxKind::Login
+                | InboxKind::Conflict
+                | InboxKind::Escalation
+                | InboxKind::Blocked
+                | InboxKind::Failed
+                | InboxKind::Paused,
+                _,
+            ) => ways(item, about),
+        });
     }
 
     fn changes(&mut self) {
-        let look = self.wanted().filter(|(_, item)| {
-            item.is_some_and(|item| matches!(item.kind, InboxKind::Review | InboxKind::Owed))
-        });
-        let Some((task, Some(item))) = look else {
+        let Some((task, item)) = self.wanted_look() else {
             return self.toast(Tone::Info, "only work that is to be looked at can be sent back");
         };
-        let mut text = vec![item.title.clone(), item.words.clone()];
-        text.extend(item.more.iter().cloned());
+        let text = inbox::about(item);
         let mut popup =
             TextPopup::new(format!("Send {task} back: what is to be changed"), text, Purpose::Changes(task));
         let issues = self.reviews.iter().flat_map(|reviews| &reviews.issues);
-        popup.issues = issues.map(|issue| (issue.clone(), false)).collect();
+        popup.issues = issues.map(|issue| (issue.name.clone(), issue.text.clone(), false)).collect();
         self.popup = Some(Popup::Text(popup));
     }
 
@@ -325,12 +328,12 @@ impl State {
     }
 
     fn defer(&mut self) -> Vec<Action> {
-        match self.wanted() {
-            Some((task, Some(item))) if matches!(item.kind, InboxKind::Review | InboxKind::Owed) => {
+        match self.wanted_look() {
+            Some((task, _)) => {
                 let asked = ReviewAsked { tasks: vec![task], said: ReviewSaid::Defer };
                 vec![Action::Call(About::Order, Request::Review(asked))]
             }
-            _ => {
+            None => {
                 self.toast(Tone::Info, "only a look can be put off");
                 Vec::new()
             }
@@ -344,8 +347,12 @@ impl State {
             title: format!("Stop {task}?"),
             text: vec!["Its work is kept. It does not start again before somebody says so.".to_owned()],
             ways: vec![
-                Choice { key: 'y', label: "at the end of the iteration".to_owned(), request: stop(false) },
-                Choice { key: 'n', label: "now".to_owned(), request: stop(true) },
+                Choice {
+                    key: 'y',
+                    label: "at the end of the iteration".to_owned(),
+                    way: Way::Send(stop(false)),
+                },
+                Choice { key: 'n', label: "now".to_owned(), way: Way::Send(stop(true)) },
             ],
         });
     }
@@ -363,9 +370,9 @@ impl State {
                 Choice {
                     key: 'y',
                     label: "when the iterations under way are done".to_owned(),
-                    request: stop(false),
+                    way: Way::Send(stop(false)),
                 },
-                Choice { key: 'n', label: "now".to_owned(), request: stop(true) },
+                Choice { key: 'n', label: "now".to_owned(), way: Way::Send(stop(true)) },
             ],
         });
         Vec::new()
@@ -392,7 +399,11 @@ impl State {
                 self.popup = Some(Popup::Choice {
                     title: "Autopilot on?".to_owned(),
                     text: vec![text],
-                    ways: vec![Choice { key: 'y', label: "on".to_owned(), request: auto(Mode::Autopilot) }],
+                    ways: vec![Choice {
+                        key: 'y',
+                        label: "on".to_owned(),
+                        way: Way::Send(auto(Mode::Autopilot)),
+                    }],
                 });
                 Vec::new()
             }
@@ -418,4 +429,22 @@ impl State {
         };
         vec![Action::Call(About::Order, Request::Next(NextAsked { task: Some(task) }))]
     }
+}
+
+/// What can be done about an item, each with a digit.
+fn ways(item: &InboxItem, about: Vec<String>) -> Popup {
+    let task = item.task.map(|task| format!("{task}: ")).unwrap_or_default();
+    let ways = item.actions.iter().zip('1'..='9').filter_map(|(action, key)| {
+        let way = match (&action.fill, action.confirm) {
+            (Some(fill), _) => {
+                let title = format!("{task}{}", action.label);
+                let text = [about.clone(), vec![fill.label.clone()]].concat();
+                Way::Say(Box::new(TextPopup::new(title, text, Purpose::Fill(action.clone()))))
+            }
+            (None, true) => Way::Confirm(inbox::request(action, "")?),
+            (None, false) => Way::Send(inbox::request(action, "")?),
+        };
+        Some(Choice { key, label: action.label.clone(), way })
+    });
+    Popup::Choice { title: format!("{task}{}", item.title), text: about[1..].to_vec(), ways: ways.collect() }
 }

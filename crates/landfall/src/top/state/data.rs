@@ -1,17 +1,20 @@
 //! What the service said, and what to ask it next.
 
 use landfall_api::{
-    Filter, LogAsked, Nothing, Problem, ProblemCode, Request, Response, SprintOf, Status, StatusReport,
-    TaskAsked,
+    Filter, Inbox, InboxAsked, LogAsked, Nothing, Output, OutputAsked, OutputOf, Problem, ProblemCode,
+    Request, Response, SprintOf, StatusReport, TaskAsked,
 };
 
-use super::{About, Action, JOURNAL_MAX, Link, OpenTask, Page, Popup, Scroll, State, Tone};
-use crate::top::inbox::{InboxKind, inbox};
+use super::{About, Action, JOURNAL_MAX, Link, OpenOutput, OpenTask, Page, Popup, Scroll, State, Tone};
+use crate::top::inbox::{is_urgent, words};
 use crate::top::polls::Poll;
 use crate::top::views;
 
 const JOURNAL_PAGE: u32 = 500;
 const TASKS_PAGE: u32 = 1_000; // the most that is sent at once
+const INBOX_MAX: u32 = 200; // more than anybody decides in one sitting
+const OUTPUT_LINES: u32 = 1_000;
+const OUTPUT_LINES_MAX: usize = 10_000; // the file has them all
 const DIFF_LINES_MAX: usize = 50_000; // more than anybody scrolls through; `landfall diff` has it all
 
 /// How often things are asked for when nothing seems to happen.
@@ -31,7 +34,7 @@ impl State {
                 }
             }
         }
-        if self.page_old && !self.page_asked {
+        if (self.page_old || self.page_due_ms <= self.now_ms) && !self.page_asked {
             actions.extend(self.page_request());
         }
         actions
@@ -48,11 +51,7 @@ impl State {
             }),
             Poll::Queue => Request::Queue(Nothing {}),
             Poll::Reviews => Request::Reviews(Nothing {}),
-            Poll::Waiting => Request::List(Filter {
-                status: vec![Status::Waiting, Status::Blocked],
-                limit: TASKS_PAGE,
-                ..Filter::default()
-            }),
+            Poll::Inbox => Request::Inbox(InboxAsked { limit: INBOX_MAX, ..InboxAsked::default() }),
             Poll::Backlog => Request::List(Filter {
                 after: self.incoming.last().map(|line| line.id),
                 limit: TASKS_PAGE,
@@ -69,7 +68,8 @@ impl State {
     /// What the pages of the open task need besides its detail.
     fn page_request(&mut self) -> Option<Action> {
         self.page_old = false;
-        let OpenTask { task, page, log, .. } = self.open.as_ref()?;
+        self.page_due_ms = i64::MAX;
+        let OpenTask { task, page, log, output, .. } = self.open.as_ref()?;
         self.page_asked = true;
         let asked = TaskAsked { task: *task };
         let request = match page {
@@ -81,6 +81,19 @@ impl State {
                 limit: TASKS_PAGE,
                 last: log.is_empty(),
             }),
+            Page::Output => {
+                // Only one that still grows is read on; otherwise a newer one may have begun.
+                let on = output.as_ref().filter(|output| output.grows);
+                Request::Output(OutputAsked {
+                    of: OutputOf { key: on.map(|output| output.key.clone()), ..OutputOf::latest(*task) },
+                    at: on.map(|output| output.next),
+                    backward: on.is_none(),
+                    lines: OUTPUT_LINES,
+                    search: String::new(),
+                    levels: Vec::new(),
+                    raw: false,
+                })
+            }
         };
         Some(Action::Call(About::Page(*task), request))
     }
@@ -106,9 +119,7 @@ impl State {
             Poll::Status if lively => 2 * LIVELY_MS,
             Poll::Journal | Poll::Status => CALM_MS,
             Poll::Open if lively => CALM_MS,
-            Poll::Queue | Poll::Reviews | Poll::Waiting | Poll::Backlog | Poll::Sprint | Poll::Open => {
-                LATER_MS
-            }
+            Poll::Queue | Poll::Reviews | Poll::Inbox | Poll::Backlog | Poll::Sprint | Poll::Open => LATER_MS,
         };
         self.polls.answered(poll, took_ms, again_ms, self.now_ms);
         let response = match result {
@@ -128,14 +139,8 @@ impl State {
             Response::Log(page) => self.heard_journal(page),
             Response::Queue(queue) => replace(&mut self.queue, queue, &mut self.stale),
             Response::Sprint(sprint) => replace(&mut self.sprint, sprint, &mut self.stale),
-            Response::Reviews(reviews) => {
-                replace(&mut self.reviews, reviews, &mut self.stale);
-                self.sort_inbox();
-            }
-            Response::List(page) if poll == Poll::Waiting => {
-                self.waiting = Some(page.tasks);
-                self.sort_inbox();
-            }
+            Response::Reviews(reviews) => replace(&mut self.reviews, reviews, &mut self.stale),
+            Response::Inbox(inbox) => self.heard_inbox(inbox),
             Response::List(page) => {
                 self.incoming.extend(page.tasks);
                 if page.next.is_some() {
@@ -226,7 +231,7 @@ impl State {
         if first {
             return; // everything was asked for already
         }
-        for poll in [Poll::Status, Poll::Waiting, Poll::Reviews, Poll::Queue, Poll::Sprint] {
+        for poll in [Poll::Status, Poll::Inbox, Poll::Queue, Poll::Sprint] {
             self.polls.hurry(poll, LIVELY_MS);
         }
         self.polls.hurry(Poll::Backlog, CALM_MS);
@@ -236,22 +241,25 @@ impl State {
         }
     }
 
-    fn sort_inbox(&mut self) {
-        let known = self.inbox_known;
-        self.inbox_known = self.waiting.is_some() && self.reviews.is_some();
-        let items = inbox(self.waiting.as_deref().unwrap_or_default(), self.reviews.as_ref());
-        if items == self.inbox {
+    fn heard_inbox(&mut self, inbox: Inbox) {
+        let Inbox { mut items, more, .. } = inbox;
+        items.sort_by_key(|item| (item.kind, item.since_ms)); // what holds others up comes first
+        if self.inbox.as_ref() == Some(&items) && self.inbox_more == more {
             return;
         }
-        let new = items.iter().filter(|item| item.kind != InboxKind::Owed && !self.inbox.contains(item));
-        let new: Vec<String> =
-            new.map(|item| format!("{} {}: {}", item.task, item.kind.word(), item.words)).collect();
-        if known {
-            for text in new {
-                self.toast(Tone::Warn, text);
-            }
+        if let Some(known) = &self.inbox {
+            let is_new = |key: &String| known.iter().all(|item| item.key != *key);
+            let new = items.iter().filter(|item| is_urgent(item.kind) && is_new(&item.key));
+            let new: Vec<String> = new
+                .map(|item| {
+                    let task = item.task.map(|task| format!("{task} ")).unwrap_or_default();
+                    format!("{task}{}: {}", item.kind.word(), words(item))
+                })
+                .collect();
+            new.into_iter().for_each(|text| self.toast(Tone::Warn, text));
         }
-        self.inbox = items;
+        self.inbox = Some(items);
+        self.inbox_more = more;
         self.stale = true;
     }
 
@@ -274,8 +282,28 @@ impl State {
                 let over = open.log.len().saturating_sub(JOURNAL_MAX);
                 open.log.drain(..over);
             }
+            Ok(Response::Output(page)) => {
+                let Output { output, lines, next, last, .. } = *page;
+                match open.output.as_mut().filter(|known| known.key == output.key && known.grows) {
+                    Some(known) => {
+                        known.lines.extend(lines);
+                        let over = known.lines.len().saturating_sub(OUTPUT_LINES_MAX);
+                        known.lines.drain(..over);
+                        (known.next, known.grows) = (next, output.grows || !last);
+                    }
+                    None => {
+                        let grows = output.grows || !last;
+                        open.output = Some(OpenOutput { key: output.key, next, grows, lines });
+                    }
+                }
+                open.problem = None;
+                self.page_due_ms = self.now_ms + if last { CALM_MS } else { 0 };
+            }
             Ok(_) => {} // no page asks for it
-            Err(problem) => open.problem = Some(sentence(&problem)),
+            Err(problem) => {
+                open.problem = Some(sentence(&problem));
+                self.page_due_ms = self.now_ms + 2 * CALM_MS; // an agent may begin at any time
+            }
         }
         let last = views::lines_count(self).saturating_sub(1);
         if let Scroll::At(line) = self.page_scroll() {

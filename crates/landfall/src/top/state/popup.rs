@@ -1,9 +1,10 @@
 //! What must be answered before anything else: a text, or a choice. Whatever is dangerous comes through here.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use landfall_api::{Answer, QuickIssue, Redo, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
+use landfall_api::{Answer, Redo, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
 
 use super::{About, Action, Panel, Scroll, State};
+use crate::top::inbox;
 use crate::top::line::{Line, Typed};
 use crate::top::views;
 
@@ -30,8 +31,19 @@ pub struct Choice {
     pub key: char,
     /// What happens.
     pub label: String,
-    /// What is asked for then.
-    pub request: Request,
+    /// What follows.
+    pub way: Way,
+}
+
+/// What follows a choice.
+#[derive(Debug)]
+pub enum Way {
+    /// It is asked for.
+    Send(Request),
+    /// It is asked for after one word more.
+    Confirm(Request),
+    /// Something is to be said with it.
+    Say(Box<TextPopup>),
 }
 
 /// A text that is being typed.
@@ -45,8 +57,8 @@ pub struct TextPopup {
     pub line: Line,
     /// What it is for.
     pub purpose: Purpose,
-    /// Complaints that have a name, and whether each is meant.
-    pub issues: Vec<(QuickIssue, bool)>,
+    /// Complaints, or answers, that suggest themselves: a name, its meaning, and whether it is meant.
+    pub issues: Vec<(String, String, bool)>,
     /// Where the keys go: 0 is the text, the issues follow.
     pub field: usize,
     /// It was sent, and not answered yet.
@@ -56,7 +68,7 @@ pub struct TextPopup {
 }
 
 /// What a text is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Purpose {
     /// The answer to a question.
     Answer(TaskId),
@@ -66,6 +78,8 @@ pub enum Purpose {
     Changes(TaskId),
     /// What the agent should know this time.
     Retry(TaskId),
+    /// What belongs into an action.
+    Fill(landfall_api::Action),
     /// The filter of a panel; the second is what it was before.
     Filter(Panel, String),
     /// Words to look for in a page.
@@ -95,14 +109,27 @@ impl TextPopup {
     /// What Enter asks for; or why it cannot.
     fn request(&self) -> Result<Request, &'static str> {
         let text = self.line.text().trim().to_owned();
+        let chosen = self.issues.iter().filter(|(.., chosen)| *chosen);
+        let issues: Vec<String> = chosen.map(|(name, ..)| name.clone()).collect();
         let review = |task: TaskId, said| Request::Review(ReviewAsked { tasks: vec![task], said });
         match self.purpose {
-            Purpose::Answer(_) if text.is_empty() => Err("say it in a few words"),
-            Purpose::Answer(task) => Ok(Request::Answer(Answer { task, text })),
+            Purpose::Answer(task) => {
+                let parts = issues.into_iter().chain((!text.is_empty()).then_some(text));
+                let text = parts.collect::<Vec<String>>().join("\n");
+                if text.is_empty() {
+                    return Err("say it in a few words");
+                }
+                Ok(Request::Answer(Answer { task, text }))
+            }
+            Purpose::Fill(ref action)
+                if text.is_empty() && action.fill.as_ref().is_some_and(|fill| fill.required) =>
+            {
+                Err("say it in a few words")
+            }
+            Purpose::Fill(ref action) => inbox::request(action, &text)
+                .ok_or("the engine is newer than this view, and means something else"),
             Purpose::Approve(task) => Ok(review(task, ReviewSaid::Approve { note: text })),
             Purpose::Changes(task) => {
-                let chosen = self.issues.iter().filter(|(_, chosen)| *chosen);
-                let issues: Vec<String> = chosen.map(|(issue, _)| issue.name.clone()).collect();
                 if text.is_empty() && issues.is_empty() {
                     return Err("say what is to be changed, or choose an issue with ↓ and Space");
                 }
@@ -143,7 +170,16 @@ impl State {
                 let place = ways.iter().position(|way| key.code == KeyCode::Char(way.key));
                 match (place, key.code) {
                     (Some(place), _) => {
-                        return vec![Action::Call(About::Order, ways.swap_remove(place).request)];
+                        let Choice { label, way, .. } = ways.swap_remove(place);
+                        match way {
+                            Way::Send(request) => return vec![Action::Call(About::Order, request)],
+                            Way::Say(popup) => self.popup = Some(Popup::Text(*popup)),
+                            Way::Confirm(request) => {
+                                let way = Choice { key: 'y', label: label.clone(), way: Way::Send(request) };
+                                self.popup =
+                                    Some(Popup::Choice { title: format!("{label}?"), text, ways: vec![way] });
+                            }
+                        }
                     }
                     (None, KeyCode::Esc | KeyCode::Char('q')) => {}
                     // A key that was meant for something else must neither confirm nor dismiss.
@@ -162,7 +198,7 @@ impl State {
             KeyCode::Enter if !key.modifiers.contains(KeyModifiers::ALT) => return self.text_entered(),
             KeyCode::Up | KeyCode::BackTab => popup.field = popup.field.saturating_sub(1),
             KeyCode::Down | KeyCode::Tab => popup.field = (popup.field + 1).min(popup.issues.len()),
-            KeyCode::Char(' ') if popup.field > 0 => popup.issues[popup.field - 1].1 ^= true,
+            KeyCode::Char(' ') if popup.field > 0 => popup.issues[popup.field - 1].2 ^= true,
             _ => {
                 if popup.line.key(key) == Typed::Taken {
                     popup.field = 0;

@@ -1,13 +1,14 @@
 //! Keys and answers, and what follows: without a terminal and without an engine.
 
 use landfall_api::{
-    Added, Answer, AutoAsked, Changed, ChangedTask, LogPage, Mode, Nothing, PauseAsked, Problem, ProblemCode,
-    Redo, Request, Response, Retry, ReviewAsked, ReviewSaid, Status, StopAsked, TaskPage,
+    Added, Answer, AutoAsked, Changed, ChangedTask, InboxKind, Level, LogPage, Mode, Nothing, Output,
+    OutputKind, OutputLine, PauseAsked, Problem, ProblemCode, Redo, Request, Response, Retry, ReviewAsked,
+    ReviewSaid, Said, Status, StopAsked, TaskPage,
 };
 
 use super::{About, Action, JOURNAL_MAX, Link, News, Page, Panel, Popup, Screen, State};
 use crate::top::polls::Poll;
-use crate::top::sample::{NOW_MS, Sample, asks, entry, line, status, task};
+use crate::top::sample::{NOW_MS, Sample, entry, inbox, item, items, line, status, task};
 
 fn calls(actions: &[Action]) -> Vec<&'static str> {
     actions
@@ -33,7 +34,7 @@ fn changed(text: &str) -> Changed {
 fn everything_is_asked_for_once_and_again_when_it_is_due() {
     let mut sample = Sample::new(80, 24);
     let first = sample.tick(0);
-    assert_eq!(calls(&first), ["log", "status", "list", "reviews", "queue", "list"]);
+    assert_eq!(calls(&first), ["log", "status", "inbox", "reviews", "queue", "list"]);
     assert!(sample.tick(10_000).is_empty(), "nothing was answered yet");
     sample.poll(
         Poll::Journal,
@@ -49,7 +50,7 @@ fn a_fact_in_the_journal_makes_the_rest_be_asked_for_soon() {
     sample.tick(410);
     let page = LogPage { entries: vec![entry(13, 3, "landed")], next: 13, more: false };
     let asked = sample.poll(Poll::Journal, Response::Log(page));
-    assert_eq!(calls(&asked), ["status", "list", "reviews", "queue"]);
+    assert_eq!(calls(&asked), ["status", "inbox", "queue"]);
 }
 
 #[test]
@@ -151,8 +152,12 @@ fn a_task_that_gave_up_is_tried_again_with_a_note() {
     sample.press("<Tab>G");
     sample.press("k");
     assert_eq!(sample.state.chosen(), Some(task(8)), "the blocked one");
-    sample.press("a");
-    assert!(sample.state.popup.is_none(), "it asks nothing");
+    let fresh = |note: &str| Retry { tasks: vec![task(8)], fresh: true, note: Some(note.to_owned()) };
+    assert_eq!(sample.press("a1from the start<Enter>"), [Request::Retry(fresh("from the start"))]);
+    sample.press("<Esc>");
+    assert_eq!(sample.press("a2"), [], "what is dangerous is asked once more");
+    let skip = ReviewAsked { tasks: vec![task(8)], said: ReviewSaid::Skip };
+    assert_eq!(sample.press("y"), [Request::Review(skip)]);
     let retry = Retry { tasks: vec![task(8)], fresh: false, note: Some("use make".to_owned()) };
     assert_eq!(sample.press("ruse make<Enter>"), [Request::Retry(retry)]);
 }
@@ -162,12 +167,74 @@ fn what_is_chosen_stays_chosen_when_the_list_changes_around_it() {
     let mut sample = Sample::busy(80, 24);
     sample.press("<Tab>jj");
     assert_eq!(sample.state.chosen(), Some(task(8)));
-    let waiting = vec![asks(4, "Why?"), asks(7, "Tabs?"), line(8, Status::Blocked, "Mend the build")];
-    sample.poll(Poll::Waiting, Response::List(TaskPage { tasks: waiting, next: None }));
+    let mut more = items();
+    more.push(item(InboxKind::Question, 4, "Another", "Why?"));
+    sample.poll(Poll::Inbox, Response::Inbox(inbox(more)));
     assert_eq!(sample.state.chosen(), Some(task(8)), "though another question came before it");
     assert!(toasts(&sample.state).contains("T4 question: Why?"), "and is told of: {}", toasts(&sample.state));
-    sample.poll(Poll::Waiting, Response::List(TaskPage { tasks: vec![asks(4, "Why?")], next: None }));
+    let rest = items().into_iter().filter(|item| item.kind == InboxKind::Owed).collect();
+    sample.poll(Poll::Inbox, Response::Inbox(inbox(rest)));
     assert_eq!(sample.state.chosen(), Some(task(2)), "its place, when it is gone");
+}
+
+#[test]
+fn an_answer_can_be_chosen_from_those_that_suggest_themselves() {
+    let mut sample = Sample::busy(80, 24);
+    let mut asks = item(InboxKind::Question, 7, "Format", "Which?\n- tabs\n- spaces");
+    asks.choices = vec!["tabs".to_owned(), "spaces".to_owned()];
+    sample.poll(Poll::Inbox, Response::Inbox(inbox(vec![asks])));
+    let answer = Answer { task: task(7), text: "spaces".to_owned() };
+    assert_eq!(sample.press("<Tab>a<Down><Down> <Enter>"), [Request::Answer(answer)]);
+}
+
+#[test]
+fn the_output_of_an_agent_is_read_on_and_the_next_one_taken_up() {
+    let mut sample = Sample::busy(80, 24);
+    let page = |key: &str, texts: &[&str], next: u64, grows: bool| {
+        let said = |text: &&str| Said {
+            at: 0,
+            level: Level::Text,
+            at_ms: None,
+            text: (*text).to_owned(),
+            cut: false,
+        };
+        let output = OutputLine {
+            key: key.to_owned(),
+            kind: OutputKind::Agent,
+            attempt: Some(1),
+            iteration: Some(1),
+            name: None,
+            profile: None,
+            bytes: next,
+            stderr_bytes: 0,
+            began_ms: None,
+            ended_ms: None,
+            grows,
+        };
+        let lines = texts.iter().map(said).collect();
+        let page = Output { output, lines, from: 0, next, first: true, last: true, total_bytes: next };
+        Ok(Response::Output(Box::new(page)))
+    };
+    let asked = |actions: Vec<Action>| {
+        actions.into_iter().find_map(|action| match action {
+            Action::Call(About::Page(_), Request::Output(asked)) => {
+                Some((asked.of.key, asked.at, asked.backward))
+            }
+            _ => None,
+        })
+    };
+    let lines = |sample: &Sample| {
+        sample.state.open.as_ref().and_then(|open| open.output.as_ref()).map(|it| it.lines.len())
+    };
+    let opened = sample.tell(News::Key(crossterm::event::KeyCode::Char('o').into()));
+    assert_eq!(asked(opened), Some((None, None, true)));
+    sample.answer(About::Page(task(3)), page("i1", &["a", "b"], 10, true));
+    assert_eq!(asked(sample.tick(2_000)), Some((Some("i1".to_owned()), Some(10), false)));
+    sample.answer(About::Page(task(3)), page("i1", &["c"], 12, false));
+    assert_eq!(lines(&sample), Some(3));
+    assert_eq!(asked(sample.tick(2_000)), Some((None, None, true)), "it is over: is there another?");
+    sample.answer(About::Page(task(3)), page("i2", &["d"], 2, true));
+    assert_eq!(lines(&sample), Some(1));
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub enum Content<'a> {
     Raw(&'a [String], fn(&str, Theme) -> Style),
     /// Entries of the journal.
     Log(&'a [landfall_api::LogEntry]),
+    /// What an agent printed.
+    Output(&'a [landfall_api::Said]),
 }
 
 impl Content<'_> {
@@ -39,6 +41,7 @@ impl Content<'_> {
             Self::Built(lines) => lines.len(),
             Self::Raw(lines, _) => lines.len(),
             Self::Log(entries) => entries.len(),
+            Self::Output(lines) => lines.len(),
         }
     }
 
@@ -50,6 +53,7 @@ impl Content<'_> {
             }
             Self::Raw(lines, _) => Cow::Borrowed(&lines[place]),
             Self::Log(entries) => Cow::Borrowed(&entries[place].text),
+            Self::Output(lines) => Cow::Borrowed(&lines[place].text),
         }
     }
 
@@ -65,6 +69,7 @@ impl Content<'_> {
                 };
                 lines[from..to].iter().map(line).collect()
             }
+            Self::Output(lines) => lines[from..to].iter().map(|line| task::said(line, theme)).collect(),
             Self::Log(entries) => entries[from..to].iter().map(|entry| log::line(entry, theme)).collect(),
         }
     }

@@ -1,12 +1,13 @@
 //! One task: why it is where it is, its attempts, its checks, its diff, its log.
 
-use landfall_api::{AttemptLine, Gate, Outcome, TaskDetail};
+use landfall_api::{AttemptLine, Gate, Level, Outcome, Said, TaskDetail};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
 use super::text::Text;
 use super::{Content, sign};
 use crate::format;
+use crate::say::clean;
 use crate::top::state::{OpenTask, Page, State};
 use crate::top::theme::Theme;
 
@@ -30,6 +31,15 @@ pub fn content(state: &State, width: usize, theme: Theme) -> Content<'_> {
             Some(lines) => Content::Raw(lines, diff_style),
             None => problem(width),
         },
+        (Page::Output, _) => match &open.output {
+            Some(output) if output.lines.is_empty() => {
+                let mut text = Text::new(width);
+                text.para("nothing is printed yet");
+                Content::Built(text.lines)
+            }
+            Some(output) => Content::Output(&output.lines),
+            None => problem(width),
+        },
         (_, None) => problem(width),
         (Page::About, Some(detail)) => Content::Built(about(open, detail, width, theme)),
         (Page::Attempts, Some(detail)) => Content::Built(attempts(&detail.attempts, width)),
@@ -45,6 +55,19 @@ fn diff_style(line: &str, theme: Theme) -> Style {
         Some(b' ') => Style::new(),
         Some(_) | None => Theme::strong(),
     }
+}
+
+/// One line of what an agent printed.
+pub fn said(line: &Said, theme: Theme) -> Line<'static> {
+    let (sign, style) = match line.level {
+        Level::Error => ("✗ ", theme.bad()),
+        Level::Warn => ("! ", theme.warn()),
+        Level::Tool => ("⚙ ", theme.lively()),
+        Level::Info | Level::Debug => ("· ", Theme::dim()),
+        Level::Text | Level::Raw => ("  ", Style::new()),
+    };
+    let cut = if line.cut { " …" } else { "" };
+    Line::styled(format!("{sign}{}{cut}", clean(&line.text.replace('\t', "    "))), style)
 }
 
 fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Vec<Line<'static>> {
