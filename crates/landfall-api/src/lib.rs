@@ -19,6 +19,7 @@ mod graph;
 mod ids;
 pub mod import;
 mod inbox;
+mod intervention;
 mod journal;
 mod keeping;
 mod nearest;
@@ -60,6 +61,7 @@ pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::Imported;
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
+pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,

@@ -3,15 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Board, BoardAsked, Cancel, CertificateJson, Changed,
-    CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew,
-    CheckpointsDropped, Diff, DiscoveriesAsked, DiscoveryList, Doctor, EditTask, Export, Exported, Filter,
-    Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health,
-    Inbox, InboxAsked, LogAsked, LogPage, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes,
-    OutputList, OutputRange, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport,
-    QueueResume, Reclaim, Reclaimed, Report, ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack,
-    RunList, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport,
-    Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Board, BoardAsked, Cancel, CertificateJson,
+    Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList,
+    CheckpointNew, CheckpointsDropped, Diff, DiffAsked, DiscoveriesAsked, DiscoveryList, Doctor, EditTask,
+    Export, Exported, Filter, Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow,
+    Graph, GraphAsked, Health, Hold, Inbox, InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks,
+    NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList, OutputRange, PauseAsked, Picked, Pilot,
+    Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim, Reclaimed, Release, Report,
+    ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunList, SettingsReport, SprintChanged,
+    SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport,
+    StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -120,14 +121,24 @@ operations! {
     Why: why(TaskAsked) -> Why;
     /// A page of the journal, for people.
     Log: log(LogAsked) -> LogPage;
-    /// What a task changes.
-    Diff: diff(TaskAsked) -> Diff;
+    /// What a task changes, or what its work changed since a commit.
+    Diff: diff(DiffAsked) -> Diff;
     /// Stops the run, or one task of it.
     Stop: stop(StopAsked) -> Stopped;
     /// Lets tasks that ended or wait start again.
     Retry: retry(Retry) -> Changed;
     /// Ends tasks that are wanted no more; their work is kept.
     Cancel: cancel(Cancel) -> Changed;
+    /// Says something to the agent of a task: with its next run, or at once.
+    Message: message(Message) -> Changed;
+    /// Keeps tasks from going on once what is under way is over.
+    Hold: hold(Hold) -> Changed;
+    /// Lets tasks that are held, or paused, go on where they were.
+    Release: release(Release) -> Changed;
+    /// Says that tasks cannot go on, as their agents would.
+    Block: block(Block) -> Changed;
+    /// Sets limits for one task alone.
+    Limits: limits(Limits) -> Changed;
     /// Answers the question a task waits with, or approves it.
     Answer: answer(Answer) -> Changed;
     /// Takes a landed task back by a new commit that undoes it.

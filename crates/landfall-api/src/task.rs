@@ -363,6 +363,15 @@ pub struct TaskDetail {
     /// What the agent is told next time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
+    /// What people said to the agent and it has not heard yet, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
+    /// A person keeps it from going on, for this reason; it may be empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// The limits a person set for it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_limits: Option<crate::OwnLimits>,
     /// How it landed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed_as: Option<Landed>,

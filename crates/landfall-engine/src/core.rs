@@ -772,7 +772,8 @@ impl Core {
     fn consider_mode(&mut self, out: &dyn Outside) {
         let Some(task) = self.pilot.assigned().and_then(|id| self.world.get(id)) else { return };
         let over = match &task.state {
-            State::Active { .. } | State::Ready { .. } => false,
+            State::Active { .. } => false,
+            State::Ready { .. } => task.is_held(),
             State::Waiting { .. } => task.due().is_none(),
             State::Draft | State::Review { .. } | State::Ended(_) => true,
         };
@@ -921,7 +922,8 @@ impl Core {
         let Goal::Count(count) = sprint.plan.goal else { return false };
         let goes_on = |id: &TaskId| {
             self.world.get(*id).is_some_and(|task| match &task.state {
-                State::Active { .. } | State::Ready { .. } => true,
+                State::Active { .. } => true,
+                State::Ready { .. } => !task.is_held(),
                 State::Waiting { .. } => task.due().is_some(),
                 State::Draft | State::Review { .. } | State::Ended(_) => false,
             })
@@ -984,6 +986,7 @@ impl Core {
     fn could_start(&self) -> bool {
         let ready = |task: &Arc<Task>| {
             matches!(task.state, State::Ready { .. })
+                && !task.is_held()
                 && self.filter.lets_go_on(task.id)
                 && self.world.unmet(task).is_empty()
         };
@@ -1080,8 +1083,9 @@ impl Core {
             }
         };
         let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
-        if !matches!(task.state, State::Ready { .. }) {
-            return Err(AskError::NotReady(id, task.state.name()));
+        if !matches!(task.state, State::Ready { .. }) || task.is_held() {
+            let state = if task.is_held() { "held".to_owned() } else { task.state.name() };
+            return Err(AskError::NotReady(id, state));
         }
         let task = task.clone();
         self.fact(out, EngineEvent::Pilot(PilotEvent::Assigned { task: id }));

@@ -886,6 +886,7 @@ pub fn standing(world: &World, limits: &Limits, task: &Task) -> (Status, Option<
     let status = Status::among(task, &unmet, held.is_some());
     let wait = match (&task.state, status) {
         (State::Waiting { wait, .. }, _) => Some(wait.clone()),
+        (_, Status::Waiting) if task.is_held() => Some(Wait::Pause),
         (_, Status::Waiting) if !unmet.is_empty() => Some(Wait::Dependency(unmet)),
         (_, Status::Waiting) => held,
         (_, _) => None,

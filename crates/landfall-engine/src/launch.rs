@@ -438,6 +438,7 @@ fn prompt(
             .feedback
             .iter()
             .map(|it| (it.about.clone(), it.text.clone()))
+            .chain(task.carried.iter().map(|text| (MESSAGE.to_owned(), text.clone())))
             .chain(reply.map(|text| ("What the author says to the findings".to_owned(), text)))
             .collect(),
         verify_commands: verify,
@@ -455,6 +456,9 @@ fn prompt(
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
 }
+
+/// What stands above the words of a person.
+const MESSAGE: &str = "A message from the person you work for";
 
 /// One earlier run in a line, for an agent without its memory.
 fn past_line(past: &Past) -> String {

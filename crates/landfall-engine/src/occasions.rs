@@ -321,7 +321,11 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         | Event::Signed { .. }
         | Event::StopAsked { .. }
         | Event::Retried { .. }
-        | Event::WorkspaceRemoved { .. } => None,
+        | Event::WorkspaceRemoved { .. }
+        | Event::Messaged { .. }
+        | Event::Held { .. }
+        | Event::Released
+        | Event::LimitsSet { .. } => None,
     }
 }
 
@@ -367,6 +371,7 @@ fn of_ending(Ending { kind, code, detail }: &Ending) -> Option<Told> {
         (EndKind::Done | EndKind::Cancelled, _) => None,
         (EndKind::Failed, _) => Told::new(OnError, Topic::Failed, "failed"),
         (EndKind::Timeout, _) => Told::new(OnError, Topic::Failed, "ran out"),
+        (EndKind::Blocked, EndCode::Person) => None, // whoever said so knows
         (EndKind::Blocked, _) => Told::new(OnEscalation, Topic::Escalation, "is blocked"),
     };
     because(told, detail)

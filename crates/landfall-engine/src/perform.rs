@@ -194,7 +194,9 @@ pub(crate) fn kill(site: &Arc<Site>, task: TaskId, attempt: Attempt, stop: &Stop
     site.stops.lock().expect("no thread panics while it holds the stops").insert((task, attempt));
     let prefix = format!("{task}-{attempt}-i");
     let how = match stop {
-        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt => sitter::Stop::Gently,
+        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => {
+            sitter::Stop::Gently
+        }
     };
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(&prefix) {

@@ -15,7 +15,7 @@ use crate::judge::Verdict;
 use crate::planted::{self, Bug};
 use crate::recover::candidate;
 use crate::signal::Usage;
-use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Landed, SignOff, State, Task};
+use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Hold, Landed, SignOff, State, Task};
 use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
@@ -128,6 +128,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.gate = None; // what this run leaves has not been verified
             }
             task.counters.runs += 1;
+            if !reads(task, &step) {
+                task.carried.append(&mut task.messages); // what is said from here on is for the run after it
+            }
             if let (Talk::Resumed { compact: true, .. }, Some(session)) = (talk, &mut task.session) {
                 session.compacted = true;
             }
@@ -162,6 +165,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.past.remove(0);
             }
             task.past.push(Past { iteration: *iteration, verdict: verdict.clone(), committed });
+            if was_heard(verdict, traces, *usage, committed) {
+                task.carried.clear();
+            }
             if verdict.is_own_word() {
                 task.feedback.clear(); // it has been in the prompt of a run that heard it out
             }
@@ -404,6 +410,25 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.workspace = None;
             task.session = None; // it knows files that are gone
         }
+        Event::Messaged { text } => task.messages.push(text.clone()),
+        Event::Held { reason } => {
+            if matches!(task.state, State::Ended(_) | State::Draft) {
+                return false;
+            }
+            task.hold = Some(Hold { reason: reason.clone(), since: at });
+        }
+        Event::Released => task.hold = None,
+        Event::LimitsSet { limits } => {
+            task.own_limits = task.own_limits.and(*limits);
+            task.limits = task.own_limits.over(task.limits.clone());
+        }
+    }
+    if matches!(task.state, State::Ended(_)) {
+        task.hold = None; // who takes it up again wants it to go on
+    }
+    // Whatever ended the run before it could read them: the next one carries them.
+    if !matches!(task.state, State::Active { doing: Doing::Running { .. }, .. }) {
+        task.messages.splice(..0, task.carried.drain(..));
     }
     let over = task.feedback.len().saturating_sub(FEEDBACK_MAX);
     task.feedback.drain(..over);
@@ -445,7 +470,9 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::Login
         | Parting::Looping
         | Parting::SessionGone
-        | Parting::OutputMissing => {}
+        | Parting::OutputMissing
+        | Parting::Redirected
+        | Parting::Held => {}
     }
 }
 
@@ -485,6 +512,29 @@ fn keep_session(task: &mut Task, talk: &Talk, verdict: &Verdict, traces: &Traces
         context: traces.context.or(context),
         compacted,
     });
+}
+
+/// Whether a run really began, so that what its prompt carried was read. A session is named before the model has answered;
+/// so where the provider or the account was in the way, only a commit is proof.
+fn was_heard(verdict: &Verdict, traces: &Traces, usage: Usage, committed: bool) -> bool {
+    match verdict {
+        Verdict::Complete | Verdict::Blocked { .. } | Verdict::Pending { .. } | Verdict::Continue => true,
+        Verdict::NotStarted { .. }
+        | Verdict::SessionGone
+        | Verdict::Unauthorized { .. }
+        | Verdict::Quota { .. }
+        | Verdict::Transient { .. } => committed,
+        Verdict::Looping
+        | Verdict::OverBudget { .. }
+        | Verdict::ContextUsedUp
+        | Verdict::Crashed { .. }
+        | Verdict::OutOfTime
+        | Verdict::Stalled
+        | Verdict::Stopped
+        | Verdict::Lost => {
+            committed || usage != Usage::default() || traces.words.is_some() || traces.session.is_some()
+        }
+    }
 }
 
 /// One cause, one counter: only a run that ended by its own word is an iteration.
@@ -560,7 +610,11 @@ impl Event {
             | Self::StopAsked { .. }
             | Self::Ended(_)
             | Self::Retried { .. }
-            | Self::WorkspaceRemoved { .. } => None,
+            | Self::WorkspaceRemoved { .. }
+            | Self::Messaged { .. }
+            | Self::Held { .. }
+            | Self::Released
+            | Self::LimitsSet { .. } => None,
         }
     }
 
@@ -601,6 +655,10 @@ impl Event {
             Self::Ended(_) => "ended",
             Self::Retried { .. } => "retried",
             Self::WorkspaceRemoved { .. } => "workspace-removed",
+            Self::Messaged { .. } => "messaged",
+            Self::Held { .. } => "held",
+            Self::Released => "released",
+            Self::LimitsSet { .. } => "limits-set",
         }
     }
 }

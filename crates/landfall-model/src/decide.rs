@@ -3,6 +3,10 @@
 //! One function per piece of news. Each returns the facts in order and the orders that follow; nothing here reads
 //! a clock or touches the world. A refusal is an answer: nothing changes and the asker is told why.
 
+mod intervene;
+
+pub use intervene::MESSAGES_MAX;
+
 use thiserror::Error;
 
 use crate::apply::{Illegal, absorb};
@@ -101,6 +105,10 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             let State::Ready { .. } = &task.state else {
                 return Err(not_now(task, "it cannot be started"));
             };
+            if task.is_held() {
+                return Err(not_now(task, "a person holds it"));
+            }
+            let limits = &task.own_limits.over(limits.clone());
             let flow = task.flow.clone().unwrap_or_else(|| flow.clone());
             if let Some(step) = flow.unperformed() {
                 let detail = format!(
@@ -246,6 +254,11 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?;
         }
+        News::Message { text, now } => draft.message(text, *now)?,
+        News::Hold { reason } => draft.hold(reason)?,
+        News::Release => draft.release()?,
+        News::Block { reason } => draft.block(reason)?,
+        News::SetLimits { limits } => draft.set_limits(*limits)?,
     }
     Ok(draft)
 }
@@ -375,6 +388,9 @@ impl Draft {
         if self.drive == Drive::Draining {
             return self.yielded(Parting::Drained, None);
         }
+        if self.task.hold.is_some() {
+            return self.yielded(Parting::Held, None);
+        }
         if self.spent.is_some() {
             return self.yielded(Parting::Budget, None); // it goes on when there is more to spend
         }
@@ -400,6 +416,7 @@ impl Draft {
                 }
                 self.back_off(Parting::Overspent, backoff_ms(count, 500, 30_000), detail, step)
             }
+            Scope::Task if self.money_was_raised() => self.go_on(),
             Scope::Task => self.end(EndKind::Timeout, EndCode::Budget, detail),
             Scope::Run | Scope::Day => self.yielded(Parting::Budget, None),
         }
@@ -520,6 +537,7 @@ impl Draft {
                     .to_owned();
                 self.end(EndKind::Failed, EndCode::ContextBudget, detail)
             }
+            Verdict::OutOfTime if self.time_was_raised() => self.go_on(),
             Verdict::OutOfTime => {
                 let limit = self.task.limits.task_ms;
                 self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limit))
@@ -692,6 +710,8 @@ impl Draft {
             }
             Stop::Interrupt => self.yielded(Parting::Drained, None),
             Stop::Cancel { reason } => self.end(EndKind::Cancelled, EndCode::Person, reason),
+            Stop::Redirect => self.redirected(&step),
+            Stop::Block { reason } => self.end(EndKind::Blocked, EndCode::Person, reason),
         }
     }
 
@@ -784,6 +804,9 @@ impl Draft {
         if by_an_agent && !concerns.is_empty() && !self.is_approved(report, concerns) {
             // It stays in this step until a person has looked: a step left is a step passed.
             return self.event(Event::ReviewWanted { concerns: concerns.to_vec(), then: step.clone() });
+        }
+        if lands && self.task.hold.is_some() {
+            return Ok(()); // it stays ready for this step
         }
         if lands {
             let run = self.task.run.expect("a landing is part of a run");
@@ -1023,12 +1046,14 @@ impl Draft {
 
     fn stop_task(&mut self) -> Result<(), Refusal> {
         match self.task.state.clone() {
-            State::Active { doing: Doing::Running { stop: None | Some(Stop::Interrupt), .. }, .. } => {
-                self.ask_to_stop(Stop::Pause)
-            }
+            State::Active {
+                doing: Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Redirect), .. },
+                ..
+            } => self.ask_to_stop(Stop::Pause),
             // A workspace being made, or checked, is not given up half-way: the stop waits until that is over.
             State::Active {
-                doing: Doing::Preparing { stop: None, .. } | Doing::Checking { stop: None },
+                doing:
+                    Doing::Preparing { stop: None, .. } | Doing::Checking { stop: None | Some(Stop::Redirect) },
                 ..
             } => self.event(Event::StopAsked { stop: Stop::Pause }),
             State::Active { step, doing: Doing::Queued { .. } } => self.stopped(Stop::Pause, step),
@@ -1067,7 +1092,11 @@ impl Draft {
         }
         match self.task.state.clone() {
             State::Active {
-                doing: Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Pause), .. },
+                doing:
+                    Doing::Running {
+                        stop: None | Some(Stop::Interrupt | Stop::Pause | Stop::Redirect | Stop::Block { .. }),
+                        ..
+                    },
                 ..
             } => self.ask_to_stop(stop),
             State::Active {
@@ -1125,6 +1154,9 @@ impl Draft {
                     return self.event(Event::Retried { fresh, feedback });
                 }
                 self.event(Event::Resumed { feedback })
+            }
+            State::Ready { .. } if self.task.is_held() => {
+                Err(not_now(&self.task, "you hold it; `landfall release` lets it go on"))
             }
             _ => Err(not_now(&self.task, "there is nothing to retry")),
         }

@@ -15,7 +15,7 @@ use crate::queue::{BatchId, QueueEvent};
 use crate::review::Finding;
 use crate::signal::Usage;
 use crate::sprint::{ReviewDecision, SprintEvent};
-use crate::task::{Concern, Ending, Feedback, Stop, TaskLimits};
+use crate::task::{Concern, Ending, Feedback, OwnLimits, Stop, TaskLimits};
 use crate::{Attempt, Commit, Digest, RunId, StepName, TaskId, TaskSpec, Timestamp, Tree, Wait};
 
 /// One fact about one task.
@@ -266,6 +266,23 @@ pub enum Event {
     WorkspaceRemoved {
         /// The tip of what was kept.
         kept: Option<Commit>,
+    },
+    /// A person said something to its agent.
+    Messaged {
+        /// In these words.
+        text: String,
+    },
+    /// A person keeps it from going on.
+    Held {
+        /// Because; may be empty.
+        reason: String,
+    },
+    /// A person lets it go on.
+    Released,
+    /// A person set limits for this task alone.
+    LimitsSet {
+        /// These; what is not named stays as it is.
+        limits: OwnLimits,
     },
 }
 

@@ -10,7 +10,7 @@ use crate::gate::GateReport;
 use crate::queue::BatchId;
 use crate::review::Redo;
 use crate::signal::{Signal, Usage};
-use crate::task::{Concern, TaskLimits};
+use crate::task::{Concern, OwnLimits, TaskLimits};
 use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, TaskSpec, Timestamp, Tree};
 
 /// One piece of news for one task.
@@ -76,6 +76,10 @@ pub enum Parting {
     SessionGone,
     /// It said it was done, but what the step must leave behind is not there.
     OutputMissing,
+    /// A person changed its course: it goes on with that.
+    Redirected,
+    /// A person keeps it from going on.
+    Held,
 }
 
 /// What a task can hear.
@@ -236,6 +240,30 @@ pub enum News {
     WorkspaceRemoved {
         /// The tip of what was kept.
         kept: Option<Commit>,
+    },
+    /// A person says something to its agent.
+    Message {
+        /// In these words.
+        text: String,
+        /// The run under way ends for it, and the next begins with it.
+        now: bool,
+    },
+    /// A person wants it to wait once the run under way is over.
+    Hold {
+        /// Because; may be empty.
+        reason: String,
+    },
+    /// A person lets it go on.
+    Release,
+    /// A person says that it cannot go on.
+    Block {
+        /// Because.
+        reason: String,
+    },
+    /// A person sets limits for this task alone.
+    SetLimits {
+        /// These; what is not named stays as it is.
+        limits: OwnLimits,
     },
 }
 

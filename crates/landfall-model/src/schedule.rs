@@ -643,7 +643,7 @@ impl World {
             _ if task.landed.is_some() => Course::No,
             State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => Course::Agent,
             State::Active { .. } => Course::Queue, // checked, queued, landed: all without an agent
-            State::Ready { .. } if is_begun(task) => {
+            State::Ready { .. } if is_begun(task) && !task.is_held() => {
                 let kind = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
                 match kind.map(|step| &step.kind) {
                     Some(StepKind::Agent { .. }) | None => Course::No,
@@ -704,6 +704,9 @@ impl World {
     /// What a task stands in line for, if it may go on at all.
     fn wants(&self, task: &Task) -> Option<Standing> {
         let State::Ready { .. } = &task.state else { return None };
+        if task.is_held() {
+            return None;
+        }
         let admitted = match is_begun(task) {
             true => self.filter.lets_go_on(task.id),
             false => self.filter.admits(&task.spec, task.id),
@@ -782,10 +785,13 @@ pub fn rank(world: &World, task: &Task) -> Rank {
     // With needs, it became ready when the last of them landed.
     let landed = |need: &TaskId| world.get(*need).and_then(|need| Some(need.landed.as_ref()?.at));
     let since = task.spec.needs.iter().filter_map(landed).fold(since, Timestamp::max);
-    let points = score(world, task) - since.0.div_euclid(MS_A_POINT);
+    let spoken_to = if is_begun(task) && !task.messages.is_empty() { POINTS_OF_A_WORD } else { 0 };
+    let points = score(world, task) - since.0.div_euclid(MS_A_POINT) + spoken_to;
     Rank { begun: Reverse(is_begun(task)), points: Reverse(points), task: task.id }
 }
 
+/// Whose agent a person speaks to goes on before the others who were begun: nobody keeps them waiting.
+const POINTS_OF_A_WORD: i64 = 1_000_000_000;
 const MS_A_POINT: i64 = 60_000; // a minute; a level of priority is worth a hundred of them
 
 /// Who may go on next, if anyone may.

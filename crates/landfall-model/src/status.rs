@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::conflict::Overdue;
-use crate::task::{Doing, EndCode, EndKind, Ending, State, Task};
+use crate::task::{Doing, EndCode, EndKind, Ending, State, Stop, Task};
 use crate::{Commit, StepKind, TaskId, Timestamp};
 
 /// Where a task is, in one word.
@@ -73,6 +73,7 @@ impl Status {
     pub fn of(task: &Task) -> Self {
         match &task.state {
             State::Draft => Self::Draft,
+            State::Ready { .. } if task.is_held() => Self::Waiting,
             State::Ready { .. } if wants_landing(task) => Self::Landing,
             State::Ready { .. } => Self::Ready,
             State::Active { doing: Doing::Queued { .. } | Doing::Landing, .. } => Self::Landing,
@@ -274,6 +275,10 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
     let id = task.id;
     match &task.state {
         State::Draft => format!("{id} is a draft; `landfall edit {id} --ready` lets it start."),
+        State::Ready { .. } if let Some(hold) = &task.hold => {
+            let because = after_colon(&hold.reason);
+            format!("{id} is held by you{because}; `landfall release {id}` lets it go on.")
+        }
         State::Ready { .. } if !unmet.is_empty() => {
             let list = unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             format!("{id} waits for {list} to land first.")
@@ -291,17 +296,37 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
             }
             (None, None) => format!("{id} is ready; `landfall run` starts it."),
         },
-        State::Active { step, doing } => format!("{id} {}", active(task, step.as_str(), doing, when)),
-        State::Waiting { wait, .. } => format!("{id} {}", waiting(id, wait, when)),
+        State::Active { step, doing } => {
+            and_then_held(task, format!("{id} {}", active(task, step.as_str(), doing, when)))
+        }
+        State::Waiting { wait, .. } => and_then_held(task, format!("{id} {}", waiting(id, wait, when))),
         State::Review { .. } => {
             let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             let list = phrase(&list);
-            format!(
+            let sentence = format!(
                 "{id} passed its checks, but a person must look at it first: it {list}; \
                  `landfall diff {id}` shows it, `landfall answer {id} approve` lets it land."
-            )
+            );
+            and_then_held(task, sentence)
         }
         State::Ended(ending) => ended(task, ending, when),
+    }
+}
+
+/// The sentence with what a hold means for a task that is busy, or waits for something else.
+fn and_then_held(task: &Task, sentence: String) -> String {
+    let Some(hold) = &task.hold else { return sentence };
+    let (id, because) = (task.id, after_colon(&hold.reason));
+    format!(
+        "{}; after that you hold it{because}; `landfall release {id}` lets it go on.",
+        sentence.trim_end_matches('.')
+    )
+}
+
+fn after_colon(text: &str) -> String {
+    match phrase(text) {
+        text if text.is_empty() => String::new(),
+        text => format!(": {text}"),
     }
 }
 
@@ -326,6 +351,9 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
         (EndKind::Timeout, None) => format!("{id} ran out ({code}){because}; {again}."),
         (EndKind::Blocked, None) if ending.code == EndCode::AgentBlocked && !detail.is_empty() => {
             format!("{id} is blocked; the agent says{because}; {again}.")
+        }
+        (EndKind::Blocked, None) if ending.code == EndCode::Person => {
+            format!("{id} is blocked by you{because}; {again}.")
         }
         (EndKind::Blocked, None) => format!("{id} is blocked ({code}){because}; {again}."),
         (EndKind::Cancelled, _) => format!("{id} was cancelled{because}."),
@@ -355,12 +383,18 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
             task.limits.iterations_max,
             when(*since)
         ),
+        Doing::Running { iteration, stop: Some(Stop::Redirect), .. } => format!(
+            "is in step `{step}`: the agent of iteration {iteration} is being stopped, and begins again with what you said."
+        ),
         Doing::Running { iteration, stop: Some(_), .. } => {
             format!("is in step `{step}`: the agent of iteration {iteration} is being stopped.")
         }
         Doing::Checking { stop: None } => {
             format!("is in step `{step}`: its work is being merged with the base and verified.")
         }
+        Doing::Checking { stop: Some(Stop::Redirect) } => format!(
+            "is in step `{step}`: its work is being merged with the base and verified, and then its agent hears what you said."
+        ),
         Doing::Checking { stop: Some(_) } => {
             format!(
                 "is in step `{step}`: its work is being merged with the base and verified, and then it stops."

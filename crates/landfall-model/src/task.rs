@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::budget::{Budget, Spending};
+use crate::budget::{Budget, Spending, usd};
 use crate::conflict::Overdue;
-use crate::decide::jittered;
+use crate::decide::{jittered, spell_ms};
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
@@ -84,6 +84,14 @@ pub struct Task {
     pub restart: Option<Commit>,
     /// Whether a person is still to look at what landed, and what they said.
     pub sign_off: SignOff,
+    /// What people said to its agent and no prompt has carried yet, in order.
+    pub messages: Vec<String>,
+    /// What they said that the run under way carries.
+    pub carried: Vec<String>,
+    /// A person keeps it from going on.
+    pub hold: Option<Hold>,
+    /// The limits a person set for this task alone.
+    pub own_limits: OwnLimits,
 }
 
 impl Task {
@@ -124,7 +132,17 @@ impl Task {
             reply: None,
             restart: None,
             sign_off: SignOff::NotOwed,
+            messages: Vec::new(),
+            carried: Vec::new(),
+            hold: None,
+            own_limits: OwnLimits::default(),
         }
+    }
+
+    /// Whether it would go on if a person did not keep it from that.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.hold.is_some() && matches!(self.state, State::Ready { .. })
     }
 
     /// Whether tasks that need this one may start.
@@ -306,6 +324,66 @@ pub enum Stop {
         /// Because.
         reason: String,
     },
+    /// A person said something that the agent is to hear at once; it goes on with that.
+    Redirect,
+    /// A person says that it cannot go on.
+    Block {
+        /// Because.
+        reason: String,
+    },
+}
+
+/// Why a person keeps a task from going on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// In their words; may be empty.
+    pub reason: String,
+    /// Since then.
+    pub since: Timestamp,
+}
+
+/// The limits a person set for one task. They stand above the settings, whatever becomes of those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OwnLimits {
+    /// Runs of the agent in all.
+    pub iterations_max: Option<u32>,
+    /// Working time in all.
+    pub task_ms: Option<u64>,
+    /// Money in all, in millionths of a dollar.
+    pub micro_usd: Option<u64>,
+}
+
+impl OwnLimits {
+    /// These, and what `newer` says instead.
+    #[must_use]
+    pub fn and(self, newer: Self) -> Self {
+        Self {
+            iterations_max: newer.iterations_max.or(self.iterations_max),
+            task_ms: newer.task_ms.or(self.task_ms),
+            micro_usd: newer.micro_usd.or(self.micro_usd),
+        }
+    }
+
+    /// What a task may use when the settings say `limits`.
+    #[must_use]
+    pub fn over(self, mut limits: TaskLimits) -> TaskLimits {
+        limits.iterations_max = self.iterations_max.unwrap_or(limits.iterations_max);
+        limits.task_ms = self.task_ms.unwrap_or(limits.task_ms);
+        limits.task_budget.micro_usd = self.micro_usd.or(limits.task_budget.micro_usd);
+        limits
+    }
+
+    /// In words; none if there are none.
+    #[must_use]
+    pub fn words(self) -> Option<String> {
+        let iterations = self.iterations_max.map(|max| match max {
+            1 => "1 iteration".to_owned(),
+            max => format!("{max} iterations"),
+        });
+        let time = self.task_ms.map(|ms| format!("{} of working time", spell_ms(ms)));
+        let parts: Vec<String> = [iterations, time, self.micro_usd.map(usd)].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 /// Whether a person looks at landed work.

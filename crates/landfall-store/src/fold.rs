@@ -83,6 +83,9 @@ impl TaskRow {
     #[must_use]
     pub fn of(task: &Task) -> Self {
         let (wait, detail, asks, ended) = match &task.state {
+            State::Ready { .. } if let Some(hold) = &task.hold => {
+                (Some(Wait::Pause.word().to_owned()), hold.reason.clone(), None, None)
+            }
             State::Draft | State::Ready { .. } | State::Active { .. } => (None, String::new(), None, None),
             State::Waiting { wait, .. } => {
                 let asks = match wait {

@@ -20,6 +20,7 @@ mod graph;
 mod holds;
 mod import;
 mod inbox;
+mod intervene;
 mod known;
 mod looks;
 mod moment;

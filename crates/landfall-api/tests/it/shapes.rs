@@ -15,12 +15,12 @@ use landfall_api::{
     Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile, FlakeLine, FlowChecked,
     FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, HoldLine, InitAgent,
     InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, NewTask, Outcome, OutcomeLine,
-    PauseLine, Picked, Pilot, ProbeAnswer, Probed, Proposal, ProposalOutcome, Publication, QueueBrief,
-    QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report, ReportOf, Restored,
-    ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, SpendingLine,
-    SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport,
-    SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskBrief,
-    TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
+    OwnLimits, PauseLine, Picked, Pilot, ProbeAnswer, Probed, Proposal, ProposalOutcome, Publication,
+    QueueBrief, QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report,
+    ReportOf, Restored, ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState, Size,
+    SpendingLine, SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord,
+    SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped,
+    TaskBrief, TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -129,6 +129,9 @@ fn detail() -> TaskDetail {
             text: "deletes tests/parser.rs".to_owned(),
         }],
         feedback: Some("1 check failed: …".to_owned()),
+        messages: vec!["use the other parser".to_owned()],
+        held: Some("until the design is settled".to_owned()),
+        own_limits: Some(OwnLimits { iterations: Some(80), time_ms: Some(3_600_000), usd: Some(5.0) }),
         landed_as: Some(Landed {
             commit: "3f2a9c0d1e…".to_owned(),
             base_before: "b0…".to_owned(),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use landfall_api::socket::{self, CONNECTIONS_MAX, Client, ConnectError, Serving};
 use landfall_api::{
-    Ask, Blob, Diff, Nothing, Problem, ProblemCode, Request, Response, RunList, Service, TaskAsked, TaskId,
+    Ask, Blob, Diff, DiffAsked, Nothing, Problem, ProblemCode, Request, Response, RunList, Service, TaskId,
     VERSION,
 };
 
@@ -25,7 +25,7 @@ impl Service for Echo {
         self.calls.fetch_add(1, Ordering::SeqCst);
         match request {
             Request::Runs(_) => Ok(Response::Runs(RunList { runs: Vec::new() })),
-            Request::Diff(TaskAsked { task }) => Ok(Response::Diff(Diff {
+            Request::Diff(DiffAsked { task, .. }) => Ok(Response::Diff(Diff {
                 task,
                 from: "a".to_owned(),
                 to: "b".to_owned(),
@@ -71,7 +71,7 @@ fn many_requests_of_one_client_are_answered_in_turn() {
     assert_eq!(client.engine().pid, std::process::id());
     for _ in 0..10 {
         assert_eq!(client.runs(Nothing {}), Ok(RunList { runs: Vec::new() }));
-        let diff = client.diff(TaskAsked { task: TaskId(3) }).expect("a diff");
+        let diff = client.diff(DiffAsked { task: TaskId(3), from: None }).expect("a diff");
         assert_eq!(diff.diff.bytes().expect("base64").len(), 1 << 20);
         let problem = client.status(Nothing {}).expect_err("a problem");
         assert_eq!((problem.code, problem.hint.as_deref()), (ProblemCode::NotNow, Some("later")));

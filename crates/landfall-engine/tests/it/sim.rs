@@ -29,7 +29,7 @@ const FACTS: usize = 300; // a walk is that long before all trouble ends
 const TICKS_MAX: u64 = 2_500; // or that, when nothing much happens
 
 /// What walks have to meet, or they show nothing about it.
-const MET: [&str; 41] = [
+const MET: [&str; 46] = [
     "account",
     "branch deleted",
     "branch rewritten",
@@ -41,6 +41,7 @@ const MET: [&str; 41] = [
     "edited",
     "ejected",
     "flaky",
+    "held",
     "held deleted",
     "held gate",
     "held machine",
@@ -50,6 +51,9 @@ const MET: [&str; 41] = [
     "landed alone",
     "landed in part",
     "landed together",
+    "limits-set",
+    "message heard",
+    "messaged",
     "offered",
     "pilot Assigned",
     "pilot ModeSet",
@@ -59,6 +63,7 @@ const MET: [&str; 41] = [
     "pre-existing",
     "publish held",
     "push",
+    "released",
     "requeued",
     "retried",
     "review-wanted",

@@ -15,6 +15,7 @@ mod test_fair;
 mod test_flow;
 mod test_gaming;
 mod test_gate;
+mod test_intervene;
 mod test_judge;
 mod test_liveness;
 mod test_matrix;

@@ -15,16 +15,17 @@ use landfall_model::review::{Redo, ReviewMode, ReviewRule};
 use landfall_model::{
     Attempt, BatchId, Budget, Candidate, Commit, Concern, ConcernCode, Context, Counters, Day, Digest, Doing,
     Drive, Driving, Effect, EndKind, EndedRun, Ending, EngineEvent, Entry, Event, Evidence, Exit, Fact, Flow,
-    Input, Leave, Ledger, Limits, News, Purse, QueueEffect, QueueEvent, QueueNews, Refusal, ReviewSaid,
-    Route, RunId, Said, Scope, SignOff, Signal, Spending, Spent, Standing, State, Style, Talk, Task, TaskId,
-    TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, World, apply, expects, graph, plan,
-    step,
+    Input, Leave, Ledger, Limits, News, OwnLimits, Purse, QueueEffect, QueueEvent, QueueNews, Refusal,
+    ReviewSaid, Route, RunId, Said, Scope, SignOff, Signal, Spending, Spent, Standing, State, Style, Talk,
+    Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, World, apply, expects,
+    graph, plan, step,
 };
 
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::command;
 
 const DAY_MS: i64 = 60 * 60 * 1000; // short days, so that a walk sees some
+const OWN_ITERATIONS: u32 = 60; // what a person gives one task
 const TASKS_MAX: u32 = 14; // enough for needs, families and a queue; few enough to read a trace
 
 /// Xorshift with a multiplier: small, and the same on every machine.
@@ -672,11 +673,23 @@ impl Sim {
         let shut = shut.map(|task| task.id);
         let task = shut.filter(|_| self.rng.once_in(2)).unwrap_or_else(|| self.any_task());
         let before = self.world.get(task).expect("it exists").clone();
-        let news = match self.rng.below(12) {
+        let news = match self.rng.below(18) {
             0..=2 => News::StopTask,
             3 => News::Cancel { reason: "no longer wanted".to_owned() },
             4..=7 => News::Retry { fresh: self.rng.once_in(3), note: None },
             8 => News::Answer { text: "no, not so".to_owned() },
+            12 => News::Message { text: "not so".to_owned(), now: self.rng.once_in(2) },
+            13 => News::Hold { reason: String::new() },
+            14..=15 => News::Release,
+            16 => News::Block { reason: "not like this".to_owned() },
+            17 => {
+                let limits = OwnLimits {
+                    iterations_max: Some(OWN_ITERATIONS),
+                    task_ms: Some(7_200_000),
+                    micro_usd: None,
+                };
+                News::SetLimits { limits }
+            }
             _ => {
                 let Some(spec) = self.edited(&before) else { return };
                 News::Edit { spec }
@@ -724,6 +737,7 @@ impl Sim {
                 }
             );
             let unknown = self.healed && task.is_over() && task.landing.is_some();
+            let waits = waits || task.is_held();
             waits || unknown || task.sign_off == SignOff::Owed || matches!(task.state, State::Review { .. })
         };
         let waiting: Vec<_> = self.world.tasks().filter(asked).cloned().collect();
@@ -738,6 +752,7 @@ impl Sim {
         let yes = self.healed || !self.rng.once_in(3);
         let note = "as I said".to_owned();
         let news = match &task.state {
+            _ if task.is_held() => News::Release,
             _ if task.sign_off == SignOff::Owed => match self.rng.below(3) {
                 0 => News::Review(ReviewSaid::Defer),
                 1 => News::Review(ReviewSaid::Changes { issues: Vec::new(), note, redo: Redo::Keep }),
@@ -1565,6 +1580,7 @@ impl Sim {
             format!("{id} began an iteration over its budget")
         });
         let paused = matches!(&before.state, State::Waiting { wait: Wait::Pause, .. } | State::Draft);
+        self.demand(before.hold.is_none() || entered == 0, || format!("{id} is held and started"));
         self.demand(!(paused && entered > 0), || format!("{id} was paused or a draft and started"));
         let landed = events.iter().filter(|event| matches!(event, Event::Landed { .. })).count();
         self.demand(landed == 0 || before.landed.is_none(), || format!("{id} landed twice"));
@@ -1649,7 +1665,8 @@ impl Sim {
         };
         let grown = after.iterations - before.iterations;
         self.demand(grown == counts, || format!("{id}: {grown} iterations counted for {ended:?}"));
-        self.demand(after.iterations <= self.task_limits.iterations_max, || format!("{id} ran too often"));
+        let most = self.task_limits.iterations_max.max(OWN_ITERATIONS);
+        self.demand(after.iterations <= most, || format!("{id} ran too often"));
     }
 
     /// Whoever is at work has an order under way; nobody is forgotten.
@@ -1861,6 +1878,11 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Interrupt
         | News::Cancel { .. }
         | News::Retry { .. }
-        | News::WorkspaceRemoved { .. } => None,
+        | News::WorkspaceRemoved { .. }
+        | News::Message { .. }
+        | News::Hold { .. }
+        | News::Release
+        | News::Block { .. }
+        | News::SetLimits { .. } => None,
     }
 }

@@ -11,9 +11,9 @@ use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
     Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event,
-    Evidence, Exit, Flow, Input, News, Prices, ReviewSaid, RunId, Said, Signal, Spent, State, Stop, Style,
-    Talk, Tally, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply, decide,
-    step as take,
+    Evidence, Exit, Flow, Input, News, OwnLimits, Prices, ReviewSaid, RunId, Said, Signal, Spent, State,
+    Stop, Style, Talk, Tally, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Tree, Usage, Wait, apply,
+    decide, step as take,
 };
 
 use crate::flows_used::{loops, polishes};
@@ -589,6 +589,33 @@ pub fn cancel() -> Line {
     line("cancel", |_| News::Cancel { reason: "no longer wanted".to_owned() })
 }
 
+pub fn tell(text: &str) -> Line {
+    let text = text.to_owned();
+    line(format!("tell `{text}`"), move |_| News::Message { text: text.clone(), now: false })
+}
+
+pub fn redirect(text: &str) -> Line {
+    let text = text.to_owned();
+    line(format!("tell `{text}` now"), move |_| News::Message { text: text.clone(), now: true })
+}
+
+pub fn hold() -> Line {
+    line("hold", |_| News::Hold { reason: String::new() })
+}
+
+pub fn release() -> Line {
+    line("release", |_| News::Release)
+}
+
+pub fn block(reason: &str) -> Line {
+    let reason = reason.to_owned();
+    line("block", move |_| News::Block { reason: reason.clone() })
+}
+
+pub fn limits(limits: OwnLimits) -> Line {
+    line("limits", move |_| News::SetLimits { limits })
+}
+
 pub fn retry() -> Line {
     line("retry", |_| News::Retry { fresh: false, note: None })
 }
@@ -687,6 +714,8 @@ fn stop_word(stop: Option<&Stop>) -> &'static str {
         Some(Stop::Pause) => " (pausing)",
         Some(Stop::Interrupt) => " (interrupted)",
         Some(Stop::Cancel { .. }) => " (cancelling)",
+        Some(Stop::Redirect) => " (redirecting)",
+        Some(Stop::Block { .. }) => " (blocking)",
     }
 }
 

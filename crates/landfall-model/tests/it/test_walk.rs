@@ -63,7 +63,8 @@ const MUST_MEET: &str = "added edited offered bound entered workspace-made itera
     end:transient_limit end:reasoning_loop end:budget end:context_budget end:conflict_limit end:landing_mismatch end:machine end:rejected end:person \
     requeued:unsure redo:fresh queue:formed-1 queue:formed-2 queue:formed-3 queue:speculated queue:verified queue:searched \
     queue:pass queue:flaky queue:fail queue:timeout queue:broken queue:pre-existing queue:landing queue:landing-in-part \
-    queue:landed queue:dropped queue:held-gate queue:held-machine queue:held-person queue:held-runaway queue:resumed";
+    queue:landed queue:dropped queue:held-gate queue:held-machine queue:held-person queue:held-runaway queue:resumed \
+    messaged held released limits-set stop:Redirect stop:Block yielded:Redirected yielded:Held";
 
 #[test]
 fn the_walks_meet_every_fact_every_verdict_and_most_ends() {

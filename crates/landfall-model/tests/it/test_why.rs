@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use expect_test::expect;
 use landfall_model::conflict::Overdue;
 use landfall_model::{
-    Commit, Doing, EndCode, EndKind, Ending, Landed, State, Status, StepName, Stop, Talk, Task, TaskId,
+    Commit, Doing, EndCode, EndKind, Ending, Hold, Landed, State, Status, StepName, Stop, Talk, Task, TaskId,
     TaskSpec, Timestamp, Tree, Turn, Wait, why,
 };
 
@@ -91,8 +91,21 @@ fn doings() -> Vec<Doing> {
             stop: Some(Stop::Cancel { reason: "no longer wanted".to_owned() }),
             talk: Talk::New,
         }),
-        Doing::Running { stop: Some(Stop::Cancel { .. }), .. } => Some(Doing::Checking { stop: None }),
-        Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(Stop::Pause) }),
+        Doing::Running { stop: Some(Stop::Cancel { .. }), .. } => Some(Doing::Running {
+            iteration: 3,
+            since: Timestamp(0),
+            stop: Some(Stop::Redirect),
+            talk: Talk::New,
+        }),
+        Doing::Running { stop: Some(Stop::Redirect), .. } => Some(Doing::Running {
+            iteration: 3,
+            since: Timestamp(0),
+            stop: Some(Stop::Block { reason: "no key".to_owned() }),
+            talk: Talk::New,
+        }),
+        Doing::Running { stop: Some(Stop::Block { .. }), .. } => Some(Doing::Checking { stop: None }),
+        Doing::Checking { stop: None } => Some(Doing::Checking { stop: Some(Stop::Redirect) }),
+        Doing::Checking { stop: Some(Stop::Redirect) } => Some(Doing::Checking { stop: Some(Stop::Pause) }),
         Doing::Checking { stop: Some(_) } => Some(Doing::Queued { since: Timestamp(60_000) }),
         Doing::Queued { .. } => Some(Doing::Landing),
         Doing::Landing => Some(Doing::Reporting),
@@ -170,6 +183,16 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
             }
         }
     }
+    for state in [
+        ready(None),
+        State::Active { step: step("work"), doing: Doing::Preparing { fresh: false, stop: None } },
+        State::Waiting { wait: Wait::Slot, then: step("work"), since: Timestamp(0) },
+        State::Review { then: step("verify") },
+    ] {
+        let mut held = task(state);
+        held.hold = Some(Hold { reason: "the design is not settled".to_owned(), since: Timestamp(0) });
+        cases.push((held, vec![], None));
+    }
     let mut landed =
         task(State::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() }));
     landed.landed = Some(Landed {
@@ -210,7 +233,7 @@ fn check_sentence(sentence: &str) {
     let commands = sentence.split('`').skip(1).step_by(2);
     for command in commands.filter(|command| command.starts_with("landfall")) {
         let verb = command.split(' ').nth(1).expect("a verb");
-        let gentle = ["edit", "run", "retry", "answer", "diff", "show"].contains(&verb);
+        let gentle = ["edit", "run", "retry", "release", "answer", "diff", "show"].contains(&verb);
         assert!(gentle && !command.contains("fresh"), "suggests nothing that loses work: {sentence}");
     }
     let quiet = sentence.split('`').step_by(2).collect::<String>();
@@ -289,7 +312,9 @@ fn the_sentences_read_well() {
         T7 is in step `work`: its workspace is being made, and then it stops.
         T7 is in step `work`: the agent works on iteration 3 of 50 since today at 10:00.
         T7 is in step `work`: the agent of iteration 3 is being stopped.
+        T7 is in step `work`: the agent of iteration 3 is being stopped, and begins again with what you said.
         T7 is in step `verify`: its work is being merged with the base and verified.
+        T7 is in step `verify`: its work is being merged with the base and verified, and then its agent hears what you said.
         T7 is in step `verify`: its work is being merged with the base and verified, and then it stops.
         T7 passed its checks and stands in the landing queue since today at 10:01.
         T7 is in step `land`: the base is being moved to its verified commit.
@@ -373,8 +398,12 @@ fn the_sentences_read_well() {
         T7 is blocked (machine): something happened; `landfall retry T7` tries it again.
         T7 is blocked (unsupported_step): something happened; `landfall retry T7` tries it again.
         T7 is blocked (rejected): something happened; `landfall retry T7` tries it again.
-        T7 is blocked (person): something happened; `landfall retry T7` tries it again.
+        T7 is blocked by you: something happened; `landfall retry T7` tries it again.
         T7 was cancelled: something happened.
+        T7 is held by you: the design is not settled; `landfall release T7` lets it go on.
+        T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall release T7` lets it go on.
+        T7 waits for a slot; other tasks hold them all; after that you hold it: the design is not settled; `landfall release T7` lets it go on.
+        T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land; after that you hold it: the design is not settled; `landfall release T7` lets it go on.
         T7 is done: it landed as 0123456789 today at 10:01.
         T7 landed as 0123456789, but what comes after that failed (machine): no room on the disk; `landfall retry T7` goes on with it.
     "#]].assert_eq(&told);

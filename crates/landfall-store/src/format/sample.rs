@@ -14,10 +14,10 @@ use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::{
     AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
-    EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, Parting,
-    QueueEvent, RunEnd, RunId, Scope, Size, SprintId, Step, StepKind, StepName, StepResult, Stop, Style,
-    Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait, Warning,
-    apply, flow::Edge,
+    EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits,
+    Parting, QueueEvent, RunEnd, RunId, Scope, Size, SprintId, Step, StepKind, StepName, StepResult, Stop,
+    Style, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait,
+    Warning, apply, flow::Edge,
 };
 
 use super::{Flows, FormatErrorKind, Raw, Written, decode, encode};
@@ -186,6 +186,7 @@ fn every_fact() -> Vec<Entry> {
     queue_facts(&mut facts);
     autopilot_facts(&mut facts);
     opinion_facts(&mut facts);
+    intervention_facts(&mut facts);
     facts.entries
 }
 
@@ -610,6 +611,30 @@ fn opinion_facts(facts: &mut Facts) {
     facts.task(6, Event::Opinion { attempt, head: None, findings: None });
     let concern = Concern { code: ConcernCode::Disputed, detail: "F1".to_owned() };
     facts.task(6, Event::ReviewWanted { concerns: vec![concern], then: step("land") });
+}
+
+/// What people said while it went on.
+fn intervention_facts(facts: &mut Facts) {
+    let task = 7;
+    facts.task(task, Event::Added { spec: TaskSpec::new("Told something").expect("a title") });
+    facts.task(task, Event::Messaged { text: "use the \"other\" parser\nplease".to_owned() });
+    for reason in ["", "the design is not settled"] {
+        facts.task(task, Event::Held { reason: reason.to_owned() });
+        facts.task(task, Event::Released);
+    }
+    let limits = OwnLimits { iterations_max: Some(80), task_ms: Some(3_600_000), micro_usd: Some(5_000_000) };
+    facts.task(task, Event::LimitsSet { limits });
+    facts.task(task, Event::LimitsSet { limits: OwnLimits { task_ms: None, ..limits } });
+    let reason = || "no key".to_owned();
+    let rounds = [(Stop::Redirect, Parting::Redirected), (Stop::Block { reason: reason() }, Parting::Held)];
+    for (attempt, (stop, why)) in (1..).map(Attempt).zip(rounds) {
+        let (step, run, opening) = (step("work"), RunId(1), Opening::Check);
+        facts.task(task, Event::Entered { attempt, step, run, opening });
+        facts.task(task, Event::StopAsked { stop });
+        facts.task(task, Event::Yielded { attempt, why, feedback: None });
+    }
+    let ending = Ending { kind: EndKind::Blocked, code: EndCode::Person, detail: reason() };
+    facts.task(task, Event::Ended(ending));
 }
 
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {

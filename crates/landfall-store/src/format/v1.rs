@@ -9,8 +9,8 @@ mod parts;
 use std::sync::Arc;
 
 use landfall_model::{
-    Attempt, BatchId, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, RunId, StepName, TaskId,
-    Timestamp, Tree,
+    Attempt, BatchId, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, OwnLimits, RunId,
+    StepName, TaskId, Timestamp, Tree,
 };
 use serde::{Deserialize, Serialize};
 
@@ -271,6 +271,28 @@ struct WorkspaceRemoved<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Messaged<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Held<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    reason: Text<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LimitsSet {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    iterations: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    micro_usd: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
 struct Started<'a> {
     #[serde(borrow)]
     version: Text<'a>,
@@ -488,6 +510,13 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
             "workspace-removed",
             json(&WorkspaceRemoved { kept: kept.as_ref().map(|kept| kept.as_str().into()) }),
         ),
+        Event::Messaged { text } => ("messaged", json(&Messaged { text: text.into() })),
+        Event::Held { reason } => ("held", json(&Held { reason: reason.into() })),
+        Event::Released => ("released", json(&Nothing {})),
+        Event::LimitsSet { limits: OwnLimits { iterations_max, task_ms, micro_usd } } => (
+            "limits-set",
+            json(&LimitsSet { iterations: *iterations_max, time_ms: *task_ms, micro_usd: *micro_usd }),
+        ),
     }
 }
 
@@ -698,6 +727,17 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
         }
         "workspace-removed" => {
             Event::WorkspaceRemoved { kept: body::<WorkspaceRemoved<'_>>(raw)?.kept.map(commit) }
+        }
+        "messaged" => Event::Messaged { text: body::<Messaged<'_>>(raw)?.text.into_string() },
+        "held" => Event::Held { reason: body::<Held<'_>>(raw)?.reason.into_string() },
+        "released" => {
+            let Nothing {} = body(raw)?;
+            Event::Released
+        }
+        "limits-set" => {
+            let LimitsSet { iterations, time_ms, micro_usd } = body(raw)?;
+            let limits = OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd };
+            Event::LimitsSet { limits }
         }
         _ => return Ok(None),
     }))

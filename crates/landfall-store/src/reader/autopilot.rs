@@ -25,17 +25,10 @@ const QUEUE: &[&str] = &[
     "queue-held",
     "queue-resumed",
 ];
-const PILOT: &[&str] = &[
-    "mode-set",
-    "assigned",
-    "settled",
-    "run-paused",
-    "run-resumed",
-    "run-started",
-    "run-ended",
-    "landed",
-    "ended",
-];
+const PILOT: &[&str] =
+    &["mode-set", "assigned", "settled", "run-paused", "run-resumed", "run-started", "run-ended"];
+/// What counts as a failure, or ends a row of them, since a run began.
+const PILOT_TASK: &[&str] = &["landed", "left", "ended"];
 /// After one of these a sprint is open.
 const SPRINT: &[&str] = &["sprint-started", "sprint-paused", "sprint-resumed", "sprint-completing"];
 const SPRINT_ENDED: &str = "sprint-ended";
@@ -168,7 +161,13 @@ impl Reader {
 
     fn read_pilot(&self) -> Result<Pilot, StoreError> {
         let mut pilot = Pilot::default();
-        self.each(&self.of_kinds(PILOT)?, |entry| {
+        let mut seqs = self.of_kinds(PILOT)?;
+        let run = self.of_kind_between("run-started", Seq::ZERO, None)?.pop().unwrap_or(Seq::ZERO);
+        for kind in PILOT_TASK {
+            seqs.extend(self.of_kind_between(kind, run, None)?);
+        }
+        seqs.sort_unstable();
+        self.each(&seqs, |entry| {
             autopilot::pilot(&mut pilot, entry);
             Ok(())
         })?;

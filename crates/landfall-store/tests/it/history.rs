@@ -12,9 +12,9 @@ use landfall_model::review::{Finding, Severity};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::{
     BatchId, Commit, Concern, ConcernCode, Digest, Driving, EndCode, EndKind, Ending, EngineEvent, Entry,
-    Event, Exit, Fact, Feedback, Flow, Mover, Opening, Parting, QueueEvent, RunEnd, RunId, Step, StepKind,
-    StepName, StepResult, Stop, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree,
-    Usage, Verdict, Wait, Warning, apply, flow::Edge,
+    Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits, Parting, QueueEvent, RunEnd, RunId, Step,
+    StepKind, StepName, StepResult, Stop, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
+    Traces, Tree, Usage, Verdict, Wait, Warning, apply, flow::Edge,
 };
 use landfall_store::{Autopilot, Batch};
 
@@ -169,7 +169,16 @@ impl History {
                 head: self.rng.chance(50).then(|| self.commit()),
                 traces: Traces::default(),
             },
-            11 => Event::Warned(Warning::Stuck { iterations: 3 }),
+            11 => match self.rng.below(5) {
+                0 => Event::Warned(Warning::Stuck { iterations: 3 }),
+                1 => Event::Messaged { text: "not \"so\"\n".to_owned() },
+                2 => Event::Held { reason: "lunch".to_owned() },
+                3 => Event::Released,
+                _ => {
+                    let limits = OwnLimits { iterations_max: Some(9), ..OwnLimits::default() };
+                    Event::LimitsSet { limits }
+                }
+            },
             12 => Event::Collected { attempt, head: self.commit(), leftovers: false },
             13 => Event::Verified { attempt, report: self.report() },
             14 => Event::Conflicted { attempt, base: self.commit(), paths: vec!["a b".to_owned()] },

@@ -1,6 +1,6 @@
 //! `landfall diff`: what a task changes.
 
-use landfall_api::{Ask, TaskAsked, TaskId};
+use landfall_api::{Ask, DiffAsked, TaskId};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -11,10 +11,14 @@ use crate::say::{print_foreign, print_json, talk};
 pub struct Args {
     /// Which task, such as T7.
     task: TaskId,
+
+    /// Only its work since this commit of it.
+    #[arg(long, value_name = "COMMIT")]
+    since: Option<String>,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let diff = context.service()?.diff(TaskAsked { task: args.task })?;
+    let diff = context.service()?.diff(DiffAsked { task: args.task, from: args.since })?;
     if context.json {
         print_json(&diff)?;
         return Ok(Exit::Ok);

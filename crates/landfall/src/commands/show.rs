@@ -39,6 +39,9 @@ fn text(task: &TaskDetail) -> String {
     if let Some(feedback) = &task.feedback {
         page.block("what the agent is told next", feedback);
     }
+    for message in &task.messages {
+        page.block("what the agent hears from you next", message);
+    }
     if let Some(gate) = &task.gate {
         for command in gate.commands.iter().filter(|it| !it.excerpt.is_empty()) {
             page.block(&format!("output of {}", clean(&command.name)), &command.excerpt);
@@ -86,6 +89,10 @@ fn standing(page: &mut Page, task: &TaskDetail) {
         let until = wait.until_ms.map(|at| format!(", until {}", format::moment(at))).unwrap_or_default();
         page.line("ended by", &format!("{}{until}", wait.owner));
     }
+    if let Some(reason) = &task.held {
+        let reason = if reason.is_empty() { "by you" } else { reason };
+        page.line("held", reason);
+    }
     for concern in &task.concerns {
         page.line("look at", &concern.text);
     }
@@ -124,6 +131,11 @@ fn spent(page: &mut Page, task: &TaskDetail) {
         page.line("cost", &format!("{}{from}", format::usd(usd)));
     }
     page.lines("budget", &task.budgets.iter().map(words::budget).collect::<Vec<_>>());
+    if let Some(limits) = &task.own_limits {
+        let iterations = limits.iterations.map(|max| format::plural(u64::from(max), "iteration"));
+        let parts = [iterations, limits.time_ms.map(format::duration), limits.usd.map(format::usd)];
+        page.line("your limits", &parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    }
     for counter in task.counters.iter().filter(|counter| counter.used > 0) {
         let max = counter.max.map(|max| format!(" of {max}")).unwrap_or_default();
         page.line("counted", &format!("{}: {}{max}", counter.name, counter.used));

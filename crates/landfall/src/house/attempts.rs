@@ -107,7 +107,11 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::Signed { .. }
             | Event::StopAsked { .. }
             | Event::Retried { .. }
-            | Event::WorkspaceRemoved { .. } => None,
+            | Event::WorkspaceRemoved { .. }
+            | Event::Messaged { .. }
+            | Event::Held { .. }
+            | Event::Released
+            | Event::LimitsSet { .. } => None,
         };
         if let Some(end) = end
             && attempt.ended_ms.is_none()

@@ -68,7 +68,9 @@ impl Desk {
             Request::Output(asked) => Response::Output(output::page(&look, &asked)?),
             Request::OutputBytes(asked) => Response::OutputBytes(output::bytes(&look, &asked)?),
             Request::Log(asked) => Response::Log(look.log(&asked)?),
-            Request::Diff(asked) => Response::Diff(look.diff(wire::model_task(asked.task))?),
+            Request::Diff(asked) => {
+                Response::Diff(look.diff(wire::model_task(asked.task), asked.from.as_deref())?)
+            }
             Request::Certificate(asked) => {
                 Response::Certificate(look.certificate(wire::model_task(asked.task))?)
             }
@@ -97,6 +99,11 @@ impl Desk {
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
+            | Request::Message(_)
+            | Request::Hold(_)
+            | Request::Release(_)
+            | Request::Block(_)
+            | Request::Limits(_)
             | Request::Answer(_)
             | Request::Pause(_)
             | Request::Resume(_)
@@ -200,6 +207,11 @@ impl Service for Desk {
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
+            | Request::Message(_)
+            | Request::Hold(_)
+            | Request::Release(_)
+            | Request::Block(_)
+            | Request::Limits(_)
             | Request::Answer(_)
             | Request::Pause(_)
             | Request::Resume(_)

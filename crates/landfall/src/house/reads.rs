@@ -9,7 +9,7 @@ use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
 use landfall_engine::model::pilot::Mode;
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
-    Doing, EngineEvent, Fact, QueueEvent, Spending, State, Status, Task, TaskId, Wait,
+    Commit, Doing, EngineEvent, Event, Fact, QueueEvent, Spending, State, Status, Task, TaskId, Wait,
 };
 use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
 use landfall_engine::{Live, View};
@@ -123,6 +123,9 @@ impl Look<'_> {
             gate: task.gate.as_ref().map(wire::gate),
             concerns: task.concerns.iter().map(wire::concern).collect(),
             feedback: (!feedback.is_empty()).then(|| feedback.join("\n\n")),
+            messages: task.messages.clone(),
+            held: task.hold.as_ref().map(|hold| hold.reason.clone()),
+            own_limits: wire::own_limits(task.own_limits),
             landed_as: self.landed(&reader, &task)?,
             warnings: task.warnings.iter().map(landfall_engine::model::Warning::sentence).collect(),
             branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
@@ -370,10 +373,10 @@ impl Look<'_> {
         Ok(api::LogPage { entries, next, more })
     }
 
-    pub fn diff(&self, id: TaskId) -> Result<api::Diff, Problem> {
+    pub fn diff(&self, id: TaskId, since: Option<&str>) -> Result<api::Diff, Problem> {
         let reader = self.reader_of(id)?;
         let task = self.task(&reader, id)?;
-        let (from, to) = match (&task.landed, &task.gate, &task.head) {
+        let (from, mut to) = match (&task.landed, &task.gate, &task.head) {
             (Some(landed), _, _) => (landed.base_before.clone(), landed.commit.clone()),
             (None, Some(gate), _) => (gate.base.clone(), gate.commit.clone()),
             (None, None, Some(head)) => {
@@ -391,7 +394,15 @@ impl Look<'_> {
             }
         };
         let store = self.store()?;
-        let parse = |commit: &landfall_engine::model::Commit| commit.as_str().parse::<Oid>();
+        let from = match since {
+            Some(since) => {
+                // The work itself, without what the base brought in.
+                to = task.head.clone().unwrap_or(to);
+                commit_of_work(&reader, &store, &task, &to, since)?
+            }
+            None => from,
+        };
+        let parse = |commit: &Commit| commit.as_str().parse::<Oid>();
         let (Ok(a), Ok(b)) = (parse(&from), parse(&to)) else {
             return Err(Problem::new(
                 ProblemCode::Corrupt,
@@ -568,11 +579,74 @@ fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, P
     if let Some(feedback) = task.feedback.last() {
         details.push(format!("the agent will be told: {}", feedback.about));
     }
+    for message in &task.messages {
+        details.push(format!("the agent will hear from you: {}", words::one_line(message)));
+    }
+    if let Some(limits) = task.own_limits.words() {
+        details.push(format!("limits you set: {limits}"));
+    }
     for warning in task.warnings.iter().rev().take(3) {
         details.push(format!("warning: {}", warning.sentence()));
     }
     details.extend(next_steps(task));
     Ok(details)
+}
+
+/// The commit a person means by `text`: one that the work stands on, or one that the task has had.
+fn commit_of_work(
+    reader: &Reader,
+    store: &Store,
+    task: &Task,
+    tip: &Commit,
+    text: &str,
+) -> Result<Commit, Problem> {
+    const DIGITS_MIN: usize = 7; // fewer mean too many commits
+    let id = task.id;
+    let text = text.trim().to_ascii_lowercase();
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hex || !(DIGITS_MIN..=64).contains(&text.len()) {
+        let message = format!("`{text}` is not the name of a commit");
+        return Err(Problem::new(ProblemCode::BadInput, message)
+            .hint("7 to 64 hex digits; `landfall log` and the JSON of `landfall diff` name commits"));
+    }
+    let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(|error| problem::store(&error))?;
+    let mut had: BTreeSet<&str> = events.iter().flat_map(|(_, entry)| commits_of(&entry.fact)).collect();
+    had.extend([tip.as_str()].into_iter().chain(task.workspace.as_ref().map(Commit::as_str)));
+    let mut meant = had.iter().filter(|commit| commit.starts_with(&text));
+    let (known, other) = (meant.next(), meant.next());
+    if other.is_some() {
+        let message = format!("`{text}` could be several commits of {id}");
+        return Err(Problem::new(ProblemCode::BadInput, message).hint("name more of its digits"));
+    }
+    let unknown = || {
+        Problem::new(ProblemCode::BadInput, format!("`{text}` is not a commit of the work of {id}"))
+            .hint(format!("`landfall diff {id}` shows all of it, against the base"))
+    };
+    let (Ok(oid), Ok(tip)) = (known.copied().unwrap_or(&text).parse::<Oid>(), tip.as_str().parse::<Oid>())
+    else {
+        return Err(unknown());
+    };
+    let of = |error| problem::git(&error);
+    let there = store.contains(&oid).map_err(of)?;
+    if !there || (known.is_none() && !store.is_ancestor(&oid, &tip).map_err(of)?) {
+        return Err(unknown());
+    }
+    Ok(Commit::new(&oid.to_string()))
+}
+
+/// The commits of its own work that a fact names.
+fn commits_of(fact: &Fact) -> Vec<&str> {
+    let Fact::Task(_, event) = fact else { return Vec::new() };
+    match event {
+        Event::IterationEnded { head: Some(head), .. }
+        | Event::Collected { head, .. }
+        | Event::Offered { head }
+        | Event::SentBack { to: head } => vec![head.as_str()],
+        Event::WorkspaceMade { base, .. } => vec![base.as_str()],
+        Event::Verified { report, .. } => vec![report.head.as_str()],
+        Event::Landed { commit, base_before, .. } => vec![commit.as_str(), base_before.as_str()],
+        _ => Vec::new(),
+    }
 }
 
 /// What a person could type now.

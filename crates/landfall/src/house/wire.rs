@@ -522,3 +522,10 @@ mod tests {
         assert_eq!((made.priority, made.needs.len()), (Some(2), 1));
     }
 }
+
+/// The limits a person set, if they set any.
+pub(super) fn own_limits(limits: model::OwnLimits) -> Option<api::OwnLimits> {
+    let model::OwnLimits { iterations_max, task_ms, micro_usd } = limits;
+    let own = api::OwnLimits { iterations: iterations_max, time_ms: task_ms, usd: micro_usd.and_then(usd) };
+    (own != api::OwnLimits::default()).then_some(own)
+}

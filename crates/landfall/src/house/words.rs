@@ -110,6 +110,12 @@ pub(super) fn event(event: &Event) -> String {
         Event::WorkspaceRemoved { kept: Some(kept) } => {
             format!("its workspace was given back; what was left in it is kept as {}", kept.short())
         }
+        Event::Messaged { text } => format!("you said to its agent: {}", one_line(text)),
+        Event::Held { reason } => format!("held by you{}", after_colon(reason)),
+        Event::Released => "released".to_owned(),
+        Event::LimitsSet { limits } => {
+            format!("has limits of its own: {}", limits.words().unwrap_or_default())
+        }
     }
 }
 
@@ -346,6 +352,9 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         Event::Left { to: Target::Stop, .. } => Some(event_line(event)),
         Event::StopAsked { .. } => Some(event_line(event)),
         Event::Retried { .. } => Some(event_line(event)),
+        Event::Messaged { .. } | Event::Held { .. } | Event::Released | Event::LimitsSet { .. } => {
+            Some(event_line(event))
+        }
         Event::Added { spec } => Some(format!("added: {}", spec.title)),
         Event::Edited { .. }
         | Event::Offered { .. }
@@ -549,6 +558,8 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::Looping => "the agent repeated itself",
         Parting::SessionGone => "the session to go on with was gone",
         Parting::OutputMissing => "what the step must leave behind is not there",
+        Parting::Redirected => "a person changed its course",
+        Parting::Held => "a person holds it",
     }
 }
 
@@ -587,6 +598,8 @@ fn stop_words(stop: &Stop) -> String {
         Stop::Pause => "a person wants it paused".to_owned(),
         Stop::Interrupt => "the engine is stopping".to_owned(),
         Stop::Cancel { reason } => format!("a person wants it no more{}", after_colon(reason)),
+        Stop::Redirect => "a person wants its agent to hear something at once".to_owned(),
+        Stop::Block { reason } => format!("a person says it cannot go on{}", after_colon(reason)),
     }
 }
 

@@ -49,6 +49,12 @@ pub enum Command {
     Defer,
     /// Stops a task.
     StopTask,
+    /// Says something to the agent of a task.
+    Message,
+    /// Keeps a task from going on, or lets it go on.
+    Hold,
+    /// Says that a task cannot go on.
+    Block,
     /// Lets a task try again.
     Retry,
     /// The log of the chosen task.
@@ -146,6 +152,9 @@ bindings! {
     Task "a" [C('a'), NONE] Command::Answer, "answers or approves it";
     Task "c" [C('c'), NONE] Command::Changes, "sends it back to be changed";
     Task "d" [C('d'), NONE] Command::Defer, "puts the look at it off";
+    Task "m" [C('m'), NONE] Command::Message, "says something to its agent";
+    Task "h" [C('h'), NONE] Command::Hold, "holds it, or lets it go on";
+    Task "b" [C('b'), NONE] Command::Block, "says that it cannot go on";
     Task "x" [C('x'), NONE] Command::StopTask, "stops it; its work is kept";
     Task "r" [C('r'), NONE] Command::Retry, "lets it try again";
     Task "l" [C('l'), NONE] Command::Log, "its log";

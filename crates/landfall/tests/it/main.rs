@@ -17,6 +17,7 @@ mod faces;
 mod gate;
 mod import;
 mod init;
+mod intervene;
 mod json;
 mod landing;
 mod mcp;

@@ -183,9 +183,16 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
         screen.lines().count() <= 24 && screen.contains("Backlog 3") && !screen.contains("✓ done")
     });
 
-    // A stop, which asks first.
+    // A word to the agent.
     terminal.press(&["BTab"]);
     terminal.shows(&["T3", "Takes long"]);
+    terminal.types("m");
+    terminal.shows(&["Say to the agent of T3", "[ ] now"]);
+    terminal.types("mind the names");
+    terminal.press(&["Enter"]);
+    terminal.until("it was taken", |screen| !screen.contains("Say to the agent"));
+
+    // A stop, which asks first.
     terminal.types("x");
     terminal.shows(&["Stop T3?", "[n] now"]);
     terminal.press(&["Escape"]);
@@ -200,7 +207,7 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
     terminal.types("q");
     terminal.is_restored(0);
     let log: Vec<String> = scratch.log().iter().map(ToString::to_string).collect();
-    for words in ["日本 please", "fine", "T3"] {
+    for words in ["日本 please", "fine", "mind the names"] {
         assert!(log.iter().any(|entry| entry.contains(words)), "{words} is not in {log:#?}");
     }
     assert_eq!(

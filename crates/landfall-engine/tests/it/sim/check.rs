@@ -47,6 +47,9 @@ pub struct Book {
     pub only: Vec<TaskId>,
     /// Tasks that a person lets go on.
     pub spoken: BTreeSet<TaskId>,
+    /// How many messages people sent, each with its number, and those that an agent heard.
+    pub said: u32,
+    heard: BTreeSet<String>,
     /// What was met on the way.
     pub met: BTreeMap<String, u32>,
     /// Turns in a row in which a slot was free and somebody could have had it.
@@ -73,6 +76,8 @@ impl Book {
             base: None,
             only: Vec::new(),
             spoken: BTreeSet::new(),
+            said: 0,
+            heard: BTreeSet::new(),
             met: BTreeMap::new(),
             idle: 0,
             landings: 0,
@@ -136,8 +141,10 @@ impl Sim {
         let monotone = before.counters.usage.turns <= after.counters.usage.turns
             && before.counters.agent_ms <= after.counters.agent_ms;
         self.demand(monotone, || format!("22 what {id} used fell"));
+        self.check_messages(before, after, event);
         match event {
             Event::Entered { attempt, opening, .. } => {
+                self.demand(before.hold.is_none(), || format!("17 {id} begins although a person holds it"));
                 self.demand(*attempt == before.attempt.next(), || format!("10 {id} began {attempt}"));
                 let agent = matches!(opening, Opening::Workspace | Opening::FreshWorkspace);
                 if agent {
@@ -189,6 +196,27 @@ impl Sim {
         }
     }
 
+    /// What people say reaches the agent once, in order, and is not lost before a run has heard it.
+    fn check_messages(&mut self, before: &Task, after: &Task, event: &Event) {
+        let id = after.id;
+        let waits = |task: &Task| [task.carried.clone(), task.messages.clone()].concat();
+        let (was, is) = (waits(before), waits(after));
+        if was == is {
+            return;
+        }
+        let number = |text: &String| text.rsplit(' ').next().and_then(|word| word.parse::<u32>().ok());
+        self.demand(is.is_sorted_by_key(number), || format!("13 {id} hears {is:?} out of order"));
+        let gone: Vec<&String> = was.iter().filter(|text| !is.contains(text)).collect();
+        let ended = matches!(event, Event::IterationEnded { .. });
+        self.demand(gone.is_empty() || ended, || format!("13 {id} lost {gone:?} by {}", event.name()));
+        for text in gone {
+            self.demand(before.carried.contains(text), || format!("13 no run of {id} carried `{text}`"));
+            let once = self.book.heard.insert(text.clone());
+            self.demand(once, || format!("13 {id} heard `{text}` twice"));
+            self.book.meet("message heard");
+        }
+    }
+
     /// An agent is about to begin.
     fn check_start(&mut self, task: &Task) {
         let id = task.id;
@@ -209,6 +237,7 @@ impl Sim {
     fn check_iteration(&mut self, task: &Task) {
         let id = task.id;
         self.demand(self.book.pilot.pause().is_none(), || format!("17 {id} goes on in a pause"));
+        self.demand(task.hold.is_none(), || format!("17 {id} goes on although a person holds it"));
         let purse = self.scene.purse;
         let today = match self.book.used_today {
             (day, used) if day == self.today() => used,
@@ -646,7 +675,9 @@ impl Sim {
     fn check_limits(&self) {
         for task in self.core().world().active() {
             let (id, counters, limits) = (task.id, &task.counters, &task.limits);
-            let over = counters.iterations > limits.iterations_max
+            // A person may lower it below what is used; it is looked at before the next run.
+            let lowered = task.own_limits.iterations_max.is_some();
+            let over = (counters.iterations > limits.iterations_max && !lowered)
                 || counters.restarts > limits.restarts_max
                 || counters.stalls_total > limits.stalls_total_max
                 || counters.transients > limits.transients_max
@@ -672,6 +703,9 @@ impl Sim {
             && !paced;
         let could = |task: &&Arc<Task>| {
             let State::Ready { next, .. } = &task.state else { return false };
+            if task.is_held() {
+                return false;
+            }
             let begun = next.is_some() || task.landed.is_some() || task.landing.is_some();
             let admitted = match begun {
                 true => world.filter().lets_go_on(task.id),

@@ -6,7 +6,7 @@ use landfall_model::pilot::Mode;
 use landfall_model::queue::HoldWhy;
 use landfall_model::review::Redo;
 use landfall_model::{
-    EndKind, Ending, EngineEvent, News, ReviewSaid, SignOff, State, TaskId, TaskSpec, Wait,
+    EndKind, Ending, EngineEvent, News, OwnLimits, ReviewSaid, SignOff, State, TaskId, TaskSpec, Wait,
 };
 
 use super::git::{Oid, SETTINGS, Truth, name, oid};
@@ -53,7 +53,8 @@ impl Sim {
         let told = self.core.as_mut().expect("it is open").tell_all(&self.out, &[task], news);
         match told {
             Ok(_) => {
-                if matches!(news, News::Retry { .. } | News::Answer { .. } | News::Review(_)) {
+                if matches!(news, News::Retry { .. } | News::Release | News::Answer { .. } | News::Review(_))
+                {
                     self.book.spoken.insert(task);
                 }
                 true
@@ -72,7 +73,7 @@ impl Sim {
         }
         let id = self.any_task();
         let task = self.core().task(id);
-        match self.rng.below(24) {
+        match self.rng.below(32) {
             0..=4 => drop(self.say(id, &News::StopTask)),
             5..=6 => drop(self.say(id, &News::Cancel { reason: "no longer wanted".to_owned() })),
             7..=11 => {
@@ -98,7 +99,33 @@ impl Sim {
                     self.say(id, &News::Review(said));
                 }
             }
+            24..=31 => self.intervene(id),
             _ => self.edit(id),
+        }
+    }
+
+    /// A person says something to one task while it goes on.
+    fn intervene(&mut self, id: TaskId) {
+        let news = match self.rng.below(8) {
+            0..=1 => {
+                self.book.said += 1;
+                let (text, now) = (format!("word {}", self.book.said), self.rng.once_in(2));
+                News::Message { text, now }
+            }
+            2..=3 => News::Hold { reason: String::new() },
+            4..=5 => News::Release,
+            6 => News::Block { reason: "not like this".to_owned() },
+            _ => {
+                let limits = OwnLimits {
+                    iterations_max: self.rng.once_in(2).then(|| 1 + self.rng.small(12)),
+                    task_ms: self.rng.once_in(2).then(|| 60_000 * u64::from(1 + self.rng.small(90))),
+                    micro_usd: self.rng.once_in(2).then(|| 1_000 * u64::from(1 + self.rng.small(5_000))),
+                };
+                News::SetLimits { limits }
+            }
+        };
+        if self.say(id, &news) {
+            self.book.meet("intervention");
         }
     }
 
@@ -214,6 +241,7 @@ impl Sim {
                         | Wait::Conflict { .. }
                         | Wait::GateBroken { .. }
                 ),
+                State::Ready { .. } if task.is_held() => true,
                 _ => task.sign_off == SignOff::Owed,
             })
             .map(|task| task.id)
@@ -237,6 +265,7 @@ impl Sim {
                     false => News::Answer { text: "take both".to_owned() },
                 }
             }
+            _ if task.is_held() => News::Release,
             State::Waiting { .. } => News::Retry { fresh: false, note: None },
             State::Review { .. } if yes => News::Review(ReviewSaid::Approve { note: String::new() }),
             State::Review { .. } => News::Answer { text: "no, not so".to_owned() },
@@ -431,6 +460,13 @@ impl Sim {
             .map(|task| task.id)
             .collect();
         for id in over {
+            let task = self.core().task(id);
+            let ran_out = matches!(&task.state, State::Ended(Ending { kind: EndKind::Timeout, .. }));
+            if ran_out && task.own_limits != OwnLimits::default() {
+                let (iterations_max, task_ms) = (Some(100), Some(24 * 3_600_000));
+                let limits = OwnLimits { iterations_max, task_ms, micro_usd: None };
+                self.say(id, &News::SetLimits { limits });
+            }
             self.say(id, &News::Retry { fresh: round == 0, note: None });
         }
     }

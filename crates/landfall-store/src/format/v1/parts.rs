@@ -140,6 +140,8 @@ words!(Parting = model::Parting {
     Looping = "looping",
     SessionGone = "session-gone",
     OutputMissing = "output-missing",
+    Redirected = "redirected",
+    Held = "held",
 });
 words!(RunEnd = model::RunEnd {
     NothingLeft = "nothing-left",
@@ -1339,6 +1341,11 @@ pub(super) enum Stop<'a> {
         #[serde(borrow)]
         reason: Text<'a>,
     },
+    Redirect,
+    Block {
+        #[serde(borrow)]
+        reason: Text<'a>,
+    },
 }
 
 impl<'a> From<&'a model::Stop> for Stop<'a> {
@@ -1347,6 +1354,8 @@ impl<'a> From<&'a model::Stop> for Stop<'a> {
             model::Stop::Pause => Self::Pause,
             model::Stop::Interrupt => Self::Interrupt,
             model::Stop::Cancel { reason } => Self::Cancel { reason: reason.into() },
+            model::Stop::Redirect => Self::Redirect,
+            model::Stop::Block { reason } => Self::Block { reason: reason.into() },
         }
     }
 }
@@ -1357,6 +1366,8 @@ impl From<Stop<'_>> for model::Stop {
             Stop::Pause => Self::Pause,
             Stop::Interrupt => Self::Interrupt,
             Stop::Cancel { reason } => Self::Cancel { reason: reason.into_string() },
+            Stop::Redirect => Self::Redirect,
+            Stop::Block { reason } => Self::Block { reason: reason.into_string() },
         }
     }
 }

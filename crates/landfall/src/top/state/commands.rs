@@ -1,8 +1,8 @@
 //! What each command does.
 
 use landfall_api::{
-    AutoAsked, DiscoveriesAsked, Doctor, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Request,
-    ReviewAsked, ReviewSaid, StopAsked, TaskId,
+    AutoAsked, DiscoveriesAsked, Doctor, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Release,
+    Request, ReviewAsked, ReviewSaid, StopAsked, TaskId,
 };
 
 use super::{
@@ -55,7 +55,10 @@ impl State {
             Command::Answer => self.answer(),
             Command::Changes => self.changes(),
             Command::Retry => self.retry(),
+            Command::Message => self.message(),
+            Command::Block => self.block(),
             Command::StopTask => self.stop_task(),
+            Command::Hold => return self.hold(),
             Command::Defer => return self.defer(),
             Command::Autopilot => return self.autopilot(),
             Command::Run => return self.run(),
@@ -325,6 +328,40 @@ impl State {
         ];
         let popup = TextPopup::new(format!("Try {task} again"), text, Purpose::Retry(task));
         self.popup = Some(Popup::Text(popup));
+    }
+
+    fn message(&mut self) {
+        let Some(task) = self.chosen() else { return self.toast(Tone::Info, "no task is chosen") };
+        let text = vec!["Its agent is told at the beginning of its next run.".to_owned()];
+        let mut popup = TextPopup::new(format!("Say to the agent of {task}"), text, Purpose::Message(task));
+        let now = "the run under way ends for it; its work is kept";
+        popup.issues = vec![("now".to_owned(), now.to_owned(), false)];
+        self.popup = Some(Popup::Text(popup));
+    }
+
+    fn block(&mut self) {
+        let Some(task) = self.chosen() else { return self.toast(Tone::Info, "no task is chosen") };
+        let text = vec!["It ends as blocked, and its work is kept. Why can it not go on?".to_owned()];
+        let popup = TextPopup::new(format!("Block {task}"), text, Purpose::Block(task));
+        self.popup = Some(Popup::Text(popup));
+    }
+
+    /// One key for both: a task that is held goes on.
+    fn hold(&mut self) -> Vec<Action> {
+        let Some(task) = self.chosen() else {
+            self.toast(Tone::Info, "no task is chosen");
+            return Vec::new();
+        };
+        let is_held = |item: &InboxItem| item.task == Some(task) && item.kind == InboxKind::Paused;
+        if self.inbox_items().iter().any(is_held) {
+            let asked = Release { tasks: vec![task] };
+            return vec![Action::Call(About::Order, Request::Release(asked))];
+        }
+        let text =
+            vec!["It does not go on before somebody says so; h again does. Why? It may be empty.".to_owned()];
+        let popup = TextPopup::new(format!("Hold {task}"), text, Purpose::Hold(task));
+        self.popup = Some(Popup::Text(popup));
+        Vec::new()
     }
 
     fn defer(&mut self) -> Vec<Action> {

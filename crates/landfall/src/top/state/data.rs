@@ -1,8 +1,8 @@
 //! What the service said, and what to ask it next.
 
 use landfall_api::{
-    Filter, Inbox, InboxAsked, LogAsked, Nothing, Output, OutputAsked, OutputOf, Problem, ProblemCode,
-    Request, Response, SprintOf, StatusReport, TaskAsked,
+    DiffAsked, Filter, Inbox, InboxAsked, LogAsked, Nothing, Output, OutputAsked, OutputOf, Problem,
+    ProblemCode, Request, Response, SprintOf, StatusReport, TaskAsked,
 };
 
 use super::{About, Action, JOURNAL_MAX, Link, OpenOutput, OpenTask, Page, Popup, Scroll, State, Tone};
@@ -74,7 +74,7 @@ impl State {
         let asked = TaskAsked { task: *task };
         let request = match page {
             Page::About | Page::Attempts | Page::Checks => Request::Why(asked),
-            Page::Diff => Request::Diff(asked),
+            Page::Diff => Request::Diff(DiffAsked { task: *task, from: None }),
             Page::Log => Request::Log(LogAsked {
                 after: log.last().map(|entry| entry.seq),
                 task: Some(*task),
@@ -319,6 +319,10 @@ impl State {
             Response::Retry(changed)
             | Response::Cancel(changed)
             | Response::Answer(changed)
+            | Response::Message(changed)
+            | Response::Hold(changed)
+            | Response::Release(changed)
+            | Response::Block(changed)
             | Response::QueueEject(changed)
             | Response::Review(changed) => {
                 let texts: Vec<&str> = changed.tasks.iter().map(|task| task.text.as_str()).collect();

@@ -1,7 +1,7 @@
 //! What must be answered before anything else: a text, or a choice. Whatever is dangerous comes through here.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use landfall_api::{Answer, Redo, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
+use landfall_api::{Answer, Block, Hold, Message, Redo, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
 
 use super::{About, Action, Panel, Scroll, State};
 use crate::top::inbox;
@@ -78,6 +78,12 @@ pub enum Purpose {
     Changes(TaskId),
     /// What the agent should know this time.
     Retry(TaskId),
+    /// What the agent of a task is told.
+    Message(TaskId),
+    /// Why a task does not go on for now.
+    Hold(TaskId),
+    /// Why a task cannot go on.
+    Block(TaskId),
     /// What belongs into an action.
     Fill(landfall_api::Action),
     /// The filter of a panel; the second is what it was before.
@@ -120,6 +126,13 @@ impl TextPopup {
                     return Err("say it in a few words");
                 }
                 Ok(Request::Answer(Answer { task, text }))
+            }
+            Purpose::Message(_) | Purpose::Block(_) if text.is_empty() => Err("say it in a few words"),
+            Purpose::Message(task) => Ok(Request::Message(Message { task, text, now: !issues.is_empty() })),
+            Purpose::Block(task) => Ok(Request::Block(Block { tasks: vec![task], reason: text })),
+            Purpose::Hold(task) => {
+                let reason = (!text.is_empty()).then_some(text);
+                Ok(Request::Hold(Hold { tasks: vec![task], reason }))
             }
             Purpose::Fill(ref action)
                 if text.is_empty() && action.fill.as_ref().is_some_and(|fill| fill.required) =>

@@ -1,9 +1,9 @@
 //! Keys and answers, and what follows: without a terminal and without an engine.
 
 use landfall_api::{
-    Added, Answer, AutoAsked, Changed, ChangedTask, InboxKind, Level, LogPage, Mode, Nothing, Output,
-    OutputKind, OutputLine, PauseAsked, Problem, ProblemCode, Redo, Request, Response, Retry, ReviewAsked,
-    ReviewSaid, Said, Status, StopAsked, TaskPage,
+    Added, Answer, AutoAsked, Block, Changed, ChangedTask, Hold, InboxKind, Level, LogPage, Message, Mode,
+    Nothing, Output, OutputKind, OutputLine, PauseAsked, Problem, ProblemCode, Redo, Release, Request,
+    Response, Retry, ReviewAsked, ReviewSaid, Said, Status, StopAsked, TaskPage,
 };
 
 use super::{About, Action, JOURNAL_MAX, Link, News, Page, Panel, Popup, Screen, State};
@@ -160,6 +160,25 @@ fn a_task_that_gave_up_is_tried_again_with_a_note() {
     assert_eq!(sample.press("y"), [Request::Review(skip)]);
     let retry = Retry { tasks: vec![task(8)], fresh: false, note: Some("use make".to_owned()) };
     assert_eq!(sample.press("ruse make<Enter>"), [Request::Retry(retry)]);
+}
+
+#[test]
+fn one_task_is_told_held_and_blocked() {
+    let mut sample = Sample::busy(80, 24);
+    let message = |now| Request::Message(Message { task: task(3), text: "use make".to_owned(), now });
+    assert_eq!(sample.press("muse make<Enter>"), [message(false)]);
+    sample.press("<Esc>");
+    assert_eq!(sample.press("muse make<Down> <Enter>"), [message(true)]);
+    sample.press("<Esc>");
+    assert_eq!(sample.press("b<Enter>"), [], "a reason must be given");
+    let block = Block { tasks: vec![task(3)], reason: "no compiler".to_owned() };
+    assert_eq!(sample.press("no compiler<Enter>"), [Request::Block(block)]);
+    sample.press("<Esc>");
+    assert_eq!(sample.press("h<Enter>"), [Request::Hold(Hold { tasks: vec![task(3)], reason: None })]);
+    sample.press("<Esc>");
+    let held = vec![item(InboxKind::Paused, 3, "Speed the parser up", "it is paused by a person")];
+    sample.poll(Poll::Inbox, Response::Inbox(inbox(held)));
+    assert_eq!(sample.press("h"), [Request::Release(Release { tasks: vec![task(3)] })]);
 }
 
 #[test]

@@ -1,0 +1,184 @@
+//! What a person says to one task while it goes on: a message, a hold, a block, other limits.
+
+use super::{Draft, Refusal, not_now};
+use crate::budget::Spending;
+use crate::event::{Event, StepResult};
+use crate::flow::{StepKind, Target};
+use crate::input::Parting;
+use crate::task::{Doing, EndCode, EndKind, Ending, OwnLimits, State, Stop};
+use crate::{StepName, Wait};
+
+/// Messages that may wait for an agent. Who has more to say had better change the words of the task.
+pub const MESSAGES_MAX: usize = 20;
+
+/// Less than this is what two clocks differ by, not time that somebody gave.
+const WORTHWHILE_MS: u64 = 1_000;
+
+impl Draft {
+    /// Something for the agent: with its next prompt, or at once.
+    pub(super) fn message(&mut self, text: &str, now: bool) -> Result<(), Refusal> {
+        match &self.task.state {
+            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
+                return Err(not_now(&self.task, "no agent works on it any more"));
+            }
+            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+                return Err(not_now(&self.task, "no agent works on it any more, unless it comes back"));
+            }
+            _ if self.task.landed.is_some() => {
+                return Err(not_now(&self.task, "it has landed; no agent works on it any more"));
+            }
+            _ => {}
+        }
+        if self.task.messages.len() >= MESSAGES_MAX {
+            return Err(not_now(&self.task, "as many messages as may be wait for its agent already"));
+        }
+        self.event(Event::Messaged { text: text.to_owned() })?;
+        if !now {
+            return Ok(());
+        }
+        match self.task.state.clone() {
+            State::Active { doing: Doing::Running { stop: None, .. }, .. } => {
+                self.ask_to_stop(Stop::Redirect)
+            }
+            State::Active { doing: Doing::Checking { stop: None }, .. } => {
+                self.event(Event::StopAsked { stop: Stop::Redirect })
+            }
+            State::Active { step, doing: Doing::Queued { .. } } if self.task.landing.is_none() => {
+                self.redirected(&step)
+            }
+            // Whoever is not at work begins with it; whoever is being stopped for another reason, too, one day.
+            State::Active { .. }
+            | State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => Ok(()),
+        }
+    }
+
+    /// The agent is to hear what a person said: it goes on with that, or gets the work back.
+    pub(super) fn redirected(&mut self, step: &StepName) -> Result<(), Refusal> {
+        let result = match self.flow_step(step).kind {
+            StepKind::Agent { .. } => return self.go_on(),
+            StepKind::Land => StepResult::Red,
+            StepKind::Review => StepResult::Changes,
+            _ => StepResult::Fail,
+        };
+        let back = self.edge(step, result).map(|edge| edge.to);
+        let Some(to @ Target::Step(_)) = back else {
+            // A flow without a way back: whoever comes to it next, hears it.
+            return self.yielded(Parting::Redirected, None);
+        };
+        let (attempt, step) = (self.task.attempt, step.clone());
+        // As after a person's review: their word uses up no round of the flow.
+        self.event(Event::Left { attempt, step, result: StepResult::Changes, to, feedback: None })
+    }
+
+    /// The same step again, first in line for the slot it leaves; nothing is counted.
+    pub(super) fn go_on(&mut self) -> Result<(), Refusal> {
+        self.yielded(Parting::Redirected, None)
+    }
+
+    /// Whether a person gave it more time than the run that just ended was told of.
+    pub(super) fn time_was_raised(&self) -> bool {
+        self.task.own_limits.task_ms.is_some() && self.task.time_left_ms() >= WORTHWHILE_MS
+    }
+
+    /// The same for money.
+    pub(super) fn money_was_raised(&self) -> bool {
+        let counters = &self.task.counters;
+        let spent = Spending { usage: counters.usage, time_ms: counters.agent_ms };
+        self.task.own_limits.micro_usd.is_some() && self.task.limits.task_budget.used_up(spent).is_none()
+    }
+
+    /// What is under way is finished; then it waits for the person.
+    pub(super) fn hold(&mut self, reason: &str) -> Result<(), Refusal> {
+        let held = Event::Held { reason: reason.to_owned() };
+        if self.task.hold.is_some() {
+            return Err(not_now(&self.task, "it is held already"));
+        }
+        if self.task.landed.is_some() {
+            return Err(not_now(&self.task, "it has landed; there is nothing to hold"));
+        }
+        match self.task.state.clone() {
+            State::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
+            State::Ended(_) => Err(not_now(&self.task, "there is nothing to hold")),
+            State::Waiting { wait: Wait::Pause, .. } => Err(not_now(&self.task, "it is paused already")),
+            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+                Err(not_now(&self.task, "it is too late to hold it"))
+            }
+            State::Active { doing: Doing::Queued { .. }, .. } => {
+                self.event(held)?;
+                self.yielded(Parting::Held, None)
+            }
+            State::Active {
+                doing: Doing::Preparing { .. } | Doing::Running { .. } | Doing::Checking { .. },
+                ..
+            }
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. } => self.event(held),
+        }
+    }
+
+    /// It goes on where it was.
+    pub(super) fn release(&mut self) -> Result<(), Refusal> {
+        let held = self.task.hold.is_some();
+        let paused = matches!(self.task.state, State::Waiting { wait: Wait::Pause, .. });
+        if !held && !paused {
+            return Err(not_now(&self.task, "it is not held"));
+        }
+        if held {
+            self.event(Event::Released)?;
+        }
+        if paused {
+            self.event(Event::Resumed { feedback: None })?;
+        }
+        Ok(())
+    }
+
+    /// It ends as if its agent had said that it cannot go on.
+    pub(super) fn block(&mut self, reason: &str) -> Result<(), Refusal> {
+        let stop = Stop::Block { reason: reason.to_owned() };
+        if self.task.landed.is_some() {
+            return Err(not_now(&self.task, "it has landed; there is nothing to block"));
+        }
+        if self.task.landing.is_some() {
+            return Err(not_now(&self.task, "it may have landed already; the next run finds out"));
+        }
+        match self.task.state.clone() {
+            State::Active {
+                doing:
+                    Doing::Running { stop: None | Some(Stop::Interrupt | Stop::Pause | Stop::Redirect), .. },
+                ..
+            } => self.ask_to_stop(stop),
+            State::Active {
+                doing:
+                    Doing::Preparing { stop: None | Some(Stop::Pause), .. }
+                    | Doing::Checking { stop: None | Some(Stop::Pause | Stop::Redirect) },
+                ..
+            } => self.event(Event::StopAsked { stop }),
+            State::Active {
+                doing: Doing::Running { .. } | Doing::Preparing { .. } | Doing::Checking { .. },
+                ..
+            } => Err(not_now(&self.task, "it is being ended already")),
+            State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
+                Err(not_now(&self.task, "it is too late to block it"))
+            }
+            State::Draft => Err(not_now(&self.task, "a draft does not start by itself")),
+            State::Ended(_) => Err(not_now(&self.task, "there is nothing to block")),
+            State::Active { doing: Doing::Queued { .. }, .. }
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. } => self.end(EndKind::Blocked, EndCode::Person, reason.to_owned()),
+        }
+    }
+
+    /// Other limits, from here on.
+    pub(super) fn set_limits(&mut self, limits: OwnLimits) -> Result<(), Refusal> {
+        if let State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) = &self.task.state {
+            return Err(not_now(&self.task, "no agent works on it any more"));
+        }
+        self.event(Event::LimitsSet { limits })
+    }
+}
