@@ -1,8 +1,9 @@
 //! Counts, finished work, and pages of tasks for boards and graphs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use landfall_model::{Status, TaskId, Timestamp};
+use landfall_model::{Size, Status, TaskId, Timestamp};
 use rusqlite::{Connection, Row, ToSql};
 
 use super::{Reader, query, task_row};
@@ -119,6 +120,20 @@ impl Reader {
         let list: Vec<u32> = tasks.iter().map(|task| task.0).collect();
         let list = serde_json::to_string(&list).expect("numbers are JSON");
         self.task_rows(&query::listed_tasks(), &[&list])
+    }
+
+    /// How much work each of these tasks is thought to be.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn sizes(&self, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, Option<Size>>, StoreError> {
+        let list: Vec<u32> = tasks.iter().map(|task| task.0).collect();
+        let list = serde_json::to_string(&list).expect("numbers are JSON");
+        let found = self.rows(query::SIZES, &[&list], "read sizes", |row| {
+            let size = row.get_ref(1)?.as_str_or_null()?.and_then(|word| word.parse().ok());
+            Ok((TaskId(row.get(0)?), size))
+        })?;
+        Ok(found.into_iter().collect())
     }
 
     /// Who needs whom, where whoever needs is open: `(task, need, whether it is met)`, by task, at most `limit`.

@@ -105,6 +105,9 @@ pub(super) const OPEN_NEEDS: &str = "SELECT need.task, need.need, coalesce(there
      FROM need CROSS JOIN task AS who ON who.id = need.task LEFT JOIN task AS there ON there.id = need.need \
      WHERE who.status NOT IN ('done', 'failed', 'timeout', 'cancelled') ORDER BY need.task, need.need LIMIT ?1";
 pub(super) const PARTS: &str = "SELECT id FROM task WHERE parent = ?1 ORDER BY id";
+/// Sizes alone: a graph weighs every open task, and shows few.
+pub(super) const SIZES: &str =
+    "SELECT task.id, task.size FROM json_each(?1) AS listed CROSS JOIN task ON task.id = listed.value";
 pub(super) const LAST_OF: &str =
     "SELECT seq, at_ms FROM event WHERE task = ?1 AND kind = ?2 ORDER BY seq DESC LIMIT 1";
 
@@ -237,6 +240,7 @@ mod tests {
             (LAST_OF.to_owned(), "event_task (task=?)"),
             (done_since(), "work_done (done>?)"),
             (some_of_status(), "task_status (status=?)"),
+            (SIZES.to_owned(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
             (waiting_for(), "task_waits (wait=?)"),
             (listed_tasks(), "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)"),
             (tasks(&filter(None, false, false), Stored::Any), "INTEGER PRIMARY KEY (rowid>?)"),

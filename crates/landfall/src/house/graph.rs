@@ -40,9 +40,16 @@ pub(super) fn graph(look: &Look<'_>, asked: &api::GraphAsked) -> Result<api::Gra
     let seq = reader.head().map_err(of)?.seq.0;
     let max = if asked.nodes == 0 { NODES } else { asked.nodes.min(NODES_MAX) } as usize;
     let web = Web::read(&reader)?;
-    let (rows, left_out) = match asked.root {
-        Some(root) => around(&reader, wire::model_task(root), asked, max)?,
-        None => all(&reader, &web, asked, max)?,
+    let (rows, left_out, whole) = match asked.root {
+        Some(root) => {
+            let (rows, left_out) = around(&reader, wire::model_task(root), asked, max)?;
+            (rows, left_out, None)
+        }
+        None => {
+            let critical = web.critical(None, &reader)?;
+            let (rows, left_out) = all(&reader, &web, &critical, asked, max)?;
+            (rows, left_out, Some(critical))
+        }
     };
     let shown: BTreeMap<TaskId, TaskRow> = rows.into_iter().map(|row| (row.id, row)).collect();
     let mut edges = Vec::new();
@@ -60,8 +67,10 @@ pub(super) fn graph(look: &Look<'_>, asked: &api::GraphAsked) -> Result<api::Gra
         }
     }
     edges.sort_unstable();
-    let critical =
-        web.critical(asked.root.is_some().then(|| ids.iter().copied().collect()).as_ref(), &reader)?;
+    let critical = match whole {
+        Some(critical) => critical,
+        None => web.critical(Some(&ids.iter().copied().collect()), &reader)?,
+    };
     let tiers = tiers(&ids, &edges);
     let mut nodes: Vec<api::GraphNode> = shown
         .into_values()
@@ -126,8 +135,7 @@ impl Web {
         let tasks: BTreeSet<TaskId> =
             self.needs.keys().chain(self.needed.keys()).copied().filter(|task| within(task)).collect();
         let listed: Vec<TaskId> = tasks.iter().copied().collect();
-        let rows = reader.rows_of(&listed).map_err(|error| problem::store(&error))?;
-        let weights: BTreeMap<TaskId, u64> = rows.iter().map(|row| (row.id, weight(row.size))).collect();
+        let sizes = reader.sizes(&listed).map_err(|error| problem::store(&error))?;
         let needs = |task: &TaskId| self.needs.get(task).into_iter().flatten().filter(|need| within(need));
         let mut left: BTreeMap<TaskId, usize> =
             tasks.iter().map(|task| (*task, needs(task).count())).collect();
@@ -136,7 +144,7 @@ impl Web {
         let mut best: BTreeMap<TaskId, (u64, Option<TaskId>)> = BTreeMap::new();
         while let Some(task) = open.pop_front() {
             let before = needs(&task).filter_map(|need| Some((best.get(need)?.0, *need))).max();
-            let own = weights.get(&task).copied().unwrap_or(0);
+            let own = sizes.get(&task).map_or(0, |size| weight(*size));
             best.insert(task, (own + before.map_or(0, |(sum, _)| sum), before.map(|(_, need)| need)));
             for next in self.needed.get(&task).into_iter().flatten().filter(|next| within(next)) {
                 if let Some(many) = left.get_mut(next) {
@@ -212,6 +220,7 @@ fn around(
 fn all(
     reader: &Reader,
     web: &Web,
+    critical: &[TaskId],
     asked: &api::GraphAsked,
     max: usize,
 ) -> Result<(Vec<TaskRow>, u64), Problem> {
@@ -227,7 +236,7 @@ fn all(
     };
     let counts = reader.counts().map_err(of)?;
     let mut total: u64 = OPEN.iter().map(|status| counts.of(*status)).sum::<u64>() + counts.dependency;
-    take(&mut rows, reader.rows_of(&web.critical(None, reader)?).map_err(of)?);
+    take(&mut rows, reader.rows_of(critical).map_err(of)?);
     for status in &OPEN[..5] {
         take(&mut rows, reader.of_status(*status, limit).map_err(of)?);
     }

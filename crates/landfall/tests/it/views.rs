@@ -5,16 +5,19 @@ use std::time::Duration;
 use landfall_api::socket::Client;
 use landfall_api::{
     Ask as _, Board, BoardAsked, Card, ColumnName, FleetAsked, Graph, Inbox, InboxKind, Level, Output,
-    OutputAsked, OutputKind, OutputOf, Stats, TaskId,
+    OutputAsked, OutputKind, OutputOf, OutputRange, Stats, TaskAsked, TaskId,
 };
 use landfall_testkit::Scratch;
 use serde::de::DeserializeOwned;
 
 use crate::LANDFALL;
-use crate::autopilot::writes;
 use crate::sandbox::open;
 
 const SOON: Duration = Duration::from_secs(60);
+
+fn writes(path: &str, text: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"{text}\\n\"\n")
+}
 
 fn read<T: DeserializeOwned>(scratch: &Scratch, args: &[&str]) -> T {
     let said = scratch.landfall(&[&["--json"], args].concat()).json();
@@ -40,8 +43,8 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
         go.display(),
         writes("long.txt", "long")
     );
-    scratch.task("Lands", &writes("a.txt", "a"), &[]);
-    scratch.task("Asks", "[[iteration]]\nsignal = \"pending:Which?\\n- tabs\\n- spaces\"\n", &[]);
+    scratch.task("Lands", &writes("new.txt", "a"), &[]);
+    scratch.task("Asks", "[[iteration]]\nsignal = \"pending:Which?\"\n", &[]);
     scratch.task("Gives up", "signal = \"blocked:cannot\"\n", &[]);
     scratch.task("Works", &long, &["--size", "L"]);
     scratch.task("Then", &writes("c.txt", "c"), &["--needs", "T4"]);
@@ -93,6 +96,17 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
         .expect("its output");
     assert!(page.output.grows && page.output.kind == OutputKind::Agent, "{page:?}");
 
+    let range = OutputRange { of: OutputOf::latest(TaskId(1)), at: 0, bytes: 10 };
+    let bytes = client.output_bytes(range).expect("its bytes");
+    let content = bytes.content.bytes().expect("they are whole");
+    assert_eq!((bytes.next, content.len() as u64), (10.min(bytes.total_bytes), 10.min(bytes.total_bytes)));
+    let outputs = client.outputs(TaskAsked { task: TaskId(1) }).expect("a list").outputs;
+    assert!(outputs.iter().any(|it| it.kind == OutputKind::Agent && it.iteration == Some(1)), "{outputs:?}");
+    assert!(outputs.iter().any(|it| it.kind == OutputKind::Check && it.ended_ms.is_some()), "{outputs:?}");
+    let settings = client.settings(landfall_api::Nothing {}).expect("the settings");
+    let keys = settings.sections.iter().flat_map(|section| &section.keys);
+    assert!(settings.usable && keys.filter(|key| key.set).count() > 1, "{settings:?}");
+
     let inbox: Inbox = read(&scratch, &["inbox"]);
     let kinds: Vec<(InboxKind, Option<TaskId>)> = inbox.items.iter().map(|it| (it.kind, it.task)).collect();
     assert!(kinds.contains(&(InboxKind::Question, Some(TaskId(2)))), "{kinds:?}");
@@ -131,19 +145,18 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
 }
 
 #[test]
-fn what_an_agent_printed_is_read_page_by_page_and_as_bytes() {
+fn what_an_agent_printed_is_read_from_its_end_and_searched() {
     let scratch = Scratch::new(LANDFALL);
-    let lines = 20_000;
-    let script = format!("run = [\"sh\", \"-c\", \"seq 1 {lines}\"]\n{}", writes("a.txt", "a"));
+    let lines: Vec<String> = (1..=3_000).map(|number| format!("word {number}.")).collect();
+    let script = format!("say = {:?}\n{}", lines.join("\n"), writes("new.txt", "a"));
     scratch.task("Chatty", &script, &[]);
     scratch.landfall(&["run"]).ok();
-    let mut run = scratch.start(&["run"]); // nothing is left; the answers come from a project at rest
-    run.wait(SOON);
     let text = scratch.landfall(&["log", "T1", "--agent", "-n", "50"]).ok();
-    assert!(text.lines().count() >= 50 && text.contains("20000"), "{text}");
-    let page: Output = read(&scratch, &["log", "T1", "--agent", "--search", "19999", "-n", "5"]);
-    assert!(page.lines.iter().any(|line| line.text.contains("19999")), "{page:?}");
-    assert!(page.output.bytes > 100_000 && !page.output.grows, "{:?}", page.output);
+    assert!(text.lines().count() >= 50 && text.contains("word 3000."), "{text}");
+    let page: Output = read(&scratch, &["log", "T1", "--agent", "--search", "WORD 17.", "-n", "5"]);
+    let found: Vec<(Level, &str)> = page.lines.iter().map(|it| (it.level, it.text.as_str())).collect();
+    assert_eq!(found, [(Level::Text, "word 17.")]);
+    assert!(page.output.bytes > 30_000 && !page.output.grows && page.first, "{:?}", page.output);
     let check = scratch.landfall(&["log", "T1", "--check", "none of them"]);
     assert!(check.err.contains("has no such output") && check.err.contains("T1-a1"), "{check:?}");
     let checked: Output = read(&scratch, &["log", "T1", "--check", "tests"]);
