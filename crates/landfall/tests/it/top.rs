@@ -57,6 +57,13 @@ impl Terminal {
         self.ask(&[&["send-keys", "-t", "top"], keys].concat());
     }
 
+    /// Presses Esc and waits until this is gone. A key right behind it would be taken for one with Alt.
+    #[track_caller]
+    fn escape(&self, words: &str) {
+        self.press(&["Escape"]);
+        self.until(&format!("no {words}"), |screen| !screen.contains(words));
+    }
+
     /// Types letters as they are.
     fn types(&self, text: &str) {
         self.ask(&["send-keys", "-t", "top", "-l", text]);
@@ -144,7 +151,7 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
     // What the agent prints.
     terminal.types("o");
     terminal.shows(&["[Output]", "reading the tests"]);
-    terminal.press(&["Escape"]);
+    terminal.escape("[Output]");
 
     // A question.
     terminal.press(&["Tab"]);
@@ -171,7 +178,7 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
     terminal.types("fine");
     terminal.press(&["Enter"]);
     scratch.eventually("the approved work to land", || scratch.status("T2") == "done");
-    terminal.press(&["Escape"]);
+    terminal.escape("[Diff]");
     terminal.shows(&["Inbox 0", "nothing waits for you"]);
 
     // Larger: everything at once. And small again.
@@ -195,8 +202,7 @@ fn a_person_answers_approves_and_stops_and_the_journal_has_it() {
     // A stop, which asks first.
     terminal.types("x");
     terminal.shows(&["Stop T3?", "[n] now"]);
-    terminal.press(&["Escape"]);
-    terminal.until("nothing is asked any more", |screen| !screen.contains("Stop T3?"));
+    terminal.escape("Stop T3?");
     terminal.types("x");
     terminal.shows(&["Stop T3?"]);
     terminal.types("n");
@@ -245,7 +251,7 @@ fn a_run_is_paused_and_stopped_and_an_engine_that_goes_away_is_noticed() {
     // The list of keys, and a filter in the last line.
     terminal.types("?");
     terminal.shows(&["Keys", "autopilot on or off"]);
-    terminal.press(&["Escape"]);
+    terminal.escape("autopilot on or off");
     terminal.types("/nothing");
     terminal.shows(&["filter the backlog: nothing", "no task has these words"]);
     terminal.press(&["Escape"]);
