@@ -1,7 +1,7 @@
 //! What each command does.
 
 use landfall_api::{
-    AutoAsked, DiscoveriesAsked, Doctor, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Release,
+    AutoAsked, DiscoveriesAsked, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Release,
     Request, ReviewAsked, ReviewSaid, StopAsked, TaskId,
 };
 
@@ -50,7 +50,7 @@ impl State {
             }
             Command::Doctor => {
                 self.show(Screen::Doctor);
-                return vec![Action::Call(About::Screen, Request::Doctor(Doctor { rebuild: false }))];
+                return vec![Action::Call(About::Screen, Request::Doctor(Nothing {}))];
             }
             Command::Answer => self.answer(),
             Command::Changes => self.changes(),
@@ -424,7 +424,7 @@ impl State {
             self.toast(Tone::Info, "no run is under way that could be driven");
             return Vec::new();
         };
-        let auto = |mode| Request::Auto(AutoAsked { mode: Some(mode) });
+        let auto = |mode| Request::Auto(AutoAsked { mode });
         match mode {
             Mode::Autopilot => vec![Action::Call(About::Order, auto(Mode::SemiAuto))],
             Mode::SemiAuto => {

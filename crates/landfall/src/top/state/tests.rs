@@ -118,7 +118,7 @@ fn nothing_dangerous_happens_without_a_word_more() {
     assert_eq!(sample.press("x<Esc>y"), []);
     assert_eq!(sample.press("sn"), [stop(None, true)]);
     assert_eq!(sample.press("sy"), [stop(None, false)]);
-    let auto = |mode| Request::Auto(AutoAsked { mode: Some(mode) });
+    let auto = |mode| Request::Auto(AutoAsked { mode });
     assert_eq!(sample.press(" "), [auto(Mode::SemiAuto)], "to ask more often needs no question");
     let mut semi = status();
     semi.pilot.as_mut().expect("a pilot").mode = Mode::SemiAuto;
