@@ -43,6 +43,7 @@ use crate::recover;
 use crate::scout::Scout;
 use crate::settings::{Settings, SettingsProblem};
 use crate::site::{self, Site, View};
+use crate::spare::Spares;
 
 /// How an engine is opened.
 pub struct Options {
@@ -319,6 +320,7 @@ impl Engine {
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
             theirs: Mutex::new(None),
+            landed: Mutex::default(),
             abandoned: Mutex::default(),
         });
         let mut engine = Self {
@@ -426,6 +428,7 @@ impl Engine {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
         }
         let mut scout = Scout::new(self.site.clone());
+        let mut spares = Spares::new(self.site.clone());
         let mut touched: BTreeSet<TaskId> = turn.touched.keys().copied().collect();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
         let (effects, queue_effects) = self.core.expected();
@@ -470,6 +473,8 @@ impl Engine {
             }
             let at_work = self.core.world().active().map(|task| task.id);
             scout.look(at_work.chain(self.core.queue().line()));
+            let wanted = if low_disk { 0 } else { self.core.spares(&*self.site) };
+            spares.look(wanted, self.core.base());
             let most = publish_in.into_iter().chain(scout.pause()).min();
             let first = self.next_mail(most, low_disk); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
@@ -496,6 +501,7 @@ impl Engine {
             }
         }
         follower.end();
+        spares.finish();
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);

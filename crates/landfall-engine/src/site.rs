@@ -86,6 +86,8 @@ pub struct Site {
     /// Where the person's branch was seen last, by us or by an engine before us: from there it only goes ahead, unless it
     /// was rewritten.
     pub(crate) theirs: Mutex<Option<Commit>>,
+    /// What tasks landed as: whoever needs them begins with it.
+    pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
 }
 
 /// Trees that passed: tree, verify section, machine.
@@ -277,6 +279,9 @@ impl Outside for Site {
 
     fn learnt(&self, at: Timestamp, task: TaskId, event: &Event) {
         self.prompts.learn(at, task, event);
+        if let Event::Landed { commit, .. } = event {
+            self.landed.lock().expect("no thread panics while it holds it").insert(task, commit.clone());
+        }
     }
 
     fn theirs(&self, commit: &Commit) {
