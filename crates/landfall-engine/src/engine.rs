@@ -321,6 +321,7 @@ impl Engine {
             syncing: Mutex::new(()),
             theirs: Mutex::new(None),
             landed: Mutex::default(),
+            afar: Mutex::default(),
             abandoned: Mutex::default(),
         });
         let mut engine = Self {
@@ -459,6 +460,9 @@ impl Engine {
             if turn.landed {
                 publishing.ask();
             }
+            if !self.idle() && self.core.mismatch().is_none() {
+                publishing.look_out();
+            }
             if self.idle() && !publishing.busy() && !publishing.wanted() {
                 break;
             }
@@ -475,7 +479,8 @@ impl Engine {
             scout.look(at_work.chain(self.core.queue().line()));
             let wanted = if low_disk { 0 } else { self.core.spares(&*self.site) };
             spares.look(wanted, self.core.base());
-            let most = publish_in.into_iter().chain(scout.pause()).min();
+            let look_out_in = publishing.look_out_in();
+            let most = publish_in.into_iter().chain(look_out_in).chain(scout.pause()).min();
             let first = self.next_mail(most, low_disk); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
