@@ -41,13 +41,12 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
         let theirs = site.store.import(&site.repo, &site.branch)?;
         site.trust(&site::commit(&theirs));
         site.store.set_base(&theirs, None)?;
-        seen(site, &theirs);
+        seen(site, &theirs)?;
         tell_moved(site, None, &theirs, Mover::Person);
         return Ok(Look { ours: theirs.clone(), theirs: Some(theirs), apart: None, trouble: None });
     };
-    let known = site.theirs.lock().expect("no thread panics while it holds it").clone();
-    let news = match &known {
-        Some(known) => site.store.branch_news(&site.repo, &site.branch, &site::oid(known))?,
+    let news = match &known(site)? {
+        Some(known) => site.store.branch_news(&site.repo, &site.branch, known)?,
         None => BranchNews::Same, // nothing is known yet that it could have left
     };
     if matches!(news, BranchNews::Deleted | BranchNews::Unborn) {
@@ -72,7 +71,7 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
         site.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason: reason.clone() });
         return Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: Some(reason) });
     }
-    seen(site, &theirs);
+    seen(site, &theirs)?;
     if ours == theirs || !site.store.is_ancestor(&ours, &theirs)? {
         return Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: None });
     }
@@ -95,9 +94,9 @@ pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
         return Ok(near);
     }
     let now = site.clock.mono_ms();
-    // While another thread asks, nobody waits for the answer: a host may take a minute to say nothing.
-    let Ok(mut afar) = site.afar.try_lock() else { return Ok(near) };
-    let waited = |asked_ms| now.saturating_sub(asked_ms) >= pace_ms;
+    // Whoever wants to land waits for the answer that another thread is asking for: it may be that nothing may land.
+    let mut afar = site.afar.lock().expect("no thread panics while it asks");
+    let waited = |asked_ms: u64| now >= asked_ms.saturating_add(pace_ms);
     if !afar.asked_ms.is_none_or(waited) {
         near.trouble.clone_from(&afar.trouble);
         return Ok(near);
@@ -182,8 +181,29 @@ fn follow(site: &Site, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
     })
 }
 
-fn seen(site: &Site, theirs: &Oid) {
-    crate::core::Outside::theirs(site, &site::commit(theirs));
+/// What git calls the repository one is in, where it wants the name of a remote.
+const HERE: &str = ".";
+
+/// Where the person's branch was seen last. Where landed work is published on it, the facts say so; where it is pushed
+/// elsewhere, the base and the branch here go ways of their own.
+fn known(site: &Site) -> Result<Option<Oid>, GitError> {
+    match &site.settings.land.publish {
+        Publish::Push { .. } => site.store.remote_seen(HERE, &site.branch),
+        Publish::Checkout | Publish::None => {
+            let theirs = site.theirs.lock().expect("no thread panics while it holds it");
+            Ok(theirs.as_ref().map(site::oid))
+        }
+    }
+}
+
+fn seen(site: &Site, theirs: &Oid) -> Result<(), GitError> {
+    match &site.settings.land.publish {
+        Publish::Push { .. } => site.store.note_remote(HERE, &site.branch, theirs),
+        Publish::Checkout | Publish::None => {
+            crate::core::Outside::theirs(site, &site::commit(theirs));
+            Ok(())
+        }
+    }
 }
 
 /// The person has seen that their branch was rewritten and says what is meant. Gives the facts that follow.
@@ -191,7 +211,7 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEv
     let _one = site.syncing.lock().expect("no thread panics while it compares");
     let mut theirs = site.store.import(&site.repo, &site.branch)?;
     let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
-    seen(site, &theirs);
+    seen(site, &theirs)?;
     if let Some(afar) = rewritten_afar(site)? {
         theirs = afar;
     }
