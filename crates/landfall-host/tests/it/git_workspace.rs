@@ -297,7 +297,7 @@ fn a_spare_is_a_workspace_but_for_its_name_and_costs_no_process_to_take() {
         assert_eq!(git(ws.path(), ["symbolic-ref", "HEAD"]), format!("refs/heads/landfall/{name}"));
         assert_eq!(git(ws.path(), ["rev-parse", "HEAD"]), new.as_str());
         assert_eq!(git(ws.path(), ["status", "--porcelain", "--ignored"]), "");
-        assert_eq!(git(ws.path(), ["fsck", "--connectivity-only"]), "");
+        assert_eq!(git(ws.path(), ["fsck", "--connectivity-only", "--no-dangling"]), "");
         assert_eq!(snapshot(ws.path()), snapshot(&scene.root()));
     }
 }
