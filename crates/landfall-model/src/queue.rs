@@ -450,7 +450,7 @@ impl PartialEq for Queue {
         let stands = |it: &Self| {
             let one = |(id, it): (&TaskId, &Standing)| {
                 let (priority, _, since, _) = it.place;
-                (*id, priority, since, it.attempt, it.head.clone(), it.unsure)
+                (*id, priority, since, it.attempt, it.head.clone(), it.unsure, it.waived)
             };
             it.standing.iter().map(one).collect::<Vec<_>>()
         };
