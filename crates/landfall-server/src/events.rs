@@ -29,7 +29,7 @@ use crate::door::{Shared, Who};
 use crate::keys::Keys;
 use crate::router::{Guard, Routes};
 
-const LINE_MAX: usize = 1024; // messages a viewer may be behind before it is hung up on
+const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
 const PAGE: u32 = 500;
 const LOOK: Duration = Duration::from_millis(60); // how often the journal is looked at while somebody watches
 const LIVE_EVERY: Duration = Duration::from_secs(1); // how often what is not in the journal is told

@@ -73,6 +73,10 @@ fn explained(code: ProblemCode) -> (&'static str, &'static str) {
             "No checkpoint has this name. It may have been dropped, or its time is over.",
             "The checkpoints page lists those there are.",
         ),
+        ProblemCode::NothingMatches => (
+            "No task fits what was chosen: the words, tags or statuses leave none over. Nothing was changed.",
+            "Choose less narrowly; the backlog page shows what each filter leaves over.",
+        ),
         ProblemCode::BadInput => (
             "The request was understood as a request, but a word in it cannot be used: it is missing, too long, or not one of those allowed. Nothing was changed.",
             "The message names the word and what is known instead. Correct it and send it again.",
