@@ -30,8 +30,22 @@ const ASSETS: &[Asset] = assets! {
     "htmx.js" is "text/javascript; charset=utf-8";
     "idiomorph.js" is "text/javascript; charset=utf-8";
     "landfall.js" is "text/javascript; charset=utf-8";
+    "morph.js" is "text/javascript; charset=utf-8";
+    "events.js" is "text/javascript; charset=utf-8";
+    "toasts.js" is "text/javascript; charset=utf-8";
+    "confirm.js" is "text/javascript; charset=utf-8";
+    "times.js" is "text/javascript; charset=utf-8";
+    "keys.js" is "text/javascript; charset=utf-8";
+    "palette.js" is "text/javascript; charset=utf-8";
+    "theme-switch.js" is "text/javascript; charset=utf-8";
+    "notify.js" is "text/javascript; charset=utf-8";
     "icon.svg" is "image/svg+xml";
 };
+
+/// The sheets of style, in the order they are read.
+pub(crate) fn sheets() -> impl Iterator<Item = &'static str> {
+    ASSETS.iter().map(|it| it.name).filter(|name| name.ends_with(".css"))
+}
 
 pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
     router.route("/assets/{name}", axum::routing::get(asset))

@@ -131,7 +131,11 @@ struct Wanted {
 async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
     let (parts, _) = request.into_parts();
     match watch_journal(&shared, &parts).await {
-        Ok(stream) => Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response(),
+        Ok(stream) => {
+            // An event and no comment: a page cannot hear comments, and wants to know whether the line still is one.
+            let alive = Event::default().event("alive").data("yes");
+            Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE).event(alive)).into_response()
+        }
         Err(problem) => answer::problem(&problem),
     }
 }

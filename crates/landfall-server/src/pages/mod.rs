@@ -11,15 +11,20 @@ mod doctor;
 mod fleet;
 mod flows;
 mod graph;
+mod help;
 mod inbox;
 mod layered;
+mod now;
 mod parts;
 mod plot;
+mod problems;
 mod queue;
 mod reference;
 mod runs;
+mod sessions;
 mod settings;
 mod sprint;
+mod state;
 mod stats;
 mod words;
 
@@ -29,13 +34,13 @@ use askama::Template;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, State};
-use axum::http::{HeaderValue, Request};
-use landfall_api::{Access, Problem, ProblemCode, Request as Asked, Response, Service};
+use axum::http::{HeaderValue, Method, Request};
+use landfall_api::{Access, Board, Problem, ProblemCode, Request as Asked, Response, Service};
 
 use crate::answer::{self, Answer};
-use crate::api;
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
+use crate::{api, assets};
 
 /// One page.
 struct Entry {
@@ -49,8 +54,9 @@ struct Entry {
 
 /// Every page there is, in the order of the navigation.
 const PAGES: &[Entry] = &[
-    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
+    Entry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
     Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
+    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
     Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
     Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
     Entry { path: "/sprints", nav: None, draw: sprint::list },
@@ -66,6 +72,15 @@ const PAGES: &[Entry] = &[
     Entry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
     Entry { path: "/doctor", nav: None, draw: doctor::draw },
     Entry { path: "/api", nav: None, draw: reference::draw },
+    Entry { path: "/sessions", nav: None, draw: sessions::draw },
+    Entry { path: "/problems", nav: None, draw: problems::draw },
+    Entry { path: "/help", nav: None, draw: help::draw },
+];
+
+/// Pages that are the answer to a form, for what is shown only once.
+const ANSWERS: &[Entry] = &[
+    Entry { path: "/sessions/pair", nav: None, draw: sessions::pair },
+    Entry { path: "/sessions/token", nav: None, draw: sessions::token },
 ];
 
 /// A form that asks for more than one operation, or for one in words of its own.
@@ -147,13 +162,14 @@ pub(crate) async fn sent(
         Err(Problem::new(ProblemCode::Internal, "the form could not be carried out to its end"))
     }))
 }
-
 /// A page as it was drawn.
 pub(crate) struct Page {
     /// What stands in the title of the window.
     title: String,
     /// What stands between navigation and foot, as HTML.
     main: String,
+    /// The board it was drawn from, so that the frame need not ask again.
+    board: Option<Box<Board>>,
 }
 
 impl Page {
@@ -161,7 +177,13 @@ impl Page {
         let main = main
             .render()
             .map_err(|error| Problem::new(ProblemCode::Internal, format!("draw the page: {error}")))?;
-        Ok(Self { title: title.into(), main })
+        Ok(Self { title: title.into(), main, board: None })
+    }
+
+    /// The same with the board it was drawn from.
+    fn with_board(mut self, board: Box<Board>) -> Self {
+        self.board = Some(board);
+        self
     }
 }
 
@@ -215,11 +237,17 @@ pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
         };
         router = router.route(entry.path, axum::routing::get(show));
     }
+    for entry in ANSWERS {
+        let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
+            show(&shared, entry, request).await
+        };
+        router = router.route(entry.path, axum::routing::post(show));
+    }
     router
 }
 
 async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body>) -> Answer {
-    let (mut parts, _) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     // An agent has no business on pages made for people.
     if let Err(problem) = who.may(Access::Steer) {
@@ -229,20 +257,26 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
         Ok(fields) => fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => Vec::new(),
     };
-    let query = serde_html_form::from_str(parts.uri.query().unwrap_or_default()).unwrap_or_default(); // what cannot be read is not asked
     let path = parts.uri.path().to_owned();
-    let target = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
+    // What cannot be read is not asked. The answer to a form is not drawn again: it would be another answer.
+    let (query, target) = if parts.method == Method::POST {
+        match api::read_body(body).await {
+            Ok(body) => (serde_html_form::from_bytes(&body).unwrap_or_default(), String::new()),
+            Err(problem) => return refused(shared, &problem),
+        }
+    } else {
+        let query = serde_html_form::from_str(parts.uri.query().unwrap_or_default()).unwrap_or_default();
+        (query, parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned())
+    };
     let shared = Arc::clone(shared);
     let drawn = tokio::task::spawn_blocking(move || {
         let visit = Visit { shared: &shared, who: &who, fields, query };
         let flashes = shared.flashes.take(who.session().unwrap_or_default());
-        match (entry.draw)(&visit) {
-            Ok(page) => answer::html(200, frame(&shared, &path, &target, &page, &flashes)),
-            Err(problem) => {
-                let page = problem_page(&problem);
-                answer::html(problem.code.status(), frame(&shared, &path, &target, &page, &flashes))
-            }
-        }
+        let (status, page) = match (entry.draw)(&visit) {
+            Ok(page) => (200, page),
+            Err(problem) => (problem.code.status(), problem_page(&problem)),
+        };
+        answer::html(status, frame(&visit, &path, &target, &page, &flashes))
     });
     drawn
         .await
@@ -264,21 +298,36 @@ struct Frame<'a> {
     title: &'a str,
     target: &'a str,
     nav: Vec<NavLink>,
+    sheets: Vec<&'static str>,
+    top: Option<state::Top<'a>>,
+    foot: Option<state::Foot<'a>>,
     flashes: &'a [Flash],
     main: &'a str,
 }
 
 /// Puts a page into its frame.
-fn frame(shared: &Shared, path: &str, target: &str, page: &Page, flashes: &[Flash]) -> String {
+fn frame(visit: &Visit<'_>, path: &str, target: &str, page: &Page, flashes: &[Flash]) -> String {
+    let asked = if page.board.is_none() { state::ask(visit) } else { None };
+    let board = page.board.as_deref().or(asked.as_deref());
+    // A form in the head comes back to this page; the answer to a form cannot be come back to.
+    let back = if target.is_empty() { "/" } else { target };
     let nav = PAGES.iter().filter_map(|entry| {
         let (name, key) = entry.nav?;
-        Some(NavLink { path: entry.path, name, key, here: entry.path == path })
+        Some(NavLink {
+            path: entry.path,
+            name,
+            key,
+            here: entry.path == path || (entry.path != "/" && path.starts_with(&format!("{}/", entry.path))),
+        })
     });
     let frame = Frame {
-        project: &shared.project,
+        project: &visit.shared.project,
         title: &page.title,
         target,
         nav: nav.collect(),
+        sheets: assets::sheets().collect(),
+        top: board.map(|board| state::Top::new(board, back)),
+        foot: board.map(state::Foot::new),
         flashes,
         main: &page.main,
     };
@@ -299,7 +348,7 @@ fn problem_page(problem: &Problem) -> Page {
         hint: problem.hint.as_deref(),
         code: problem.code.word(),
     };
-    Page { title: "A problem".to_owned(), main: page.render().unwrap_or_default() }
+    Page { title: "A problem".to_owned(), main: page.render().unwrap_or_default(), board: None }
 }
 
 #[derive(Template)]
@@ -338,7 +387,7 @@ struct Login<'a> {
 pub(crate) fn login(shared: &Shared, wrong: Option<&str>) -> Answer {
     let main = Login { wrong }.render().unwrap_or_default();
     let status = if wrong.is_some() { 403 } else { 200 };
-    bare(status, &shared.project, &Page { title: "Sign in".to_owned(), main })
+    bare(status, &shared.project, &Page { title: "Sign in".to_owned(), main, board: None })
 }
 
 #[derive(Template)]
@@ -350,7 +399,11 @@ pub(crate) fn pair(shared: &Shared) -> Answer {
     bare(
         200,
         &shared.project,
-        &Page { title: "Let this browser in".to_owned(), main: Pair.render().unwrap_or_default() },
+        &Page {
+            title: "Let this browser in".to_owned(),
+            main: Pair.render().unwrap_or_default(),
+            board: None,
+        },
     )
 }
 

@@ -1,6 +1,8 @@
 //! Parts of pages that many of them have: badges, moments, bars, buttons that send an action. Each is drawn from plain values and
 //! escapes them itself, so a template puts it in as it is.
 
+use std::borrow::Borrow;
+
 use askama::Template;
 use askama::filters::HtmlSafe;
 use landfall_api::{Action, Status};
@@ -12,7 +14,7 @@ use super::words;
 #[derive(Template)]
 #[template(
     ext = "html",
-    source = r#"<span class="badge s-{{ status.word() }}"><span class="beat" aria-hidden="true">{{ words::symbol(*status) }}</span>{{ status.word() }}</span>"#
+    source = r#"<span class="badge s-{{ status.word() }}"><span class="beat" aria-hidden="true">{{ words::symbol(status) }}</span>{{ status.word() }}</span>"#
 )]
 pub(super) struct Badge {
     status: Status,
@@ -21,15 +23,15 @@ pub(super) struct Badge {
 impl HtmlSafe for Badge {}
 
 /// A status as a badge.
-pub(super) fn badge(status: Status) -> Badge {
-    Badge { status }
+pub(super) fn badge(status: impl Borrow<Status>) -> Badge {
+    Badge { status: *status.borrow() }
 }
 
 /// A moment, as far away as it is, with the moment itself to be looked at.
 #[derive(Template)]
 #[template(
     ext = "html",
-    source = r#"<time datetime="{{ words::stamp(*at_ms) }}" title="{{ words::moment(*at_ms) }}" data-{{ kind }}="{{ at_ms }}">{{ text }}</time>"#
+    source = r#"<time datetime="{{ words::stamp(at_ms) }}" title="{{ words::moment(at_ms) }}" data-{{ kind }}="{{ at_ms }}">{{ text }}</time>"#
 )]
 pub(super) struct Moment {
     at_ms: i64,
@@ -41,12 +43,14 @@ pub(super) struct Moment {
 impl HtmlSafe for Moment {}
 
 /// A moment that was, or will be: `3 min ago`.
-pub(super) fn ago(now_ms: i64, at_ms: i64) -> Moment {
+pub(super) fn ago(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> Moment {
+    let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
     Moment { at_ms, kind: "ago", text: words::away(now_ms, at_ms) }
 }
 
 /// The time until a moment, counted down: `1h 12m`.
-pub(super) fn until(now_ms: i64, at_ms: i64) -> Moment {
+pub(super) fn until(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> Moment {
+    let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
     let left = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or_default();
     Moment { at_ms, kind: "until", text: words::length(left) }
 }
@@ -71,7 +75,8 @@ pub(super) fn bar(percent: f64, tone: &'static str, label: impl Into<String>) ->
 }
 
 /// A bar of something that is used up: blue, amber from 75 per cent, red from 95.
-pub(super) fn used(percent: f64, label: impl Into<String>) -> Bar {
+pub(super) fn used(percent: impl Into<f64>, label: impl Into<String>) -> Bar {
+    let percent = percent.into();
     let tone = match whole(percent) {
         0..75 => "info",
         75..95 => "warn",
@@ -179,7 +184,9 @@ mod tests {
         assert!(html.contains("data-confirm=\"Undo &#60;b&#62;it&#60;/b&#62;?\""), "{html}");
         action.asked = json!({"said": {"changes": {"note": "x", "deep": true}}, "tasks": ["T1", "T2"], "none": null, "n": 3});
         let fields = act(&action, "/").expect("a form can say it").fields;
-        let fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mut fields: Vec<String> =
+            fields.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        fields.sort(); // an object has no order
         assert_eq!(
             fields.join(" "),
             "n:n=3 said.changes.deep:b=true said.changes.note=x tasks[]=T1 tasks[]=T2"

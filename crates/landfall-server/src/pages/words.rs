@@ -1,4 +1,8 @@
 //! Words on pages: how moments, lengths, money and sentences are written, and how text from outside is made harmless to read.
+//!
+//! Templates hand values over by reference, other callers by value: what is small is taken either way.
+
+use std::borrow::Borrow;
 
 use landfall_api::Status;
 
@@ -44,7 +48,8 @@ pub(super) fn line(text: &str) -> String {
 }
 
 /// A length of time, in its two largest units: `2d 3h`, `1h 12m`, `4m 10s`, `42s`.
-pub(super) fn length(ms: u64) -> String {
+pub(super) fn length(ms: impl Borrow<u64>) -> String {
+    let ms = *ms.borrow();
     let seconds = ms / 1000;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes, seconds % 60) {
@@ -59,7 +64,8 @@ pub(super) fn length(ms: u64) -> String {
 }
 
 /// How far a moment is from now, in one unit: `3 min ago`, `in 2 h`. The scripts of the pages write the same.
-pub(super) fn away(now_ms: i64, at_ms: i64) -> String {
+pub(super) fn away(now_ms: impl Borrow<i64>, at_ms: impl Borrow<i64>) -> String {
+    let (now_ms, at_ms) = (*now_ms.borrow(), *at_ms.borrow());
     let seconds = now_ms.abs_diff(at_ms) / 1000;
     let far = match seconds {
         0..5 => return "now".to_owned(),
@@ -72,7 +78,8 @@ pub(super) fn away(now_ms: i64, at_ms: i64) -> String {
 }
 
 /// A moment for programs: `2026-01-31T08:00:00Z`.
-pub(super) fn stamp(at_ms: i64) -> String {
+pub(super) fn stamp(at_ms: impl Borrow<i64>) -> String {
+    let at_ms = *at_ms.borrow();
     match jiff::Timestamp::from_second(at_ms.div_euclid(1000)) {
         Ok(moment) => moment.to_string(),
         Err(_) => String::new(), // no clock shows it
@@ -80,12 +87,14 @@ pub(super) fn stamp(at_ms: i64) -> String {
 }
 
 /// A moment for people: `2026-01-31 08:00:00 UTC`. The scripts of the pages write it in the time of the browser.
-pub(super) fn moment(at_ms: i64) -> String {
+pub(super) fn moment(at_ms: impl Borrow<i64>) -> String {
+    let at_ms = *at_ms.borrow();
     stamp(at_ms).replace('T', " ").replace('Z', " UTC")
 }
 
 /// A large number, short: `950`, `12.3k`, `4.1M`.
-pub(super) fn short(number: u64) -> String {
+pub(super) fn short(number: impl Borrow<u64>) -> String {
+    let number = *number.borrow();
     let tenths = |unit: u64| format!("{}.{}", number / unit, number % unit * 10 / unit);
     match number {
         0..1000 => number.to_string(),
@@ -96,7 +105,8 @@ pub(super) fn short(number: u64) -> String {
 }
 
 /// Money: `$1.20`, `$0.004` where cents would show nothing.
-pub(super) fn usd(dollars: f64) -> String {
+pub(super) fn usd(dollars: impl Borrow<f64>) -> String {
+    let dollars = *dollars.borrow();
     match dollars {
         _ if dollars > 0.0 && dollars < 0.1 => format!("${dollars:.3}"),
         _ => format!("${dollars:.2}"),
@@ -104,7 +114,8 @@ pub(super) fn usd(dollars: f64) -> String {
 }
 
 /// Room on a disk: `3.2 GB`.
-pub(super) fn bytes(bytes: u64) -> String {
+pub(super) fn bytes(bytes: impl Borrow<u64>) -> String {
+    let bytes = *bytes.borrow();
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit * 10 / unit);
     match bytes {
         0..1000 => format!("{bytes} B"),
@@ -115,13 +126,14 @@ pub(super) fn bytes(bytes: u64) -> String {
 }
 
 /// A word for one or for many: `1 task`, `3 tasks`.
-pub(super) fn many(number: u64, one: &str) -> String {
+pub(super) fn many(number: impl Borrow<u64>, one: &str) -> String {
+    let number = *number.borrow();
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
 /// The symbol of a status, the same everywhere.
-pub(super) fn symbol(status: Status) -> &'static str {
-    match status {
+pub(super) fn symbol(status: impl Borrow<Status>) -> &'static str {
+    match status.borrow() {
         Status::Draft => "○",
         Status::Ready => "→",
         Status::Active => "●",
