@@ -10,6 +10,7 @@ import { switchTheme } from "./theme-switch.js";
 import { offerNotifications } from "./notify.js";
 import "./log.js";
 import "./diff.js";
+import { sortBacklog } from "./backlog.js";
 
 keepMorphsGentle();
 askBefore();
@@ -18,6 +19,7 @@ keepTimes();
 handleKeys();
 preparePalette();
 offerNotifications();
+sortBacklog();
 document.getElementById("switch-theme")?.addEventListener("click", switchTheme);
 document.getElementById("tools")?.removeAttribute("hidden");
 followEvents();
