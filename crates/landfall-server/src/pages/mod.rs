@@ -39,6 +39,8 @@ mod task_diff;
 mod task_log;
 mod task_panel;
 mod task_proof;
+#[cfg(test)]
+mod task_tests;
 mod words;
 
 use std::sync::Arc;
