@@ -449,3 +449,6 @@ pub(crate) fn toast(flash: &Flash) -> Answer {
 pub(crate) fn said(response: &Response) -> String {
     words::sentence(&forms::sentence(response))
 }
+
+#[cfg(test)]
+mod tests;
