@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Everybody who is let in to the web pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionList {
     /// Newest first.
     pub sessions: Vec<SessionLine>,
@@ -11,6 +12,7 @@ pub struct SessionList {
 
 /// A browser, or an agent's token, that is let in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionLine {
     /// Its name, for revoking it. It opens nothing.
     pub session: String,
@@ -30,6 +32,7 @@ pub struct SessionLine {
 
 /// Names a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionOf {
     /// Its name.
     pub session: String,
@@ -37,6 +40,7 @@ pub struct SessionOf {
 
 /// Asks for a link that lets one browser in.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PairAsked {
     /// What to call the browser that comes by it.
@@ -46,6 +50,7 @@ pub struct PairAsked {
 
 /// A link that lets one browser in, once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pairing {
     /// One for each address the server listens on; all hold the same code.
     pub links: Vec<String>,
@@ -57,6 +62,7 @@ pub struct Pairing {
 
 /// Asks for a token for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AgentTokenAsked {
     /// What to call it.
@@ -66,6 +72,7 @@ pub struct AgentTokenAsked {
 
 /// A token for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentToken {
     /// The token. It is shown once.
     pub token: String,

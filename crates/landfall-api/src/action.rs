@@ -6,6 +6,7 @@ use crate::Request;
 
 /// Something a person can do, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
     /// What to write on a button.
     pub label: String,
@@ -23,6 +24,7 @@ pub struct Action {
 
 /// A text that the person writes into a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fill {
     /// Where it belongs within `asked`, as a JSON pointer such as `/text`.
     pub at: String,

@@ -44,7 +44,7 @@ pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, S
 pub use action::{Action, Fill};
 pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
-    BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
+    BudgetOf, Consulted, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
 };
 pub use autopilot::{
     AutoAsked, BatchLine, BatchLook, BurnPoint, CheckpointAsked, CheckpointDetail, CheckpointDrop,
@@ -59,7 +59,7 @@ pub use board::{
     Board, BoardAsked, Card, CheckMark, Column, ColumnName, DiffStat, MarkState, Severity, Trouble,
     TroubleKind,
 };
-pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};
+pub use discovery::{DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
 pub use fleet::{Fleet, FleetAgent, FleetAsked, FleetDisk, FleetLane, FleetOrphan, FleetUse, FleetWorkspace};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
@@ -81,8 +81,8 @@ pub use output::{
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
-    ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
-    RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
+    ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,
+    RunLine, RunList, RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
 pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};

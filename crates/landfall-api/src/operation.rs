@@ -3,7 +3,17 @@
 use serde::Deserialize;
 
 use crate::{
-    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Board, BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Diff, DiffAsked, DiscoveriesAsked, DiscoveryList, EditTask, Export, Exported, Filter, Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Hold, Inbox, InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaimed, Release, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Board,
+    BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop,
+    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff, DiffAsked,
+    DiscoveriesAsked, DiscoveryDrop, DiscoveryList, EditTask, Export, Exported, Filter, Fleet, FleetAsked,
+    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Hold, Inbox,
+    InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked,
+    OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem,
+    ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaimed, Release, Report, ReportAsked, Restored,
+    Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView,
+    SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview,
+    SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -312,6 +322,10 @@ operations! {
     Probe: probe(AgentsAsked) -> AgentsFound, Steer Post "/agents/probe";
     /// What agents found out.
     Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList, Read Get "/discoveries";
+    /// Withdraws what agents found out; the answer names it.
+    DiscoveryDrop: discovery_drop(DiscoveryDrop) -> DiscoveryList, Steer Post "/discoveries/drop";
+    /// Notes what an agent used that was asked outside of any task.
+    Consulted: consulted(Consulted) -> Nothing, Steer Post "/consulted";
     /// Whether everything Landfall needs is there and whole.
     Doctor: doctor(Nothing) -> Health, Read Get "/doctor";
     /// Makes the tables anew from the journal. The project must be at rest.

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 /// What kind of problem it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemCode {
     /// The folder is in no git repository.
@@ -31,6 +32,8 @@ pub enum ProblemCode {
     UnknownSprint,
     /// No checkpoint has this name.
     UnknownCheckpoint,
+    /// No task fits what was chosen.
+    NothingMatches,
     /// The words of the request cannot be used.
     BadInput,
     /// It is not possible in the status the task is in.
@@ -73,7 +76,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code there is.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::NotARepository,
         Self::BareRepository,
         Self::NoCommits,
@@ -86,6 +89,7 @@ impl ProblemCode {
         Self::UnknownRun,
         Self::UnknownSprint,
         Self::UnknownCheckpoint,
+        Self::NothingMatches,
         Self::BadInput,
         Self::NotNow,
         Self::EngineBusy,
@@ -116,6 +120,7 @@ impl ProblemCode {
             | Self::UnknownSprint
             | Self::UnknownCheckpoint
             | Self::UnknownFlow
+            | Self::NothingMatches
             | Self::NotFound => 404,
             Self::BadInput | Self::Cycle | Self::FlowBroken => 422,
             Self::NotNow | Self::KeyReused => 409,
@@ -148,6 +153,7 @@ impl ProblemCode {
 
 /// Why a request was not carried out. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Error, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{message}")]
 pub struct Problem {
     /// For programs.

@@ -6,6 +6,7 @@ use crate::{Mode, RunId, RunOutcome, SprintPlan, TaskId};
 
 /// What to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunAsked {
     /// Only these tasks and what they need; all that are ready, if empty.
@@ -25,6 +26,7 @@ pub struct RunAsked {
 
 /// The sprint a run is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SprintAsked {
     /// A new one.
@@ -35,6 +37,7 @@ pub enum SprintAsked {
 
 /// What goes on in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunView {
     /// Its id; none before it is journalled.
@@ -94,6 +97,7 @@ pub struct RunView {
 
 /// Whether a run still starts things.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunMode {
     /// It does.
@@ -107,6 +111,7 @@ pub enum RunMode {
 
 /// What a slot does.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SlotLine {
     /// The task in it, as people write it: `T7`.
@@ -134,6 +139,7 @@ pub struct SlotLine {
 
 /// Something that happened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NewsLine {
     /// When, in Unix milliseconds.
@@ -147,6 +153,7 @@ pub struct NewsLine {
 
 /// A run that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunStarted {
     /// Where the journal stood before it: its news come after this.
     pub after: u64,
@@ -154,6 +161,7 @@ pub struct RunStarted {
 
 /// Asks what goes on in the run under way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct RunNowAsked {
     /// News after this place in the journal; none otherwise.

@@ -43,6 +43,7 @@ use crate::recover;
 use crate::scout::Scout;
 use crate::settings::{Settings, SettingsProblem};
 use crate::site::{self, Site, View};
+use crate::spare::Spares;
 
 /// How an engine is opened.
 pub struct Options {
@@ -258,7 +259,10 @@ impl Engine {
     pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let git = Git::find()?;
         let repo = Repo::discover(&git, path)?;
-        let settings = load_settings(repo.root())?;
+        let settings = load_settings(repo.root())?.overridden(&|name| {
+            let found = options.environment.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.to_string_lossy().into_owned())
+        })?;
         let branch = base_branch(&repo, &settings)?;
         let folder = options.folder(repo.root()).ok_or(OpenError::NoHome)?;
         let in_folder = |source| OpenError::Folder { path: folder.root().to_owned(), source };
@@ -326,6 +330,8 @@ impl Engine {
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
             theirs: Mutex::new(None),
+            landed: Mutex::default(),
+            afar: Mutex::default(),
             abandoned: Mutex::default(),
         });
         let mut engine = Self {
@@ -427,12 +433,14 @@ impl Engine {
         self.herald.watched(watched);
         let turn = self.commit_turn()?;
         recover::clear_lanes(&self.site);
+        recover::clear_rooms(&self.site, self.core.world().tasks());
         let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
         if self.core.mismatch().is_none() {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
         }
         let mut scout = Scout::new(self.site.clone());
+        let mut spares = Spares::new(self.site.clone());
         let mut touched: BTreeSet<TaskId> = turn.touched.keys().copied().collect();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
         let (effects, queue_effects) = self.core.expected();
@@ -463,6 +471,9 @@ impl Engine {
             if turn.landed {
                 publishing.ask();
             }
+            if !self.idle() && self.core.mismatch().is_none() {
+                publishing.look_out();
+            }
             if self.idle() && !publishing.busy() && !publishing.wanted() {
                 break;
             }
@@ -477,7 +488,10 @@ impl Engine {
             }
             let at_work = self.core.world().active().map(|task| task.id);
             scout.look(at_work.chain(self.core.queue().line()));
-            let most = publish_in.into_iter().chain(scout.pause()).min();
+            let wanted = if low_disk { 0 } else { self.core.spares(&*self.site) };
+            spares.look(wanted, self.core.base());
+            let look_out_in = publishing.look_out_in();
+            let most = publish_in.into_iter().chain(look_out_in).chain(scout.pause()).min();
             let first = self.next_mail(most, low_disk); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
@@ -503,6 +517,8 @@ impl Engine {
             }
         }
         follower.end();
+        spares.finish();
+        recover::clear_rooms(&self.site, self.core.world().tasks());
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);
@@ -641,6 +657,11 @@ impl Engine {
             Ask::ResumeQueue { rewritten } => self.resume_queue(rewritten),
             Ask::Checkpoint { name } => self.checkpoint(name.as_deref()),
             Ask::DropCheckpoints { names } => self.drop_checkpoints(&names),
+            Ask::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
+            Ask::Consulted { about, profile, usage, took_ms } => {
+                self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
+                Ok(Reply::Done)
+            }
             Ask::Restore { name } => self.restore(&name),
             Ask::Review(tasks, said) => self.review(&tasks, &said),
             Ask::StopRun { .. } => Err(AskError::NoRun),
@@ -696,6 +717,17 @@ impl Engine {
         let site = self.site.clone();
         for name in names {
             self.core.fact(&*site, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: name.clone() }));
+        }
+        Ok(Reply::Done)
+    }
+
+    fn drop_discoveries(&mut self, numbers: &[u32]) -> Answer {
+        let site = self.site.clone();
+        if let Some(number) = numbers.iter().find(|number| !site.prompts.knows(**number)) {
+            return Err(AskError::UnknownDiscovery(*number));
+        }
+        for number in numbers {
+            self.core.fact(&*site, EngineEvent::DiscoveryDropped { number: *number });
         }
         Ok(Reply::Done)
     }

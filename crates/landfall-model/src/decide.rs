@@ -193,6 +193,14 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.event(Event::Ejected { attempt: *attempt, batch: *batch, report: report.clone() })?;
             draft.leave(StepResult::Red, Some(verification_feedback(report, true)))?;
         }
+        News::HookFailed { detail } => {
+            draft.event(Event::Warned(Warning::HookFailed { detail: detail.clone() }))?;
+        }
+        News::Doubted { attempt, concerns } => {
+            fence(task, *attempt)?;
+            let then = draft.queued()?;
+            draft.event(Event::ReviewWanted { concerns: concerns.clone(), then })?;
+        }
         News::LandMoved { attempt, .. } => {
             fence(task, *attempt)?;
             draft.landing()?;
@@ -1271,6 +1279,7 @@ pub(crate) fn spell_ms(ms: u64) -> String {
 
 /// Doubles with every try, up to a cap.
 fn backoff_ms(tries: u32, first_ms: u64, cap_ms: u64) -> u64 {
+    let tries = if planted::is(Bug::SteadyBackoff) { 1 } else { tries };
     first_ms.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(cap_ms)
 }
 

@@ -45,12 +45,15 @@ async fn post(
     };
     let fields: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // no fields are no words
     let back = fields.iter().find(|(name, _)| name == "back").map_or("/", |(_, back)| local(back));
-    let done = match read(&operation, &fields) {
-        Ok(asked) => api::call(&shared, &who, asked).await,
-        Err(problem) => Err(problem),
+    let done = match pages::sent(&shared, &who, &operation, &fields).await {
+        Some(done) => done,
+        None => match read(&operation, &fields) {
+            Ok(asked) => api::call(&shared, &who, asked).await.map(|response| pages::said(&response)),
+            Err(problem) => Err(problem),
+        },
     };
     let flash = match done {
-        Ok(response) => Flash { good: true, text: pages::said(&response), hint: None },
+        Ok(text) => Flash { good: true, text, hint: None },
         Err(problem) => Flash { good: false, text: problem.message, hint: problem.hint },
     };
     if scripted {

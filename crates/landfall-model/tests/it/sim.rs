@@ -918,6 +918,7 @@ impl Sim {
                 "queue:landing-in-part".to_owned()
             }
             QueueEvent::LandingBegan { .. } => "queue:landing".to_owned(),
+            QueueEvent::Doubted { .. } => "queue:doubted".to_owned(),
             QueueEvent::Over { how: queue::Closed::Landed { .. }, .. } => "queue:landed".to_owned(),
             QueueEvent::Over { how: queue::Closed::Dropped { .. }, .. } => "queue:dropped".to_owned(),
             QueueEvent::Held { why, .. } => format!("queue:held-{}", why.word()),
@@ -932,6 +933,7 @@ impl Sim {
     }
 
     fn append(&mut self, id: TaskId, event: Event) {
+        self.queue.note(id, &event);
         self.journal.push(Entry { at: self.now, fact: Fact::Task(id, event) });
         self.landed_by.push(self.git.history.len());
     }
@@ -1767,8 +1769,12 @@ impl Sim {
 pub fn read_queue(journal: &[Entry], tasks: &[Task]) -> Queue {
     let mut queue = Queue::default();
     for entry in journal {
-        if let Fact::Engine(EngineEvent::Queue(event)) = &entry.fact {
-            queue.apply(entry.at, event).expect("the journal replays");
+        match &entry.fact {
+            Fact::Engine(EngineEvent::Queue(event)) => {
+                queue.apply(entry.at, event).expect("the journal replays");
+            }
+            Fact::Task(id, event) => queue.note(*id, event),
+            Fact::Engine(_) => {}
         }
     }
     tasks.iter().for_each(|task| queue.put(task));
@@ -1862,6 +1868,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::NothingChanged { attempt }
         | News::LandingBegan { attempt, .. }
         | News::Ejected { attempt, .. }
+        | News::Doubted { attempt, .. }
         | News::LandUnsure { attempt }
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }
@@ -1869,6 +1876,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }
         | News::Granted { .. }
+        | News::HookFailed { .. }
         | News::Due
         | News::BaseAdvanced
         | News::RouteOpened

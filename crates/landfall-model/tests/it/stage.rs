@@ -35,7 +35,7 @@ pub struct Stage {
     /// Verifications that ran.
     pub checks: usize,
     pub ejected: Vec<TaskId>,
-    told: String,
+    pub told: String,
 }
 
 impl Stage {
@@ -93,6 +93,7 @@ impl Stage {
     fn fact(&mut self, id: TaskId, event: Event) {
         let task =
             landfall_model::apply(self.tasks.remove(&id), id, self.at, &event).expect("a fact that can be");
+        self.queue.note(id, &event);
         self.queue.put(&task);
         self.tasks.insert(id, task);
         self.journal.push(Entry { at: self.at, fact: Fact::Task(id, event) });
@@ -410,6 +411,7 @@ fn fact_word(event: &QueueEvent) -> String {
         QueueEvent::Checked { batch, count, report } => {
             format!("{batch}/{count} is {}", report.outcome().word())
         }
+        QueueEvent::Doubted { batch, count } => format!("{batch}/{count} is doubted"),
         QueueEvent::LandingBegan { batch, count } => format!("landing {batch}/{count}"),
         QueueEvent::Over { batch, how: Closed::Landed { count, commit } } => {
             format!("{batch} over, {count} landed as {commit}")

@@ -4,12 +4,28 @@
 //! A page is a file here and one line in [`PAGES`]. Text from tasks, agents and files reaches a page only through
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
+mod backlog;
+mod checkpoints;
+mod discoveries;
+mod doctor;
+mod fleet;
+mod flows;
+mod graph;
 mod help;
+mod inbox;
+mod layered;
 mod now;
 mod parts;
+mod plot;
 mod problems;
+mod queue;
+mod reference;
+mod runs;
 mod sessions;
+mod settings;
+mod sprint;
 mod state;
+mod stats;
 mod words;
 
 use std::sync::Arc;
@@ -39,6 +55,23 @@ struct Entry {
 /// Every page there is, in the order of the navigation.
 const PAGES: &[Entry] = &[
     Entry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
+    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
+    Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
+    Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
+    Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
+    Entry { path: "/sprints", nav: None, draw: sprint::list },
+    Entry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw },
+    Entry { path: "/discoveries", nav: Some(("Discoveries", 'l')), draw: discoveries::draw },
+    Entry { path: "/stats", nav: Some(("Statistics", 't')), draw: stats::draw },
+    Entry { path: "/fleet", nav: Some(("Fleet", 'f')), draw: fleet::draw },
+    Entry { path: "/checkpoints", nav: Some(("Checkpoints", 'c')), draw: checkpoints::draw },
+    Entry { path: "/runs", nav: Some(("Runs", 'u')), draw: runs::draw },
+    Entry { path: "/runs/{run}", nav: None, draw: runs::one },
+    Entry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
+    Entry { path: "/flows/{name}", nav: None, draw: flows::one },
+    Entry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
+    Entry { path: "/doctor", nav: None, draw: doctor::draw },
+    Entry { path: "/api", nav: None, draw: reference::draw },
     Entry { path: "/sessions", nav: None, draw: sessions::draw },
     Entry { path: "/problems", nav: None, draw: problems::draw },
     Entry { path: "/help", nav: None, draw: help::draw },
@@ -49,6 +82,86 @@ const ANSWERS: &[Entry] = &[
     Entry { path: "/sessions/pair", nav: None, draw: sessions::pair },
     Entry { path: "/sessions/token", nav: None, draw: sessions::token },
 ];
+
+/// A form that asks for more than one operation, or for one in words of its own.
+struct Form {
+    /// Its name below `/do/`; no operation has it.
+    name: &'static str,
+    /// Carries it out, and says what was done.
+    send: fn(&Visit<'_>, &Fields) -> Result<String, Problem>,
+}
+
+/// Every such form.
+const FORMS: &[Form] = &[
+    Form { name: "backlog-add", send: backlog::add },
+    Form { name: "backlog-paste", send: backlog::paste },
+    Form { name: "backlog-change", send: backlog::change },
+];
+
+/// The fields of a form.
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// The text of a field, without blanks around it; none if there is nothing in it.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.all(name).next()
+    }
+
+    /// Every text of a field that may be there several times.
+    fn all<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
+        let texts = self.0.iter().filter(move |(field, _)| field == name);
+        texts.map(|(_, text)| text.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// A field as what it is to be.
+    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let read = |text: &str| {
+            text.parse().map_err(|error: T::Err| {
+                Problem::new(ProblemCode::BadInput, format!("`{name}` cannot be understood: {error}"))
+            })
+        };
+        self.text(name).map(read).transpose()
+    }
+
+    /// The words of a field, with commas or blanks between them.
+    fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let split = |text: &'a str| text.split(|it: char| it == ',' || it.is_whitespace());
+        self.all(name).flat_map(split).filter(|word| !word.is_empty())
+    }
+
+    /// The lines of a field.
+    fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.all(name).flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty())
+    }
+}
+
+/// A link with words in its query; those without a text are left out.
+fn link(path: &str, words: &[(&str, &str)]) -> String {
+    let words: Vec<_> = words.iter().filter(|(_, text)| !text.is_empty()).collect();
+    match serde_html_form::to_string(words) {
+        Ok(query) if !query.is_empty() => format!("{path}?{query}"),
+        Ok(_) | Err(_) => path.to_owned(), // texts always can be written
+    }
+}
+
+/// Carries a form of a page out; none if no page has one of that name.
+pub(crate) async fn sent(
+    shared: &Arc<Shared>,
+    who: &Who,
+    name: &str,
+    fields: &[(String, String)],
+) -> Option<Result<String, Problem>> {
+    let form = FORMS.iter().find(|it| it.name == name)?;
+    let (shared, who, fields) = (Arc::clone(shared), who.clone(), Fields(fields.to_vec()));
+    let done = tokio::task::spawn_blocking(move || {
+        let visit = Visit { shared: &shared, who: &who, fields: Vec::new(), query: Vec::new() };
+        (form.send)(&visit, &fields)
+    });
+    let done = done.await;
+    Some(done.unwrap_or_else(|_| {
+        Err(Problem::new(ProblemCode::Internal, "the form could not be carried out to its end"))
+    }))
+}
 
 /// A page as it was drawn.
 pub(crate) struct Page {
@@ -92,6 +205,11 @@ impl Service for Visit<'_> {
 }
 
 impl Visit<'_> {
+    /// The moment it is.
+    fn now_ms(&self) -> i64 {
+        jiff::Timestamp::now().as_millisecond()
+    }
+
     /// A word in the path, as what it is to be.
     fn field<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, Problem> {
         let text = self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, text)| text.as_str());

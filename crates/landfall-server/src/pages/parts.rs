@@ -146,7 +146,7 @@ pub(super) fn act(action: &Action, back: &str) -> Option<Act> {
 }
 
 /// The fields of a form that make these words; none if there are no such fields.
-fn flatten(words: &Value, at: &str, fields: &mut Vec<(String, String)>) -> Option<()> {
+pub(super) fn flatten(words: &Value, at: &str, fields: &mut Vec<(String, String)>) -> Option<()> {
     match words {
         Value::Null => {}
         Value::Bool(it) => fields.push((format!("{at}:b"), it.to_string())),

@@ -23,7 +23,7 @@ use rustix::process::{Pid, Signal};
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
-use super::{problem, wire};
+use super::{consulted, problem, wire};
 
 /// Every kind, and what each profile of the project would run.
 pub(super) fn find(place: &Place, asked: &AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
@@ -349,6 +349,8 @@ fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
         Ok(probed) => probed,
         Err(problem) => return failed(problem),
     };
+    // The answer is worth telling even where the project has no ledger it could be written to.
+    drop(consulted::note(place, ("probe", &profile.name), probed.usage, probed.took_ms));
     let said = |detail: &str| match (probed.words.as_str(), probed.complaint.as_str()) {
         ("", "") => detail.to_owned(),
         ("", complaint) => format!("{detail}: {complaint}"),

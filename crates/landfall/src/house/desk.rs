@@ -258,6 +258,8 @@ impl Service for Desk {
             | Request::CheckpointCreate(_)
             | Request::CheckpointRestore(_)
             | Request::CheckpointDrop(_)
+            | Request::DiscoveryDrop(_)
+            | Request::Consulted(_)
             | Request::Rollback(_) => self.write(request),
         }
     }

@@ -276,6 +276,11 @@ pub(super) fn ask(error: &AskError) -> Problem {
                 "`landfall sprint resume` goes on with {sprint}, `landfall sprint cancel` ends it; neither loses work"
             ),
         ),
+        AskError::SprintMatchesNothing => Problem::new(ProblemCode::NothingMatches, error.to_string())
+            .hint("`landfall list` shows the tasks with their tags; `landfall sprint start` without a choice takes all"),
+        AskError::Group(id) => {
+            not_now(error, &format!("`landfall list --parent {id}` shows them; a draft among them starts with `landfall edit`"))
+        }
         AskError::NoSprint => not_now(
             error,
             "`landfall sprint start` begins one; `landfall sprint list` shows those there were",
@@ -289,6 +294,9 @@ pub(super) fn ask(error: &AskError) -> Problem {
                 problem.hint = Some("`landfall checkpoint create NAME` makes one".to_owned());
             }
             problem
+        }
+        AskError::UnknownDiscovery(_) => {
+            not_now(error, "`landfall discoveries` lists those agents are told, each with its number")
         }
         AskError::CheckpointName(_) => {
             Problem::new(ProblemCode::BadInput, error.to_string()).hint("such as `before-refactoring`")

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use landfall_api::socket;
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
+use landfall_engine::model::course;
 use landfall_engine::model::liveness::Class;
 use landfall_engine::model::pilot::Phase;
 use landfall_engine::model::sprint::Sprint;
@@ -39,6 +40,7 @@ pub(super) struct Run {
     shown: u64,
     mode: RunMode,
     for_sprint: bool,
+    attended: bool,
 }
 
 /// A run under way, for whoever asks about it.
@@ -121,6 +123,7 @@ pub(super) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     };
     Ok(Run {
         for_sprint: asked.sprint.is_some(),
+        attended: asked.attended,
         place,
         running,
         door: None,
@@ -236,9 +239,10 @@ impl Run {
                 .push(format!("{many} to look at when there is time; `landfall review` lists them"));
         }
         outcome.ended = match ended.why {
-            RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {
-                Some(reason) => api::RunEnded::Held(reason),
-                None => api::RunEnded::Finished,
+            RunEnd::NothingLeft | RunEnd::Lost => match (hold(&tasks), self.deferred(&tasks)) {
+                (_, Some(many)) => api::RunEnded::Deferred(many),
+                (Some(reason), None) => api::RunEnded::Held(reason),
+                (None, None) => api::RunEnded::Finished,
             },
             RunEnd::Spent => {
                 let what = self.running.view().spent.map(|spent| format!(" ({})", spent.what));
@@ -260,6 +264,12 @@ impl Run {
             }
         }
         outcome
+    }
+
+    /// How many tasks were put aside for a person, if nobody is there and it is too many.
+    fn deferred(&self, tasks: &[Arc<Task>]) -> Option<u64> {
+        let many = tasks.iter().filter(|task| course::is_deferred(task)).count();
+        (!self.attended && many > course::DEFERRED_MAX).then_some(many as u64)
     }
 
     fn outcome_line(&self, watch: &Watch, task: &Task) -> api::OutcomeLine {
@@ -469,7 +479,8 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             | Warning::Flaky { .. }
             | Warning::SignalMalformed { .. }
             | Warning::SettingsTouched { .. }
-            | Warning::Discovery { .. } => true,
+            | Warning::Discovery { .. }
+            | Warning::HookFailed { .. } => true,
         });
         let told: BTreeSet<String> = told.map(Warning::sentence).collect();
         sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));

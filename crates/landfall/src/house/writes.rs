@@ -54,6 +54,8 @@ pub(super) fn write(
             Response::CheckpointRestore(clerk.checkpoint_restore(&asked.name)?)
         }
         Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
+        Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.discovery_drop(&asked)?),
+        Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
         other => unreachable!("`{}` is not a write", other.name()),
     })
 }
