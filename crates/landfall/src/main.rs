@@ -16,6 +16,7 @@ mod running;
 mod say;
 mod table;
 mod times;
+mod top;
 
 use std::process::ExitCode;
 

@@ -55,8 +55,8 @@ struct Entry {
 /// Every page there is, in the order of the navigation.
 const PAGES: &[Entry] = &[
     Entry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
-    Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
     Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
+    Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
     Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
     Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
     Entry { path: "/sprints", nav: None, draw: sprint::list },
@@ -162,6 +162,7 @@ pub(crate) async fn sent(
         Err(Problem::new(ProblemCode::Internal, "the form could not be carried out to its end"))
     }))
 }
+
 /// A page as it was drawn.
 pub(crate) struct Page {
     /// What stands in the title of the window.
@@ -424,3 +425,6 @@ pub(crate) fn toast(flash: &Flash) -> Answer {
 pub(crate) fn said(response: &Response) -> String {
     words::sentence(&forms::sentence(response))
 }
+
+#[cfg(test)]
+mod tests;

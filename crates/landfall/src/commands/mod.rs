@@ -47,6 +47,7 @@ commands! {
     Review: review,
     Checkpoint: checkpoint,
     Status: status,
+    Top: top,
     Why: why,
     Graph: graph,
     Stats: stats,

@@ -38,6 +38,7 @@ mod support;
 mod tasks;
 mod terminal;
 mod tmux;
+mod top;
 mod views;
 
 /// The program under test.

@@ -1,0 +1,374 @@
+//! Puts panels, screens, popups and toasts on the screen: all of them where there is room, one at a time where there is not.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
+
+use super::header;
+use super::state::{Choice, Page, Panel, Popup, Screen, Scroll, State, TextPopup, Tone};
+use super::theme::Theme;
+use super::views::{self, text::Text};
+use crate::format;
+use crate::say::{clean, shorten};
+
+const ALL_COLUMNS_MIN: u16 = 30; // below that only a word of apology fits
+const ALL_ROWS_MIN: u16 = 8;
+
+/// Draws everything.
+pub fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
+    let area = frame.area();
+    if area.width < ALL_COLUMNS_MIN || area.height < ALL_ROWS_MIN {
+        let text = format!(
+            "{}×{} is too small; {ALL_COLUMNS_MIN}×{ALL_ROWS_MIN} is the least",
+            area.width, area.height
+        );
+        frame.render_widget(Paragraph::new(text), area);
+        return;
+    }
+    match state.screens.last() {
+        None if state.is_wide() => home_wide(frame, area, state, theme),
+        None => home_narrow(frame, area, state, theme),
+        Some(screen) => screen_on_top(frame, area, *screen, state, theme),
+    }
+    toasts(frame, area, state, theme);
+    match &state.popup {
+        Some(Popup::Text(popup)) if popup.is_below() => below(frame, area, popup),
+        Some(Popup::Text(popup)) => text_popup(frame, area, popup, theme),
+        Some(Popup::Choice { title, text, ways }) => choice_popup(frame, area, title, text, ways, theme),
+        None => {}
+    }
+}
+
+fn home_wide(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let head = header::lines(state, area.width.into(), 6, theme);
+    let [top, body, counts, bottom] = Layout::vertical([
+        Constraint::Length(rows(&head)),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    frame.render_widget(Paragraph::new(head), top);
+    let [left, right] =
+        Layout::horizontal([Constraint::Percentage(55), Constraint::Percentage(45)]).areas(body);
+    let at_work = u16::try_from(state.slots().len().max(1) * 2 + 2).unwrap_or(u16::MAX);
+    let [slots, backlog] =
+        Layout::vertical([Constraint::Length(at_work.min(body.height / 2)), Constraint::Fill(1)]).areas(left);
+    let wanted = u16::try_from(state.inbox_items().len().max(1) * 2 + 2).unwrap_or(u16::MAX);
+    let [inbox, queue, log] = Layout::vertical([
+        Constraint::Length(wanted.clamp(5, body.height / 3)),
+        Constraint::Length(queue_rows(state).clamp(3, body.height / 4)),
+        Constraint::Fill(1),
+    ])
+    .areas(right);
+    for (panel, area) in Panel::ALL.into_iter().zip([slots, inbox, queue, log, backlog]) {
+        draw_panel(frame, area, panel, state, theme);
+    }
+    frame.render_widget(Paragraph::new(counts_line(state, area.width.into())), counts);
+    frame.render_widget(Paragraph::new(hints(state, area.width.into())), bottom);
+}
+
+fn queue_rows(state: &State) -> u16 {
+    let many = state
+        .queue
+        .as_ref()
+        .map_or(1, |queue| queue.line.len() + queue.batches.len() + usize::from(queue.hold.is_some()));
+    u16::try_from(many.max(1) + 2).unwrap_or(u16::MAX)
+}
+
+fn home_narrow(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    let head = header::lines(state, area.width.into(), 4, theme);
+    let [top, tabs, body, bottom] = Layout::vertical([
+        Constraint::Length(rows(&head)),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    frame.render_widget(Paragraph::new(head), top);
+    let mut spans = Vec::new();
+    for panel in Panel::ALL {
+        let text = format!(" {} ", tab_name(panel, state));
+        let style = if panel == state.focus { Theme::chosen() } else { Style::new() };
+        spans.push(Span::styled(text, style));
+    }
+    frame.render_widget(Paragraph::new(Line::from(spans)), tabs);
+    draw_panel(frame, body, state.focus, state, theme);
+    frame.render_widget(Paragraph::new(hints(state, area.width.into())), bottom);
+}
+
+fn rows(lines: &[Line<'_>]) -> u16 {
+    u16::try_from(lines.len()).unwrap_or(u16::MAX)
+}
+
+/// The name of a panel and how much is in it.
+fn tab_name(panel: Panel, state: &State) -> String {
+    match panel {
+        Panel::Slots => format!("Slots {}", state.slots().len()),
+        Panel::Inbox => format!("Inbox {}", state.inbox_items().len() as u64 + state.inbox_more),
+        Panel::Queue => format!("Queue {}", state.places().len()),
+        Panel::Log => "Log".to_owned(),
+        Panel::Backlog => format!("Backlog {}", state.backlog.len()),
+    }
+}
+
+fn panel_title(panel: Panel, state: &State) -> String {
+    let filter = |text: &str| if text.is_empty() { String::new() } else { format!(" /{}", clean(text)) };
+    match panel {
+        Panel::Log if state.entry.is_some() => {
+            format!("Log{} · stands still, G follows", filter(&state.log_filter))
+        }
+        Panel::Log => format!("Log{}", filter(&state.log_filter)),
+        Panel::Backlog if state.backlog_shown.len() != state.backlog.len() => {
+            format!(
+                "Backlog {} of {}{}",
+                state.backlog_shown.len(),
+                state.backlog.len(),
+                filter(&state.filter)
+            )
+        }
+        Panel::Slots | Panel::Inbox | Panel::Queue | Panel::Backlog => tab_name(panel, state),
+    }
+}
+
+fn draw_panel(frame: &mut Frame<'_>, area: Rect, panel: Panel, state: &State, theme: Theme) {
+    let focused = panel == state.focus;
+    let block = frame_of(&panel_title(panel, state), focused);
+    let inside = block.inner(area);
+    let (width, rows) = (usize::from(inside.width), usize::from(inside.height));
+    let lines = match panel {
+        Panel::Slots => views::slots::lines(state, width, rows, focused, theme),
+        Panel::Inbox => views::inbox::lines(state, width, rows, focused, theme),
+        Panel::Queue => views::queue::lines(state, width, rows, focused, theme),
+        Panel::Log => views::log::lines(state, rows, focused, theme),
+        Panel::Backlog => views::backlog::lines(state, width, rows, focused, theme),
+    };
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// A thick frame has the keys: seen without colour.
+fn frame_of(title: &str, focused: bool) -> Block<'static> {
+    let kind = if focused { BorderType::Thick } else { BorderType::Plain };
+    let style = if focused { Style::new() } else { Theme::dim() };
+    let title = Span::styled(format!(" {title} "), Theme::strong());
+    Block::bordered().border_type(kind).border_style(style).title(title)
+}
+
+fn screen_on_top(frame: &mut Frame<'_>, area: Rect, screen: Screen, state: &State, theme: Theme) {
+    let head = header::lines(state, area.width.into(), 1, theme);
+    let [top, body, bottom] =
+        Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+    frame.render_widget(Paragraph::new(head), top);
+    let block = match screen {
+        Screen::Task => task_frame(state, area.width.into()),
+        Screen::Queue => frame_of("Landing queue", true),
+        Screen::Discoveries => frame_of("What agents found out", true),
+        Screen::Doctor => frame_of("Whether everything is well", true),
+        Screen::Sprint => frame_of("Sprint", true),
+        Screen::Help => frame_of("Keys", true),
+    };
+    let content = views::content(state, theme);
+    let rows = usize::from(block.inner(body).height);
+    let last = content.count().saturating_sub(rows);
+    let from = match state.page_scroll() {
+        Scroll::At(line) => line.min(last),
+        Scroll::End => last,
+    };
+    let block = if content.count() > rows {
+        let seen = format!(" {}–{} of {} ", from + 1, (from + rows).min(content.count()), content.count());
+        block.title_bottom(Line::raw(seen).right_aligned())
+    } else {
+        block
+    };
+    frame.render_widget(Paragraph::new(content.lines(from, rows, theme)).block(block), body);
+    frame.render_widget(Paragraph::new(hints(state, area.width.into())), bottom);
+}
+
+/// The task and its pages, the open one marked.
+fn task_frame(state: &State, width: usize) -> Block<'static> {
+    let Some(open) = &state.open else { return frame_of("", true) };
+    let title = open.detail.as_ref().map(|detail| clean(&detail.line.title).into_owned()).unwrap_or_default();
+    let pages: Vec<String> = Page::ALL
+        .iter()
+        .map(
+            |page| {
+                if *page == open.page { format!("[{}]", page.name()) } else { format!(" {} ", page.name()) }
+            },
+        )
+        .collect();
+    let pages = pages.concat();
+    let room = width.saturating_sub(pages.len() + 8);
+    let title = shorten(&format!("{} {title}", open.task), room).into_owned();
+    frame_of(&title, true).title(Line::raw(format!(" {pages} ")).right_aligned())
+}
+
+fn counts_line(state: &State, width: usize) -> Line<'static> {
+    let Some(status) = state.status() else { return Line::default() };
+    let counts: Vec<String> = status
+        .counts
+        .iter()
+        .map(|(status, count)| {
+            let (sign, _) = views::sign(*status, Theme { colour: false });
+            format!("{sign} {count} {status}")
+        })
+        .collect();
+    let mut text = if counts.is_empty() { "no tasks yet".to_owned() } else { counts.join("  ") };
+    if let Some(disk) = &status.disk {
+        text += &format!("  │ {} free", format::bytes(disk.free_bytes));
+    }
+    Line::styled(shorten(&text, width).into_owned(), Theme::dim())
+}
+
+fn hints(state: &State, width: usize) -> Line<'static> {
+    let text = match (state.screens.last(), state.focus) {
+        (Some(Screen::Task), _) => {
+            "? keys · Esc back · Tab page · a answer, approve · c changes · x stop · r retry · / find"
+        }
+        (Some(_), _) => "? keys · Esc back · j k scroll · / find",
+        (None, Panel::Slots) => {
+            "? keys · Tab panel · Enter open · x stop · p pause · s run · Space autopilot · q quit"
+        }
+        (None, Panel::Inbox) => {
+            "? keys · Tab panel · a answer, approve · c changes · d defer · r retry · D diff · q quit"
+        }
+        (None, Panel::Queue) => "? keys · Tab panel · Enter open · M all of it · q quit",
+        (None, Panel::Log) => "? keys · Tab panel · k back · G follow · / filter · Enter open · q quit",
+        (None, Panel::Backlog) => {
+            "? keys · Tab panel · / filter · Enter open · l log · D diff · x stop · r retry · n pick · q quit"
+        }
+    };
+    Line::styled(shorten(text, width).into_owned(), Theme::dim())
+}
+
+/// Bottom right, above the last line.
+fn toasts(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+    if state.toasts.is_empty() {
+        return;
+    }
+    let width = area.width.saturating_sub(4).min(76);
+    let mut text = Text::new(usize::from(width.saturating_sub(2)));
+    for toast in &state.toasts {
+        let style = match toast.tone {
+            Tone::Info => theme.lively(),
+            Tone::Warn => theme.warn(),
+            Tone::Bad => theme.bad(),
+        };
+        text.item(toast.tone.sign(), style, &toast.text);
+    }
+    let lines = text.lines;
+    let height = rows(&lines).saturating_add(2).min(area.height.saturating_sub(4));
+    let place = Rect {
+        x: area.right().saturating_sub(width + 1),
+        y: area.bottom().saturating_sub(height + 1),
+        width,
+        height,
+    };
+    frame.render_widget(Clear, place);
+    frame.render_widget(
+        Paragraph::new(lines).block(Block::bordered().border_type(BorderType::Rounded)),
+        place,
+    );
+}
+
+/// A text in the last line.
+fn below(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup) {
+    let place = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
+    let label = format!("{}: ", popup.title);
+    let room = usize::from(area.width).saturating_sub(label.len()).max(2);
+    let (rows, (row, column)) = popup.line.rows(room);
+    frame.render_widget(Clear, place);
+    let line = Line::from(vec![Span::styled(label.clone(), Theme::strong()), Span::raw(rows[row].clone())]);
+    frame.render_widget(Paragraph::new(line), place);
+    frame.set_cursor_position((place.x + cell(label.len() + column), place.y));
+}
+
+fn cell(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}
+
+fn middle(area: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(area.width), height.min(area.height));
+    Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
+}
+
+fn text_popup(frame: &mut Frame<'_>, area: Rect, popup: &TextPopup, theme: Theme) {
+    const TYPED_ROWS_MAX: usize = 8; // what is typed scrolls beyond that
+    let width = area.width.saturating_sub(4).min(96);
+    let room = usize::from(width.saturating_sub(4));
+    let mut text = Text::new(room);
+    popup.text.iter().filter(|line| !line.is_empty()).for_each(|line| text.para(line));
+    let tail = 3 + popup.issues.len() + TYPED_ROWS_MAX;
+    let about_max = usize::from(area.height).saturating_sub(tail + 4).max(2);
+    text.lines.truncate(about_max);
+    let (typed, (row, column)) = popup.line.rows(room);
+    let from = row.saturating_sub(TYPED_ROWS_MAX - 1);
+    let shown = typed.len().min(TYPED_ROWS_MAX);
+    let mut lines = text.lines;
+    lines.push(Line::default());
+    let first = lines.len();
+    for (place, row) in typed.iter().skip(from).take(shown).enumerate() {
+        let mark = if place == 0 { "> " } else { "  " };
+        lines.push(Line::raw(format!("{mark}{row}")));
+    }
+    for (place, (name, meaning, chosen)) in popup.issues.iter().enumerate() {
+        let sign = if *chosen { "[x]" } else { "[ ]" };
+        let style = if popup.field == place + 1 { Theme::chosen() } else { Style::new() };
+        let text = format!("{sign} {name:<12} {meaning}");
+        lines.push(Line::styled(shorten(&clean(&text), room).into_owned(), style));
+    }
+    lines.push(Line::default());
+    let (last, style) = match (&popup.problem, popup.sending) {
+        (Some(problem), _) => (format!("✗ {}", clean(problem)), theme.bad()),
+        (None, true) => ("sent; one moment …".to_owned(), Theme::strong()),
+        (None, false) if popup.issues.is_empty() => {
+            ("Enter sends · ^J new line · Esc leaves".to_owned(), Theme::dim())
+        }
+        (None, false) => {
+            ("Enter sends · ↓ list, Space chooses · ^J new line · Esc leaves".to_owned(), Theme::dim())
+        }
+    };
+    lines.extend(views::text::wrap(&last, room).into_iter().map(|row| Line::styled(row, style)));
+    let place = middle(area, width, rows(&lines).saturating_add(2));
+    let title = Span::styled(format!(" {} ", shorten(&clean(&popup.title), room)), Theme::strong());
+    let block = Block::bordered().border_type(BorderType::Double).title(title);
+    let inside = block.inner(place);
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines).block(block), place);
+    if popup.field == 0 {
+        let (x, y) = (inside.x + cell(column + 2), inside.y + cell(first + row - from));
+        frame.set_cursor_position((
+            x.min(place.right().saturating_sub(1)),
+            y.min(place.bottom().saturating_sub(1)),
+        ));
+    }
+}
+
+fn choice_popup(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: &str,
+    about: &[String],
+    ways: &[Choice],
+    theme: Theme,
+) {
+    let width = area.width.saturating_sub(4).min(72);
+    let mut text = Text::new(usize::from(width.saturating_sub(2)));
+    about.iter().for_each(|line| text.para(line));
+    text.lines.push(Line::default());
+    for way in ways {
+        text.item(&format!("[{}]", way.key), Theme::strong(), &way.label);
+    }
+    text.item("[Esc]", Theme::strong(), "leaves it as it is");
+    let place = middle(area, width, rows(&text.lines).saturating_add(2));
+    let title = Span::styled(format!(" {} ", clean(title)), theme.warn());
+    frame.render_widget(Clear, place);
+    frame.render_widget(
+        Paragraph::new(text.lines).block(Block::bordered().border_type(BorderType::Double).title(title)),
+        place,
+    );
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! The terminal while it is ours. It is given back on every way out: by leaving, by an error, by a panic.
+
+use std::io::{self, BufWriter, Stdout, Write, stdout};
+use std::panic;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::{cursor, execute};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use signal_hook::consts::SIGTSTP;
+
+use super::draw::draw;
+use super::state::State;
+use super::theme::Theme;
+
+/// Whether the terminal is ours now, so that it is given back once.
+static OURS: AtomicBool = AtomicBool::new(false);
+
+/// The terminal while it is ours; dropping it gives it back.
+pub struct Screen {
+    terminal: Paper,
+    theme: Theme,
+}
+
+type Paper = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn open() -> io::Result<Self> {
+        hear_panics();
+        OURS.store(true, Ordering::SeqCst);
+        let terminal = take().inspect_err(|_| give_back())?;
+        // A variable that is set, and not empty, whatever it says: that is the convention.
+        let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Ok(Self { terminal, theme: Theme { colour } })
+    }
+
+    /// Columns and rows.
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        let size = self.terminal.size()?;
+        Ok((size.width, size.height))
+    }
+
+    /// Shows it.
+    pub fn draw(&mut self, state: &State) -> io::Result<()> {
+        self.terminal.draw(|frame| draw(frame, state, self.theme))?;
+        Ok(())
+    }
+
+    /// Gives the terminal to the shell, stops, and takes it again when the shell says so.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        give_back();
+        signal_hook::low_level::emulate_default_handler(SIGTSTP)?;
+        OURS.store(true, Ordering::SeqCst);
+        self.terminal = take()?; // a new one: the shell has written there
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn take() -> io::Result<Paper> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+    Terminal::new(CrosstermBackend::new(BufWriter::new(stdout())))
+}
+
+/// Gives the terminal back, if it is ours.
+fn give_back() {
+    if !OURS.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = stdout();
+    drop(execute!(out, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show)); // the terminal is gone
+    drop(out.flush()); // the terminal is gone
+    drop(disable_raw_mode()); // the terminal is gone
+}
+
+/// A panic says what it has to say on the person's own screen, not on ours.
+fn hear_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            give_back();
+            before(info);
+        }));
+    });
+}

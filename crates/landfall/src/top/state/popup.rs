@@ -1,0 +1,305 @@
+//! What must be answered before anything else: a text, or a choice. Whatever is dangerous comes through here.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use landfall_api::{Answer, Block, Hold, Message, Redo, Request, Retry, ReviewAsked, ReviewSaid, TaskId};
+
+use super::{About, Action, Panel, Scroll, State};
+use crate::top::inbox;
+use crate::top::line::{Line, Typed};
+use crate::top::views;
+
+/// What must be answered before anything else.
+#[derive(Debug)]
+pub enum Popup {
+    /// A text.
+    Text(TextPopup),
+    /// One of several ways, each with its key. Esc takes none.
+    Choice {
+        /// What it is about.
+        title: String,
+        /// What a person should know before.
+        text: Vec<String>,
+        /// The ways.
+        ways: Vec<Choice>,
+    },
+}
+
+/// A way.
+#[derive(Debug)]
+pub struct Choice {
+    /// Its key.
+    pub key: char,
+    /// What happens.
+    pub label: String,
+    /// What follows.
+    pub way: Way,
+}
+
+/// What follows a choice.
+#[derive(Debug)]
+pub enum Way {
+    /// It is asked for.
+    Send(Request),
+    /// It is asked for after one word more.
+    Confirm(Request),
+    /// Something is to be said with it.
+    Say(Box<TextPopup>),
+}
+
+/// A text that is being typed.
+#[derive(Debug)]
+pub struct TextPopup {
+    /// What it is about.
+    pub title: String,
+    /// What a person should know before: the question, the reasons.
+    pub text: Vec<String>,
+    /// What was typed.
+    pub line: Line,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Complaints, or answers, that suggest themselves: a name, its meaning, and whether it is meant.
+    pub issues: Vec<(String, String, bool)>,
+    /// Where the keys go: 0 is the text, the issues follow.
+    pub field: usize,
+    /// It was sent, and not answered yet.
+    pub sending: bool,
+    /// Why it was not taken.
+    pub problem: Option<String>,
+}
+
+/// What a text is for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Purpose {
+    /// The answer to a question.
+    Answer(TaskId),
+    /// A note with an approval.
+    Approve(TaskId),
+    /// What is to be changed.
+    Changes(TaskId),
+    /// What the agent should know this time.
+    Retry(TaskId),
+    /// What the agent of a task is told.
+    Message(TaskId),
+    /// Why a task does not go on for now.
+    Hold(TaskId),
+    /// Why a task cannot go on.
+    Block(TaskId),
+    /// What belongs into an action.
+    Fill(landfall_api::Action),
+    /// The filter of a panel; the second is what it was before.
+    Filter(Panel, String),
+    /// Words to look for in a page.
+    Search,
+}
+
+impl TextPopup {
+    /// With nothing typed yet.
+    pub fn new(title: impl Into<String>, text: Vec<String>, purpose: Purpose) -> Self {
+        Self {
+            title: title.into(),
+            text,
+            line: Line::default(),
+            purpose,
+            issues: Vec::new(),
+            field: 0,
+            sending: false,
+            problem: None,
+        }
+    }
+
+    /// Whether it stands in the last line of the screen, with everything else in sight.
+    pub fn is_below(&self) -> bool {
+        matches!(self.purpose, Purpose::Filter(..) | Purpose::Search)
+    }
+
+    /// What Enter asks for; or why it cannot.
+    fn request(&self) -> Result<Request, &'static str> {
+        let text = self.line.text().trim().to_owned();
+        let chosen = self.issues.iter().filter(|(.., chosen)| *chosen);
+        let issues: Vec<String> = chosen.map(|(name, ..)| name.clone()).collect();
+        let review = |task: TaskId, said| Request::Review(ReviewAsked { tasks: vec![task], said });
+        match self.purpose {
+            Purpose::Answer(task) => {
+                let parts = issues.into_iter().chain((!text.is_empty()).then_some(text));
+                let text = parts.collect::<Vec<String>>().join("\n");
+                if text.is_empty() {
+                    return Err("say it in a few words");
+                }
+                Ok(Request::Answer(Answer { task, text }))
+            }
+            Purpose::Message(_) | Purpose::Block(_) if text.is_empty() => Err("say it in a few words"),
+            Purpose::Message(task) => Ok(Request::Message(Message { task, text, now: !issues.is_empty() })),
+            Purpose::Block(task) => Ok(Request::Block(Block { tasks: vec![task], reason: text })),
+            Purpose::Hold(task) => {
+                let reason = (!text.is_empty()).then_some(text);
+                Ok(Request::Hold(Hold { tasks: vec![task], reason }))
+            }
+            Purpose::Fill(ref action)
+                if text.is_empty() && action.fill.as_ref().is_some_and(|fill| fill.required) =>
+            {
+                Err("say it in a few words")
+            }
+            Purpose::Fill(ref action) => inbox::request(action, &text)
+                .ok_or("the engine is newer than this view, and means something else"),
+            Purpose::Approve(task) => Ok(review(task, ReviewSaid::Approve { note: text })),
+            Purpose::Changes(task) => {
+                if text.is_empty() && issues.is_empty() {
+                    return Err("say what is to be changed, or choose an issue with ↓ and Space");
+                }
+                Ok(review(task, ReviewSaid::Changes { issues, note: text, redo: Redo::Keep, hint: None }))
+            }
+            Purpose::Retry(task) => {
+                let note = (!text.is_empty()).then_some(text);
+                Ok(Request::Retry(Retry { tasks: vec![task], fresh: false, note }))
+            }
+            Purpose::Filter(..) | Purpose::Search => Err("nothing is sent"),
+        }
+    }
+}
+
+impl State {
+    pub(super) fn popup_key(&mut self, key: KeyEvent) -> Vec<Action> {
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return vec![Action::Quit];
+        }
+        match &self.popup {
+            Some(Popup::Text(_)) => self.text_key(key),
+            Some(Popup::Choice { .. }) => self.choice_key(key),
+            None => Vec::new(),
+        }
+    }
+
+    pub(super) fn popup_paste(&mut self, text: &str) {
+        if let Some(Popup::Text(popup)) = &mut self.popup {
+            popup.line.paste(text);
+            popup.field = 0;
+            self.typed();
+        }
+    }
+
+    fn choice_key(&mut self, key: KeyEvent) -> Vec<Action> {
+        match self.popup.take() {
+            Some(Popup::Choice { title, text, mut ways }) => {
+                let place = ways.iter().position(|way| key.code == KeyCode::Char(way.key));
+                match (place, key.code) {
+                    (Some(place), _) => {
+                        let Choice { label, way, .. } = ways.swap_remove(place);
+                        match way {
+                            Way::Send(request) => return vec![Action::Call(About::Order, request)],
+                            Way::Say(popup) => self.popup = Some(Popup::Text(*popup)),
+                            Way::Confirm(request) => {
+                                let way = Choice { key: 'y', label: label.clone(), way: Way::Send(request) };
+                                self.popup =
+                                    Some(Popup::Choice { title: format!("{label}?"), text, ways: vec![way] });
+                            }
+                        }
+                    }
+                    (None, KeyCode::Esc | KeyCode::Char('q')) => {}
+                    // A key that was meant for something else must neither confirm nor dismiss.
+                    (None, _) => self.popup = Some(Popup::Choice { title, text, ways }),
+                }
+            }
+            other => self.popup = other,
+        }
+        Vec::new()
+    }
+
+    fn text_key(&mut self, key: KeyEvent) -> Vec<Action> {
+        let Some(Popup::Text(popup)) = &mut self.popup else { return Vec::new() };
+        match key.code {
+            KeyCode::Esc => self.text_left(),
+            KeyCode::Enter if !key.modifiers.contains(KeyModifiers::ALT) => return self.text_entered(),
+            KeyCode::Up | KeyCode::BackTab => popup.field = popup.field.saturating_sub(1),
+            KeyCode::Down | KeyCode::Tab => popup.field = (popup.field + 1).min(popup.issues.len()),
+            KeyCode::Char(' ') if popup.field > 0 => popup.issues[popup.field - 1].2 ^= true,
+            _ => {
+                if popup.line.key(key) == Typed::Taken {
+                    popup.field = 0;
+                    self.typed();
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// A filter is seen to work while it is typed.
+    fn typed(&mut self) {
+        let Some(Popup::Text(popup)) = &mut self.popup else { return };
+        popup.problem = None;
+        if let Purpose::Filter(panel, _) = popup.purpose {
+            let text = popup.line.text().to_owned();
+            self.set_filter(panel, text);
+        }
+    }
+
+    fn text_left(&mut self) {
+        if let Some(Popup::Text(popup)) = self.popup.take()
+            && let Purpose::Filter(panel, before) = popup.purpose
+        {
+            self.set_filter(panel, before);
+        }
+    }
+
+    fn text_entered(&mut self) -> Vec<Action> {
+        let Some(Popup::Text(popup)) = &mut self.popup else { return Vec::new() };
+        match popup.purpose {
+            Purpose::Filter(..) => self.popup = None,
+            Purpose::Search => {
+                self.sought = popup.line.text().to_owned();
+                self.popup = None;
+                self.find_next();
+            }
+            _ if popup.sending => {}
+            _ => match popup.request() {
+                Ok(request) => {
+                    popup.sending = true;
+                    popup.problem = None;
+                    return vec![Action::Call(About::Order, request)];
+                }
+                Err(problem) => popup.problem = Some(problem.to_owned()),
+            },
+        }
+        Vec::new()
+    }
+
+    fn set_filter(&mut self, panel: Panel, text: String) {
+        match panel {
+            Panel::Log => {
+                self.log_filter = text;
+                self.entry = None;
+            }
+            Panel::Slots | Panel::Inbox | Panel::Queue | Panel::Backlog => {
+                self.filter = text;
+                self.sift();
+            }
+        }
+    }
+
+    /// Which tasks of the backlog are shown: open ones first, then what is over, newest first.
+    pub(super) fn sift(&mut self) {
+        let words = views::words(&self.filter);
+        let shown = self.backlog.iter().enumerate().filter(|(_, line)| views::backlog::matches(line, &words));
+        let (open, mut over): (Vec<usize>, Vec<usize>) =
+            shown.map(|(place, _)| place).partition(|place| !views::is_over(self.backlog[*place].status));
+        over.reverse();
+        self.backlog_shown = [open, over].concat();
+    }
+
+    /// The next line with what is sought, after the first one shown; from the start when there is none.
+    fn find_next(&mut self) {
+        if self.sought.is_empty() {
+            return;
+        }
+        let here = match self.page_scroll() {
+            Scroll::At(line) => line,
+            Scroll::End => 0,
+        };
+        match views::find(self, &self.sought, here + 1).or_else(|| views::find(self, &self.sought, 0)) {
+            Some(line) => self.set_scroll(Scroll::At(line)),
+            None => {
+                let text = format!("`{}` is not here", self.sought);
+                self.toast(super::Tone::Warn, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Every task, one row each.
+
+use landfall_api::TaskLine;
+use ratatui::text::{Line, Span};
+
+use super::{fit, sign, window};
+use crate::say::{clean, shorten};
+use crate::top::state::State;
+use crate::top::theme::Theme;
+
+/// Whether every word stands in its id, title, status or tags.
+pub fn matches(line: &TaskLine, words: &[String]) -> bool {
+    if words.is_empty() {
+        return true;
+    }
+    let wait = line.wait.as_ref().map(|wait| wait.wait.word()).unwrap_or_default();
+    let text =
+        format!("{} {} {} {wait} {}", line.id, line.title, line.status, line.tags.join(" ")).to_lowercase();
+    words.iter().all(|word| text.contains(word))
+}
+
+/// Those around the one that is chosen.
+pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+    if state.backlog_shown.is_empty() {
+        let text = match (state.filter.is_empty(), &state.status) {
+            (false, _) => "no task has these words; Esc takes the filter away",
+            (true, None) => "one moment …",
+            (true, Some(_)) if state.status().is_some_and(|status| !status.counts.is_empty()) => {
+                "one moment …"
+            }
+            (true, Some(_)) => "no tasks yet; `landfall add \"…\"` adds one",
+        };
+        return vec![Line::styled(text, Theme::dim())];
+    }
+    let chosen = state.task.at(&state.tasks());
+    let from = window(chosen, state.backlog_shown.len(), rows);
+    let shown = state.backlog_shown.iter().enumerate().skip(from).take(rows);
+    shown.map(|(at, place)| row(&state.backlog[*place], width, focused && at == chosen, theme)).collect()
+}
+
+fn row(line: &TaskLine, width: usize, chosen: bool, theme: Theme) -> Line<'static> {
+    let mark = if chosen { "▶" } else { " " };
+    let (sign, style) = sign(line.status, theme);
+    let start = format!("{mark}{:<6} ", line.id.to_string());
+    let status = format!("{sign} {:<9} ", line.status);
+    let mut more: Vec<String> = line.wait.iter().map(|wait| format!("for {}", wait.wait.word())).collect();
+    more.extend(line.size.map(|size| size.word().to_owned()));
+    if line.priority != 5 {
+        more.push(format!("priority {}", line.priority));
+    }
+    more.extend(line.tags.iter().map(|tag| format!("#{tag}")));
+    if !line.needs.is_empty() {
+        let needs: Vec<String> = line.needs.iter().map(ToString::to_string).collect();
+        more.push(format!("needs {}", needs.join(" ")));
+    }
+    let more = clean(&more.join(" · ")).into_owned();
+    let more = shorten(&more, width / 3).into_owned();
+    let used = start.chars().count() + status.chars().count() + console::measure_text_width(&more) + 1;
+    let title = fit(&clean(&line.title), width.saturating_sub(used));
+    let row = if chosen { Theme::chosen() } else { ratatui::style::Style::new() };
+    Line::from(vec![
+        Span::styled(start, row),
+        Span::styled(status, style),
+        Span::styled(title, row),
+        Span::styled(format!(" {more}"), Theme::dim()),
+    ])
+}

@@ -1,0 +1,43 @@
+//! Whether everything is well, and what agents found out.
+
+use landfall_api::CheckState;
+use ratatui::text::Line;
+
+use super::text::Text;
+use crate::format;
+use crate::top::state::State;
+use crate::top::theme::Theme;
+
+/// What `landfall doctor` says.
+pub fn health(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let Some(health) = &state.health else { return super::not_yet(width) };
+    let mut text = Text::new(width);
+    for check in &health.checks {
+        let (sign, style) = match check.state {
+            CheckState::Ok => ("✓", theme.good()),
+            CheckState::Warn => ("!", theme.warn()),
+            CheckState::Bad => ("✗", theme.bad()),
+        };
+        text.item(sign, style, &format!("{}: {}", check.name, check.detail));
+        if let Some(hint) = &check.hint {
+            text.item("   ", Theme::dim(), hint);
+        }
+    }
+    text.lines
+}
+
+/// What agents found out, newest last.
+pub fn discoveries(state: &State, width: usize, _theme: Theme) -> Vec<Line<'static>> {
+    let Some(list) = &state.discoveries else { return super::not_yet(width) };
+    let mut text = Text::new(width);
+    if list.discoveries.is_empty() {
+        text.para("no agent has found anything out yet");
+    }
+    for found in &list.discoveries {
+        let whom = if found.global { "for all" } else { "for its kin" };
+        let times = if found.times > 1 { format!(", {} times", found.times) } else { String::new() };
+        let head = format!("{} {} {whom}, {}{times}", found.number, found.task, found.impact);
+        text.item("•", Theme::strong(), &format!("{} ({head}, {})", found.text, format::moment(found.at_ms)));
+    }
+    text.lines
+}

@@ -1,0 +1,97 @@
+//! The landing queue: who stands in line, what is verified together, and the search for whoever made a batch red.
+
+use landfall_api::{BatchLine, QueueReport};
+use ratatui::text::{Line, Span};
+
+use super::text::Text;
+use super::{fit, window};
+use crate::format;
+use crate::say::{clean, shorten};
+use crate::top::state::State;
+use crate::top::theme::Theme;
+
+/// The line and the batches, a row each.
+pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: Theme) -> Vec<Line<'static>> {
+    let Some(queue) = &state.queue else { return super::not_yet(width) };
+    let mut lines = Vec::new();
+    if let Some(hold) = &queue.hold {
+        let text = format!("HELD: {}; {}", hold.reason, hold.hint);
+        lines.push(Line::styled(shorten(&clean(&text), width).into_owned(), theme.warn()));
+    }
+    for batch in &queue.batches {
+        lines.push(Line::raw(shorten(&batch_line(batch), width).into_owned()));
+    }
+    if queue.line.is_empty() && lines.is_empty() {
+        let latest = queue.past.first().map(|batch| format!("; latest: {}", batch_line(batch)));
+        let text = format!("nobody stands in line{}", latest.unwrap_or_default());
+        return vec![Line::styled(shorten(&text, width).into_owned(), Theme::dim())];
+    }
+    let room = rows.saturating_sub(lines.len()).max(1);
+    let chosen = state.place.at(&state.places());
+    let from = window(chosen, queue.line.len(), room);
+    for (place, line) in queue.line.iter().enumerate().skip(from).take(room) {
+        let is_chosen = focused && place == chosen;
+        let mark = if is_chosen { "▶" } else { " " };
+        let start = format!("{mark}{:>2} {:<5} ", line.place, line.task.to_string());
+        let half = width.saturating_sub(start.len()) / 2;
+        let row = if is_chosen { Theme::chosen() } else { Theme::strong() };
+        lines.push(Line::from(vec![
+            Span::styled(format!("{start}{}", fit(&clean(&line.title), half.saturating_sub(1))), row),
+            Span::raw(format!(" {}", shorten(&clean(&line.text), half))),
+        ]));
+    }
+    lines.truncate(rows);
+    lines
+}
+
+/// `B7 T1 T2 T3  3 ✗ → 1 ✓  verifying`.
+fn batch_line(batch: &BatchLine) -> String {
+    let members: Vec<String> = batch.members.iter().map(ToString::to_string).collect();
+    let on = batch.on.as_ref().map(|on| format!("on {on}; ")).unwrap_or_default();
+    let culprit = batch.culprit.map(|task| format!("; {task} made it red")).unwrap_or_default();
+    let text =
+        format!("{} {}  {}  {on}{}{culprit}", batch.batch, members.join(" "), batch.drawing, batch.doing);
+    clean(&text).into_owned()
+}
+
+/// All of it.
+pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let Some(queue) = &state.queue else { return super::not_yet(width) };
+    let QueueReport { line, batches, hold, past, flakes } = &**queue;
+    let mut text = Text::new(width);
+    if let Some(hold) = hold {
+        let since = format::moment(hold.since_ms);
+        text.styled(&format!("HELD since {since}: {}", hold.reason), theme.warn());
+        text.para(&hold.hint);
+    }
+    text.head("In line");
+    if line.is_empty() {
+        text.para("nobody");
+    }
+    for place in line {
+        let since = format::clock(place.since_ms);
+        let sign = format!("{:>3} {:<5} {since}", place.place, place.task.to_string());
+        text.item(&sign, Theme::strong(), &format!("{} · {}", place.title, place.text));
+    }
+    text.head("On their way");
+    if batches.is_empty() {
+        text.para("no batch");
+    }
+    for batch in batches {
+        text.para(&batch_line(batch));
+    }
+    if !past.is_empty() {
+        text.head("Latest");
+    }
+    for batch in past {
+        let ended = batch.ended_ms.map(|at| format!(", {}", format::moment(at))).unwrap_or_default();
+        text.para(&format!("{}{ended}", batch_line(batch)));
+    }
+    if !flakes.is_empty() {
+        text.head("Checks that failed and then passed on the same tree");
+    }
+    for flake in flakes {
+        text.para(&format!("{}: {} of {} runs", flake.check, flake.flakes, flake.runs));
+    }
+    text.lines
+}

@@ -1,0 +1,58 @@
+//! The sprint: how far it is, and what became of each of its tasks.
+
+use landfall_api::{SprintGoal, SprintReport};
+use ratatui::text::Line;
+
+use super::text::Text;
+use super::{bar, sign};
+use crate::format;
+use crate::top::state::State;
+use crate::top::theme::Theme;
+
+/// How far it is, between 0 and 1.
+#[expect(clippy::cast_precision_loss, reason = "a bar is no finer than a screen")]
+pub fn progress(sprint: &SprintReport, now_ms: i64) -> f64 {
+    let landed = sprint.tasks.iter().filter(|task| task.fate == "landed").count() as f64;
+    match sprint.plan.goal {
+        SprintGoal::Count { count } => {
+            let verified = sprint.tasks.iter().filter(|task| task.verified).count() as f64;
+            verified / f64::from(count.max(1))
+        }
+        SprintGoal::Duration { duration_ms } => sprint.worked_ms as f64 / duration_ms.max(1) as f64,
+        SprintGoal::UntilTime { until_ms } => {
+            (now_ms - sprint.started_ms) as f64 / (until_ms - sprint.started_ms).max(1) as f64
+        }
+        SprintGoal::NoReady => landed / (sprint.tasks.len() as f64 + sprint.ready as f64).max(1.0),
+    }
+}
+
+/// All of it.
+pub fn report(state: &State, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut text = Text::new(width);
+    let Some(sprint) = &state.sprint else {
+        text.para("no sprint is open; `landfall sprint` starts one");
+        return text.lines;
+    };
+    text.styled(&sprint.bar, Theme::strong());
+    text.para(&bar(progress(sprint, state.now_ms), width.min(60)));
+    text.para(&sprint.verdict);
+    text.field("phase", &format!("{} {}", sprint.phase, sprint.because));
+    text.field("began", &format::moment(sprint.started_ms));
+    text.field("worked", &format::duration(sprint.worked_ms));
+    let cost = sprint.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+    text.field("spent", &format!("{} tokens{cost}", format::count(sprint.tokens)));
+    if let Some(at) = sprint.forecast_ms {
+        let many = format::plural(sprint.forecast_of, "task");
+        text.field("forecast", &format!("{many} would have landed by {}", format::until(at, state.now_ms)));
+    }
+    text.head("Tasks");
+    for task in &sprint.tasks {
+        let (sign, style) = sign(task.status, theme);
+        text.item(
+            &format!("{sign} {:<5}", task.task.to_string()),
+            style,
+            &format!("{} · {} · {}", task.title, task.fate, task.why),
+        );
+    }
+    text.lines
+}

@@ -1,0 +1,193 @@
+//! One task: why it is where it is, its attempts, its checks, its diff, its log.
+
+use landfall_api::{AttemptLine, Gate, Level, Outcome, Said, TaskDetail};
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use super::text::Text;
+use super::{Content, sign};
+use crate::format;
+use crate::say::clean;
+use crate::top::state::{OpenTask, Page, State};
+use crate::top::theme::Theme;
+
+/// The page that is shown.
+pub fn content(state: &State, width: usize, theme: Theme) -> Content<'_> {
+    let Some(open) = &state.open else { return Content::Built(Vec::new()) };
+    let problem = |width| {
+        let mut text = Text::new(width);
+        text.styled(open.problem.as_deref().unwrap_or("one moment …"), Theme::strong());
+        Content::Built(text.lines)
+    };
+    match (open.page, &open.detail) {
+        (Page::Log, _) if open.log.is_empty() => problem(width),
+        (Page::Log, _) => Content::Log(&open.log),
+        (Page::Diff, _) => match &open.diff {
+            Some(lines) if lines.is_empty() => {
+                let mut text = Text::new(width);
+                text.para("it changes nothing yet");
+                Content::Built(text.lines)
+            }
+            Some(lines) => Content::Raw(lines, diff_style),
+            None => problem(width),
+        },
+        (Page::Output, _) => match &open.output {
+            Some(output) if output.lines.is_empty() => {
+                let mut text = Text::new(width);
+                text.para("nothing is printed yet");
+                Content::Built(text.lines)
+            }
+            Some(output) => Content::Output(&output.lines),
+            None => problem(width),
+        },
+        (_, None) => problem(width),
+        (Page::About, Some(detail)) => Content::Built(about(open, detail, width, theme)),
+        (Page::Attempts, Some(detail)) => Content::Built(attempts(&detail.attempts, width)),
+        (Page::Checks, Some(detail)) => Content::Built(checks(detail.gate.as_ref(), width, theme)),
+    }
+}
+
+fn diff_style(line: &str, theme: Theme) -> Style {
+    match line.as_bytes().first() {
+        Some(b'+') => theme.good(),
+        Some(b'-') => theme.bad(),
+        Some(b'@') => theme.lively(),
+        Some(b' ') => Style::new(),
+        Some(_) | None => Theme::strong(),
+    }
+}
+
+/// One line of what an agent printed.
+pub fn said(line: &Said, theme: Theme) -> Line<'static> {
+    let (sign, style) = match line.level {
+        Level::Error => ("✗ ", theme.bad()),
+        Level::Warn => ("! ", theme.warn()),
+        Level::Tool => ("⚙ ", theme.lively()),
+        Level::Info | Level::Debug => ("· ", Theme::dim()),
+        Level::Text | Level::Raw => ("  ", Style::new()),
+    };
+    let cut = if line.cut { " …" } else { "" };
+    Line::styled(format!("{sign}{}{cut}", clean(&line.text.replace('\t', "    "))), style)
+}
+
+fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut text = Text::new(width);
+    let line = &detail.line;
+    let (shape, style) = sign(line.status, theme);
+    text.item(&format!("{shape} {}", line.status), style, &detail.why);
+    if let Some(why) = &open.why {
+        for more in &why.details {
+            text.item(" ", Theme::dim(), more);
+        }
+    }
+    if let Some(problem) = &open.problem {
+        text.styled(problem, theme.warn());
+    }
+    for concern in &detail.concerns {
+        text.item("◐", theme.warn(), &format!("it {}", concern.text));
+    }
+    for warning in &detail.warnings {
+        text.item("!", theme.warn(), warning);
+    }
+    text.lines.push(Line::default());
+    let step = detail.step.as_deref().unwrap_or("none");
+    text.field("flow", &format!("{}, step {step}, attempt {}", detail.flow, detail.attempt));
+    text.field("agent", &detail.agent);
+    let cost = detail.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+    text.field(
+        "used",
+        &format!(
+            "{}/{} iterations, {} of {}, {} tokens{cost}",
+            line.iterations,
+            detail.iterations_max,
+            format::duration(detail.spent_ms),
+            format::duration(detail.limit_ms),
+            format::count(detail.tokens)
+        ),
+    );
+    let counted = detail.counters.iter().filter(|counter| counter.used > 0);
+    let counted: Vec<String> = counted
+        .map(|counter| {
+            let max = counter.max.map(|max| format!("/{max}")).unwrap_or_default();
+            format!("{} {}{max}", counter.name, counter.used)
+        })
+        .collect();
+    text.field("counted", &counted.join(", "));
+    text.field("branch", detail.branch.as_deref().unwrap_or_default());
+    text.field("workspace", detail.workspace.as_deref().unwrap_or_default());
+    if let Some(landed) = &detail.landed_as {
+        let when = format::moment(landed.at_ms);
+        text.field("landed", &format!("as {}, {when}, {}", format::commit(&landed.commit), landed.proof));
+    }
+    if let Some(feedback) = &detail.feedback {
+        text.head("What its agent is told next time");
+        text.para(feedback);
+    }
+    text.head("What is wanted");
+    text.para(&detail.body);
+    for criterion in &detail.criteria {
+        text.item("•", Theme::strong(), criterion);
+    }
+    text.lines
+}
+
+fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {
+    let mut text = Text::new(width);
+    if attempts.is_empty() {
+        text.para("it has not been tried yet");
+    }
+    for attempt in attempts.iter().rev() {
+        let took = attempt.ended_ms.map(|ended| {
+            format!(", {}", format::duration(u64::try_from(ended - attempt.began_ms).unwrap_or(0)))
+        });
+        let began = format::moment(attempt.began_ms);
+        text.head(&format!("a{} {} · {began}{}", attempt.attempt, attempt.step, took.unwrap_or_default()));
+        text.para(&attempt.end);
+        for run in &attempt.runs {
+            let model = run.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
+            let took = run.took_ms.map(format::duration).unwrap_or_else(|| "running".to_owned());
+            let tokens = format::count(run.usage.tokens_in.saturating_add(run.usage.tokens_out));
+            let cost = run.usage.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
+            text.item(
+                &format!("  i{:<3}", run.iteration),
+                Theme::dim(),
+                &format!("{}{model}, {took}, {tokens} tokens{cost}: {}", run.profile, run.verdict),
+            );
+        }
+    }
+    text.lines
+}
+
+fn checks(gate: Option<&Gate>, width: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut text = Text::new(width);
+    let Some(gate) = gate else {
+        text.para("it was not verified yet");
+        return text.lines;
+    };
+    let reused = if gate.reused { ", taken over from an earlier pass of the same tree" } else { "" };
+    text.para(&format!("{} in {}{reused}", gate.outcome, format::duration(gate.took_ms)));
+    text.field("commit", format::commit(&gate.commit));
+    text.field("base", format::commit(&gate.base));
+    if gate.empty {
+        text.styled("there was nothing to run, so this means nothing", theme.warn());
+    }
+    for command in &gate.commands {
+        let (shape, style) = match command.outcome {
+            Outcome::Pass => ("✓", theme.good()),
+            Outcome::Flaky | Outcome::PreExisting => ("!", theme.warn()),
+            Outcome::Fail | Outcome::Broken => ("✗", theme.bad()),
+            Outcome::Timeout => ("◷", theme.bad()),
+        };
+        text.lines.push(Line::default());
+        let tests =
+            command.tests.map(|tests| format!(", {}", format::plural(tests, "test"))).unwrap_or_default();
+        let required = if command.required { "" } else { ", not required" };
+        let time = format!("{} / {}", format::duration(command.took_ms), format::duration(command.limit_ms));
+        text.item(shape, style, &format!("{} {} ({time}{tests}{required})", command.name, command.outcome));
+        text.field("", &command.command);
+        if command.outcome != Outcome::Pass {
+            text.styled(&command.excerpt, Theme::dim());
+        }
+    }
+    text.lines
+}

@@ -1,0 +1,49 @@
+//! Threads that ask the service, so that neither drawing nor typing ever waits for an answer.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use landfall_api::{Problem, Request, Response, Service};
+
+use super::state::{About, News};
+
+/// Gives whoever answers now. Asked for every request: engines come and go.
+pub type Door = dyn Fn() -> Result<Box<dyn Service>, Problem> + Send + Sync;
+
+/// A thread that asks one thing after the other.
+pub struct Worker {
+    requests: Sender<(About, Request)>,
+    thread: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Its answers go to `news`.
+    pub fn start(name: &str, door: std::sync::Arc<Door>, news: Sender<News>) -> std::io::Result<Self> {
+        let (requests, asked) = channel();
+        let thread =
+            thread::Builder::new().name(name.to_owned()).spawn(move || work(&asked, &*door, &news))?;
+        Ok(Self { requests, thread })
+    }
+
+    /// Asks this when what was asked before is answered.
+    pub fn ask(&self, about: About, request: Request) {
+        drop(self.requests.send((about, request))); // the thread is gone, which `is_gone` tells
+    }
+
+    /// Whether it died. Only a bug does that.
+    pub fn is_gone(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+fn work(asked: &Receiver<(About, Request)>, door: &Door, news: &Sender<News>) {
+    while let Ok((about, request)) = asked.recv() {
+        let began = Instant::now();
+        let result: Result<Response, Problem> = door().and_then(|service| service.call(request));
+        let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if news.send(News::Answered { about, result: Box::new(result), took_ms }).is_err() {
+            return; // the screen is closed
+        }
+    }
+}
