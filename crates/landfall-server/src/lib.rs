@@ -8,7 +8,9 @@ mod access;
 mod answer;
 mod api;
 mod assets;
+mod comments;
 mod door;
+mod downloads;
 mod events;
 mod forms;
 mod keys;
@@ -17,6 +19,7 @@ mod metrics;
 mod pages;
 mod patient;
 mod router;
+mod streams;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -16,7 +16,7 @@ use tower::Service as _;
 
 use crate::answer::{self, Answer};
 use crate::door::{self, Peer, Shared, Who};
-use crate::{access, api, assets, events, forms, metrics, pages};
+use crate::{access, api, assets, comments, downloads, events, forms, metrics, pages, streams};
 
 /// Who may come by a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,9 @@ impl Routes {
         let mut all = Self { router: Router::new(), list: Vec::new() };
         api::routes(&mut all);
         events::routes(&mut all);
+        streams::routes(&mut all);
+        downloads::routes(&mut all);
+        comments::routes(&mut all);
         metrics::routes(&mut all);
         access::routes(&mut all);
         forms::routes(&mut all);

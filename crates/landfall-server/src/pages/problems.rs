@@ -29,6 +29,10 @@ struct Entry {
 /// What a code means, and what to do.
 fn explained(code: ProblemCode) -> (&'static str, &'static str) {
     match code {
+        ProblemCode::NothingMatches => (
+            "No task fits what was chosen, so nothing was done.",
+            "Look at the tasks there are, and choose others.",
+        ),
         ProblemCode::NotARepository => (
             "The folder is in no git repository. Landfall works on a repository: it clones it, and lands on one of its branches.",
             "Go to the repository, or make one with `git init` and a first commit. Then `landfall init`.",
@@ -72,10 +76,6 @@ fn explained(code: ProblemCode) -> (&'static str, &'static str) {
         ProblemCode::UnknownCheckpoint => (
             "No checkpoint has this name. It may have been dropped, or its time is over.",
             "The checkpoints page lists those there are.",
-        ),
-        ProblemCode::NothingMatches => (
-            "No task fits what was chosen: the words, tags or statuses leave none over. Nothing was changed.",
-            "Choose less narrowly; the backlog page shows what each filter leaves over.",
         ),
         ProblemCode::BadInput => (
             "The request was understood as a request, but a word in it cannot be used: it is missing, too long, or not one of those allowed. Nothing was changed.",
