@@ -8,6 +8,9 @@ import { handleKeys, openTarget } from "./keys.js";
 import { preparePalette } from "./palette.js";
 import { switchTheme } from "./theme-switch.js";
 import { offerNotifications } from "./notify.js";
+import "./log.js";
+import "./diff.js";
+import { sortBacklog } from "./backlog.js";
 
 keepMorphsGentle();
 askBefore();
@@ -18,6 +21,7 @@ openTarget();
 window.addEventListener("hashchange", openTarget);
 preparePalette();
 offerNotifications();
+sortBacklog();
 document.getElementById("switch-theme")?.addEventListener("click", switchTheme);
 document.getElementById("tools")?.removeAttribute("hidden");
 followEvents();
