@@ -81,10 +81,6 @@ fn explained(code: ProblemCode) -> (&'static str, &'static str) {
             "The request was understood as a request, but a word in it cannot be used: it is missing, too long, or not one of those allowed. Nothing was changed.",
             "The message names the word and what is known instead. Correct it and send it again.",
         ),
-        ProblemCode::NothingMatches => (
-            "What was asked for is right in itself, but no task fits it: the selection is empty, so nothing would be done.",
-            "Widen it: fewer tags, another parent, more statuses. The backlog shows what a filter finds.",
-        ),
         ProblemCode::NotNow => (
             "This is possible, but not in the state the task or the run is in at the moment: a landed task cannot be stopped, and a task at work cannot be tried again.",
             "Look at the task: its first sentence says where it is. Often the page was a moment old; look again and decide anew.",
