@@ -8,6 +8,8 @@ import { handleKeys, openTarget } from "./keys.js";
 import { preparePalette } from "./palette.js";
 import { switchTheme } from "./theme-switch.js";
 import { offerNotifications } from "./notify.js";
+import "./log.js";
+import "./diff.js";
 import { sortBacklog } from "./backlog.js";
 
 keepMorphsGentle();

@@ -24,8 +24,11 @@ macro_rules! assets {
 
 const ASSETS: &[Asset] = assets! {
     "style.css" is "text/css; charset=utf-8";
-    "more.css" is "text/css; charset=utf-8";
     "backlog.js" is "text/javascript; charset=utf-8";
+    "task.css" is "text/css; charset=utf-8";
+    "more.css" is "text/css; charset=utf-8";
+    "log.js" is "text/javascript; charset=utf-8";
+    "diff.js" is "text/javascript; charset=utf-8";
     "theme.js" is "text/javascript; charset=utf-8";
     "htmx.js" is "text/javascript; charset=utf-8";
     "idiomorph.js" is "text/javascript; charset=utf-8";

@@ -8,7 +8,9 @@ mod access;
 mod answer;
 mod api;
 mod assets;
+mod comments;
 mod door;
+mod downloads;
 mod events;
 mod forms;
 mod keys;
@@ -16,6 +18,7 @@ mod listen;
 mod metrics;
 mod pages;
 mod router;
+mod streams;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

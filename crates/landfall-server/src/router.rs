@@ -10,13 +10,16 @@ use tower::Service as _;
 
 use crate::answer::{self, Answer};
 use crate::door::{self, Peer, Shared};
-use crate::{access, api, assets, events, forms, metrics, pages};
+use crate::{access, api, assets, comments, downloads, events, forms, metrics, pages, streams};
 
 /// All routes. Whatever is not here is not found; whatever is here is behind the [`door`].
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     let router = Router::new();
     let router = api::routes(router);
     let router = events::routes(router);
+    let router = streams::routes(router);
+    let router = downloads::routes(router);
+    let router = comments::routes(router);
     let router = metrics::routes(router);
     let router = access::routes(router);
     let router = forms::routes(router);

@@ -4,8 +4,11 @@
 //! A page is a file here and one line in [`PAGES`]. Text from tasks, agents and files reaches a page only through
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
+pub(crate) mod ansi;
 mod backlog;
 mod checkpoints;
+mod colours;
+mod diff;
 mod discoveries;
 mod doctor;
 mod fleet;
@@ -14,6 +17,9 @@ mod graph;
 mod help;
 mod inbox;
 mod layered;
+pub(crate) mod log;
+mod markdown;
+pub(crate) mod markup;
 mod now;
 mod parts;
 mod plot;
@@ -26,6 +32,15 @@ mod settings;
 mod sprint;
 mod state;
 mod stats;
+mod task;
+mod task_attempts;
+mod task_checks;
+mod task_diff;
+mod task_log;
+mod task_panel;
+mod task_proof;
+#[cfg(test)]
+mod task_tests;
 mod words;
 
 use std::sync::Arc;
@@ -70,6 +85,15 @@ const PAGES: &[Entry] = &[
     Entry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
     Entry { path: "/flows/{name}", nav: None, draw: flows::one },
     Entry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
+    Entry { path: "/tasks/{task}", nav: None, draw: task::draw },
+    Entry { path: "/tasks/{task}/log", nav: None, draw: task_log::draw },
+    Entry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
+    Entry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
+    Entry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
+    Entry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
+    Entry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
+    Entry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
+    Entry { path: "/tasks/{task}/history", nav: None, draw: task_proof::draw_history },
     Entry { path: "/doctor", nav: None, draw: doctor::draw },
     Entry { path: "/api", nav: None, draw: reference::draw },
     Entry { path: "/sessions", nav: None, draw: sessions::draw },
