@@ -8,7 +8,6 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Request, header};
@@ -20,12 +19,13 @@ use crate::answer::{self, Answer};
 use crate::api::{self, read_body};
 use crate::door::{Shared, Who};
 use crate::pages;
+use crate::router::{Guard, Routes};
 
 const FIELDS_MAX: usize = 10_000; // a bulk action on a long list
 const DEPTH_MAX: usize = 8;
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route("/do/{operation}", axum::routing::post(post))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.post("/do/{operation}", Guard::Form, post);
 }
 
 async fn post(

@@ -7,7 +7,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::Request;
@@ -24,6 +23,7 @@ use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
 use crate::pages::log::{self, Wanted};
+use crate::router::{Guard, Routes};
 
 const LOOK_MIN: Duration = Duration::from_millis(100); // while lines come
 const LOOK_MAX: Duration = Duration::from_millis(1_000); // while none do
@@ -32,8 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(20); // how long a viewer may tak
 const ALIVE: Duration = Duration::from_secs(15);
 const LINES: u32 = 500;
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route(&format!("{ROOT}/tasks/{{task}}/output/stream"), axum::routing::get(output))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get(&format!("{ROOT}/tasks/{{task}}/output/stream"), Guard::Needs(Access::Read), output);
 }
 
 async fn output(

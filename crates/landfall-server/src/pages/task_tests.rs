@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use landfall_api::{
-    Blob, CertificateJson, Diff, FlowLine, FlowList, FlowOrigin, LogEntry, LogPage, Output, OutputKind, OutputLine, OutputList,
-    Problem, ProblemCode, Request as Asked, Response, ReviewList, Said, Service, TaskDetail, Why,
+    Blob, CertificateJson, Diff, FlowLine, FlowList, FlowOrigin, LogEntry, LogPage, Output, OutputKind,
+    OutputLine, OutputList, Problem, ProblemCode, Request as Asked, Response, ReviewList, Said, Service,
+    TaskDetail, Why,
 };
 use serde_json::json;
 
@@ -59,34 +60,72 @@ impl Service for Toy {
         let evil = || EVIL.to_owned();
         Ok(match asked {
             Asked::Show(_) => Response::Show(Box::new(self.0.clone())),
-            Asked::Why(asked) => Response::Why(Why { task: asked.task, status: self.0.line.status, sentence: evil(), details: vec![evil()] }),
-            Asked::FlowList(_) => Response::FlowList(FlowList { flows: vec![FlowLine {
-                name: evil(), about: evil(), origin: FlowOrigin::Project, steps: vec!["work".to_owned(), evil()], default: true, not_yet: None,
-            }] }),
+            Asked::Why(asked) => Response::Why(Why {
+                task: asked.task,
+                status: self.0.line.status,
+                sentence: evil(),
+                details: vec![evil()],
+            }),
+            Asked::FlowList(_) => Response::FlowList(FlowList {
+                flows: vec![FlowLine {
+                    name: evil(),
+                    about: evil(),
+                    origin: FlowOrigin::Project,
+                    steps: vec!["work".to_owned(), evil()],
+                    default: true,
+                    not_yet: None,
+                }],
+            }),
             Asked::Reviews(_) => Response::Reviews(ReviewList {
-                before: Vec::new(), after: Vec::new(),
+                before: Vec::new(),
+                after: Vec::new(),
                 issues: vec![landfall_api::QuickIssue { name: evil(), text: evil() }],
             }),
-            Asked::Outputs(asked) => Response::Outputs(OutputList { task: asked.task, outputs: vec![output()] }),
+            Asked::Outputs(asked) => {
+                Response::Outputs(OutputList { task: asked.task, outputs: vec![output()] })
+            }
             Asked::Output(_) => Response::Output(Box::new(Output {
                 output: output(),
-                lines: landfall_api::Level::ALL.map(|level| Said { at: 0, level, at_ms: Some(0), text: evil(), cut: true }).to_vec(),
-                from: 5, next: 9, first: false, last: false, total_bytes: 20,
+                lines: landfall_api::Level::ALL
+                    .map(|level| Said { at: 0, level, at_ms: Some(0), text: evil(), cut: true })
+                    .to_vec(),
+                from: 5,
+                next: 9,
+                first: false,
+                last: false,
+                total_bytes: 20,
             })),
             Asked::Diff(asked) => Response::Diff(Diff {
-                task: asked.task, from: evil(), to: evil(),
-                diff: Blob::Text(format!("{EVIL}\ndiff --git a/x.js b/x.js\nrename from {EVIL}\nnew mode {EVIL}\n--- a/{EVIL}.js\n+++ b/{EVIL}.js\n@@ -1,2 +1,2 @@ {EVIL}\n-{EVIL}\n+let a = \"{EVIL}\";\n {EVIL}\n\\ {EVIL}\n")),
+                task: asked.task,
+                from: evil(),
+                to: evil(),
+                diff: Blob::Text(format!(
+                    "{EVIL}\ndiff --git a/x.js b/x.js\nrename from {EVIL}\nnew mode {EVIL}\n--- a/{EVIL}.js\n+++ b/{EVIL}.js\n@@ -1,2 +1,2 @@ {EVIL}\n-{EVIL}\n+let a = \"{EVIL}\";\n {EVIL}\n\\ {EVIL}\n"
+                )),
             }),
-            Asked::Certificate(asked) => Response::Certificate(CertificateJson { task: asked.task, certificate: json!({
-                "criteria": [EVIL], "verification": { "commands": [{ "name": EVIL, "command": EVIL, "outcome": EVIL }], "tree": EVIL },
-                "landing": { "tree": EVIL, "commit": EVIL, "base_before": EVIL, "proof": EVIL, "at_ms": 0 }, "work": { "head": EVIL },
-                "review": { "concerns": [{ "code": EVIL, "detail": EVIL }], "note": EVIL }, "warnings": [EVIL],
-            }) }),
-            Asked::Log(_) => Response::Log(LogPage { entries: vec![LogEntry {
-                seq: 1, at_ms: 0, task: None, kind: "verified".to_owned(), text: evil(),
-                data: json!({ "attempt": 2, "report": { "commands": [{ "name": EVIL, "outcome": "pass", "took_ms": 3 }] }, "x": EVIL }),
-            }], next: 1, more: true }),
-            other => return Err(Problem::new(ProblemCode::NotNow, format!("`{}` is not made up", other.name()))),
+            Asked::Certificate(asked) => Response::Certificate(CertificateJson {
+                task: asked.task,
+                certificate: json!({
+                    "criteria": [EVIL], "verification": { "commands": [{ "name": EVIL, "command": EVIL, "outcome": EVIL }], "tree": EVIL },
+                    "landing": { "tree": EVIL, "commit": EVIL, "base_before": EVIL, "proof": EVIL, "at_ms": 0 }, "work": { "head": EVIL },
+                    "review": { "concerns": [{ "code": EVIL, "detail": EVIL }], "note": EVIL }, "warnings": [EVIL],
+                }),
+            }),
+            Asked::Log(_) => Response::Log(LogPage {
+                entries: vec![LogEntry {
+                    seq: 1,
+                    at_ms: 0,
+                    task: None,
+                    kind: "verified".to_owned(),
+                    text: evil(),
+                    data: json!({ "attempt": 2, "report": { "commands": [{ "name": EVIL, "outcome": "pass", "took_ms": 3 }] }, "x": EVIL }),
+                }],
+                next: 1,
+                more: true,
+            }),
+            other => {
+                return Err(Problem::new(ProblemCode::NotNow, format!("`{}` is not made up", other.name())));
+            }
         })
     }
 }
@@ -109,7 +148,10 @@ fn draw(path: &str, query: &str, task: TaskDetail) -> String {
 const ALL: &[(&str, &str)] = &[
     ("/tasks/{task}", ""),
     ("/tasks/{task}/log", ""),
-    ("/tasks/{task}/log", "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%22&level=error&at=3&back=1&key=%22%3E%3Cimg%20src%3Dx"),
+    (
+        "/tasks/{task}/log",
+        "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%22&level=error&at=3&back=1&key=%22%3E%3Cimg%20src%3Dx",
+    ),
     ("/tasks/{task}/log", "bare=1"),
     ("/tasks/{task}/diff", ""),
     ("/tasks/{task}/diff", "view=split&blanks=1&since=%22%3E%3Cimg%20src%3Dx&file=0"),
@@ -131,7 +173,11 @@ fn nothing_in_any_field_becomes_markup() {
                 assert!(!html.contains(bad), "{status} {path}?{query}: {bad} in {html}");
             }
             // An area for text is closed as often as it is opened.
-            assert_eq!(html.matches("<textarea").count(), html.matches("</textarea>").count(), "{status} {path}?{query}");
+            assert_eq!(
+                html.matches("<textarea").count(),
+                html.matches("</textarea>").count(),
+                "{status} {path}?{query}"
+            );
             balanced(&html, &format!("{status} {path}?{query}"));
         }
     }
@@ -163,8 +209,12 @@ fn only_what_is_possible_is_offered() {
             task.line.wait = None;
         }
         let html = draw("/tasks/{task}", "", task);
-        let mut offers: Vec<String> =
-            html.split("action=\"/do/").skip(1).filter_map(|it| it.split('"').next()).map(str::to_owned).collect();
+        let mut offers: Vec<String> = html
+            .split("action=\"/do/")
+            .skip(1)
+            .filter_map(|it| it.split('"').next())
+            .map(str::to_owned)
+            .collect();
         offers.dedup();
         offers.join(" ")
     };
@@ -176,14 +226,17 @@ fn only_what_is_possible_is_offered() {
         offers("done", false),
         offers("failed", false),
     ];
-    assert_eq!(cases, [
-        "message stop hold block limits cancel edit",
-        "review message hold block limits cancel edit",
-        "answer message hold retry block limits cancel edit",
-        "message queue_eject hold block limits cancel edit",
-        "",
-        "message retry limits cancel edit",
-    ]);
+    assert_eq!(
+        cases,
+        [
+            "message stop hold block limits cancel edit",
+            "review message hold block limits cancel edit",
+            "answer message hold retry block limits cancel edit",
+            "message queue_eject hold block limits cancel edit",
+            "",
+            "message retry limits cancel edit",
+        ]
+    );
 }
 
 #[test]
@@ -210,7 +263,12 @@ fn a_task_that_is_not_there_says_so() {
     }
     let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), "toy".to_owned());
     for (path, _) in ALL {
-        let visit = Visit { shared: &shared, who: &Who::Owner, fields: vec![("task".to_owned(), "T7".to_owned())], query: Vec::new() };
+        let visit = Visit {
+            shared: &shared,
+            who: &Who::Owner,
+            fields: vec![("task".to_owned(), "T7".to_owned())],
+            query: Vec::new(),
+        };
         let entry = PAGES.iter().find(|entry| entry.path == *path).expect("there is such a page");
         assert!((entry.draw)(&visit).is_err_and(|problem| problem.code == ProblemCode::NotFound), "{path}");
     }
