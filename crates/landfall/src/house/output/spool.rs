@@ -17,7 +17,8 @@ const TEXT_MAX: usize = 1 << 20; // of one page
 
 /// A file of lines.
 pub(super) struct Spool {
-    file: File,
+    /// None while nothing was written.
+    file: Option<File>,
     len: u64,
     /// What was read last, and where it begins.
     window: (u64, Vec<u8>),
@@ -79,8 +80,12 @@ impl Spool {
         let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir: OwnedFd = rustix::fs::open(root.join(key), folder, Mode::empty())?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&dir, name, flags, Mode::empty())?);
-        Self::new(file)
+        match rustix::fs::openat(&dir, name, flags, Mode::empty()) {
+            Ok(file) => Self::new(File::from(file)),
+            // The run has its folder before its files.
+            Err(rustix::io::Errno::NOENT) => Ok(Self { file: None, len: 0, window: (0, Vec::new()) }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub fn new(file: File) -> io::Result<Self> {
@@ -89,7 +94,7 @@ impl Spool {
             return Err(io::Error::other("not a regular file"));
         }
         // What is written while it is read is for the next time.
-        Ok(Self { file, len: meta.len(), window: (0, Vec::new()) })
+        Ok(Self { file: Some(file), len: meta.len(), window: (0, Vec::new()) })
     }
 
     pub fn len(&self) -> u64 {
@@ -98,11 +103,12 @@ impl Spool {
 
     /// At most so many bytes.
     pub fn read(&self, at: u64, many: usize) -> io::Result<Vec<u8>> {
+        let Some(file) = &self.file else { return Ok(Vec::new()) };
         let there = usize::try_from(self.len.saturating_sub(at)).unwrap_or(many).min(many);
         let mut bytes = vec![0; there];
         let mut filled = 0;
         while filled < bytes.len() {
-            match self.file.read_at(&mut bytes[filled..], at + filled as u64) {
+            match file.read_at(&mut bytes[filled..], at + filled as u64) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -276,6 +282,19 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(text).expect("there is room");
         Spool::new(file).expect("it is regular")
+    }
+
+    #[test]
+    fn a_run_that_has_made_no_files_yet_has_printed_nothing() {
+        let root = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(root.path().join("T7-a1-i1")).expect("there is room");
+        for way in [Way::Forward, Way::Backward] {
+            let mut spool = Spool::open(root.path(), "T7-a1-i1", "out.log").expect("it is empty, not broken");
+            let at = if way == Way::Forward { 0 } else { u64::MAX };
+            let page = spool.page(&Wish { way, at, lines: 10, grows: true }, &mut plain).expect("a page");
+            assert!(page.lines.is_empty() && page.next == 0, "{} lines", page.lines.len());
+        }
+        assert!(Spool::open(root.path(), "T7-a1-i2", "out.log").is_err(), "there was no such run");
     }
 
     fn plain(line: &Line) -> Vec<Said> {
