@@ -9,12 +9,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::Request;
 use axum::http::request::Parts;
-use axum::response::IntoResponse as _;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::http::{HeaderValue, Request, header};
 use futures::stream::{self, Stream};
 use landfall_api::http::ROOT;
 use landfall_api::{
@@ -32,16 +30,55 @@ use crate::router::{Guard, Routes};
 const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
 const PAGE: u32 = 500;
 const LOOK: Duration = Duration::from_millis(60); // how often the journal is looked at while somebody watches
+const LOOK_ON: Duration = Duration::from_millis(20); // the same, while there is more: everybody gets to read meanwhile
 const LIVE_EVERY: Duration = Duration::from_secs(1); // how often what is not in the journal is told
 const ALIVE: Duration = Duration::from_secs(15);
+/// An event and no comment: a page cannot hear comments, and wants to know whether the line still is one.
+const STILL_THERE: &[u8] = b"event: alive\ndata: yes\n\n";
 
-/// What the pump hands to every viewer.
+/// What the pump hands to every viewer: bytes that are made once and sent to all.
 #[derive(Clone)]
 enum Said {
     /// Entries of the journal after `after`, up to `to`.
-    Facts { after: u64, to: u64, entries: Arc<Vec<LogEntry>> },
-    /// What agents at work are at. It has no place in the journal and is not repeated.
-    Live(Arc<str>),
+    Facts { after: u64, to: u64, told: Arc<Told> },
+    /// What agents at work are at, as an event. It has no place in the journal and is not repeated.
+    Live(Bytes),
+}
+
+/// Entries of the journal as the stream tells them, one after the other.
+#[derive(Default)]
+struct Told {
+    bytes: Bytes,
+    /// Where each begins.
+    entries: Vec<(u64, Option<TaskId>, usize)>,
+}
+
+impl Told {
+    fn new(entries: &[LogEntry]) -> Self {
+        let (mut bytes, mut places) = (Vec::new(), Vec::new());
+        for entry in entries {
+            places.push((entry.seq, entry.task, bytes.len()));
+            let text = serde_json::to_string(entry).unwrap_or_default(); // plain words and numbers
+            bytes.extend_from_slice(format!("id: {}\ndata: {text}\n\n", entry.seq).as_bytes());
+        }
+        Self { bytes: bytes.into(), entries: places }
+    }
+
+    /// What comes after a place; of one task, if it is asked for.
+    fn after(&self, at: u64, task: Option<TaskId>) -> Bytes {
+        let new = self.entries.partition_point(|(seq, ..)| *seq <= at);
+        let Some((_, _, from)) = self.entries.get(new) else { return Bytes::new() };
+        if task.is_none() {
+            return self.bytes.slice(from..);
+        }
+        let ends = self.entries.iter().skip(1).map(|(_, _, from)| *from).chain([self.bytes.len()]);
+        let all = self.entries.iter().zip(ends).skip(new).filter(|((_, of, _), _)| *of == task);
+        all.fold(Vec::new(), |mut told, ((_, _, from), end)| {
+            told.extend_from_slice(&self.bytes[*from..end]);
+            told
+        })
+        .into()
+    }
 }
 
 /// The line from the pump to the viewers.
@@ -67,11 +104,13 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
     let mut at: Option<u64> = None;
     let mut live_at = tokio::time::Instant::now();
     let mut last_live = String::new();
+    let mut pause = LOOK;
     loop {
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(pause) => {}
             _ = stopping.changed() => return,
         }
+        pause = LOOK;
         if shared.feed.viewers() == 0 {
             at = None;
             last_live.clear();
@@ -82,15 +121,19 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             None => LogAsked { limit: 1, last: true, ..LogAsked::default() },
         };
         if let Ok(page) = journal(&shared, asked).await {
+            if at.is_some() && page.more {
+                pause = LOOK_ON;
+            }
             match at {
                 Some(after) if !page.entries.is_empty() => {
-                    let facts = Said::Facts { after, to: page.next, entries: Arc::new(page.entries) };
+                    let facts =
+                        Said::Facts { after, to: page.next, told: Arc::new(Told::new(&page.entries)) };
                     drop(shared.feed.line.send(facts)); // the last viewer has left
                 }
                 Some(_) => {}
                 // What came between a viewer's look and this one was told to nobody: they look again.
                 None => {
-                    let facts = Said::Facts { after: page.next, to: page.next, entries: Arc::default() };
+                    let facts = Said::Facts { after: page.next, to: page.next, told: Arc::default() };
                     drop(shared.feed.line.send(facts)); // the last viewer has left
                 }
             }
@@ -103,8 +146,9 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             {
                 let live = serde_json::to_string(&status.active).unwrap_or_default(); // plain words and numbers
                 if live != last_live {
-                    last_live.clone_from(&live);
-                    drop(shared.feed.line.send(Said::Live(live.into()))); // the last viewer has left
+                    let event = Bytes::from(format!("event: live\ndata: {live}\n\n"));
+                    last_live = live;
+                    drop(shared.feed.line.send(Said::Live(event))); // the last viewer has left
                 }
             }
         }
@@ -138,9 +182,9 @@ async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> An
     let (parts, _) = request.into_parts();
     match watch_journal(&shared, &parts).await {
         Ok(stream) => {
-            // An event and no comment: a page cannot hear comments, and wants to know whether the line still is one.
-            let alive = Event::default().event("alive").data("yes");
-            Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE).event(alive)).into_response()
+            let mut answer = answer::of(200, "text/event-stream", Body::from_stream(stream));
+            answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+            answer
         }
         Err(problem) => answer::problem(&problem),
     }
@@ -149,7 +193,7 @@ async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> An
 async fn watch_journal(
     shared: &Arc<Shared>,
     request: &Parts,
-) -> Result<impl Stream<Item = Result<Event, Infallible>> + use<>, Problem> {
+) -> Result<impl Stream<Item = Result<Bytes, Infallible>> + use<>, Problem> {
     let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     who.may(Access::Read)?;
     let bad = |what: &dyn std::fmt::Display| {
@@ -175,9 +219,9 @@ async fn watch_journal(
         line,
         at,
         task: wanted.task,
-        ready: Vec::new().into_iter(),
         behind: true,
         leave: Leave::of(shared, &who),
+        told_at: tokio::time::Instant::now(),
     };
     Ok(stream::unfold(viewer, Viewer::next))
 }
@@ -189,60 +233,57 @@ struct Viewer {
     /// The last place that was told.
     at: u64,
     task: Option<TaskId>,
-    ready: std::vec::IntoIter<Event>,
     /// Whether the journal is to be read before the pump is listened to.
     behind: bool,
     leave: Leave,
+    /// When it was told something last.
+    told_at: tokio::time::Instant,
 }
 
 impl Viewer {
-    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+    fn tell(mut self, bytes: Bytes) -> (Result<Bytes, Infallible>, Self) {
+        self.told_at = tokio::time::Instant::now();
+        (Ok(bytes), self)
+    }
+
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         loop {
             if self.leave.is_over() {
                 return None;
-            }
-            if let Some(event) = self.ready.next() {
-                return Some((Ok(event), self));
             }
             if self.behind {
                 let asked = LogAsked { after: Some(self.at), task: None, limit: PAGE, last: false };
                 let page = journal(&self.shared, asked).await.ok()?; // it comes again, and goes on from there
                 self.behind = page.more;
-                self.take(&page.entries, page.next);
-                continue;
+                let told = Told::new(&page.entries).after(self.at, self.task);
+                self.at = self.at.max(page.next);
+                if told.is_empty() {
+                    continue;
+                }
+                return Some(self.tell(told));
             }
             let said = tokio::select! {
                 said = self.line.recv() => said,
                 () = self.leave.over() => return None,
+                () = tokio::time::sleep_until(self.told_at + ALIVE) => {
+                    return Some(self.tell(Bytes::from_static(STILL_THERE)));
+                }
             };
             match said {
                 Ok(Said::Facts { to, .. }) if to <= self.at => {}
                 Ok(Said::Facts { after, .. }) if after > self.at => self.behind = true,
-                Ok(Said::Facts { to, entries, .. }) => {
-                    let new = entries.partition_point(|entry| entry.seq <= self.at);
-                    let entries = Arc::clone(&entries);
-                    self.take(&entries[new..], to);
+                Ok(Said::Facts { to, told, .. }) => {
+                    let told = told.after(self.at, self.task);
+                    self.at = to;
+                    if !told.is_empty() {
+                        return Some(self.tell(told));
+                    }
                 }
-                Ok(Said::Live(live)) => {
-                    let event = Event::default().event("live").data(&*live);
-                    return Some((Ok(event), self));
-                }
+                Ok(Said::Live(event)) => return Some(self.tell(event)),
                 Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => {
                     return None;
                 }
             }
         }
-    }
-
-    fn take(&mut self, entries: &[LogEntry], to: u64) {
-        let wanted = entries.iter().filter(|entry| self.task.is_none() || entry.task == self.task);
-        let events: Vec<Event> = wanted
-            .map(|entry| {
-                let text = serde_json::to_string(entry).unwrap_or_default(); // plain words and numbers
-                Event::default().id(entry.seq.to_string()).data(text)
-            })
-            .collect();
-        self.ready = events.into_iter();
-        self.at = self.at.max(to);
     }
 }
