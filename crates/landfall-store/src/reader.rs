@@ -28,6 +28,7 @@ use crate::{Head, ReplayStop, Replayed, Seq, StoreError, schema};
 pub struct Reader {
     conn: Connection,
     path: PathBuf,
+    follows: bool,
     flows: RefCell<Option<Flows>>,
 }
 
@@ -91,8 +92,14 @@ impl Reader {
     /// # Errors
     /// When there is none, or it is of another version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let conn = connect(path)?;
-        Ok(Self { conn, path: path.to_owned(), flows: RefCell::new(None) })
+        let (conn, follows) = connect(path)?;
+        Ok(Self { conn, path: path.to_owned(), follows, flows: RefCell::new(None) })
+    }
+
+    /// Whether it sees what is written after it was opened: not where the folder takes no files.
+    #[must_use]
+    pub fn follows(&self) -> bool {
+        self.follows
     }
 
     /// Where the journal ends.
@@ -239,7 +246,7 @@ impl Reader {
     /// # Errors
     /// When it cannot be read.
     pub fn needs_graph(&self, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, Vec<TaskId>>, StoreError> {
-        tasks.iter().map(|task| Ok((*task, self.ids(query::NEEDS, *task)?))).collect()
+        self.steady(|| tasks.iter().map(|task| Ok((*task, self.ids(query::NEEDS, *task)?))).collect())
     }
 
     /// A page of events after `after`: of one task, or all.
@@ -457,23 +464,24 @@ impl Reader {
 }
 
 /// Opens a connection that only reads.
-pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
+/// A connection, and whether it sees what is written from now on.
+fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
     if let Err(error) = std::fs::metadata(path) {
         return Err(StoreError::io("look at", path, error));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).doing("open the journal", path)?;
-    let (conn, found) = match schema::version(&conn, path) {
+    let (conn, found, follows) = match schema::version(&conn, path) {
         Ok(found) => {
             conn.busy_timeout(BUSY).doing("set the patience", path)?;
-            (conn, found)
+            (conn, found, true)
         }
         Err(error) if is_locked_folder(&error) && !has_log(path) => {
             // A folder that takes no files, and nobody writes: SQLite may be told that the file will not change.
             let conn = Connection::open_with_flags(still(path), flags | OpenFlags::SQLITE_OPEN_URI)
                 .doing("open the journal", path)?;
             let found = schema::version(&conn, path)?;
-            (conn, found)
+            (conn, found, false)
         }
         Err(other) => return Err(other),
     };
@@ -482,8 +490,8 @@ pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
         0 => return Err(StoreError::Missing { path: path.to_owned() }),
         found => return Err(StoreError::Older { path: path.to_owned(), found, known: schema::NEWEST }),
     }
-    conn.set_prepared_statement_cache_capacity(32);
-    Ok(conn)
+    conn.set_prepared_statement_cache_capacity(64); // more than the questions there are
+    Ok((conn, follows))
 }
 
 /// SQLite could not make the files that it keeps beside a database with a log.

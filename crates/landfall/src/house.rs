@@ -43,6 +43,7 @@ mod serve;
 mod settings;
 mod sprints;
 mod stats;
+mod tables;
 mod terminal;
 mod wire;
 mod words;

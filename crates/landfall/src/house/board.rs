@@ -42,12 +42,19 @@ pub(super) fn board(look: &Look<'_>, asked: &api::BoardAsked) -> Result<Box<api:
         Some(reader) => reader.head().map_err(|error| problem::store(&error))?.seq.0,
         None => 0,
     };
-    let status = look.status()?;
+    let holds = match &reader {
+        Some(reader) => Holds::now(look.place, look.engine, reader)?,
+        None => Holds::default(),
+    };
+    let status = match &reader {
+        Some(reader) => look.status_by(reader, &holds)?,
+        None => look.status()?,
+    };
     let live = look.engine.live();
     let (mut columns, mut problems) = (Vec::new(), Vec::new());
     match &reader {
         Some(reader) => {
-            let mut maker = Maker::new(look, reader, &live, limit)?;
+            let mut maker = Maker::new(look, reader, holds, &live, limit)?;
             for name in wanted {
                 columns.push(maker.column(name)?);
             }
@@ -142,6 +149,7 @@ impl<'a> Maker<'a> {
     fn new(
         look: &'a Look<'a>,
         reader: &'a Reader,
+        holds: Holds,
         live: &'a BTreeMap<TaskId, Live>,
         limit: u32,
     ) -> Result<Self, Problem> {
@@ -161,7 +169,7 @@ impl<'a> Maker<'a> {
             reader,
             live,
             limit,
-            holds: Holds::now(look.place, look.engine, reader)?,
+            holds,
             counts: reader.counts().map_err(of)?,
             waits: waits.collect(),
             diffs: Diffstats::new(look),

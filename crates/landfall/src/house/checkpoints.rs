@@ -8,10 +8,11 @@ use landfall_engine::store::Reader;
 use landfall_engine::{Ask, AskError, Reply};
 
 use super::reads::Look;
+use super::tables::Tables;
 use super::writes::{Clerk, unexpected};
 use super::{moment, problem, wire};
 
-fn all(look: &Look<'_>) -> Result<(Checkpoints, Option<Reader>), Problem> {
+fn all(look: &Look<'_>) -> Result<(Checkpoints, Option<Tables>), Problem> {
     let Some(reader) = look.place.reader()? else { return Ok((Checkpoints::default(), None)) };
     let checkpoints = reader.checkpoints().map_err(|error| problem::store(&error))?;
     Ok((checkpoints, Some(reader)))
@@ -39,7 +40,7 @@ pub(super) fn detail(look: &Look<'_>, name: &str) -> Result<api::CheckpointDetai
     let Some(checkpoint) = all.get(name) else { return Err(unknown(&all, name)) };
     let mut lost = Vec::new();
     for id in all.lost(checkpoint) {
-        lost.push(lost_task(reader.as_ref(), *id)?);
+        lost.push(lost_task(reader.as_deref(), *id)?);
     }
     let commits = lost_commits(look, checkpoint)?;
     Ok(api::CheckpointDetail { checkpoint: line(&all, checkpoint), lost, commits })

@@ -29,7 +29,7 @@ pub(super) fn fleet(look: &Look<'_>, asked: api::FleetAsked) -> Result<Box<api::
         Some(reader) => at_work(look, reader)?,
         None => Vec::new(),
     };
-    let (workspaces, workspaces_more) = workspaces(look, reader.as_ref(), asked.count)?;
+    let (workspaces, workspaces_more) = workspaces(look, reader.as_deref(), asked.count)?;
     let bytes = |path: &Path| asked.count.then(|| dir_size(path).ok()).flatten();
     let lanes = lanes(look.place).into_iter().map(|(name, check)| api::FleetLane {
         bytes: bytes(&look.place.folder.lanes().join(&name)),
@@ -45,7 +45,7 @@ pub(super) fn fleet(look: &Look<'_>, asked: api::FleetAsked) -> Result<Box<api::
         true => Some(reclaim::dry_run(look)?),
         false => None,
     };
-    let orphans = if asked.count { strays(look, reader.as_ref())? } else { Vec::new() };
+    let orphans = if asked.count { strays(look, reader.as_deref())? } else { Vec::new() };
     Ok(Box::new(api::Fleet {
         seq,
         agents,

@@ -2,6 +2,7 @@
 //! the tables and the settings say what the next run will find.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use landfall_api::{self as api, Problem};
 use landfall_engine::flows;
@@ -15,7 +16,7 @@ use landfall_engine::{Allowance, day, engine};
 
 use super::engine_at::EngineAt;
 use super::place::Place;
-use super::{moment, problem, wire};
+use super::{known, moment, problem, wire};
 
 /// What holds tasks back now.
 #[derive(Default)]
@@ -35,7 +36,7 @@ pub(super) struct Holds {
     purse: Purse,
     /// Routes, accounts and the tasks at work: the model's own rule is asked.
     world: World,
-    flows: BTreeMap<String, std::sync::Arc<Flow>>,
+    flows: BTreeMap<String, Arc<Flow>>,
     flow: String,
 }
 
@@ -48,7 +49,7 @@ impl Holds {
         let newest = reader.runs(1).map_err(of)?.pop();
         let run = newest.filter(|run| run.ended.is_none() && engine.is_alive());
         let at_work = match &run {
-            Some(_) => at_work(reader)?,
+            Some(_) => at_work(place, reader)?,
             None => Vec::new(),
         };
         let holding = at_work.iter().filter(|task| super::reads::holds_a_slot(task)).count();
@@ -56,11 +57,12 @@ impl Holds {
         let mut holds = Self { run, full, ..Self::default() };
         let settings = match engine {
             EngineAt::Here { site } => {
-                let view = site.view.lock().expect("no thread panics while it holds the view").clone();
-                holds.spent = view.spent;
-                holds.shut = view.shut;
-                holds.turns = view.turns;
-                holds.allowances = view.allowances;
+                let view = site.view.lock().expect("no thread panics while it holds the view");
+                holds.spent.clone_from(&view.spent);
+                holds.shut.clone_from(&view.shut);
+                holds.turns.clone_from(&view.turns);
+                holds.allowances.clone_from(&view.allowances);
+                drop(view);
                 holds.spending = Some(site.spending());
                 Some(site.settings.clone())
             }
@@ -109,7 +111,7 @@ impl Holds {
     }
 
     /// Makes ready to say what each task waits for.
-    fn learn(&mut self, place: &Place, settings: &Settings, at_work: Vec<Task>) {
+    fn learn(&mut self, place: &Place, settings: &Settings, at_work: Vec<Arc<Task>>) {
         self.flows = flows::load(Some(&place.root.join(".landfall/flows"))).flows;
         self.flow.clone_from(&settings.project.flow);
         self.world.set_routes(engine::routes(settings));
@@ -117,7 +119,7 @@ impl Holds {
             self.world.set_account(account, state.clone());
         }
         for task in at_work {
-            self.world.put(task);
+            self.world.put(Arc::unwrap_or_clone(task));
         }
     }
 
@@ -129,6 +131,13 @@ impl Holds {
     /// Whether any task that could start may be held back.
     pub fn may_hold(&self) -> bool {
         self.full || self.is_shut() || !self.turns.is_empty()
+    }
+
+    /// How many of those at the front of the line one must look at, to know what everybody waits for and to name `named` who
+    /// wait for a slot; none where that takes all of them.
+    pub fn front(&self, named: u32) -> Option<u32> {
+        let turns = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        (self.full && !self.is_shut()).then(|| named.saturating_add(turns))
     }
 
     /// What keeps a task from starting that could otherwise.
@@ -212,12 +221,12 @@ fn profile(row: &TaskRow) -> &str {
 }
 
 /// The tasks with something under way.
-fn at_work(reader: &Reader) -> Result<Vec<Task>, Problem> {
+fn at_work(place: &Place, reader: &Reader) -> Result<Vec<Arc<Task>>, Problem> {
     let of = |error| problem::store(&error);
     let busy = Filter { status: Some(Status::Active), ..Filter::default() };
     let mut tasks = Vec::new();
     for row in reader.tasks(&busy, None, ROWS_MAX).map_err(of)? {
-        tasks.extend(reader.task(row.id).map_err(of)?);
+        tasks.extend(known::task(place, reader, &row)?);
     }
     Ok(tasks)
 }

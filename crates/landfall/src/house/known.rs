@@ -27,14 +27,15 @@ static DIFFS: Mutex<Diffs> = Mutex::new(BTreeMap::new());
 /// The task of a row, as it is at the row's last event.
 pub(super) fn task(place: &Place, reader: &Reader, row: &TaskRow) -> Result<Option<Arc<Task>>, Problem> {
     let key = (place.folder.journal(), row.id);
-    let mut tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((seq, task)) = tasks.get(&key)
+    if let Some((seq, task)) = TASKS.lock().unwrap_or_else(PoisonError::into_inner).get(&key)
         && *seq == row.seq
     {
         return Ok(Some(task.clone()));
     }
+    // Nobody else waits while it is read; who reads it at the same time reads the same.
     let Some(task) = reader.task(row.id).map_err(|error| problem::store(&error))? else { return Ok(None) };
     let task = Arc::new(task);
+    let mut tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
     if tasks.len() >= TASKS_MAX {
         tasks.clear();
     }

@@ -3,16 +3,19 @@
 mod render;
 mod spool;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use landfall_api::{self as api, OutputKind, Problem, ProblemCode};
 use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::model::TaskId;
+use landfall_engine::model::gate::GateReport;
 use landfall_engine::store::{Reader, Seq};
 
 use super::reads::Look;
-use super::{attempts, problem, wire};
+use super::tables::Tables;
+use super::{attempts, known as kept, problem, wire};
 use render::Voice;
 use spool::{Page, Spool, Way, Wish};
 
@@ -70,7 +73,7 @@ pub(super) fn bytes(look: &Look<'_>, asked: &api::OutputRange) -> Result<api::Ou
     })
 }
 
-fn known(look: &Look<'_>, id: TaskId) -> Result<Reader, Problem> {
+fn known(look: &Look<'_>, id: TaskId) -> Result<Tables, Problem> {
     let reader = look.place.reader()?.ok_or_else(|| problem::unknown_task(id))?;
     match reader.row(id).map_err(|error| problem::store(&error))? {
         Some(_) => Ok(reader),
@@ -95,7 +98,8 @@ fn chosen(look: &Look<'_>, reader: &Reader, asked: &api::OutputOf) -> Result<api
                         .as_ref()
                         .is_none_or(|it| line.kind == OutputKind::Check && line.name.as_ref() == Some(it))
             };
-            records.all().into_iter().rfind(fits)
+            // The latest first: of the others nothing is looked up.
+            records.names.iter().rev().map(|name| records.line(name)).find(fits)
         }
     };
     found.ok_or_else(|| {
@@ -130,8 +134,10 @@ struct Records<'a> {
     names: Vec<String>,
     /// When each run of the agent began and ended, and whose it was.
     runs: BTreeMap<u32, (i64, Option<i64>, String)>,
-    /// What the person calls the checks, in their order.
-    checks: Vec<String>,
+    /// How the task was verified last.
+    gate: Option<GateReport>,
+    /// What the person calls the checks, in their order; read when one is to be named.
+    checks: OnceCell<Vec<String>>,
 }
 
 impl<'a> Records<'a> {
@@ -154,15 +160,21 @@ impl<'a> Records<'a> {
             let ended = run.took_ms.map(|took| run.began_ms.saturating_add_unsigned(took));
             (run.iteration, (run.began_ms, ended, run.profile))
         });
-        let gate = reader.task(id).map_err(|error| problem::store(&error))?.and_then(|task| task.gate);
-        let checks = match gate {
-            Some(gate) => gate.commands.into_iter().map(|command| command.name).collect(),
+        let row = reader.row(id).map_err(|error| problem::store(&error))?;
+        let task = row.map(|row| kept::task(look.place, reader, &row)).transpose()?.flatten();
+        let gate = task.and_then(|task| task.gate.clone());
+        Ok(Self { look, names, runs: runs.collect(), gate, checks: OnceCell::new() })
+    }
+
+    fn check(&self, place: usize) -> Option<String> {
+        let checks = self.checks.get_or_init(|| match &self.gate {
+            Some(gate) => gate.commands.iter().map(|command| command.name.clone()).collect(),
             // Settings that are broken complain elsewhere.
-            None => landfall_engine::engine::load_settings(&look.place.root)
+            None => landfall_engine::engine::load_settings(&self.look.place.root)
                 .map(|settings| settings.verify.commands.into_iter().map(|command| command.name).collect())
                 .unwrap_or_default(),
-        };
-        Ok(Self { look, names, runs: runs.collect(), checks })
+        });
+        checks.get(place).cloned()
     }
 
     fn all(&self) -> Vec<api::OutputLine> {
@@ -193,7 +205,7 @@ impl<'a> Records<'a> {
             profile = Some(run.2.clone());
         }
         let name_of = match (kind, parts.place) {
-            (OutputKind::Check, Some(place)) => self.checks.get(place).cloned(),
+            (OutputKind::Check, Some(place)) => self.check(place),
             (OutputKind::Check, None) | (OutputKind::Agent, _) => None,
             (OutputKind::Hook, _) => parts.hook,
         };

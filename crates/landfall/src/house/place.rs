@@ -8,9 +8,10 @@ use landfall_api::{Problem, ProblemCode};
 use landfall_engine::StateFolder;
 use landfall_engine::host::git::{Git, Head, Repo};
 use landfall_engine::host::lock::StateLock;
-use landfall_engine::store::{Reader, StoreError};
+use landfall_engine::store::StoreError;
 
 use super::problem;
+use super::tables::Tables;
 
 const STATE: &str = "LANDFALL_STATE";
 
@@ -54,8 +55,8 @@ impl Place {
     }
 
     /// The tables; none before the first task was added.
-    pub fn reader(&self) -> Result<Option<Reader>, Problem> {
-        match Reader::open(&self.folder.journal()) {
+    pub fn reader(&self) -> Result<Option<Tables>, Problem> {
+        match Tables::open(&self.folder.journal()) {
             Ok(reader) => Ok(Some(reader)),
             Err(StoreError::Missing { .. }) => Ok(None),
             Err(error) => Err(problem::store(&error)),

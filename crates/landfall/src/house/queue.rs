@@ -291,7 +291,7 @@ impl Clerk<'_> {
     }
 
     pub fn queue_eject(&self, id: TaskId) -> Result<api::Changed, Problem> {
-        let before = self.look().task(&self.reader_of(id)?, id)?;
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
         match &before.state {
             State::Active { doing: Doing::Queued { .. }, .. } => {}
             State::Active { doing: Doing::Landing, .. } => {

@@ -17,7 +17,8 @@ use landfall_engine::{Live, View};
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
-use super::{attempts, looks, moment, pilot, problem, queue, sprints, wire, words};
+use super::tables::Tables;
+use super::{attempts, known, looks, moment, pilot, problem, queue, sprints, wire, words};
 use wire::Among;
 
 const PAGE: u32 = 100; // what a list shows when nobody says how much
@@ -32,12 +33,12 @@ pub(super) struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn reader(&self) -> Result<Option<Reader>, Problem> {
+    fn reader(&self) -> Result<Option<Tables>, Problem> {
         self.place.reader()
     }
 
     /// The tables; a project without any has no task that could be asked about.
-    fn reader_of(&self, task: TaskId) -> Result<Reader, Problem> {
+    fn reader_of(&self, task: TaskId) -> Result<Tables, Problem> {
         self.reader()?.ok_or_else(|| problem::unknown_task(task))
     }
 
@@ -51,11 +52,6 @@ impl Look<'_> {
         let needs = needs.remove(&row.id).unwrap_or_default();
         let unmet = if row.unmet > 0 { reader.unmet(row.id).map_err(of)? } else { Vec::new() };
         Ok(Among { needs, unmet, held: holds.of(row) })
-    }
-
-    fn line(&self, reader: &Reader, row: TaskRow, holds: &Holds) -> Result<api::TaskLine, Problem> {
-        let among = self.among(reader, &row, holds)?;
-        Ok(wire::line(row, &among))
     }
 
     pub fn list(&self, asked: &api::Filter) -> Result<api::TaskPage, Problem> {
@@ -82,8 +78,16 @@ impl Look<'_> {
         let rows: Vec<TaskRow> = rows.into_values().filter(wanted).take(limit as usize + 1).collect();
         let more = rows.len() > limit as usize;
         let mut tasks = Vec::new();
+        let ids: Vec<TaskId> = rows.iter().map(|row| row.id).collect();
+        let mut needs = reader.needs_graph(&ids).map_err(|error| problem::store(&error))?;
         for row in rows.into_iter().take(limit as usize) {
-            tasks.push(self.line(&reader, row, &holds)?);
+            let unmet = match row.unmet {
+                0 => Vec::new(),
+                _ => reader.unmet(row.id).map_err(|error| problem::store(&error))?,
+            };
+            let needs = needs.remove(&row.id).unwrap_or_default();
+            let among = Among { needs, unmet, held: holds.of(&row) };
+            tasks.push(wire::line(row, &among));
         }
         let next = tasks.last().map(|task| task.id).filter(|_| more);
         Ok(api::TaskPage { tasks, next })
@@ -93,7 +97,7 @@ impl Look<'_> {
         let reader = self.reader_of(id)?;
         let of = |error| problem::store(&error);
         let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
-        let task = reader.task(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
+        let task = known::task(self.place, &reader, &row)?.ok_or_else(|| problem::unknown_task(id))?;
         let among = self.among(&reader, &row, &self.holds(&reader)?)?;
         let sentence = self.sentence(&task, &row, &among);
         let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(of)?;
@@ -206,9 +210,8 @@ impl Look<'_> {
     }
 
     pub fn status(&self) -> Result<Box<api::StatusReport>, Problem> {
-        let branch = self.place.branch();
-        let disk = disk_state(self.place);
         let Some(reader) = self.reader()? else {
+            let (branch, disk) = (self.place.branch(), disk_state(self.place));
             let commit = self.place.tip(&branch).unwrap_or_default();
             return Ok(Box::new(api::StatusReport {
                 counts: BTreeMap::new(),
@@ -229,12 +232,18 @@ impl Look<'_> {
                 disk,
             }));
         };
-        let of = |error| problem::store(&error);
         let holds = self.holds(&reader)?;
+        self.status_by(&reader, &holds)
+    }
+
+    /// The same, by tables that are open already.
+    pub fn status_by(&self, reader: &Reader, holds: &Holds) -> Result<Box<api::StatusReport>, Problem> {
+        let disk = disk_state(self.place);
+        let of = |error| problem::store(&error);
         let counted = reader.counts().map_err(of)?;
         let ready = counted.of(Status::Ready);
-        let mut waits = Waits::stored(&reader)?;
-        let held = waits.held(&reader, &holds, ready)?;
+        let mut waits = Waits::stored(self.place, reader)?;
+        let held = waits.held(reader, holds, ready)?;
         let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
         for (status, many) in &counted.by {
             let many = if *status == Status::Ready { many.saturating_sub(held) } else { *many };
@@ -247,33 +256,33 @@ impl Look<'_> {
         let (spending, budgets) = holds.spending();
         let mut waiting = waits.groups();
         if counted.dependency > 0 {
-            waiting.push(dependency_group(&reader, counted.dependency)?);
+            waiting.push(dependency_group(reader, counted.dependency)?);
         }
-        let base = self.base(&reader)?;
-        let pilot = self.pilot(&reader, holds.run.as_ref(), ready)?;
-        let queue = self.queue(&reader, counted.of(Status::Landing))?;
+        let base = self.base(reader)?;
+        let pilot = self.pilot(reader, holds.run.as_ref(), ready)?;
+        let queue = self.queue(reader, counted.of(Status::Landing))?;
         let mut warnings = Vec::new();
         if let Some(reason) = base.held.as_ref().filter(|_| !base.published) {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
-        warnings.extend(self.orphaned(&reader)?);
-        warnings.extend(ended_paused(&reader)?);
+        warnings.extend(self.orphaned(reader)?);
+        warnings.extend(ended_paused(reader)?);
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
         Ok(Box::new(api::StatusReport {
             counts,
             engine: self.engine.state(holds.run.as_ref().map(|run| run.started.0)),
-            run: holds.run.map(|run| api::RunState {
+            run: holds.run.as_ref().map(|run| api::RunState {
                 run: wire::run_id(run.id),
                 since_ms: run.started.0,
                 slots: run.slots,
                 mode: self.engine.mode().to_owned(),
             }),
-            active: active(&reader, &self.engine.live())?,
+            active: active(self.place, reader, &self.engine.live())?,
             pilot,
             queue,
-            sprint: sprints::open_bar(&reader)?,
+            sprint: sprints::open_bar(reader)?,
             clashes: self.clashes(),
-            reviews_owed: looks::owed(&reader)?.len() as u64,
+            reviews_owed: looks::owed(reader)?.len() as u64,
             waiting,
             accounts,
             spending,
@@ -725,12 +734,16 @@ pub(super) fn at_work(reader: &Reader) -> Result<u64, Problem> {
 }
 
 /// What is being worked on. `live` is what is known of agents at work.
-fn active(reader: &Reader, live: &BTreeMap<TaskId, Live>) -> Result<Vec<api::ActiveLine>, Problem> {
+fn active(
+    place: &Place,
+    reader: &Reader,
+    live: &BTreeMap<TaskId, Live>,
+) -> Result<Vec<api::ActiveLine>, Problem> {
     let mut lines = Vec::new();
     for status in [Status::Active, Status::Landing] {
         let filter = Filter { status: Some(status), ..Filter::default() };
         for row in reader.tasks(&filter, None, PAGE).map_err(|error| problem::store(&error))? {
-            let task = reader.task(row.id).map_err(|error| problem::store(&error))?;
+            let task = known::task(place, reader, &row)?;
             lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
         }
     }
@@ -807,14 +820,14 @@ struct Waits {
 
 impl Waits {
     /// Those who wait by their own facts.
-    fn stored(reader: &Reader) -> Result<Self, Problem> {
+    fn stored(place: &Place, reader: &Reader) -> Result<Self, Problem> {
         let of = |error| problem::store(&error);
         let mut waits = Self::default();
         for row in reader.waiting(PAGE_MAX).map_err(of)? {
             let Some(wait) = wire::row_wait(&row, &Among::default()) else { continue };
             let account = match wait.wait {
                 api::WaitFor::Quota | api::WaitFor::Login => {
-                    reader.task(row.id).map_err(of)?.as_ref().and_then(account_waited_for)
+                    known::task(place, reader, &row)?.as_deref().and_then(account_waited_for)
                 }
                 _ => None,
             };
@@ -828,13 +841,18 @@ impl Waits {
         if ready == 0 || !holds.may_hold() {
             return Ok(0);
         }
-        let rows = reader.next(PAGE_MAX).map_err(|error| problem::store(&error))?;
+        let front = holds.front(GROUP_TASKS_MAX).map_or(PAGE_MAX, |front| front.min(PAGE_MAX));
+        let rows = reader.next(front).map_err(|error| problem::store(&error))?;
         let (mut held, mut last) = (0, None);
         for row in &rows {
             let Some(wait) = holds.of(row) else { continue };
             held += 1;
             let account = matches!(wait, Wait::Quota { .. }).then(|| holds.account(row).to_owned());
-            last = Some(self.note(row.id, wire::wait(&wait), account));
+            let slot = matches!(wait, Wait::Slot);
+            let key = self.note(row.id, wire::wait(&wait), account);
+            if slot || holds.is_shut() {
+                last = Some(key);
+            }
         }
         // What is beyond the page is taken to wait for what the last of them waits for.
         let rest = ready.saturating_sub(rows.len() as u64);

@@ -87,14 +87,14 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
 pub(super) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     let only = {
         let reader = place.reader()?;
-        writes::chosen(reader.as_ref(), &asked.tasks)?
+        writes::chosen(reader.as_deref(), &asked.tasks)?
     };
     let sprint = match &asked.sprint {
         None => None,
         Some(api::SprintAsked::Open) => Some(SprintAsked::Open),
         Some(api::SprintAsked::New(plan)) => {
             let plan = sprints::model_plan(plan)?;
-            sprints::check_tasks(place.reader()?.as_ref(), &plan)?;
+            sprints::check_tasks(place.reader()?.as_deref(), &plan)?;
             Some(SprintAsked::New(plan))
         }
     };

@@ -114,7 +114,7 @@ pub(super) fn preview(look: &Look<'_>, asked: api::SprintPlan) -> Result<api::Sp
     let of = |error| problem::store(&error);
     let model = model_plan(&asked)?;
     let reader = look.place.reader()?;
-    check_tasks(reader.as_ref(), &model)?;
+    check_tasks(reader.as_deref(), &model)?;
     let filter = filter(&model);
     let (mut ready, mut later, mut each_ms) = (Vec::new(), Vec::new(), None);
     if let Some(reader) = &reader {
@@ -468,7 +468,7 @@ impl Clerk<'_> {
     }
 
     fn driven(&self, sprint: &Sprint) -> Result<bool, Problem> {
-        is_driven(&self.look(), &self.reader()?, sprint)
+        is_driven(&self.look(), &*self.reader()?, sprint)
     }
 
     pub fn sprint_pause(&self, asked: &api::PauseAsked) -> Result<api::SprintChanged, Problem> {

@@ -11,6 +11,7 @@ use landfall_engine::{Ask, NewTask, Reply};
 use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::{Look, why_sentence};
+use super::tables::Tables;
 use super::wire::Among;
 use super::{moment, orphans, problem, wire};
 
@@ -119,13 +120,13 @@ impl Clerk<'_> {
     }
 
     /// The tables. Whoever has written has made them.
-    pub fn reader(&self) -> Result<Reader, Problem> {
+    pub fn reader(&self) -> Result<Tables, Problem> {
         let missing =
             || Problem::new(ProblemCode::Internal, "the journal is not there after it was written to");
         self.place.reader()?.ok_or_else(missing)
     }
 
-    pub fn reader_of(&self, task: TaskId) -> Result<Reader, Problem> {
+    pub fn reader_of(&self, task: TaskId) -> Result<Tables, Problem> {
         self.place.reader()?.ok_or_else(|| problem::unknown_task(task))
     }
 
@@ -162,7 +163,7 @@ impl Clerk<'_> {
 
     fn edit(&self, asked: api::EditTask) -> Result<api::Changed, Problem> {
         let id = wire::model_task(asked.task);
-        let before = self.look().task(&self.reader_of(id)?, id)?;
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
         let spec = edited(before.spec.clone(), asked)?;
         if spec == before.spec {
             return self.changed(&[Arc::new(before)], "is as it was");
@@ -221,7 +222,7 @@ impl Clerk<'_> {
                 .hint("say it in a few words; `approve` lets a task in review land"));
         }
         let id = wire::model_task(asked.task);
-        let before = self.look().task(&self.reader_of(id)?, id)?;
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
         let changed = self.tell(&[asked.task], News::Answer { text: asked.text })?;
         let was_review = matches!(before.state, landfall_engine::model::State::Review { .. });
         let approved =
@@ -241,7 +242,7 @@ impl Clerk<'_> {
     }
 
     fn rollback(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
-        let before = self.look().task(&self.reader_of(id)?, id)?;
+        let before = self.look().task(&*self.reader_of(id)?, id)?;
         let task = wire::task_id(id);
         if let Some(landed) = &before.landed {
             let made = self.tasks(Ask::Rollback(id))?;
