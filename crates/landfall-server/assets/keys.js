@@ -14,7 +14,7 @@ export const KEYS = [
   { key: "Space", what: "Autopilot on or off", run: () => submit(document.getElementById("act-auto")) },
   { key: "i", what: "Intervene: message, pause, redirect", run: () => go("#intervene") },
   { key: "d", what: "Defer: work on it later", run: () => submit(chosen()?.querySelector("form[data-do=later]")) },
-  { key: "b", what: "Block it, with a reason", run: () => go("#block") },
+  { key: "b", what: "Block it, with a reason", run: () => go("#block-reason") },
   { key: "x", what: "Stop it", run: () => submit(chosen()?.querySelector("form[data-do=stop]") ?? document.querySelector("main form[data-do=stop-task]")) },
   { key: "1", what: "Open the first agent's task (to 9)", run: (event) => agent(Number(event.key)) },
 ];
@@ -46,6 +46,15 @@ export function handleKeys() {
       link.click();
     }
   });
+}
+
+/** Opens what the address points into, where it is folded, and takes the focus there. */
+export function openTarget() {
+  const target = document.querySelector(":target");
+  for (let at = /** @type {Element | null} */ (target); at; at = at.parentElement) if (at instanceof HTMLDetailsElement) at.open = true;
+  const field = target?.matches("input, textarea, select, button") ? target : target?.querySelector("input:not([type=hidden]), textarea, summary");
+  if (field instanceof HTMLElement) field.focus();
+  target?.scrollIntoView({ block: "nearest" });
 }
 
 /** Whether keys are letters of a text now.
@@ -86,7 +95,10 @@ function step(by) {
 function go(place) {
   const task = chosen()?.dataset.task;
   if (task) location.href = `/tasks/${encodeURIComponent(task)}${place}`;
-  else if (place && document.querySelector(place)) location.hash = place;
+  else if (place && document.querySelector(place)) {
+    location.hash = place;
+    openTarget();
+  }
 }
 
 /** @param {number} number */

@@ -30,7 +30,7 @@ function fixed() {
   return [
     ...actions,
     ...pages,
-    { what: "Add a task", kind: "page", run: to("/backlog/new") },
+    { what: "Add a task", kind: "page", run: to("/backlog#new-task") },
     { what: "Who is let in, pair a phone", kind: "page", run: to("/sessions") },
     { what: "Problems explained", kind: "page", run: to("/problems") },
     { what: "Help and keys", kind: "page", run: to("/help") },

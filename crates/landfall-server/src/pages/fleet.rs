@@ -77,6 +77,7 @@ mod tests {
             disk: Some(FleetDisk {
                 free_bytes: 5,
                 warn_bytes: 10,
+                pause_bytes: 3,
                 stop_bytes: 1,
                 used: vec![FleetUse { kind: hostile(), bytes: 3 }],
             }),

@@ -4,8 +4,11 @@
 //! A page is a file here and one line in [`PAGES`]. Text from tasks, agents and files reaches a page only through
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
+pub(crate) mod ansi;
 mod backlog;
 mod checkpoints;
+mod colours;
+mod diff;
 mod discoveries;
 mod doctor;
 mod fleet;
@@ -14,6 +17,9 @@ mod graph;
 mod help;
 mod inbox;
 mod layered;
+pub(crate) mod log;
+mod markdown;
+pub(crate) mod markup;
 mod now;
 mod parts;
 mod plot;
@@ -26,12 +32,20 @@ mod settings;
 mod sprint;
 mod state;
 mod stats;
+mod task;
+mod task_attempts;
+mod task_checks;
+mod task_diff;
+mod task_log;
+mod task_panel;
+mod task_proof;
+#[cfg(test)]
+mod task_tests;
 mod words;
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, State};
 use axum::http::{HeaderValue, Method, Request};
@@ -40,6 +54,7 @@ use landfall_api::{Access, Board, Problem, ProblemCode, Request as Asked, Respon
 use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
+use crate::router::{Guard, Routes};
 use crate::{api, assets};
 
 /// One page.
@@ -55,7 +70,6 @@ struct Entry {
 /// Every page there is, in the order of the navigation.
 const PAGES: &[Entry] = &[
     Entry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
-    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
     Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
     Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
     Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
@@ -70,6 +84,15 @@ const PAGES: &[Entry] = &[
     Entry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
     Entry { path: "/flows/{name}", nav: None, draw: flows::one },
     Entry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
+    Entry { path: "/tasks/{task}", nav: None, draw: task::draw },
+    Entry { path: "/tasks/{task}/log", nav: None, draw: task_log::draw },
+    Entry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
+    Entry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
+    Entry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
+    Entry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
+    Entry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
+    Entry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
+    Entry { path: "/tasks/{task}/history", nav: None, draw: task_proof::draw_history },
     Entry { path: "/doctor", nav: None, draw: doctor::draw },
     Entry { path: "/api", nav: None, draw: reference::draw },
     Entry { path: "/sessions", nav: None, draw: sessions::draw },
@@ -231,29 +254,26 @@ impl Visit<'_> {
     }
 }
 
-pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+pub(crate) fn routes(routes: &mut Routes) {
+    // An agent has no business on pages made for people.
+    let people = Guard::Needs(Access::Steer);
     for entry in PAGES {
         let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
             show(&shared, entry, request).await
         };
-        router = router.route(entry.path, axum::routing::get(show));
+        routes.get(entry.path, people, show);
     }
     for entry in ANSWERS {
         let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
             show(&shared, entry, request).await
         };
-        router = router.route(entry.path, axum::routing::post(show));
+        routes.post(entry.path, people, show);
     }
-    router
 }
 
 async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body>) -> Answer {
     let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
-    // An agent has no business on pages made for people.
-    if let Err(problem) = who.may(Access::Steer) {
-        return refused(shared, &problem);
-    }
     let fields = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(fields) => fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => Vec::new(),
@@ -425,3 +445,6 @@ pub(crate) fn toast(flash: &Flash) -> Answer {
 pub(crate) fn said(response: &Response) -> String {
     words::sentence(&forms::sentence(response))
 }
+
+#[cfg(test)]
+mod tests;

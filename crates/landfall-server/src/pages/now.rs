@@ -223,7 +223,7 @@ fn severity(trouble: &Trouble) -> (&'static str, &'static str, &'static str) {
 fn standing(account: &AccountLine) -> (&'static str, &'static str, &'static str) {
     match account.state {
         AccountStanding::Open => ("✓", "good", "open"),
-        AccountStanding::UsedUp => ("⏱", "warn", "used up"),
+        AccountStanding::UsedUp => ("◔", "warn", "used up"),
         AccountStanding::Troubled => ("!", "warn", "its provider has trouble"),
         AccountStanding::LoggedOut => ("⊗", "warn", "wants a login"),
     }

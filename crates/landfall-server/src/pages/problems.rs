@@ -29,6 +29,10 @@ struct Entry {
 /// What a code means, and what to do.
 fn explained(code: ProblemCode) -> (&'static str, &'static str) {
     match code {
+        ProblemCode::NothingMatches => (
+            "No task fits what was chosen, so nothing was done.",
+            "Look at the tasks there are, and choose others.",
+        ),
         ProblemCode::NotARepository => (
             "The folder is in no git repository. Landfall works on a repository: it clones it, and lands on one of its branches.",
             "Go to the repository, or make one with `git init` and a first commit. Then `landfall init`.",

@@ -58,7 +58,6 @@ struct Head {
 struct Row {
     y: usize,
     cells: Vec<Cell>,
-    count: u64,
     outcome: Outcome,
 }
 
@@ -88,7 +87,6 @@ fn bisect(batch: &BatchLine) -> Bisect<'_> {
                 within: place < usize::try_from(look.count).unwrap_or(usize::MAX),
             })
             .collect(),
-        count: look.count,
         outcome: look.outcome,
     });
     Bisect {

@@ -169,11 +169,10 @@ fn start_fields(plan: &SprintPlan, slots: Option<u32>) -> Vec<(String, String)> 
     let sprint = Some(SprintAsked::New(plan.clone()));
     let asked = Request::RunStart(RunAsked { sprint, slots, attended: true, ..RunAsked::default() });
     let mut fields = Vec::new();
-    if let Ok(words) = asked.words() {
-        // Every word of a run can stand in a form.
-        drop(parts::flatten(&words, "", &mut fields));
+    match asked.words().ok().and_then(|words| parts::flatten(&words, "", &mut fields)) {
+        Some(()) => fields,
+        None => Vec::new(), // never: every word of a run can stand in a form
     }
-    fields
 }
 
 fn goal_words(goal: &SprintGoal) -> String {

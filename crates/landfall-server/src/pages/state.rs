@@ -55,9 +55,9 @@ impl Drive {
         match self {
             Self::Idle => "■",
             Self::Running => "▶",
-            Self::Paused => "⏸",
+            Self::Paused => "‖",
             Self::YourTurn => "☞",
-            Self::Ending => "⏹",
+            Self::Ending => "▪",
         }
     }
 
