@@ -63,11 +63,12 @@ signal = ["discovery-global:prices are kept in cents everywhere; only src/price.
 path = "src/currency.js"
 text = "export const rates = { EUR: 1, USD: 1.09 };\\n"
 [[iteration]]
-say = "Prices are rounded before they are kept."
+say = "The rates round by themselves now."
 signal = "complete"
+delete = ["src/currency.js"]
 [[iteration.write]]
-path = "src/price-cache.js"
-text = "const kept = new Map();\\nexport function cached(id, ask) {\\n  if (!kept.has(id)) kept.set(id, Math.round(ask(id)));\\n  return kept.get(id);\\n}\\n"
+path = "src/rates.js"
+text = "export const rates = { EUR: 100, USD: 109 }; // per hundred: no fractions\\n"
 `,
   ),
 ].join("");
@@ -109,7 +110,7 @@ export async function lively(): Promise<{ scratch: Scratch; link: string }> {
   scratch.try("run"); // it ends because the queue wants a person
   scratch.landfall("queue", "resume");
   scratch.landfall("sprint", "start", "--no-ready");
-  scratch.landfall("checkpoint", "create", "before the summer sale");
+  scratch.landfall("checkpoint", "create", "before-summer-sale");
   scratch.add(NOON);
   const link = await scratch.serve();
   return { scratch, link };

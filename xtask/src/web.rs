@@ -67,7 +67,9 @@ fn chromium() -> Result<Result<PathBuf, String>> {
     match (got, in_path()) {
         (Ok(()), Some(found)) => Ok(Ok(found)),
         (Ok(()), None) => bail!("apt-get installed Chromium, and it is not in PATH"),
-        (Err(error), _) => Ok(Err(format!("Chromium is not installed, and apt-get does not bring it: {error:#}"))),
+        (Err(error), _) => {
+            Ok(Err(format!("Chromium is not installed, and apt-get does not bring it: {error:#}")))
+        }
     }
 }
 
@@ -88,6 +90,9 @@ fn run(tools: &Tools, names: &[&str]) -> Result<()> {
     let mut types = node("tsc");
     types.arg("--project").arg(root.join("crates/landfall-server/tsconfig.json"));
     step("web: types of the scripts", types)?;
+    let mut types = node("tsc");
+    types.arg("--project").arg(settings_of_tests(&tools.home, &root)?);
+    step("web: types of the tests", types)?;
 
     step("web: build", cargo(&["build", "--package", "landfall"]))?;
     let me = std::env::current_exe().context("find our own program")?;
@@ -108,6 +113,19 @@ fn run(tools: &Tools, names: &[&str]) -> Result<()> {
     let done = step("web", tests);
     eprintln!("── web: pictures are in {}", out.display());
     done
+}
+
+/// Where the checker finds the packages that the tests name: it does not look where node does.
+fn settings_of_tests(home: &Path, root: &Path) -> Result<PathBuf> {
+    let packages = home.join("node_modules");
+    let settings = serde_json::json!({
+        "extends": root.join("browser/tsconfig.json"),
+        "include": [root.join("browser/**/*.ts")],
+        "compilerOptions": { "typeRoots": [packages.join("@types")], "paths": { "*": [packages.join("*")] } },
+    });
+    let path = home.join("tsconfig.json");
+    fs::write(&path, settings.to_string()).with_context(|| format!("write {}", path.display()))?;
+    Ok(path)
 }
 
 /// The root of the repository.
