@@ -71,6 +71,7 @@ struct Entry {
 const PAGES: &[Entry] = &[
     Entry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
     Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
+    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
     Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
     Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
     Entry { path: "/sprints", nav: None, draw: sprint::list },
