@@ -1,6 +1,6 @@
 // Ten thousand tasks and a log of two hundred thousand lines: pages come soon, scroll without a stutter, and stay small.
 import { type Page, expect, test } from "@playwright/test";
-import { enter } from "./browser";
+import { enter, output } from "./browser";
 import { Scratch, settings } from "./scratch";
 
 const TASKS = 10_000;
@@ -70,7 +70,7 @@ test("ten thousand tasks do not stutter", async ({ browser }) => {
 test("two hundred thousand lines are scrolled", async ({ browser }) => {
   const { context, page, watch } = await enter(browser, link);
   await context.addInitScript(WATCH);
-  await page.goto("/tasks/T1/log");
+  await output(page, "T1", /iteration 1/);
   await expect(page.locator("#log-scroll")).toContainText(`line ${LINES}`);
   await page.locator("a[data-log=start]").click();
   await expect(page.locator("#log-scroll")).toContainText("line 1:");
