@@ -6,6 +6,7 @@ use crate::Request;
 
 /// Something a person can do, ready to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
     /// What to write on a button.
     pub label: String,
@@ -23,6 +24,7 @@ pub struct Action {
 
 /// A text that the person writes into a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fill {
     /// Where it belongs within `asked`, as a JSON pointer such as `/text`.
     pub at: String,
@@ -39,9 +41,8 @@ impl Action {
     /// Never: every request can be written as JSON.
     #[must_use]
     pub fn new(label: &str, request: &Request) -> Self {
-        let mut written = serde_json::to_value(request).expect("requests are plain data");
-        let op = written["op"].as_str().expect("a request is tagged with its name").to_owned();
-        Self { label: label.to_owned(), op, asked: written["asked"].take(), fill: None, confirm: false }
+        let asked = request.words().expect("requests are plain data");
+        Self { label: label.to_owned(), op: request.name().to_owned(), asked, fill: None, confirm: false }
     }
 
     /// The same, with a text the person writes.

@@ -4,10 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// Asks which agents there are.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct AgentsAsked {
-    /// Runs one tiny prompt through each profile. That costs a little money.
-    pub probe: bool,
     /// Only this profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
@@ -15,6 +14,7 @@ pub struct AgentsAsked {
 
 /// Which agents there are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentsFound {
     /// Every kind that can be driven.
     pub kinds: Vec<AgentKind>,
@@ -24,6 +24,7 @@ pub struct AgentsFound {
 
 /// A kind of agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentKind {
     /// Its name in settings.
     pub kind: String,
@@ -49,6 +50,7 @@ pub struct AgentKind {
 
 /// An agent with its model, flags and environment, as the settings name it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentProfile {
     /// What the settings call it.
     pub profile: String,
@@ -89,6 +91,7 @@ pub struct AgentProfile {
 
 /// What came of a tiny prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Probed {
     /// In a word.
     pub answer: ProbeAnswer,
@@ -109,6 +112,7 @@ pub struct Probed {
 
 /// What came of a tiny prompt, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeAnswer {
     /// It answers.
@@ -142,6 +146,7 @@ impl ProbeAnswer {
 
 /// What agents used.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Tokens read, those from a cache included.
     pub tokens_in: u64,
@@ -161,6 +166,7 @@ pub struct Usage {
 
 /// Who says what something cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CostFrom {
     /// The agent itself.
@@ -185,6 +191,7 @@ impl CostFrom {
 
 /// How much of a budget is used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetLine {
     /// Whose: `attempt`, `task`, `run` or `day`.
     pub scope: String,
@@ -198,6 +205,7 @@ pub struct BudgetLine {
 
 /// What a budget counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BudgetOf {
     /// Dollars.
@@ -212,6 +220,7 @@ pub enum BudgetOf {
 
 /// What was spent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpendingLine {
     /// Where: `run` or `day`.
     pub scope: String,
@@ -223,6 +232,7 @@ pub struct SpendingLine {
 
 /// How an account stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccountLine {
     /// Which.
     pub account: String,
@@ -244,6 +254,7 @@ pub struct AccountLine {
 
 /// Whether an account can be worked on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AccountStanding {
     /// It can.
@@ -258,6 +269,7 @@ pub enum AccountStanding {
 
 /// One run of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentRun {
     /// Which, counted over the task's life.
     pub iteration: u32,
@@ -286,4 +298,28 @@ pub struct AgentRun {
     pub usage: Usage,
     /// What we make of it, in one line.
     pub verdict: String,
+}
+
+/// What an agent used that was asked outside of any task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Consulted {
+    /// What for, in a word: `proposal` or `probe`.
+    pub about: String,
+    /// By this profile.
+    pub profile: String,
+    /// Tokens read, those from a cache included.
+    pub tokens_in: u64,
+    /// Of these, read from a cache.
+    pub tokens_cached: u64,
+    /// Tokens written.
+    pub tokens_out: u64,
+    /// Answers of the model.
+    pub turns: u64,
+    /// Money in millionths of a dollar.
+    pub micro_usd: u64,
+    /// Of this, what the table of prices says, because the agent did not.
+    pub micro_usd_priced: u64,
+    /// How long it took.
+    pub took_ms: u64,
 }

@@ -6,6 +6,7 @@ use crate::{Mode, Outcome, RunId, SprintId, Status, TaskId};
 
 /// Asks to begin nothing new.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PauseAsked {
     /// Why, in the person's words.
@@ -13,17 +14,17 @@ pub struct PauseAsked {
     pub reason: String,
 }
 
-/// Asks who picks tasks, or changes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+/// Changes who picks tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AutoAsked {
-    /// Who is to pick from now on; as it is otherwise.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    /// Who is to pick from now on.
+    pub mode: Mode,
 }
 
 /// Who picks tasks, and whether anything begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pilot {
     /// The run under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +52,7 @@ pub struct Pilot {
 
 /// A pause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PauseLine {
     /// `person`, `failures` or `sprint-error`.
     pub why: String,
@@ -62,6 +64,7 @@ pub struct PauseLine {
 
 /// A task by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskBrief {
     /// Which.
     pub task: TaskId,
@@ -71,6 +74,7 @@ pub struct TaskBrief {
 
 /// Picks the next task of a semi-automatic run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NextAsked {
     /// This one; the first in line otherwise.
@@ -80,6 +84,7 @@ pub struct NextAsked {
 
 /// What was picked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Picked {
     /// Which.
     pub task: TaskId,
@@ -91,6 +96,7 @@ pub struct Picked {
 
 /// When a sprint has what it wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SprintGoal {
     /// So many tasks are verified.
@@ -114,6 +120,7 @@ pub enum SprintGoal {
 
 /// What a sprint is to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintPlan {
     /// When it is over.
     pub goal: SprintGoal,
@@ -139,6 +146,7 @@ pub struct SprintPlan {
 
 /// What a sprint would be, before it begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintPreview {
     /// What was asked for.
     pub plan: SprintPlan,
@@ -163,6 +171,7 @@ pub struct SprintPreview {
 
 /// Asks for one sprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct SprintOf {
     /// Which; the newest otherwise.
@@ -172,6 +181,7 @@ pub struct SprintOf {
 
 /// A sprint and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintReport {
     /// Its id.
     pub sprint: SprintId,
@@ -219,6 +229,7 @@ pub struct SprintReport {
 
 /// How many tasks had landed at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BurnPoint {
     /// When.
     pub at_ms: i64,
@@ -228,6 +239,7 @@ pub struct BurnPoint {
 
 /// What became of one task in a sprint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintTask {
     /// Which.
     pub task: TaskId,
@@ -272,6 +284,7 @@ pub struct SprintTask {
 
 /// The sprints there were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintList {
     /// Oldest first.
     pub sprints: Vec<SprintRecord>,
@@ -279,6 +292,7 @@ pub struct SprintList {
 
 /// A sprint as a line of a file: what `sprint list --jsonl` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SprintRecord {
     /// Its id.
@@ -309,6 +323,7 @@ pub struct SprintRecord {
 
 /// What a sprint wanted, in the words of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintTarget {
     /// `count`, `duration`, `until_time` or `no_ready`.
     #[serde(rename = "type")]
@@ -320,6 +335,7 @@ pub struct SprintTarget {
 
 /// What became of one task, in the words of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SprintTaskStat {
     /// Which.
@@ -338,6 +354,7 @@ pub struct SprintTaskStat {
 
 /// How a sprint was set, in the words of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SprintSettings {
     /// Iterations of a task at most.
@@ -352,6 +369,7 @@ pub struct SprintSettings {
 
 /// A sprint that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SprintChanged {
     /// Which.
     pub sprint: SprintId,
@@ -361,6 +379,7 @@ pub struct SprintChanged {
 
 /// The landing queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueReport {
     /// Whoever stands in line, first come first.
     pub line: Vec<QueuePlace>,
@@ -377,6 +396,7 @@ pub struct QueueReport {
 
 /// A place in the line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueuePlace {
     /// From 1.
     pub place: u64,
@@ -395,6 +415,7 @@ pub struct QueuePlace {
 
 /// Tasks that land together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchLine {
     /// Its name, such as `B7`.
     pub batch: String,
@@ -422,6 +443,7 @@ pub struct BatchLine {
 
 /// One look at a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchLook {
     /// How many members from the front.
     pub count: u64,
@@ -431,6 +453,7 @@ pub struct BatchLook {
 
 /// Why nothing is taken from the line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HoldLine {
     /// `gate`, `runaway`, `machine`, `person`, `rewritten` or `deleted`.
     pub why: String,
@@ -447,6 +470,7 @@ pub struct HoldLine {
 
 /// How often a check was flaky.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlakeLine {
     /// Its name.
     pub check: String,
@@ -461,6 +485,7 @@ pub struct FlakeLine {
 
 /// Lets the landing queue move again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct QueueResume {
     /// Where the branch was rewritten: what landed stays, and both are brought together. The branch as it is becomes the base
@@ -470,6 +495,7 @@ pub struct QueueResume {
 
 /// The landing queue was held, or moves again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueChanged {
     /// Whether it is held now.
     pub held: bool,
@@ -481,6 +507,7 @@ pub struct QueueChanged {
 
 /// The landing queue in a few words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueBrief {
     /// How many stand in line.
     pub waiting: u64,
@@ -493,6 +520,7 @@ pub struct QueueBrief {
 
 /// What a person is to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewList {
     /// Work that does not land before somebody has looked.
     pub before: Vec<ReviewLine>,
@@ -504,6 +532,7 @@ pub struct ReviewList {
 
 /// Work to look at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewLine {
     /// Which.
     pub task: TaskId,
@@ -529,6 +558,7 @@ pub struct ReviewLine {
 
 /// A complaint that has a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuickIssue {
     /// What it is called.
     pub name: String,
@@ -538,6 +568,7 @@ pub struct QuickIssue {
 
 /// Says what is to become of work that was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReviewAsked {
     /// Of these.
     pub tasks: Vec<TaskId>,
@@ -547,6 +578,7 @@ pub struct ReviewAsked {
 
 /// What a person says of work they looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "decision", rename_all = "kebab-case")]
 pub enum ReviewSaid {
     /// It is good.
@@ -583,6 +615,7 @@ pub enum ReviewSaid {
 
 /// What happens to work that is to be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Redo {
     /// It goes on from what is there.
@@ -596,6 +629,7 @@ pub enum Redo {
 
 /// When work that is to be changed is taken up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RedoHint {
     /// Before others.
@@ -606,6 +640,7 @@ pub enum RedoHint {
 
 /// The checkpoints there are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointList {
     /// Newest first.
     pub checkpoints: Vec<CheckpointLine>,
@@ -613,6 +648,7 @@ pub struct CheckpointList {
 
 /// Where the base was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointLine {
     /// What it is called.
     pub name: String,
@@ -628,6 +664,7 @@ pub struct CheckpointLine {
 
 /// Asks for a checkpoint by its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointAsked {
     /// What it is called.
     pub name: String,
@@ -635,6 +672,7 @@ pub struct CheckpointAsked {
 
 /// What going back to a checkpoint takes away.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointDetail {
     /// It.
     pub checkpoint: CheckpointLine,
@@ -647,6 +685,7 @@ pub struct CheckpointDetail {
 
 /// A commit of a person whose changes go away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostCommit {
     /// Which.
     pub commit: String,
@@ -658,6 +697,7 @@ pub struct LostCommit {
 
 /// Landed work that goes away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostTask {
     /// Which.
     pub task: TaskId,
@@ -670,6 +710,7 @@ pub struct LostTask {
 
 /// Asks for a checkpoint of the base.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CheckpointNew {
     /// Under this name; one is made up otherwise.
@@ -679,6 +720,7 @@ pub struct CheckpointNew {
 
 /// The base is to be as it was at a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restored {
     /// The checkpoint.
     pub name: String,
@@ -692,6 +734,7 @@ pub struct Restored {
 
 /// Which checkpoints need not be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CheckpointDrop {
     /// These, by name.
@@ -707,6 +750,7 @@ pub struct CheckpointDrop {
 
 /// Checkpoints that are no longer kept. The commits themselves stay in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointsDropped {
     /// Their names.
     pub names: Vec<String>,

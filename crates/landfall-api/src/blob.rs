@@ -5,6 +5,7 @@ use thiserror::Error;
 
 /// Bytes that may or may not be text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "encoding", content = "content", rename_all = "kebab-case")]
 pub enum Blob {
     /// UTF-8.

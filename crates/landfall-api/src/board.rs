@@ -11,6 +11,7 @@ use crate::{
 
 /// Asks for the board.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BoardAsked {
     /// At most so many cards in a column; 50 when it is 0, never more than 500.
@@ -22,6 +23,7 @@ pub struct BoardAsked {
 
 /// Which column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ColumnName {
     /// Being worked on or verified.
@@ -69,6 +71,7 @@ impl ColumnName {
 
 /// The board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Board {
     /// The last fact of the journal this is true for: what comes after it is news.
     pub seq: u64,
@@ -115,6 +118,7 @@ pub struct Board {
 
 /// One column of the board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
     /// Which.
     pub name: ColumnName,
@@ -128,6 +132,7 @@ pub struct Column {
 
 /// A task on the board.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Card {
     /// Which.
     pub id: TaskId,
@@ -194,6 +199,7 @@ pub struct Card {
 
 /// How much a piece of work changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffStat {
     /// Files.
     pub files: u64,
@@ -205,6 +211,7 @@ pub struct DiffStat {
 
 /// A check in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckMark {
     /// What the person calls it.
     pub name: String,
@@ -223,6 +230,7 @@ pub struct CheckMark {
 
 /// How a check stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkState {
     /// Others come first.
@@ -235,6 +243,7 @@ pub enum MarkState {
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trouble {
     /// The same for as long as it is the same trouble: to keep or to hide it.
     pub key: String,
@@ -263,6 +272,7 @@ pub struct Trouble {
 
 /// How bad something is, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Broken: work stands still.
@@ -275,6 +285,7 @@ pub enum Severity {
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TroubleKind {
     /// An agent has said nothing for long.

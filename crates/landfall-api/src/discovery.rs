@@ -6,6 +6,7 @@ use crate::TaskId;
 
 /// Asks what agents found out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct DiscoveriesAsked {
     /// Those of no use any more, too.
@@ -14,6 +15,7 @@ pub struct DiscoveriesAsked {
 
 /// What agents found out, in the order of being found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiscoveryList {
     /// Each of them.
     pub discoveries: Vec<DiscoveryLine>,
@@ -21,6 +23,7 @@ pub struct DiscoveryList {
 
 /// Something an agent found out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiscoveryLine {
     /// Its number.
     pub number: u32,
@@ -38,6 +41,17 @@ pub struct DiscoveryLine {
     pub seen_ms: i64,
     /// How often it was said.
     pub times: u32,
-    /// Whether it is of no use any more: its task is over.
+    /// Whether it is of no use any more: its task is over, or it was withdrawn.
     pub archived: bool,
+    /// Whether a person withdrew it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
+}
+
+/// Withdraws what agents found out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiscoveryDrop {
+    /// By their numbers.
+    pub numbers: Vec<u32>,
 }

@@ -6,6 +6,7 @@ use crate::{AgentAtWork, AgentsFound, Reclaimed, Status, TaskId};
 
 /// Asks what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct FleetAsked {
     /// Counts what every folder takes, which reads each of them: seconds for large ones. Workspaces and the disk tell their
@@ -17,6 +18,7 @@ pub struct FleetAsked {
 
 /// What is there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fleet {
     /// The last fact of the journal this is true for.
     pub seq: u64,
@@ -45,6 +47,7 @@ pub struct Fleet {
 
 /// An agent at work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetAgent {
     /// On this task.
     pub task: TaskId,
@@ -77,6 +80,7 @@ pub struct FleetAgent {
 
 /// The folder of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetWorkspace {
     /// Of this task; none when no task is known for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +101,7 @@ pub struct FleetWorkspace {
 
 /// Where verification runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetLane {
     /// Its name.
     pub name: String,
@@ -112,6 +117,7 @@ pub struct FleetLane {
 
 /// The disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetDisk {
     /// What is left.
     pub free_bytes: u64,
@@ -128,6 +134,7 @@ pub struct FleetDisk {
 
 /// How much space one kind of thing takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetUse {
     /// What.
     pub kind: String,
@@ -137,6 +144,7 @@ pub struct FleetUse {
 
 /// A process that no engine watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetOrphan {
     /// What it was started for.
     pub name: String,

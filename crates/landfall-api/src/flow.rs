@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The flows there are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowList {
     /// By name.
     pub flows: Vec<FlowLine>,
@@ -11,6 +12,7 @@ pub struct FlowList {
 
 /// One flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowLine {
     /// What it is called.
     pub name: String,
@@ -29,6 +31,7 @@ pub struct FlowLine {
 
 /// Where a flow comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowOrigin {
     /// It is part of Landfall.
@@ -39,6 +42,7 @@ pub enum FlowOrigin {
 
 /// Asks for one flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowShow {
     /// What it is called.
     pub name: String,
@@ -48,6 +52,7 @@ pub struct FlowShow {
 
 /// How a flow is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowForm {
     /// Lines of text.
@@ -61,6 +66,7 @@ pub enum FlowForm {
 
 /// A flow, drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowDrawing {
     /// What it is called.
     pub name: String,
@@ -72,6 +78,7 @@ pub struct FlowDrawing {
 
 /// Asks whether a flow file holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowCheck {
     /// What to call it in messages, usually its path.
     pub name: String,
@@ -81,6 +88,7 @@ pub struct FlowCheck {
 
 /// What is wrong with a flow file; nothing, if there are no problems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowChecked {
     /// What it was called in the request.
     pub name: String,
@@ -90,6 +98,7 @@ pub struct FlowChecked {
 
 /// One thing that is wrong with a flow file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowProblem {
     /// Where, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,7 @@ use crate::{Size, Status, TaskId};
 
 /// Asks which task needs which.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GraphAsked {
     /// Only what is around this task: what it needs, what needs it, its parent and its parts. All open tasks otherwise, and those
@@ -22,6 +23,7 @@ pub struct GraphAsked {
 
 /// Which task needs which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// The last fact of the journal this is true for.
     pub seq: u64,
@@ -38,6 +40,7 @@ pub struct Graph {
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphNode {
     /// Which.
     pub id: TaskId,
@@ -65,6 +68,7 @@ pub struct GraphNode {
 
 /// What two tasks have to do with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GraphEdge {
     /// The task that must land first, or the parent.
     pub from: TaskId,
@@ -78,6 +82,7 @@ pub struct GraphEdge {
 
 /// What an edge means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EdgeKind {
     /// `to` needs `from`.

@@ -30,7 +30,18 @@ fn number(text: &str, letters: &[char]) -> Option<u32> {
 }
 
 macro_rules! as_text {
-    ($name:ident) => {
+    ($name:ident, $pattern:literal) => {
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "pattern": $pattern })
+            }
+        }
+
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 to.collect_str(self)
@@ -64,7 +75,7 @@ impl FromStr for TaskId {
     }
 }
 
-as_text!(TaskId);
+as_text!(TaskId, "^[Tt]?[1-9][0-9]{0,8}$");
 
 /// A run, written `R2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,7 +95,7 @@ impl FromStr for RunId {
     }
 }
 
-as_text!(RunId);
+as_text!(RunId, "^[Rr]?[1-9][0-9]{0,8}$");
 
 /// A sprint, written `S3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,7 +115,7 @@ impl FromStr for SprintId {
     }
 }
 
-as_text!(SprintId);
+as_text!(SprintId, "^[Ss]?[1-9][0-9]{0,8}$");
 
 /// A task by its id, or by its place in the batch that is being added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,4 +148,4 @@ impl FromStr for TaskRef {
     }
 }
 
-as_text!(TaskRef);
+as_text!(TaskRef, "^(#|[Tt])?[1-9][0-9]{0,8}$");

@@ -25,6 +25,7 @@ pub use settle::{Settled, settle};
 
 /// A format that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// A Markdown document with `- [ ]` items.
@@ -202,6 +203,7 @@ const WHAT_MAX: usize = 40; // what a person reads; a file with more kinds of fi
 
 /// Something that was read and not taken over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// What.
     pub what: String,
@@ -211,6 +213,7 @@ pub struct LeftOut {
 
 /// An item that was imported before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct There {
     /// The task it became then.
     pub id: TaskId,
@@ -222,6 +225,7 @@ pub struct There {
 
 /// What came of an import.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// How the file was read.
     pub format: Format,

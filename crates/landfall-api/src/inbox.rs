@@ -8,6 +8,7 @@ use crate::{Action, Concern, TaskId};
 
 /// Asks what waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct InboxAsked {
     /// Which comes first.
@@ -24,6 +25,7 @@ pub struct InboxAsked {
 
 /// Which comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InboxOrder {
     /// What has waited longest.
@@ -35,6 +37,7 @@ pub enum InboxOrder {
 
 /// What waits for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Inbox {
     /// The last fact of the journal this is true for.
     pub seq: u64,
@@ -48,6 +51,7 @@ pub struct Inbox {
 
 /// Why something waits for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InboxKind {
     /// An agent or a flow asks something.
@@ -103,6 +107,7 @@ impl InboxKind {
 
 /// One thing that waits for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InboxItem {
     /// The same for as long as it is the same need: a task that asks again has another.
     pub key: String,

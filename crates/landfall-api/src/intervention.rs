@@ -6,6 +6,7 @@ use crate::TaskId;
 
 /// Says something to the agent of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
     /// Whose.
     pub task: TaskId,
@@ -18,6 +19,7 @@ pub struct Message {
 
 /// Keeps tasks from going on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hold {
     /// Which.
     pub tasks: Vec<TaskId>,
@@ -28,6 +30,7 @@ pub struct Hold {
 
 /// Lets tasks that are held, or paused, go on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Release {
     /// Which.
     pub tasks: Vec<TaskId>,
@@ -35,6 +38,7 @@ pub struct Release {
 
 /// Says that tasks cannot go on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Block {
     /// Which.
     pub tasks: Vec<TaskId>,
@@ -44,6 +48,7 @@ pub struct Block {
 
 /// Sets limits for one task alone: new values, not additions. What is not named stays as it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// Whose.
     pub task: TaskId,
@@ -60,6 +65,7 @@ pub struct Limits {
 
 /// The limits a person set for one task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OwnLimits {
     /// Runs of the agent in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,6 +80,7 @@ pub struct OwnLimits {
 
 /// Asks what a task changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiffAsked {
     /// Which.
     pub task: TaskId,

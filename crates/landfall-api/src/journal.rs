@@ -6,6 +6,7 @@ use crate::TaskId;
 
 /// Asks for a page of the journal.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct LogAsked {
     /// Entries after this sequence number; from the start otherwise. Not together with `last`.
@@ -22,6 +23,7 @@ pub struct LogAsked {
 
 /// A page of the journal, oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogPage {
     /// The entries.
     pub entries: Vec<LogEntry>,
@@ -33,6 +35,7 @@ pub struct LogPage {
 
 /// One fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogEntry {
     /// Its place in the journal.
     pub seq: u64,

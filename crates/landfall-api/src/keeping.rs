@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What `init` found out about a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InitFound {
     /// The root of the repository.
     pub root: String,
@@ -25,6 +26,7 @@ pub struct InitFound {
 
 /// An agent that is installed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InitAgent {
     /// Its kind.
     pub kind: String,
@@ -36,6 +38,7 @@ pub struct InitAgent {
 
 /// A command that tests the project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InitCommand {
     /// What to call it.
     pub name: String,
@@ -45,16 +48,9 @@ pub struct InitCommand {
     pub found_in: String,
 }
 
-/// Asks whether all is well.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Doctor {
-    /// Makes the tables again from the journal.
-    pub rebuild: bool,
-}
-
 /// Whether all is well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Health {
     /// What was looked at.
     pub checks: Vec<Check>,
@@ -62,6 +58,7 @@ pub struct Health {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// What.
     pub name: String,
@@ -76,6 +73,7 @@ pub struct Check {
 
 /// How a thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckState {
     /// Well.
@@ -86,16 +84,9 @@ pub enum CheckState {
     Bad,
 }
 
-/// Asks for disk space back.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Reclaim {
-    /// Only says what would be removed. The real run removes exactly that.
-    pub dry_run: bool,
-}
-
 /// What was removed, or would be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reclaimed {
     /// Whether nothing was removed yet.
     pub dry_run: bool,
@@ -110,6 +101,7 @@ pub struct Reclaimed {
 
 /// How much of one kind there is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReclaimedKind {
     /// The kind.
     pub kind: String,
@@ -121,6 +113,7 @@ pub struct ReclaimedKind {
 
 /// One thing that is not needed any more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReclaimedItem {
     /// What it is.
     pub what: String,

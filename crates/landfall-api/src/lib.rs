@@ -7,15 +7,18 @@
 //! Moments are Unix milliseconds and end in `_ms`, as durations do. Text that came from tasks or agents is as they
 //! wrote it: whoever shows it on a terminal cleans it first.
 
+mod access;
 mod action;
 mod agents;
 mod autopilot;
 mod blob;
 mod board;
+pub mod client;
 mod discovery;
 mod fleet;
 mod flow;
 mod graph;
+pub mod http;
 mod ids;
 pub mod import;
 mod inbox;
@@ -23,21 +26,25 @@ mod intervention;
 mod journal;
 mod keeping;
 mod nearest;
+#[cfg(feature = "schema")]
+pub mod openapi;
 pub mod operation;
 mod output;
 mod problem;
 mod proposal;
 mod run;
+mod running;
 mod settings;
 pub mod socket;
 mod stats;
 mod task;
 pub mod taskfile;
 
+pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf};
 pub use action::{Action, Fill};
 pub use agents::{
     AccountLine, AccountStanding, AgentKind, AgentProfile, AgentRun, AgentsAsked, AgentsFound, BudgetLine,
-    BudgetOf, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
+    BudgetOf, Consulted, CostFrom, ProbeAnswer, Probed, SpendingLine, Usage,
 };
 pub use autopilot::{
     AutoAsked, BatchLine, BatchLook, BurnPoint, CheckpointAsked, CheckpointDetail, CheckpointDrop,
@@ -52,7 +59,7 @@ pub use board::{
     Board, BoardAsked, Card, CheckMark, Column, ColumnName, DiffStat, MarkState, Severity, Trouble,
     TroubleKind,
 };
-pub use discovery::{DiscoveriesAsked, DiscoveryLine, DiscoveryList};
+pub use discovery::{DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
 pub use fleet::{Fleet, FleetAgent, FleetAsked, FleetDisk, FleetLane, FleetOrphan, FleetUse, FleetWorkspace};
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
@@ -64,20 +71,20 @@ pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
-    Check, CheckState, Doctor, Health, InitAgent, InitCommand, InitFound, Reclaim, Reclaimed, ReclaimedItem,
-    ReclaimedKind,
+    Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem, ReclaimedKind,
 };
 pub use nearest::nearest;
-pub use operation::{Ask, Request, Response, Service};
+pub use operation::{Access, Ask, Method, Request, Response, Route, Service};
 pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
 };
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalOutcome};
 pub use run::{
-    ActiveLine, AgentAtWork, Base, DiskState, EngineState, Nothing, OutcomeLine, RunEnded, RunLine, RunList,
-    RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
+    ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,
+    RunLine, RunList, RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,
 };
+pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
 pub use stats::{
     Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,
@@ -85,8 +92,8 @@ pub use stats::{
 pub use task::{
     Added, Answer, AttemptLine, Cancel, CertificateJson, Changed, ChangedTask, Clear, CommandReport, Concern,
     Counter, Diff, EditTask, Export, Exported, ExportedFile, Filter, Gate, Landed, Mode, NewTask, NewTasks,
-    Outcome, Publication, Report, ReportOf, Retry, RolledBack, Size, Status, TaskAsked, TaskDetail, TaskLine,
-    TaskPage, UnknownWord, Wait, WaitFor, Why,
+    Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked,
+    TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
 
 /// The version of the wire. A client and an engine with different ones refuse each other.

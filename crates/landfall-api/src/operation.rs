@@ -1,18 +1,19 @@
 //! What can be asked: one line each. A request and its response have the same name.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::{
-    Added, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Board, BoardAsked, Cancel, CertificateJson,
-    Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop, CheckpointLine, CheckpointList,
-    CheckpointNew, CheckpointsDropped, Diff, DiffAsked, DiscoveriesAsked, DiscoveryList, Doctor, EditTask,
-    Export, Exported, Filter, Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow,
-    Graph, GraphAsked, Health, Hold, Inbox, InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks,
-    NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList, OutputRange, PauseAsked, Picked, Pilot,
-    Problem, ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaim, Reclaimed, Release, Report,
-    ReportOf, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunList, SettingsReport, SprintChanged,
-    SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport,
-    StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Board,
+    BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop,
+    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff, DiffAsked,
+    DiscoveriesAsked, DiscoveryDrop, DiscoveryList, EditTask, Export, Exported, Filter, Fleet, FleetAsked,
+    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Hold, Inbox,
+    InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked,
+    OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem,
+    ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaimed, Release, Report, ReportAsked, Restored,
+    Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView,
+    SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview,
+    SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -32,30 +33,115 @@ pub trait Service {
     }
 }
 
+/// Who may ask for an operation. A new operation has to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// It changes nothing: whoever has any token.
+    Read,
+    /// It brings something in for a person to look at: an agent too, and what it brings is a draft.
+    Suggest,
+    /// It decides, spends, or changes what is: people only.
+    Steer,
+}
+
+/// How an operation is asked for over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Changes nothing; its words are in the path and the query.
+    Get,
+    /// Its words are in the path and a JSON body.
+    Post,
+    /// The same, for a part of something.
+    Patch,
+}
+
+impl Method {
+    /// As HTTP writes it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+        }
+    }
+}
+
+/// Where an operation is on the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// Its name: the function of [`Ask`].
+    pub name: &'static str,
+    /// How it is asked for.
+    pub method: Method,
+    /// Its path below [`crate::http::ROOT`]; a word in braces is a field of the request.
+    pub path: &'static str,
+    /// Who may.
+    pub access: Access,
+    /// What it does, in one sentence.
+    pub doc: &'static str,
+}
+
 macro_rules! operations {
-    ($($(#[$doc:meta])* $variant:ident: $method:ident($asked:ty) -> $answer:ty;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident: $method:ident($asked:ty) -> $answer:ty, $access:ident $verb:ident $path:literal;)*) => {
         /// What a client asks.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "op", content = "asked", rename_all = "kebab-case")]
+        #[derive(Debug, Clone, PartialEq)]
         pub enum Request {
-            $($(#[$doc])* $variant($asked),)*
+            $($(#[doc = $doc])* $variant($asked),)*
         }
 
         /// What the engine answers; `--json` prints the answer within.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-        #[serde(tag = "op", content = "answer", rename_all = "kebab-case")]
+        #[derive(Debug, Clone, PartialEq)]
         pub enum Response {
-            $($(#[$doc])* $variant($answer),)*
+            $($(#[doc = $doc])* $variant($answer),)*
         }
 
         impl Request {
-            /// The name of every operation.
-            pub const NAMES: &[&str] = &[$(stringify!($method)),*];
+            /// Every operation there is.
+            pub const ROUTES: &[Route] = &[$(Route {
+                name: stringify!($method),
+                method: Method::$verb,
+                path: $path,
+                access: Access::$access,
+                doc: concat!($($doc),*),
+            }),*];
+
+            /// The place of this operation among [`Self::ROUTES`].
+            fn place(&self) -> usize {
+                #[expect(non_camel_case_types, reason = "named like the functions")]
+                enum Place { $($method),* }
+                match self { $(Self::$variant(_) => Place::$method as usize,)* }
+            }
+
+            /// Where this operation is on the wire.
+            #[must_use]
+            pub fn route(&self) -> &'static Route {
+                &Self::ROUTES[self.place()]
+            }
 
             /// The name of this operation.
             #[must_use]
             pub fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => stringify!($method),)* }
+                self.route().name
+            }
+
+            /// The words of this request.
+            ///
+            /// # Errors
+            /// When they cannot be written as JSON.
+            pub fn words(&self) -> Result<serde_json::Value, serde_json::Error> {
+                match self { $(Self::$variant(asked) => serde_json::to_value(asked),)* }
+            }
+
+            /// The request for `name` with these words; none if no operation has that name.
+            ///
+            /// # Errors
+            /// What cannot be understood.
+            pub fn of_words<'de, D: serde::Deserializer<'de>>(name: &str, words: D) -> Result<Option<Self>, D::Error> {
+                match name {
+                    $(stringify!($method) => <$asked>::deserialize(words).map(|asked| Some(Self::$variant(asked))),)*
+                    _ => Ok(None),
+                }
             }
         }
 
@@ -65,12 +151,37 @@ macro_rules! operations {
             pub fn name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => stringify!($method),)* }
             }
+
+            /// The answer within, as JSON.
+            ///
+            /// # Errors
+            /// When it cannot be written.
+            pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
+                match self { $(Self::$variant(answer) => serde_json::to_vec(answer),)* }
+            }
+
+            /// The answer to the operation `name`.
+            ///
+            /// # Errors
+            /// When it cannot be understood.
+            pub fn of_json(name: &str, json: &[u8]) -> Result<Option<Self>, serde_json::Error> {
+                match name {
+                    $(stringify!($method) => serde_json::from_slice(json).map(|answer| Some(Self::$variant(answer))),)*
+                    _ => Ok(None),
+                }
+            }
+        }
+
+        /// The schemas of every request and answer, in the order of [`Request::ROUTES`].
+        #[cfg(feature = "schema")]
+        pub(crate) fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(schemars::Schema, schemars::Schema)> {
+            vec![$((generator.subschema_for::<$asked>(), generator.subschema_for::<$answer>())),*]
         }
 
         /// The same operations as functions with the types that belong together.
         pub trait Ask: Service {
             $(
-                $(#[$doc])*
+                $(#[doc = $doc])*
                 ///
                 /// # Errors
                 /// The problem that kept it from being done.
@@ -90,123 +201,147 @@ macro_rules! operations {
 
 operations! {
     /// Adds tasks, many at once, all or none.
-    Add: add(NewTasks) -> Added;
+    Add: add(NewTasks) -> Added, Suggest Post "/tasks";
     /// A page of tasks.
-    List: list(Filter) -> TaskPage;
+    List: list(Filter) -> TaskPage, Read Get "/tasks";
     /// All there is to know about one task.
-    Show: show(TaskAsked) -> Box<TaskDetail>;
+    Show: show(TaskAsked) -> Box<TaskDetail>, Read Get "/tasks/{task}";
     /// Changes the words of a task.
-    Edit: edit(EditTask) -> Changed;
+    Edit: edit(EditTask) -> Changed, Steer Patch "/tasks/{task}";
     /// What goes on, what waits, and how the project stands.
-    Status: status(Nothing) -> Box<StatusReport>;
+    Status: status(Nothing) -> Box<StatusReport>, Read Get "/status";
     /// Tasks by what they need from a person, and what is wrong.
-    Board: board(BoardAsked) -> Box<Board>;
+    Board: board(BoardAsked) -> Box<Board>, Read Get "/board";
     /// Everything that waits for a person, with what can be done about each.
-    Inbox: inbox(InboxAsked) -> Inbox;
+    Inbox: inbox(InboxAsked) -> Inbox, Read Get "/inbox";
     /// Which task needs which.
-    Graph: graph(GraphAsked) -> Graph;
+    Graph: graph(GraphAsked) -> Graph, Read Get "/graph";
     /// What came of the work, by day, by agent and in all.
-    Stats: stats(StatsAsked) -> Box<Stats>;
+    Stats: stats(StatsAsked) -> Box<Stats>, Read Get "/stats";
     /// What is there: agents at work, folders, lanes, the disk.
-    Fleet: fleet(FleetAsked) -> Box<Fleet>;
+    Fleet: fleet(FleetAsked) -> Box<Fleet>, Read Get "/fleet";
     /// The settings, key by key.
-    Settings: settings(Nothing) -> Box<SettingsReport>;
+    Settings: settings(Nothing) -> Box<SettingsReport>, Steer Get "/settings";
     /// What agents and checks of a task printed: which outputs there are.
-    Outputs: outputs(TaskAsked) -> OutputList;
+    Outputs: outputs(TaskAsked) -> OutputList, Read Get "/tasks/{task}/outputs";
     /// A page of what an agent or a check printed.
-    Output: output(OutputAsked) -> Box<Output>;
+    Output: output(OutputAsked) -> Box<Output>, Read Get "/tasks/{task}/output";
     /// The same as bytes, as they were printed.
-    OutputBytes: output_bytes(OutputRange) -> OutputBytes;
+    OutputBytes: output_bytes(OutputRange) -> OutputBytes, Read Get "/tasks/{task}/output/bytes";
     /// Why a task is where it is.
-    Why: why(TaskAsked) -> Why;
+    Why: why(TaskAsked) -> Why, Read Get "/tasks/{task}/why";
     /// A page of the journal, for people.
-    Log: log(LogAsked) -> LogPage;
+    Log: log(LogAsked) -> LogPage, Read Get "/journal";
     /// What a task changes, or what its work changed since a commit.
-    Diff: diff(DiffAsked) -> Diff;
+    Diff: diff(DiffAsked) -> Diff, Read Get "/tasks/{task}/diff";
     /// Stops the run, or one task of it.
-    Stop: stop(StopAsked) -> Stopped;
+    Stop: stop(StopAsked) -> Stopped, Steer Post "/stop";
     /// Lets tasks that ended or wait start again.
-    Retry: retry(Retry) -> Changed;
+    Retry: retry(Retry) -> Changed, Steer Post "/tasks/retry";
     /// Ends tasks that are wanted no more; their work is kept.
-    Cancel: cancel(Cancel) -> Changed;
+    Cancel: cancel(Cancel) -> Changed, Steer Post "/tasks/cancel";
     /// Says something to the agent of a task: with its next run, or at once.
-    Message: message(Message) -> Changed;
+    Message: message(Message) -> Changed, Steer Post "/tasks/{task}/message";
     /// Keeps tasks from going on once what is under way is over.
-    Hold: hold(Hold) -> Changed;
+    Hold: hold(Hold) -> Changed, Steer Post "/tasks/hold";
     /// Lets tasks that are held, or paused, go on where they were.
-    Release: release(Release) -> Changed;
+    Release: release(Release) -> Changed, Steer Post "/tasks/release";
     /// Says that tasks cannot go on, as their agents would.
-    Block: block(Block) -> Changed;
+    Block: block(Block) -> Changed, Steer Post "/tasks/block";
     /// Sets limits for one task alone.
-    Limits: limits(Limits) -> Changed;
+    Limits: limits(Limits) -> Changed, Steer Patch "/tasks/{task}/limits";
     /// Answers the question a task waits with, or approves it.
-    Answer: answer(Answer) -> Changed;
+    Answer: answer(Answer) -> Changed, Steer Post "/tasks/{task}/answer";
     /// Takes a landed task back by a new commit that undoes it.
-    Rollback: rollback(TaskAsked) -> RolledBack;
+    Rollback: rollback(TaskAsked) -> RolledBack, Steer Post "/tasks/{task}/rollback";
     /// Lets the run begin nothing new; iterations under way finish.
-    Pause: pause(PauseAsked) -> Box<Pilot>;
+    Pause: pause(PauseAsked) -> Box<Pilot>, Steer Post "/pause";
     /// Lets a paused run go on.
-    Resume: resume(Nothing) -> Box<Pilot>;
-    /// Who picks tasks, and changes that.
-    Auto: auto(AutoAsked) -> Box<Pilot>;
+    Resume: resume(Nothing) -> Box<Pilot>, Steer Post "/resume";
+    /// Who picks tasks in the run under way.
+    Pilot: pilot(Nothing) -> Box<Pilot>, Read Get "/auto";
+    /// Changes who picks tasks.
+    Auto: auto(AutoAsked) -> Box<Pilot>, Steer Post "/auto";
     /// Picks the next task of a semi-automatic run.
-    Next: next(NextAsked) -> Picked;
+    Next: next(NextAsked) -> Picked, Steer Post "/next";
     /// What a sprint would be.
-    SprintPreview: sprint_preview(SprintPlan) -> SprintPreview;
+    SprintPreview: sprint_preview(SprintPlan) -> SprintPreview, Read Post "/sprints/preview";
     /// One sprint, and what became of it.
-    Sprint: sprint(SprintOf) -> Box<SprintReport>;
+    Sprint: sprint(SprintOf) -> Box<SprintReport>, Read Get "/sprint";
     /// Every sprint there was.
-    Sprints: sprints(Nothing) -> SprintList;
+    Sprints: sprints(Nothing) -> SprintList, Read Get "/sprints";
     /// Lets the open sprint begin nothing new.
-    SprintPause: sprint_pause(PauseAsked) -> SprintChanged;
+    SprintPause: sprint_pause(PauseAsked) -> SprintChanged, Steer Post "/sprints/open/pause";
     /// Lets the open sprint go on, in the run that is under way.
-    SprintResume: sprint_resume(Nothing) -> SprintChanged;
+    SprintResume: sprint_resume(Nothing) -> SprintChanged, Steer Post "/sprints/open/resume";
     /// Ends the open sprint; what is under way is finished.
-    SprintCancel: sprint_cancel(Nothing) -> SprintChanged;
+    SprintCancel: sprint_cancel(Nothing) -> SprintChanged, Steer Post "/sprints/open/cancel";
     /// The landing queue.
-    Queue: queue(Nothing) -> Box<QueueReport>;
+    Queue: queue(Nothing) -> Box<QueueReport>, Read Get "/queue";
     /// Takes nothing more from the landing queue.
-    QueuePause: queue_pause(PauseAsked) -> QueueChanged;
+    QueuePause: queue_pause(PauseAsked) -> QueueChanged, Steer Post "/queue/pause";
     /// Lets the landing queue move again.
-    QueueResume: queue_resume(QueueResume) -> QueueChanged;
+    QueueResume: queue_resume(QueueResume) -> QueueChanged, Steer Post "/queue/resume";
     /// Takes a task out of the landing queue; it waits for a person.
-    QueueEject: queue_eject(TaskAsked) -> Changed;
+    QueueEject: queue_eject(TaskAsked) -> Changed, Steer Post "/queue/{task}/eject";
     /// What a person is to look at.
-    Reviews: reviews(Nothing) -> ReviewList;
+    Reviews: reviews(Nothing) -> ReviewList, Read Get "/reviews";
     /// Says what is to become of work that was looked at.
-    Review: review(ReviewAsked) -> Changed;
+    Review: review(ReviewAsked) -> Changed, Steer Post "/reviews";
     /// The checkpoints there are.
-    Checkpoints: checkpoints(Nothing) -> CheckpointList;
+    Checkpoints: checkpoints(Nothing) -> CheckpointList, Read Get "/checkpoints";
     /// One checkpoint, and what going back to it takes away.
-    Checkpoint: checkpoint(CheckpointAsked) -> CheckpointDetail;
+    Checkpoint: checkpoint(CheckpointAsked) -> CheckpointDetail, Read Get "/checkpoints/{name}";
     /// Makes a checkpoint of the base.
-    CheckpointCreate: checkpoint_create(CheckpointNew) -> CheckpointLine;
+    CheckpointCreate: checkpoint_create(CheckpointNew) -> CheckpointLine, Steer Post "/checkpoints";
     /// Brings the base back to a checkpoint, by a task that is verified and landed like any other.
-    CheckpointRestore: checkpoint_restore(CheckpointAsked) -> Restored;
+    CheckpointRestore: checkpoint_restore(CheckpointAsked) -> Restored, Steer Post "/checkpoints/{name}/restore";
     /// Lets checkpoints go.
-    CheckpointDrop: checkpoint_drop(CheckpointDrop) -> CheckpointsDropped;
+    CheckpointDrop: checkpoint_drop(CheckpointDrop) -> CheckpointsDropped, Steer Post "/checkpoints/drop";
     /// The evidence of a landed task.
-    Certificate: certificate(TaskAsked) -> CertificateJson;
+    Certificate: certificate(TaskAsked) -> CertificateJson, Read Get "/tasks/{task}/certificate";
     /// A report about a task or a run.
-    Report: report(ReportOf) -> Report;
+    Report: report(ReportAsked) -> Report, Read Get "/report";
+    /// Begins a run in the server that holds the project.
+    RunStart: run_start(RunAsked) -> RunStarted, Steer Post "/runs";
+    /// What goes on in the run under way, with its news since a place in the journal.
+    RunNow: run_now(RunNowAsked) -> Box<RunView>, Read Get "/run";
     /// The runs there were, newest first.
-    Runs: runs(Nothing) -> RunList;
+    Runs: runs(Nothing) -> RunList, Read Get "/runs";
     /// The flows there are.
-    FlowList: flow_list(Nothing) -> FlowList;
+    FlowList: flow_list(Nothing) -> FlowList, Read Get "/flows";
     /// One flow, drawn.
-    FlowShow: flow_show(FlowShow) -> FlowDrawing;
+    FlowShow: flow_show(FlowShow) -> FlowDrawing, Read Get "/flows/{name}";
     /// What is wrong with a flow file.
-    FlowCheck: flow_check(FlowCheck) -> FlowChecked;
+    FlowCheck: flow_check(FlowCheck) -> FlowChecked, Read Post "/flows/check";
     /// Tasks as files that `add -f` reads.
-    Export: export(Export) -> Exported;
+    Export: export(Export) -> Exported, Read Post "/export";
     /// Which agents there are, and what each profile would run.
-    Agents: agents(AgentsAsked) -> AgentsFound;
+    Agents: agents(AgentsAsked) -> AgentsFound, Read Get "/agents";
+    /// Asks agents a small question each, to see whether they answer. It costs a little.
+    Probe: probe(AgentsAsked) -> AgentsFound, Steer Post "/agents/probe";
     /// What agents found out.
-    Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList;
+    Discoveries: discoveries(DiscoveriesAsked) -> DiscoveryList, Read Get "/discoveries";
+    /// Withdraws what agents found out; the answer names it.
+    DiscoveryDrop: discovery_drop(DiscoveryDrop) -> DiscoveryList, Steer Post "/discoveries/drop";
+    /// Notes what an agent used that was asked outside of any task.
+    Consulted: consulted(Consulted) -> Nothing, Steer Post "/consulted";
     /// Whether everything Landfall needs is there and whole.
-    Doctor: doctor(Doctor) -> Health;
+    Doctor: doctor(Nothing) -> Health, Read Get "/doctor";
+    /// Makes the tables anew from the journal. The project must be at rest.
+    Rebuild: rebuild(Nothing) -> Health, Steer Post "/doctor/rebuild";
+    /// What could be given back of the disk.
+    Reclaimable: reclaimable(Nothing) -> Reclaimed, Read Get "/reclaim";
     /// Gives disk space back, where it is proved that nothing is lost.
-    Reclaim: reclaim(Reclaim) -> Reclaimed;
+    Reclaim: reclaim(Nothing) -> Reclaimed, Steer Post "/reclaim";
+    /// Who is let in to the web pages.
+    Sessions: sessions(Nothing) -> SessionList, Steer Get "/sessions";
+    /// Lets somebody in no more.
+    SessionRevoke: session_revoke(SessionOf) -> SessionList, Steer Post "/sessions/{session}/revoke";
+    /// Makes a link that lets one browser in, once.
+    Pair: pair(PairAsked) -> Pairing, Steer Post "/pairings";
+    /// Makes a token for an agent: it reads and suggests, and decides nothing.
+    AgentToken: agent_token(AgentTokenAsked) -> AgentToken, Steer Post "/tokens";
 }
 
 impl<S: Service + ?Sized> Ask for S {}

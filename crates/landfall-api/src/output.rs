@@ -9,6 +9,7 @@ use crate::{Blob, TaskId};
 
 /// Which output of a task. What is left out does not matter; the latest that fits is taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputOf {
     /// Of this task.
     pub task: TaskId,
@@ -39,6 +40,7 @@ impl OutputOf {
 
 /// The outputs of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputList {
     /// Of this task.
     pub task: TaskId,
@@ -48,6 +50,7 @@ pub struct OutputList {
 
 /// One output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputLine {
     /// Its name, to ask for it.
     pub key: String,
@@ -81,6 +84,7 @@ pub struct OutputLine {
 
 /// What printed an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputKind {
     /// An agent.
@@ -93,6 +97,7 @@ pub enum OutputKind {
 
 /// Asks for a page of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputAsked {
     /// Which output.
     #[serde(flatten)]
@@ -120,6 +125,7 @@ pub struct OutputAsked {
 
 /// How much a line matters, or what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Something went wrong.
@@ -160,6 +166,7 @@ impl Level {
 
 /// A page of an output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Output {
     /// Which output it is of.
     pub output: OutputLine,
@@ -180,6 +187,7 @@ pub struct Output {
 
 /// One line of an output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Said {
     /// Where the line it comes from begins.
     pub at: u64,
@@ -197,6 +205,7 @@ pub struct Said {
 
 /// Asks for the bytes of an output, as they were written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputRange {
     /// Which output.
     #[serde(flatten)]
@@ -211,6 +220,7 @@ pub struct OutputRange {
 
 /// Bytes of an output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutputBytes {
     /// A name for a file that holds all of it.
     pub name: String,

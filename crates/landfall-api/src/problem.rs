@@ -5,6 +5,7 @@ use thiserror::Error;
 
 /// What kind of problem it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemCode {
     /// The folder is in no git repository.
@@ -31,6 +32,8 @@ pub enum ProblemCode {
     UnknownSprint,
     /// No checkpoint has this name.
     UnknownCheckpoint,
+    /// No task fits what was chosen.
+    NothingMatches,
     /// The words of the request cannot be used.
     BadInput,
     /// It is not possible in the status the task is in.
@@ -51,11 +54,29 @@ pub enum ProblemCode {
     AgentFailed,
     /// A fault of ours, or of the way between client and engine.
     Internal,
+    /// Nobody has said who they are, or they said it wrongly.
+    Unauthorized,
+    /// Whoever asks may not.
+    Forbidden,
+    /// Nothing is at this address.
+    NotFound,
+    /// What is at this address cannot be asked for like that.
+    MethodNotAllowed,
+    /// The request is longer than is taken.
+    TooLarge,
+    /// The request is of a kind that is not taken.
+    UnsupportedMediaType,
+    /// The request names a host that this is not.
+    Misdirected,
+    /// Too many ask at once, or one asks too often.
+    TooMany,
+    /// The same idempotency key came with another request.
+    KeyReused,
 }
 
 impl ProblemCode {
     /// Every code there is.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 32] = [
         Self::NotARepository,
         Self::BareRepository,
         Self::NoCommits,
@@ -68,6 +89,7 @@ impl ProblemCode {
         Self::UnknownRun,
         Self::UnknownSprint,
         Self::UnknownCheckpoint,
+        Self::NothingMatches,
         Self::BadInput,
         Self::NotNow,
         Self::EngineBusy,
@@ -78,11 +100,60 @@ impl ProblemCode {
         Self::AgentMissing,
         Self::AgentFailed,
         Self::Internal,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::TooLarge,
+        Self::UnsupportedMediaType,
+        Self::Misdirected,
+        Self::TooMany,
+        Self::KeyReused,
     ];
+
+    /// The status of an HTTP answer with this code.
+    #[must_use]
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::UnknownTask
+            | Self::UnknownRun
+            | Self::UnknownSprint
+            | Self::UnknownCheckpoint
+            | Self::UnknownFlow
+            | Self::NothingMatches
+            | Self::NotFound => 404,
+            Self::BadInput | Self::Cycle | Self::FlowBroken => 422,
+            Self::NotNow | Self::KeyReused => 409,
+            Self::EngineBusy => 503,
+            Self::DiskFull => 507,
+            Self::NotARepository
+            | Self::BareRepository
+            | Self::NoCommits
+            | Self::DetachedHead
+            | Self::SettingsBroken
+            | Self::AgentMissing
+            | Self::AgentFailed => 424,
+            Self::ReadOnly | Self::Corrupt | Self::GitFailed | Self::Internal => 500,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::MethodNotAllowed => 405,
+            Self::TooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::Misdirected => 421,
+            Self::TooMany => 429,
+        }
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn word(self) -> String {
+        serde_json::to_value(self).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    }
 }
 
 /// Why a request was not carried out. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Error, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[error("{message}")]
 pub struct Problem {
     /// For programs.

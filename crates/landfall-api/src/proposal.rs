@@ -6,6 +6,7 @@ use crate::{NewTask, TaskLine, Usage};
 
 /// A proposal that holds together, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proposal {
     /// Its number in this project; its tasks come from `proposal:<number>`.
     pub number: u32,
@@ -34,6 +35,7 @@ pub struct Proposal {
 
 /// What became of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProposalOutcome {
     /// It was shown, and nothing was added.

@@ -11,10 +11,12 @@ use crate::{
 
 /// A request without words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Nothing {}
 
 /// How the project stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusReport {
     /// How many tasks are in each status; a status without tasks is left out.
     pub counts: BTreeMap<Status, u64>,
@@ -35,6 +37,9 @@ pub struct StatusReport {
     /// The open sprint in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sprint: Option<String>,
+    /// Works under way that do not fit together as they stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<ClashLine>,
     /// How many landed tasks a person is still to look at.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reviews_owed: u64,
@@ -64,8 +69,22 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// Two works under way that do not fit together as they stand. It is seen by merging them for a try; nothing follows from
+/// it: whoever lands second resolves what is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClashLine {
+    /// One of them.
+    pub task: TaskId,
+    /// The other.
+    pub with: TaskId,
+    /// In these files.
+    pub files: Vec<String>,
+}
+
 /// The run under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunState {
     /// Its id.
     pub run: RunId,
@@ -79,6 +98,7 @@ pub struct RunState {
 
 /// The engine that holds the project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EngineState {
     /// Its process.
     pub pid: u32,
@@ -90,6 +110,7 @@ pub struct EngineState {
 
 /// A task that is being worked on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActiveLine {
     /// Which.
     pub task: TaskId,
@@ -117,6 +138,7 @@ pub struct ActiveLine {
 
 /// An agent at work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentAtWork {
     /// The profile.
     pub profile: String,
@@ -144,6 +166,7 @@ pub struct AgentAtWork {
 
 /// Tasks that wait for the same thing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingGroup {
     /// What for.
     #[serde(rename = "for")]
@@ -162,6 +185,7 @@ pub struct WaitingGroup {
 
 /// The branch that work lands on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Base {
     /// Its name.
     pub branch: String,
@@ -176,6 +200,7 @@ pub struct Base {
 
 /// A disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskState {
     /// What is left.
     pub free_bytes: u64,
@@ -186,6 +211,7 @@ pub struct DiskState {
 
 /// Asks to stop.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct StopAsked {
     /// Only this task; the whole run otherwise.
@@ -197,6 +223,7 @@ pub struct StopAsked {
 
 /// What is being stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stopped {
     /// The run, if the whole of it stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,6 +236,7 @@ pub struct Stopped {
 
 /// The runs there were.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunList {
     /// Newest first.
     pub runs: Vec<RunLine>,
@@ -216,6 +244,7 @@ pub struct RunList {
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunLine {
     /// Its id.
     pub run: RunId,
@@ -234,6 +263,7 @@ pub struct RunLine {
 
 /// How a run ended, and what became of each of its tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunOutcome {
     /// Its id.
     pub run: RunId,
@@ -262,8 +292,28 @@ pub struct RunOutcome {
     pub report: Option<String>,
 }
 
+impl RunOutcome {
+    /// A run of which nothing more is known.
+    #[must_use]
+    pub fn broken(problem: Problem) -> Self {
+        Self {
+            run: RunId(0),
+            ended: RunEnded::Broken(problem),
+            tasks: Vec::new(),
+            elapsed_ms: 0,
+            tokens: 0,
+            cost_usd: None,
+            warnings: Vec::new(),
+            needs_you: Vec::new(),
+            sprint: None,
+            report: None,
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunEnded {
     /// Nothing is left that can go on by itself.
@@ -278,6 +328,8 @@ pub enum RunEnded {
     Drained,
     /// A person asked for it at once.
     Stopped,
+    /// Nobody was there, and so many tasks were put aside for a person that it failed as a whole.
+    Deferred(u64),
     /// It holds, for this reason: a broken gate, a full disk, too many failures in a row.
     Held(String),
     /// The engine cannot go on.
@@ -286,6 +338,7 @@ pub enum RunEnded {
 
 /// What became of one task in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutcomeLine {
     /// Which.
     pub task: TaskId,

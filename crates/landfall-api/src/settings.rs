@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The settings of a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingsReport {
     /// The file, within the repository.
     pub file: String,
@@ -21,6 +22,7 @@ pub struct SettingsReport {
 
 /// A table of the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingSection {
     /// Its name as it stands in the file, such as `run` or `agent.NAME`.
     pub name: String,
@@ -32,6 +34,7 @@ pub struct SettingSection {
 
 /// One key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingKey {
     /// Its name in full, such as `run.slots`.
     pub key: String,
@@ -52,6 +55,7 @@ pub struct SettingKey {
 
 /// Something that is wrong with the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingProblem {
     /// What is wrong.
     pub text: String,

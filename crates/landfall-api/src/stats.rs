@@ -6,6 +6,7 @@ use crate::{FlakeLine, Outcome};
 
 /// Asks what came of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct StatsAsked {
     /// The last so many days, today included; 30 when it is 0, never more than 366.
@@ -14,6 +15,7 @@ pub struct StatsAsked {
 
 /// What came of the work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stats {
     /// The last fact of the journal this is true for.
     pub seq: u64,
@@ -41,6 +43,7 @@ pub struct Stats {
 
 /// One day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatsDay {
     /// The day, such as `2026-07-29`.
     pub day: String,
@@ -53,6 +56,7 @@ pub struct StatsDay {
 
 /// What happened in a time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatsSum {
     /// Tasks that were added.
     pub added: u64,
@@ -87,6 +91,7 @@ pub struct StatsSum {
 
 /// How often a number occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatsCount {
     /// The number.
     pub of: u64,
@@ -96,6 +101,7 @@ pub struct StatsCount {
 
 /// How long something took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// How often it was seen.
     pub count: u64,
@@ -109,6 +115,7 @@ pub struct Spread {
 
 /// What came of the work of one agent profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatsProfile {
     /// Which.
     pub profile: String,
@@ -129,6 +136,7 @@ pub struct StatsProfile {
 
 /// How often verification came to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatsGate {
     /// To this.
     pub outcome: Outcome,
@@ -138,6 +146,7 @@ pub struct StatsGate {
 
 /// Whether a person and a reviewing agent are of one mind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agreement {
     /// Both let it pass.
     pub both_approved: u64,

@@ -24,6 +24,7 @@ macro_rules! words {
     ($(#[$doc:meta])* $name:ident ($wanted:literal) { $($(#[$each:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name {
             $($(#[$each])* #[serde(rename = $word)] $variant,)*
         }
@@ -161,6 +162,7 @@ words! {
 
 /// A task to add.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct NewTask {
     /// One line.
@@ -205,6 +207,7 @@ pub struct NewTask {
 
 /// Tasks to add, all or none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewTasks {
     /// In the order in which they get their ids.
     pub tasks: Vec<NewTask>,
@@ -212,6 +215,7 @@ pub struct NewTasks {
 
 /// Tasks that were added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Added {
     /// In the order of the request.
     pub tasks: Vec<TaskLine>,
@@ -219,6 +223,7 @@ pub struct Added {
 
 /// Asks about one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskAsked {
     /// Which.
     pub task: TaskId,
@@ -226,6 +231,7 @@ pub struct TaskAsked {
 
 /// Which tasks to list. Everything given must hold.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Filter {
     /// In one of these statuses; any, if empty.
@@ -249,6 +255,7 @@ pub struct Filter {
 
 /// A page of tasks, in the order of ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskPage {
     /// The tasks.
     pub tasks: Vec<TaskLine>,
@@ -259,6 +266,7 @@ pub struct TaskPage {
 
 /// A task in one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskLine {
     /// Which.
     pub id: TaskId,
@@ -295,6 +303,7 @@ pub struct TaskLine {
 
 /// What a task waits for, who ends it, and when it ends by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Wait {
     /// What for.
     #[serde(rename = "for")]
@@ -311,6 +320,7 @@ pub struct Wait {
 
 /// All there is to know about one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskDetail {
     /// Its line in a list.
     #[serde(flatten)]
@@ -393,6 +403,7 @@ pub struct TaskDetail {
 
 /// How often something happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counter {
     /// What.
     pub name: String,
@@ -405,6 +416,7 @@ pub struct Counter {
 
 /// What verification saw of one tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
     /// What it amounts to.
     pub outcome: Outcome,
@@ -428,6 +440,7 @@ pub struct Gate {
 
 /// What one command of the gate showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandReport {
     /// What the person calls it.
     pub name: String,
@@ -454,6 +467,7 @@ pub struct CommandReport {
 
 /// Why a person must look at a task before it lands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Concern {
     /// For programs.
     pub code: String,
@@ -463,6 +477,7 @@ pub struct Concern {
 
 /// How a task landed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Landed {
     /// The commit on the base.
     pub commit: String,
@@ -480,6 +495,7 @@ pub struct Landed {
 
 /// Whether the person's repository has a landed commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Publication {
     /// It has it.
@@ -490,6 +506,7 @@ pub enum Publication {
 
 /// One try of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptLine {
     /// Its number.
     pub attempt: u32,
@@ -511,6 +528,7 @@ pub struct AttemptLine {
 
 /// Changes to the words of a task. What is left out stays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EditTask {
     /// Which.
     pub task: TaskId,
@@ -594,6 +612,7 @@ words! {
 
 /// Tasks that changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changed {
     /// In the order of the request.
     pub tasks: Vec<ChangedTask>,
@@ -601,6 +620,7 @@ pub struct Changed {
 
 /// A task that changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangedTask {
     /// Which.
     pub id: TaskId,
@@ -612,6 +632,7 @@ pub struct ChangedTask {
 
 /// Why a task is where it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Why {
     /// Which.
     pub task: TaskId,
@@ -621,10 +642,14 @@ pub struct Why {
     pub sentence: String,
     /// More, a line each.
     pub details: Vec<String>,
+    /// Works under way that it does not fit together with as they stand; it is the `task` of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clashes: Vec<crate::ClashLine>,
 }
 
 /// What a task changes, as a unified diff.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diff {
     /// Which.
     pub task: TaskId,
@@ -638,6 +663,7 @@ pub struct Diff {
 
 /// Lets tasks start again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Retry {
     /// Which.
     pub tasks: Vec<TaskId>,
@@ -651,6 +677,7 @@ pub struct Retry {
 
 /// Ends tasks that are wanted no more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cancel {
     /// Which.
     pub tasks: Vec<TaskId>,
@@ -661,6 +688,7 @@ pub struct Cancel {
 
 /// Answers a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Answer {
     /// Whose.
     pub task: TaskId,
@@ -670,6 +698,7 @@ pub struct Answer {
 
 /// A landed task that is being taken back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RolledBack {
     /// Which.
     pub task: TaskId,
@@ -682,6 +711,7 @@ pub struct RolledBack {
 
 /// The evidence of a landed task, in its own versioned shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CertificateJson {
     /// Whose.
     pub task: TaskId,
@@ -691,6 +721,7 @@ pub struct CertificateJson {
 
 /// What to report about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReportOf {
     /// A task.
@@ -701,8 +732,32 @@ pub enum ReportOf {
     LastRun,
 }
 
+/// Asks for a report; about the newest run, if nothing is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ReportAsked {
+    /// About this task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    /// About this run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+}
+
+impl From<ReportOf> for ReportAsked {
+    fn from(of: ReportOf) -> Self {
+        match of {
+            ReportOf::Task(task) => Self { task: Some(task), run: None },
+            ReportOf::Run(run) => Self { task: None, run: Some(run) },
+            ReportOf::LastRun => Self::default(),
+        }
+    }
+}
+
 /// A report for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// What it is about.
     pub of: ReportOf,
@@ -712,6 +767,7 @@ pub struct Report {
 
 /// Asks for tasks as files.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Export {
     /// Which; all of them, if empty.
@@ -720,6 +776,7 @@ pub struct Export {
 
 /// Tasks as files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exported {
     /// One each.
     pub files: Vec<ExportedFile>,
@@ -727,6 +784,7 @@ pub struct Exported {
 
 /// A task as a file that `add -f` reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExportedFile {
     /// A file name without folders, such as `T7-fix-the-parser.md`.
     pub name: String,

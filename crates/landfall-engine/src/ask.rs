@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landfall_model::pilot::Mode;
-use landfall_model::{News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSpec};
+use landfall_model::{News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSpec, Usage};
 use thiserror::Error;
 
 /// What a person can ask of the engine.
@@ -54,6 +54,22 @@ pub enum Ask {
     Restore {
         /// Its name.
         name: String,
+    },
+    /// Withdraw what agents found out.
+    DropDiscoveries {
+        /// By their numbers.
+        numbers: Vec<u32>,
+    },
+    /// Note what an agent used that was asked outside of any task.
+    Consulted {
+        /// What for, in a word.
+        about: String,
+        /// By this profile.
+        profile: String,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        took_ms: u64,
     },
     /// Say what is to become of work that was looked at.
     Review(Vec<TaskId>, Box<ReviewSaid>),
@@ -165,6 +181,12 @@ pub enum AskError {
     /// There is a sprint already.
     #[error("sprint {0} is not over")]
     SprintOpen(SprintId),
+    /// Nothing could ever begin in it.
+    #[error("no task that could be worked on fits this sprint")]
+    SprintMatchesNothing,
+    /// A group is done when its parts are.
+    #[error("{0} is a group: its parts are the work")]
+    Group(TaskId),
     /// There is no sprint.
     #[error("no sprint is open")]
     NoSprint,
@@ -182,6 +204,9 @@ pub enum AskError {
         /// Those there are.
         known: String,
     },
+    /// No such discovery.
+    #[error("there is no discovery {0} that is told to anybody")]
+    UnknownDiscovery(u32),
     /// Not a name for a checkpoint.
     #[error(
         "`{0}` is not a name for a checkpoint: small letters and digits, with `-`, `_` and `.` between them, at most 64"

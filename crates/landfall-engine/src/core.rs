@@ -9,17 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
+use landfall_model::course::{self, Coming, Person, Scene};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
-use landfall_model::pilot::{Mode, PauseWhy, Phase, Pilot, PilotEvent};
+use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
 use landfall_model::planted::{self, Bug};
-use landfall_model::queue::{self, BatchDoing, HoldWhy, Queue, QueueIllegal, QueuePolicy};
+use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::review::ReviewMode;
-use landfall_model::sprint::{Goal, Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::{
-    Caps, Commit, Doing, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
-    Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
+    Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
+    Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
     World, expects, graph, plan,
 };
@@ -47,6 +48,10 @@ pub trait Outside {
     fn theirs(&self, commit: &Commit);
     /// A task has a new fact: agents may have learnt something.
     fn learnt(&self, _at: Timestamp, _task: TaskId, _event: &Event) {}
+    /// A person withdrew what an agent had found out.
+    fn withdrawn(&self, _number: u32) {}
+    /// What an agent has used that was asked outside of any run.
+    fn consulted(&self, _at: Timestamp, _spending: Spending) {}
 }
 
 /// What the person set, as far as the core acts on it.
@@ -361,7 +366,10 @@ impl Core {
                 }
             }
             EngineEvent::Account { account, state } => self.world.set_account(account, state.clone()),
-            EngineEvent::Measured { report } => self.note_report(out, at, report),
+            EngineEvent::Measured { report } => {
+                self.queue.seen(report);
+                self.note_report(out, at, report);
+            }
             EngineEvent::Queue(event) => {
                 if let landfall_model::QueueEvent::Checked { report, .. } = event {
                     self.note_report(out, at, report);
@@ -372,6 +380,10 @@ impl Core {
             EngineEvent::Sprint(event) => self.sprints.apply(at, event),
             EngineEvent::Checkpoint(event) => self.checkpoints.apply(at, event),
             EngineEvent::Published { commit, .. } => out.theirs(commit),
+            EngineEvent::DiscoveryDropped { number } => out.withdrawn(*number),
+            EngineEvent::Consulted { usage, took_ms, .. } => {
+                out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
+            }
             EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
         }
         Ok(())
@@ -454,7 +466,17 @@ impl Core {
         match (asked, self.sprints.open()) {
             (SprintAsked::New(_), Some(open)) => Err(AskError::SprintOpen(open.id)),
             (SprintAsked::Open, None) => Err(AskError::NoSprint),
-            (SprintAsked::New(_), None) | (SprintAsked::Open, Some(_)) => Ok(()),
+            (SprintAsked::Open, Some(_)) => Ok(()),
+            (SprintAsked::New(plan), None) => {
+                let filter = plan.filter();
+                let fits = |task: &Arc<Task>| {
+                    !task.is_over() && !task.spec.draft && filter.admits(&task.spec, task.id)
+                };
+                match filter == Filter::default() || self.world.tasks().any(fits) {
+                    true => Ok(()),
+                    false => Err(AskError::SprintMatchesNothing),
+                }
+            }
         }
     }
 
@@ -466,7 +488,7 @@ impl Core {
                     self.checkpoint(out, None, CheckpointWhy::Sprint);
                 }
                 let sprint = self.sprints.next_id();
-                self.set_filter(filter_of(plan));
+                self.set_filter(plan.filter());
                 let ready = u32::try_from(self.world.ready_count()).unwrap_or(u32::MAX);
                 let started = SprintEvent::Started { sprint, plan: plan.clone(), ready };
                 self.fact(out, EngineEvent::Sprint(started));
@@ -527,15 +549,7 @@ impl Core {
         if self.sprinting
             && let Some(sprint) = self.sprints.open()
         {
-            let event = match (&sprint.phase, why) {
-                (SprintPhase::Completing { why }, _) => Some(SprintEvent::Ended { why: *why }),
-                (_, RunEnd::NothingLeft | RunEnd::Goal) => {
-                    Some(SprintEvent::Ended { why: SprintEnd::NothingLeft })
-                }
-                (_, RunEnd::Spent) => Some(SprintEvent::Ended { why: SprintEnd::Spent }),
-                (SprintPhase::Paused { .. }, _) => None,
-                (_, _) => Some(SprintEvent::Paused { reason: "its run was stopped".to_owned() }),
-            };
+            let event = sprint.at_end_of_run(why);
             if let Some(event) = event {
                 self.fact(out, EngineEvent::Sprint(event));
             }
@@ -743,17 +757,9 @@ impl Core {
     }
 
     fn consider_sprint(&mut self, out: &dyn Outside) {
-        let Some(sprint) = self.sprints.open().filter(|_| self.sprinting) else { return };
-        // One that is paused may have what it wanted by what was under way.
+        let Some(sprint) = self.sprint() else { return };
         let paused = matches!(sprint.phase, SprintPhase::Paused { .. });
-        let counts = matches!(sprint.plan.goal, Goal::Count(_));
-        if (sprint.phase == SprintPhase::Running || (paused && counts))
-            && sprint.reached(out.now(), self.ready_in_sprint())
-        {
-            let why = match sprint.plan.goal {
-                Goal::NoReady => SprintEnd::NothingLeft,
-                _ => SprintEnd::Goal,
-            };
+        if let Some(why) = sprint.should_complete(out.now(), self.ready_in_sprint()) {
             self.fact(out, EngineEvent::Sprint(SprintEvent::Completing { why }));
             if paused && self.pilot.pause().is_some() {
                 self.fact(out, EngineEvent::Pilot(PilotEvent::Resumed)); // what was begun is finished
@@ -771,13 +777,7 @@ impl Core {
     /// In semi-automatic mode a person picks again once nothing more follows by itself from what they picked.
     fn consider_mode(&mut self, out: &dyn Outside) {
         let Some(task) = self.pilot.assigned().and_then(|id| self.world.get(id)) else { return };
-        let over = match &task.state {
-            State::Active { .. } => false,
-            State::Ready { .. } => task.is_held(),
-            State::Waiting { .. } => task.due().is_none(),
-            State::Draft | State::Review { .. } | State::Ended(_) => true,
-        };
-        if over {
+        if !task.goes_on() {
             self.fact(out, EngineEvent::Pilot(PilotEvent::Settled));
             self.refilter();
         }
@@ -817,12 +817,11 @@ impl Core {
         }
     }
 
-    /// The limits, without slots while as much work waits to be verified or landed as agents may be at work. Agents
-    /// that run further ahead land nothing sooner: their workspaces pile up and their bases grow old.
+    /// The limits, without slots while agents are far ahead of what lands.
     fn paced(&self, limits: &Limits) -> Limits {
         // Whoever in line waits for what they need must not stop the agents who work on that.
-        let queued = self.world.waiting_for(Standing::Lane) + self.landable();
-        match u32::try_from(queued).unwrap_or(u32::MAX) >= limits.slots.max(self.batch_pace()) {
+        let waiting = self.world.waiting_for(Standing::Lane) + self.landable();
+        match course::is_far_ahead(waiting, limits.slots, self.rules.queue.batch_max) {
             true => Limits { slots: 0, ..limits.clone() },
             false => limits.clone(),
         }
@@ -837,22 +836,9 @@ impl Core {
         self.queue.line().filter(met).count()
     }
 
-    /// Work that lands in one go is no backlog.
-    fn batch_pace(&self) -> u32 {
-        u32::try_from(self.rules.queue.batch_max).unwrap_or(u32::MAX)
-    }
-
-    /// Whether the landing queue is about to move the base without verifying anything: what was merged with the base
-    /// before that would have to be merged and verified again.
     fn is_settling(&self) -> bool {
-        self.queue.batches().first().is_some_and(|batch| match batch.doing {
-            BatchDoing::Building | BatchDoing::Resting | BatchDoing::Landing(_) => true,
-            BatchDoing::Checking(count) => {
-                let member = batch.members.first().and_then(|member| self.world.get(member.task));
-                let seen = member.and_then(|task| task.gate.as_ref()).map(|gate| &gate.tree);
-                count == 1 && seen == batch.prefixes.first().map(|prefix| &prefix.tree)
-            }
-        })
+        let gate = |task: TaskId| self.world.get(task)?.gate.as_ref().map(|gate| gate.tree.clone());
+        self.queue.is_settling(&gate)
     }
 
     /// Grants what is free to whoever stands first in line.
@@ -894,42 +880,21 @@ impl Core {
     fn task_limits(&self, task: &Task) -> TaskLimits {
         let mut limits = self.rules.task.clone();
         let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied();
-        let modes: Vec<ReviewMode> = std::iter::once(limits.review.mode).chain(by_tags).collect();
-        let sprint = self.sprints.open().filter(|_| self.sprinting);
-        limits.review.after =
-            modes.contains(&ReviewMode::Batch) || sprint.is_some_and(|sprint| sprint.plan.batch_review);
-        limits.review.mode = modes.into_iter().max().unwrap_or_default();
+        let looks_after = self.sprint().is_some_and(|sprint| sprint.plan.batch_review);
+        limits.review = limits.review.with(by_tags, looks_after);
         limits
     }
 
     /// Says again which tasks may begin.
     fn refilter(&mut self) {
-        let sprint = self.sprints.open().filter(|_| self.sprinting);
-        let mut filter = sprint.map(|sprint| filter_of(&sprint.plan)).unwrap_or_default();
-        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { .. }) || self.has_enough(it))
-        {
-            filter.starts = Some(BTreeSet::new());
-        }
-        if self.pilot.mode() == Mode::SemiAuto {
-            filter.starts = Some(self.pilot.assigned().into_iter().collect());
-        }
-        filter.only.clone_from(&self.only);
-        self.set_filter(filter);
+        let goes_on = |id: TaskId| self.world.get(id).is_some_and(|task| task.goes_on());
+        let picks = (self.pilot.mode(), self.pilot.assigned());
+        self.set_filter(course::filter(self.sprint(), &goes_on, picks, self.only.as_ref()));
     }
 
-    /// Whether what is under way would do for the count a sprint wants, if all of it went well.
-    fn has_enough(&self, sprint: &Sprint) -> bool {
-        let Goal::Count(count) = sprint.plan.goal else { return false };
-        let goes_on = |id: &TaskId| {
-            self.world.get(*id).is_some_and(|task| match &task.state {
-                State::Active { .. } => true,
-                State::Ready { .. } => !task.is_held(),
-                State::Waiting { .. } => task.due().is_some(),
-                State::Draft | State::Review { .. } | State::Ended(_) => false,
-            })
-        };
-        let open = sprint.tasks.iter().filter(|(id, stat)| !stat.verified && goes_on(id)).count();
-        sprint.verified() + open >= usize::try_from(count).unwrap_or(usize::MAX)
+    /// The sprint this run is for.
+    fn sprint(&self) -> Option<&Sprint> {
+        self.sprints.open().filter(|_| self.sprinting)
     }
 
     fn set_filter(&mut self, filter: Filter) {
@@ -939,47 +904,37 @@ impl Core {
         }
     }
 
-    /// Whether nothing is under way and nothing will begin by itself. Checks that were interrupted are not waited for: the
-    /// journal expects them, and the next run does them again.
+    /// Whether nothing is under way and nothing will begin by itself.
     #[must_use]
     pub fn is_idle(&self, out: &dyn Outside, interrupted: bool) -> bool {
-        let counts = |task: &&Arc<Task>| {
-            !interrupted || !matches!(task.state, State::Active { doing: Doing::Checking { .. }, .. })
-        };
-        let under_way = self.world.active().any(|task| counts(&task));
+        let under_way = self.world.active().any(|task| course::waits_for_task(task, interrupted));
+        let waits = |batch: &Batch| course::waits_for_batch(batch.doing, self.drive, interrupted);
         // After a landing that did not check out nothing is done for batches: they go on when a person has looked.
-        let landing = self.mismatch.is_none()
-            && self.queue.batches().iter().any(|batch| {
-                matches!(batch.doing, queue::BatchDoing::Landing(_))
-                    || (!interrupted && self.drive == Drive::Draining)
-            });
-        if under_way || landing {
-            return false;
-        }
-        if self.drive == Drive::Draining {
-            return true;
-        }
-        let waits_for_a_person = match self.pilot.phase() {
-            Phase::Paused => true,
-            Phase::WaitingUser => self.could_start(),
-            Phase::Idle | Phase::Running | Phase::Completed => false,
-        };
-        if self.attended && waits_for_a_person {
-            return false;
-        }
-        let now = out.now();
-        let wants_slot = self.world.waiting_for(Standing::Slot) > 0;
-        let paused = self.pilot.pause().is_some();
-        // What only waits for tomorrow's budget, or for an account to open, is waited for.
-        let opens = !paused
-            && (self.world.next_opening(now).is_some()
-                || (wants_slot && out.spent().is_some_and(|spent| spent.until.is_some())));
+        let landing = self.mismatch.is_none() && self.queue.batches().iter().any(waits);
+        !under_way && !landing && self.scene(out).is_idle()
+    }
+
+    /// The run as it stands.
+    fn scene(&self, out: &dyn Outside) -> Scene {
         // Whoever stands in line and waits for others first is not busy: a run without those others ends.
-        let moves = self.queue.hold().is_none() && self.landable() > 0;
-        let queue = !self.queue.batches().is_empty() || moves || self.queue.due().is_some();
-        let disk = self.low_disk && wants_slot && !paused;
-        let due = !paused && self.world.next_due().is_some();
-        !(due || disk || opens || queue)
+        let moves = || self.queue.hold().is_none() && self.landable() > 0;
+        let coming = [
+            (Coming::Due, self.world.next_due().is_some()),
+            (Coming::Account, self.world.next_opening(out.now()).is_some()),
+            (Coming::Room, self.low_disk),
+            (Coming::Landing, !self.queue.batches().is_empty() || self.queue.due().is_some() || moves()),
+        ];
+        Scene {
+            drive: self.drive,
+            phase: self.pilot.phase(),
+            mode: self.pilot.mode(),
+            person: if self.attended { Person::There } else { Person::Away },
+            pickable: self.pilot.mode() == Mode::SemiAuto && self.could_start(),
+            wants_slot: self.world.waiting_for(Standing::Slot) > 0,
+            spent: out.spent(),
+            coming: coming.into_iter().filter(|(_, comes)| *comes).map(|(what, _)| what).collect(),
+            sprint: self.sprint().map(|sprint| sprint.phase.clone()),
+        }
     }
 
     /// Whether a person could pick a task.
@@ -996,20 +951,7 @@ impl Core {
     /// Why a run that is idle has ended.
     #[must_use]
     pub fn why_over(&self, out: &dyn Outside) -> RunEnd {
-        let sprint = self.sprints.open().filter(|_| self.sprinting);
-        if sprint.is_some_and(|it| matches!(it.phase, SprintPhase::Completing { why: SprintEnd::Goal })) {
-            return RunEnd::Goal;
-        }
-        if self.pilot.pause().is_some() {
-            return RunEnd::Paused;
-        }
-        if self.world.waiting_for(Standing::Slot) > 0 && out.spent().is_some() {
-            return RunEnd::Spent;
-        }
-        if self.pilot.mode() == Mode::SemiAuto && self.could_start() {
-            return RunEnd::OneDone;
-        }
-        RunEnd::NothingLeft
+        self.scene(out).why_over()
     }
 
     /// The next moment something happens by the clock alone.
@@ -1018,7 +960,7 @@ impl Core {
         let now = out.now();
         let running = self.drive == Drive::Running;
         let due = self.world.next_due().map(|(at, _)| at).filter(|_| running);
-        let sprint = self.sprints.open().filter(|_| self.sprinting).and_then(|sprint| sprint.due(now));
+        let sprint = self.sprint().and_then(|sprint| sprint.due(now));
         let queue = self.queue.due().filter(|_| running && self.mismatch.is_none());
         [due, self.world.next_opening(now), queue, sprint].into_iter().flatten().min()
     }
@@ -1229,12 +1171,21 @@ impl Core {
         after
     }
 
+    /// Whether a list or a proposal brought the task as the head of others: there is nothing to do in it.
+    fn is_made_group(&self, task: &Task) -> bool {
+        let made = ["import:", "proposal:"].iter().any(|word| task.spec.source.starts_with(word));
+        made && self.world.tasks().any(|other| other.spec.parent == Some(task.id))
+    }
+
     /// Changes the words of a task.
     ///
     /// # Errors
     /// What is wrong with them.
     pub fn edit(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Result<Arc<Task>, AskError> {
         let task = self.world.get(id).ok_or(AskError::UnknownTask(id))?;
+        if task.state == State::Draft && !spec.draft && self.is_made_group(task) {
+            return Err(AskError::Group(id));
+        }
         if spec.flow != task.spec.flow || spec.agent != task.spec.agent {
             self.check_words(&spec)?;
         }
@@ -1251,16 +1202,6 @@ impl Core {
             return Err(AskError::Cycle(cycle));
         }
         Ok(self.try_hear(out, id, &News::Edit { spec })?)
-    }
-}
-
-fn filter_of(plan: &SprintPlan) -> Filter {
-    Filter {
-        only: None,
-        starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
-        parents: plan.parents.clone(),
-        tags_in: plan.tags_in.clone(),
-        tags_out: plan.tags_out.clone(),
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Options {
     pub command: String,
     /// Every environment variable: some say where the state is, some are handed on to agents.
     pub environment: Vec<(OsString, OsString)>,
+    /// The lock of the state folder, where this process holds it already.
+    pub lock: Option<Arc<StateLock>>,
 }
 
 impl Options {
@@ -159,7 +161,7 @@ pub struct Engine {
     replies: Vec<(Sender<Answer>, Answer)>,
     herald: Herald,
     governor: Governor,
-    _lock: StateLock,
+    _lock: Arc<StateLock>,
 }
 
 /// Leave to ask a running engine.
@@ -256,7 +258,10 @@ impl Engine {
     pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let git = Git::find()?;
         let repo = Repo::discover(&git, path)?;
-        let settings = load_settings(repo.root())?;
+        let settings = load_settings(repo.root())?.overridden(&|name| {
+            let found = options.environment.iter().find(|(key, _)| key == name);
+            found.map(|(_, value)| value.to_string_lossy().into_owned())
+        })?;
         let branch = base_branch(&repo, &settings)?;
         let folder = options.folder(repo.root()).ok_or(OpenError::NoHome)?;
         let in_folder = |source| OpenError::Folder { path: folder.root().to_owned(), source };
@@ -265,8 +270,13 @@ impl Engine {
             return Err(OpenError::NetworkFolder(folder.root().to_owned()));
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let lock =
-            StateLock::acquire(folder.root(), &Holder::this_process(&options.command, clock.now_ms()))?;
+        let lock = match &options.lock {
+            Some(lock) => Arc::clone(lock),
+            None => {
+                let me = Holder::this_process(&options.command, clock.now_ms());
+                Arc::new(StateLock::acquire(folder.root(), &me)?)
+            }
+        };
 
         let overrides = repo.root().join(".landfall");
         let loaded = flows::load(Some(&overrides.join("flows")));
@@ -420,6 +430,7 @@ impl Engine {
         self.herald.watched(watched);
         let turn = self.commit_turn()?;
         recover::clear_lanes(&self.site);
+        recover::clear_rooms(&self.site, self.core.world().tasks());
         let follower = Follower::start(self.site.clone());
         let mut publishing = publish::Publisher::new(self.site.clone());
         if self.core.mismatch().is_none() {
@@ -496,6 +507,7 @@ impl Engine {
             }
         }
         follower.end();
+        recover::clear_rooms(&self.site, self.core.world().tasks());
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
         self.core.end(&*self.site, run, why);
@@ -634,6 +646,11 @@ impl Engine {
             Ask::ResumeQueue { rewritten } => self.resume_queue(rewritten),
             Ask::Checkpoint { name } => self.checkpoint(name.as_deref()),
             Ask::DropCheckpoints { names } => self.drop_checkpoints(&names),
+            Ask::DropDiscoveries { numbers } => self.drop_discoveries(&numbers),
+            Ask::Consulted { about, profile, usage, took_ms } => {
+                self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
+                Ok(Reply::Done)
+            }
             Ask::Restore { name } => self.restore(&name),
             Ask::Review(tasks, said) => self.review(&tasks, &said),
             Ask::StopRun { .. } => Err(AskError::NoRun),
@@ -689,6 +706,17 @@ impl Engine {
         let site = self.site.clone();
         for name in names {
             self.core.fact(&*site, EngineEvent::Checkpoint(CheckpointEvent::Dropped { name: name.clone() }));
+        }
+        Ok(Reply::Done)
+    }
+
+    fn drop_discoveries(&mut self, numbers: &[u32]) -> Answer {
+        let site = self.site.clone();
+        if let Some(number) = numbers.iter().find(|number| !site.prompts.knows(**number)) {
+            return Err(AskError::UnknownDiscovery(*number));
+        }
+        for number in numbers {
+            self.core.fact(&*site, EngineEvent::DiscoveryDropped { number: *number });
         }
         Ok(Reply::Done)
     }

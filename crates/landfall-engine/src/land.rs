@@ -58,6 +58,10 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
     let theirs = site.store.import(&site.repo, &site.branch)?;
     if !site.trusts(&site::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
         let what = format!("it is at {ours}, where neither a landing nor you have put it");
+        // Nothing is built on it. The way out is the person's own branch, which nobody else writes.
+        let reason =
+            format!("the base is at {}, where neither a landing nor your branch `{branch}` is", ours.short());
+        site.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason });
         return Err(GitError::output("look at the base of the store", what));
     }
     if let BranchNews::Rewritten { old, .. } = news {
@@ -77,6 +81,7 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
     site.trust(&site::commit(&theirs));
     let ours = match site.store.set_base(&theirs, Some(&ours))? {
         Cas::Moved => {
+            crash::point("base.followed");
             tell_moved(site, Some(&ours), &theirs, Mover::Person);
             theirs.clone()
         }
@@ -101,6 +106,11 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEv
     };
     if ours == theirs {
         return Ok(Vec::new());
+    }
+    if how == Rewritten::Keep && !site.trusts(&site::commit(&ours)) {
+        let what =
+            format!("it is at {ours}, which no landing has put there; your branch can be taken as it is");
+        return Err(GitError::output("keep the base as it is", what));
     }
     if how == Rewritten::Keep {
         // The base stays where it is; that their branch was seen is written down all the same, for the next engine.

@@ -425,6 +425,8 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
         | EngineEvent::BaseMoved { .. }
         | EngineEvent::Published { .. }
         | EngineEvent::Account { .. }
-        | EngineEvent::Measured { .. } => None,
+        | EngineEvent::Measured { .. }
+        | EngineEvent::DiscoveryDropped { .. }
+        | EngineEvent::Consulted { .. } => None,
     }
 }

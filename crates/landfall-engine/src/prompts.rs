@@ -163,6 +163,18 @@ impl Prompts {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).note(task, at, event);
     }
 
+    /// A person withdrew what an agent had found out: nobody is offered it any more.
+    pub fn withdraw(&self, number: u32) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).withdraw(number);
+    }
+
+    /// Whether something was found out under this number and is not withdrawn.
+    #[must_use]
+    pub fn knows(&self, number: u32) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(number).is_some_and(|it| !it.withdrawn)
+    }
+
     /// What an agent that works on `task` is offered, each with who said it.
     #[must_use]
     pub fn offered(&self, task: TaskId) -> Vec<(String, String)> {

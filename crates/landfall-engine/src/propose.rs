@@ -82,6 +82,13 @@ pub enum RoundNews {
         /// At most.
         rounds_max: u32,
     },
+    /// It answered, or failed to.
+    Answered {
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        took_ms: u64,
+    },
     /// Its answer goes back to it.
     SentBack {
         /// Because of these.
@@ -173,6 +180,7 @@ pub fn propose(asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&RoundNews)) -> Re
             prompts.render("propose", &context).map_err(|error| error.to_string())
         };
         let reply = consult::ask(&question, &prompt).map_err(ProposeError::NotAsked)?;
+        tell(&RoundNews::Answered { usage: reply.usage, took_ms: reply.took_ms });
         effort.usage = effort.usage.plus(reply.usage);
         effort.took_ms = effort.took_ms.saturating_add(reply.took_ms);
         effort.model = reply.model.clone().or(effort.model.take());

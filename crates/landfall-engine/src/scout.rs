@@ -54,6 +54,8 @@ impl Scout {
         let tasks: Vec<TaskId> = tasks.collect();
         self.looked_ms = Some(now);
         if tasks.is_empty() {
+            let mut view = self.site.view.lock().expect("no thread panics while it holds the view");
+            view.clashes.clear(); // of those that were under way nobody is
             return;
         }
         self.busy = true;

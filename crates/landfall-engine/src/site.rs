@@ -279,6 +279,14 @@ impl Outside for Site {
         self.prompts.learn(at, task, event);
     }
 
+    fn withdrawn(&self, number: u32) {
+        self.prompts.withdraw(number);
+    }
+
+    fn consulted(&self, at: Timestamp, spending: Spending) {
+        self.meter().ledger.note_aside(at, spending);
+    }
+
     fn theirs(&self, commit: &Commit) {
         *self.theirs.lock().expect("no thread panics while it holds it") = Some(commit.clone());
     }

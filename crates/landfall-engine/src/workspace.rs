@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, Found};
-use landfall_model::{Attempt, Task, World};
+use landfall_model::{Attempt, News, Task, World};
 use serde_json::json;
 
 use crate::confine::{self, Reach};
@@ -73,7 +73,7 @@ pub fn before_run(
     must(site, task, workspace, &Moment { word: "before_run", line, dir })
 }
 
-/// Cleans up after a run of the agent. Whether that works out is in the log.
+/// Cleans up after a run of the agent. If that does not work out, the task says so; nothing depends on it.
 pub fn after_run(site: &Site, task: &Task, attempt: Attempt, iteration: u32) {
     let Some(line) = &site.settings.workspace.after_run else { return };
     if reads(task) {
@@ -84,15 +84,15 @@ pub fn after_run(site: &Site, task: &Task, attempt: Attempt, iteration: u32) {
         return; // the engine is told to stop at once
     }
     let dir = beside(site, task, attempt, iteration, "after_run");
-    drop(run(site, task, &workspace, &Moment { word: "after_run", line, dir })); // it is in the log
+    should(site, task, &workspace, &Moment { word: "after_run", line, dir });
 }
 
-/// Cleans up before a workspace is removed. Whether that works out is in the log.
+/// Cleans up before a workspace is removed. If that does not work out, the task says so; it is removed all the same.
 pub fn before_remove(site: &Site, task: &Task, workspace: &Workspace) {
     Done::of(site, workspace).unmark();
     let Some(line) = &site.settings.workspace.before_remove else { return };
     let dir = site.folder.attempts().join(format!("{}-{}-before_remove", task.id, task.attempt));
-    drop(run(site, task, workspace, &Moment { word: "before_remove", line, dir })); // it is in the log
+    should(site, task, workspace, &Moment { word: "before_remove", line, dir });
 }
 
 /// A command and its moment.
@@ -106,6 +106,12 @@ struct Moment<'a> {
 fn beside(site: &Site, task: &Task, attempt: Attempt, iteration: u32, word: &str) -> PathBuf {
     // Named so that whoever stops the attempt stops this too.
     site.folder.attempts().join(format!("{}-{attempt}-i{iteration}-{word}", task.id))
+}
+
+fn should(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) {
+    if let Err(detail) = must(site, task, workspace, moment) {
+        site.tell(task.id, News::HookFailed { detail });
+    }
 }
 
 fn must(site: &Site, task: &Task, workspace: &Workspace, moment: &Moment<'_>) -> Result<(), String> {

@@ -713,6 +713,7 @@ impl Warning {
             Self::Discovery { global: true, text } => {
                 format!("the agent found out, for every task: {text}")
             }
+            Self::HookFailed { detail } => detail.clone(),
             Self::LeftoversCommitted => "the engine committed what the agent had left uncommitted".to_owned(),
         }
     }

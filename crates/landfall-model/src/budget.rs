@@ -130,6 +130,13 @@ impl Ledger {
         }
     }
 
+    /// Takes in what an agent has spent outside of any run: it is of that day, and of no run.
+    pub fn note_aside(&mut self, at: Timestamp, spent: Spending) {
+        let run = self.run;
+        self.note(at, spent);
+        self.run = run;
+    }
+
     /// Another run of the engine begins.
     pub fn run_started(&mut self) {
         self.run = Spending::default();

@@ -193,6 +193,14 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.event(Event::Ejected { attempt: *attempt, batch: *batch, report: report.clone() })?;
             draft.leave(StepResult::Red, Some(verification_feedback(report, true)))?;
         }
+        News::HookFailed { detail } => {
+            draft.event(Event::Warned(Warning::HookFailed { detail: detail.clone() }))?;
+        }
+        News::Doubted { attempt, concerns } => {
+            fence(task, *attempt)?;
+            let then = draft.queued()?;
+            draft.event(Event::ReviewWanted { concerns: concerns.clone(), then })?;
+        }
         News::LandMoved { attempt, .. } => {
             fence(task, *attempt)?;
             draft.landing()?;

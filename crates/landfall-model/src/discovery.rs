@@ -26,8 +26,10 @@ pub struct Discovery {
     pub seen: Timestamp,
     /// How often it was said.
     pub times: u32,
-    /// Whether it is of no use any more: it is local, and its task is over.
+    /// Whether it is of no use any more: it is local and its task is over, or it was withdrawn.
     pub archived: bool,
+    /// Whether a person withdrew it. Said again, it stays so.
+    pub withdrawn: bool,
 }
 
 /// How much a discovery matters.
@@ -104,6 +106,20 @@ impl Discoveries {
         offered
     }
 
+    /// The one with this number, whether it is of use or not.
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<&Discovery> {
+        self.all.iter().find(|it| it.number == number)
+    }
+
+    /// A person withdrew one: nobody is told of it any more.
+    pub fn withdraw(&mut self, number: u32) {
+        if let Some(it) = self.all.iter_mut().find(|it| it.number == number) {
+            (it.withdrawn, it.archived) = (true, true);
+        }
+        self.bound(GONE_MAX, |it| it.archived);
+    }
+
     fn found(&mut self, task: TaskId, global: bool, said: &str, at: Timestamp) {
         let (impact, text) = impact_of(said.trim());
         if text.is_empty() {
@@ -120,7 +136,7 @@ impl Discoveries {
             it.seen = it.seen.max(at);
             it.times = it.times.saturating_add(1);
             it.impact = it.impact.max(impact);
-            it.archived = false;
+            it.archived = it.withdrawn;
             if global && !it.global {
                 it.global = true;
                 self.by_words.remove(&(Some(task), words.clone()));
@@ -140,6 +156,7 @@ impl Discoveries {
             seen: at,
             times: 1,
             archived: false,
+            withdrawn: false,
         });
         self.by_words.insert((if global { None } else { Some(task) }, words), number);
         if global {
@@ -151,7 +168,7 @@ impl Discoveries {
 
     fn archive(&mut self, task: TaskId, archived: bool) {
         for it in self.all.iter_mut().filter(|it| it.task == task && !it.global) {
-            it.archived = archived;
+            it.archived = archived || it.withdrawn;
         }
         self.bound(GONE_MAX, |it| it.archived);
     }
@@ -264,6 +281,21 @@ mod tests {
         assert_eq!(list.list(true).count(), 2);
         list.note(A, Timestamp(100), &Event::Retried { fresh: false, feedback: None });
         assert_eq!(texts(&list, A).len(), 2);
+    }
+
+    #[test]
+    fn what_was_withdrawn_is_offered_to_nobody_however_often_it_is_said() {
+        let mut list = Discoveries::default();
+        told(&mut list, A, 1, true, "ours");
+        told(&mut list, A, 1, false, "mine");
+        list.withdraw(1);
+        list.withdraw(2);
+        list.withdraw(7);
+        assert_eq!(texts(&list, A), [""; 0]);
+        told(&mut list, B, 2, true, "Ours");
+        list.note(A, Timestamp(3), &Event::Retried { fresh: false, feedback: None });
+        assert_eq!((texts(&list, A), list.list(false).count(), list.list(true).count()), (Vec::new(), 0, 2));
+        assert!(list.get(1).is_some_and(|it| it.withdrawn && it.times == 2) && list.get(7).is_none());
     }
 
     #[test]

@@ -490,6 +490,11 @@ pub enum Warning {
         /// What.
         text: String,
     },
+    /// A command a person set for its workspace failed where nothing depends on it.
+    HookFailed {
+        /// What it came to.
+        detail: String,
+    },
 }
 
 /// One fact: of a task, or of the engine as a whole.
@@ -576,6 +581,22 @@ pub enum EngineEvent {
     Measured {
         /// What was seen.
         report: GateReport,
+    },
+    /// A person withdrew what an agent had found out.
+    DiscoveryDropped {
+        /// Its number.
+        number: u32,
+    },
+    /// An agent was asked something outside of any task.
+    Consulted {
+        /// What for, in a word: `proposal`, `probe`.
+        about: String,
+        /// By this profile.
+        profile: String,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        took_ms: u64,
     },
 }
 

@@ -157,6 +157,18 @@ pub enum News {
         /// What was seen of it.
         report: GateReport,
     },
+    /// A command a person set for its workspace failed where nothing depends on it.
+    HookFailed {
+        /// What it came to.
+        detail: String,
+    },
+    /// Its batch passed, but it runs fewer tests than the base it would land on: a person looks first.
+    Doubted {
+        /// The attempt that stands in line.
+        attempt: Attempt,
+        /// What to look at.
+        concerns: Vec<Concern>,
+    },
     /// Together with what landed before it, it is red.
     Ejected {
         /// For this attempt.

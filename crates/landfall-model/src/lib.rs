@@ -10,6 +10,7 @@ mod budget;
 mod caps;
 pub mod checkpoint;
 pub mod conflict;
+pub mod course;
 mod decide;
 pub mod discovery;
 pub mod disk;

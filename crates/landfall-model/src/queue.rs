@@ -14,10 +14,11 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::gaming;
 use crate::gate::{GateReport, Outcome};
 use crate::input::News;
 use crate::planted::{self, Bug};
-use crate::task::{Candidate, Doing, State, Task};
+use crate::task::{Candidate, Concern, ConcernCode, Doing, State, Task};
 use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
 
 /// Tasks that land together, written `B7`.
@@ -69,7 +70,9 @@ pub struct Batch {
     pub red: Option<usize>,
     /// What was seen of the longest green beginning.
     pub green_report: Option<GateReport>,
-    /// What was seen of the shortest red one.
+    /// The longest green beginning before that one, and what was seen of it.
+    pub green_before: Option<(usize, GateReport)>,
+    /// What was seen of the shortest red one. It is green where a beginning is only doubted: fewer tests ran than on the base.
     pub red_report: Option<GateReport>,
     /// What is being done about it.
     pub doing: BatchDoing,
@@ -97,6 +100,12 @@ impl Batch {
     #[must_use]
     pub fn is_green(&self) -> bool {
         self.base.is_some() && self.red.is_none() && self.green == self.members.len()
+    }
+
+    /// Whether the shortest red beginning is doubted, not red: its checks passed.
+    #[must_use]
+    pub fn is_doubted(&self) -> bool {
+        self.red_report.as_ref().is_some_and(|report| report.outcome().is_green())
     }
 
     fn heads(&self, count: usize) -> Vec<Commit> {
@@ -210,6 +219,13 @@ pub enum QueueEvent {
         count: usize,
         /// All that was seen.
         report: GateReport,
+    },
+    /// A beginning is green, but fewer tests ran than on the base: whoever made that so is searched for.
+    Doubted {
+        /// This batch.
+        batch: BatchId,
+        /// So many members.
+        count: usize,
     },
     /// The base is being moved. Until the end of that is known, the base may hold it.
     LandingBegan {
@@ -399,6 +415,8 @@ struct Standing {
     head: Commit,
     /// Whether the base may hold it already: the end of its landing was not seen.
     unsure: bool,
+    /// Whether fewer tests than on the base are no news: a person has looked at that, or no agent made the change.
+    waived: bool,
 }
 
 /// The queue as it stands.
@@ -416,6 +434,8 @@ pub struct Queue {
     past: VecDeque<(Batch, Closed, Timestamp)>,
     standing: BTreeMap<TaskId, Standing>,
     line: BTreeSet<Place>,
+    /// How many tests ran on commits that may become the base, if they tell.
+    tests: VecDeque<(Commit, Option<u64>)>,
 }
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
@@ -438,6 +458,7 @@ pub struct QueueDecision {
 }
 
 const PAST_MAX: usize = 32; // what a person looks back at; the journal has them all
+const TESTS_MAX: usize = 64; // a base is asked about soon after it was verified
 const TROUBLES_MAX: u32 = 3; // a full disk or a broken git does not mend itself in seconds
 
 impl Queue {
@@ -487,6 +508,21 @@ impl Queue {
         self.batches.iter().find(|batch| batch.members.iter().any(|member| member.task == task))
     }
 
+    /// Whether the base is about to be moved without verifying anything: what is merged with the base before that would have
+    /// to be merged and verified again. `seen` is the tree a task was verified as.
+    #[must_use]
+    pub fn is_settling(&self, seen: &dyn Fn(TaskId) -> Option<Tree>) -> bool {
+        self.batches.first().is_some_and(|batch| match batch.doing {
+            BatchDoing::Building | BatchDoing::Resting | BatchDoing::Landing(_) => true,
+            BatchDoing::Checking(count) => match (batch.members.first(), batch.prefixes.first()) {
+                (Some(member), Some(prefix)) => {
+                    count == 1 && seen(member.task).as_ref() == Some(&prefix.tree)
+                }
+                (_, _) => false,
+            },
+        })
+    }
+
     /// When a hold ends by itself.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
@@ -506,7 +542,33 @@ impl Queue {
         let place = (task.spec.priority, *since, task.id);
         self.line.insert(place);
         let unsure = task.landing.is_some();
-        self.standing.insert(task.id, Standing { place, attempt: task.attempt, head, unsure });
+        let looked_at = |concern: &Concern| concern.code == ConcernCode::FewerTests;
+        let waived = task.counters.runs == 0
+            || (task.approved_head.as_ref() == Some(&head) && task.concerns.iter().any(looked_at));
+        self.standing.insert(task.id, Standing { place, attempt: task.attempt, head, unsure, waived });
+    }
+
+    /// Takes in what was seen of a commit that is the base, or may become it.
+    pub fn seen(&mut self, report: &GateReport) {
+        if !report.outcome().is_green() || self.tests.iter().any(|(commit, _)| *commit == report.commit) {
+            return;
+        }
+        if self.tests.len() == TESTS_MAX {
+            self.tests.pop_front();
+        }
+        self.tests.push_back((report.commit.clone(), report.tests()));
+    }
+
+    /// What a person should look at before the longest green beginning lands, unless they have: fewer tests ran than on
+    /// the base. Alone each member was compared with the base as it was then; tests that came since count as well.
+    fn doubt(&self, batch: &Batch) -> Vec<Concern> {
+        let Some(report) = batch.green_report.as_ref().filter(|_| batch.green > 0) else { return Vec::new() };
+        let waived = |member: &Member| self.standing.get(&member.task).is_some_and(|it| it.waived);
+        if batch.members[..batch.green].iter().any(waived) {
+            return Vec::new();
+        }
+        let known = self.tests.iter().find(|(commit, _)| Some(commit) == batch.base.as_ref());
+        gaming::concerns(&[], report.tests(), known.and_then(|(_, tests)| *tests))
     }
 
     /// What should be under way, after a crash of the engine.
@@ -582,6 +644,7 @@ impl Queue {
                     green: 0,
                     red: None,
                     green_report: None,
+                    green_before: None,
                     red_report: None,
                     doing: BatchDoing::Building,
                     looks: Vec::new(),
@@ -620,6 +683,7 @@ impl Queue {
                 it.looks.push((*count, outcome));
                 match outcome {
                     Outcome::Pass | Outcome::Flaky => {
+                        it.green_before = it.green_report.take().map(|report| (it.green, report));
                         it.green = it.green.max(*count);
                         it.green_report = Some(report.clone());
                     }
@@ -638,6 +702,21 @@ impl Queue {
                     self.trials += 1;
                     self.troubles = 0;
                 }
+                self.seen(report);
+            }
+            QueueEvent::Doubted { batch, count } => {
+                let Some(it) = self.batch_mut(*batch, |doing| doing == BatchDoing::Resting) else {
+                    return illegal(format!("{batch} does not rest"));
+                };
+                if *count == 0 || *count != it.green {
+                    return illegal(format!("{count} of {batch} are not the longest green beginning"));
+                }
+                it.red = Some(*count);
+                it.red_report = it.green_report.take();
+                (it.green, it.green_report) = match it.green_before.take() {
+                    Some((green, report)) => (green, Some(report)),
+                    None => (0, None),
+                };
             }
             QueueEvent::LandingBegan { batch, count } => {
                 let front = self.batches.first().map(|front| front.id);
@@ -989,6 +1068,12 @@ impl Draft<'_> {
             self.over(batch.id, reason);
             return Step::Again;
         }
+        // On what has not landed yet there is nothing to compare with: it is looked at when its turn comes.
+        if front && !self.queue.doubt(batch).is_empty() {
+            self.drop_standing_on(batch.id, "it stood on a batch that a person must look at");
+            self.event(QueueEvent::Doubted { batch: batch.id, count: batch.green });
+            return Step::Again;
+        }
         // A search that has begun is finished: given up half-way it would begin anew, and find nobody for ever.
         let begins = batch.red.is_none() && !batch.is_green();
         let runaway = begins && self.queue.trials >= self.policy.runaway;
@@ -1049,11 +1134,19 @@ impl Draft<'_> {
         let place = red - 1 - usize::from(planted::is(Bug::BisectNeighbour) && red > 1);
         let culprit = &batch.members[place];
         let report = batch.red_report.clone().expect("what is red was seen");
-        let report = GateReport { head: culprit.head.clone(), ..report };
         self.drop_standing_on(batch.id, "it stood on a batch that was red");
-        self.tell(culprit.task, News::Ejected { attempt: culprit.attempt, batch: batch.id, report });
+        let (attempt, id) = (culprit.attempt, batch.id);
+        let (news, reason) = if batch.is_doubted() {
+            let doubted = Batch { green: red, green_report: Some(report), ..batch.clone() };
+            let concerns = self.queue.doubt(&doubted);
+            (News::Doubted { attempt, concerns }, format!("a person must look at {}", culprit.task))
+        } else {
+            let report = GateReport { head: culprit.head.clone(), ..report };
+            (News::Ejected { attempt, batch: id, report }, format!("{} made it red", culprit.task))
+        };
+        self.tell(culprit.task, news);
         match batch.green {
-            0 => self.over(batch.id, format!("{} made it red", culprit.task)),
+            0 => self.over(id, reason),
             count => self.land(batch, count),
         }
     }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::event::Event;
+use crate::event::{Event, RunEnd};
+use crate::filter::Filter;
 use crate::flow::Target;
 use crate::gate::Outcome;
 use crate::ids::IdError;
@@ -100,6 +101,18 @@ impl SprintPlan {
             checkpoint: true,
             pause_on_error: false,
             batch_review: false,
+        }
+    }
+
+    /// Which tasks it may begin.
+    #[must_use]
+    pub fn filter(&self) -> Filter {
+        Filter {
+            only: None,
+            starts: (!self.only.is_empty()).then(|| self.only.clone()),
+            parents: self.parents.clone(),
+            tags_in: self.tags_in.clone(),
+            tags_out: self.tags_out.clone(),
         }
     }
 }
@@ -367,6 +380,55 @@ impl Sprint {
             Goal::Duration { ms } => self.worked_ms(now) >= ms,
             Goal::Until(at) => now >= at,
             Goal::NoReady => ready == 0,
+        }
+    }
+
+    /// Why it begins nothing more from now on, if so. One that is paused may have the count it wanted by what was under way.
+    #[must_use]
+    pub fn should_complete(&self, now: Timestamp, ready: usize) -> Option<SprintEnd> {
+        let looks = match (&self.phase, self.plan.goal) {
+            (SprintPhase::Running, _) | (SprintPhase::Paused { .. }, Goal::Count(_)) => true,
+            (SprintPhase::Paused { .. }, Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady)
+            | (SprintPhase::Completing { .. } | SprintPhase::Over { .. }, _) => false,
+        };
+        (looks && self.reached(now, ready)).then_some(match self.plan.goal {
+            Goal::NoReady => SprintEnd::NothingLeft,
+            Goal::Count(_) | Goal::Duration { .. } | Goal::Until(_) => SprintEnd::Goal,
+        })
+    }
+
+    /// Whether it begins more tasks: not once what is under way would do for the count it wants, if all of it went well.
+    /// `goes_on` says of which task something more comes by itself.
+    #[must_use]
+    pub fn begins_more(&self, goes_on: &dyn Fn(TaskId) -> bool) -> bool {
+        match self.phase {
+            SprintPhase::Completing { .. } => return false,
+            SprintPhase::Running | SprintPhase::Paused { .. } | SprintPhase::Over { .. } => {}
+        }
+        match self.plan.goal {
+            Goal::Count(count) => {
+                let open = |(id, stat): &(&TaskId, &TaskStat)| !stat.verified && goes_on(**id);
+                let under_way = self.tasks.iter().filter(open).count();
+                self.verified() + under_way < usize::try_from(count).unwrap_or(usize::MAX)
+            }
+            Goal::Duration { .. } | Goal::Until(_) | Goal::NoReady => true,
+        }
+    }
+
+    /// What the end of its run means for it.
+    #[must_use]
+    pub fn at_end_of_run(&self, why: RunEnd) -> Option<SprintEvent> {
+        let paused = match &self.phase {
+            SprintPhase::Completing { why } => return Some(SprintEvent::Ended { why: *why }),
+            SprintPhase::Paused { .. } => true,
+            SprintPhase::Running | SprintPhase::Over { .. } => false,
+        };
+        match why {
+            RunEnd::NothingLeft | RunEnd::Goal => Some(SprintEvent::Ended { why: SprintEnd::NothingLeft }),
+            RunEnd::Spent => Some(SprintEvent::Ended { why: SprintEnd::Spent }),
+            RunEnd::Drained | RunEnd::Interrupted | RunEnd::Paused | RunEnd::OneDone | RunEnd::Lost => {
+                (!paused).then(|| SprintEvent::Paused { reason: "its run was stopped".to_owned() })
+            }
         }
     }
 

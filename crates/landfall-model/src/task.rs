@@ -163,6 +163,17 @@ impl Task {
         matches!(&self.state, State::Waiting { wait: Wait::Conflict { .. }, .. })
     }
 
+    /// Whether something more follows by itself: nobody has to be asked, and no other task is waited for.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        match &self.state {
+            State::Active { .. } => true,
+            State::Ready { .. } => !self.is_held(),
+            State::Waiting { .. } => self.due().is_some(),
+            State::Draft | State::Review { .. } | State::Ended(_) => false,
+        }
+    }
+
     /// The moment it waits for, if it waits for one.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {

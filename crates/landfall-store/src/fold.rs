@@ -381,7 +381,10 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
         Fact::Task(task, Event::Verified { report, .. }) => pass(report, Some(*task)),
         Fact::Task(..) => None,
         Fact::Engine(event) => match event {
-            EngineEvent::Started { .. } | EngineEvent::Account { .. } => None,
+            EngineEvent::Started { .. }
+            | EngineEvent::Account { .. }
+            | EngineEvent::DiscoveryDropped { .. }
+            | EngineEvent::Consulted { .. } => None,
             EngineEvent::RunStarted { run, slots, only: _ } => {
                 Some(Change::RunStarted { run: *run, at: entry.at, slots: *slots })
             }
@@ -399,6 +402,7 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
                 QueueEvent::Formed { .. }
                 | QueueEvent::Built { .. }
                 | QueueEvent::CheckBegan { .. }
+                | QueueEvent::Doubted { .. }
                 | QueueEvent::LandingBegan { .. }
                 | QueueEvent::Over { .. }
                 | QueueEvent::Held { .. }

@@ -29,6 +29,8 @@ pub enum Exit {
     NeedsYou,
     /// The disk or the state folder.
     Machine,
+    /// Nobody was there, and too many tasks were put aside for a person.
+    TooManyDeferred,
     /// A person interrupted it.
     Interrupted,
 }
@@ -36,7 +38,7 @@ pub enum Exit {
 impl Exit {
     /// Every one there is.
     #[cfg(test)]
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Ok,
         Self::Internal,
         Self::Usage,
@@ -48,6 +50,7 @@ impl Exit {
         Self::SomeDidNotLand,
         Self::NeedsYou,
         Self::Machine,
+        Self::TooManyDeferred,
         Self::Interrupted,
     ];
 
@@ -65,6 +68,7 @@ impl Exit {
             Self::SomeDidNotLand => 8,
             Self::NeedsYou => 9,
             Self::Machine => 10,
+            Self::TooManyDeferred => 11,
             Self::Interrupted => 130,
         }
     }
@@ -83,6 +87,7 @@ impl Exit {
             Self::SomeDidNotLand => "some-did-not-land",
             Self::NeedsYou => "needs-you",
             Self::Machine => "machine",
+            Self::TooManyDeferred => "too-many-deferred",
             Self::Interrupted => "interrupted",
         }
     }
@@ -109,6 +114,9 @@ impl Exit {
             }
             Self::Machine => {
                 "The disk is full, the state folder cannot be written, or it holds something that cannot be right."
+            }
+            Self::TooManyDeferred => {
+                "Nobody was there, and more than ten tasks were put aside for a person: the run failed as a whole."
             }
             Self::Interrupted => {
                 "Ctrl-C, or a signal, ended it. Nothing is lost: the next run goes on from there."
@@ -177,11 +185,19 @@ fn exit_of(code: ProblemCode) -> Exit {
         | ProblemCode::UnknownTask
         | ProblemCode::UnknownRun
         | ProblemCode::UnknownSprint
-        | ProblemCode::UnknownCheckpoint => Exit::UnknownThing,
-        ProblemCode::Cycle | ProblemCode::BadInput => Exit::Usage,
-        ProblemCode::NotNow => Exit::NotNow,
+        | ProblemCode::UnknownCheckpoint
+        | ProblemCode::NothingMatches
+        | ProblemCode::NotFound => Exit::UnknownThing,
+        ProblemCode::Cycle
+        | ProblemCode::BadInput
+        | ProblemCode::MethodNotAllowed
+        | ProblemCode::TooLarge
+        | ProblemCode::UnsupportedMediaType
+        | ProblemCode::Misdirected
+        | ProblemCode::KeyReused => Exit::Usage,
+        ProblemCode::NotNow | ProblemCode::Unauthorized | ProblemCode::Forbidden => Exit::NotNow,
         ProblemCode::AgentFailed => Exit::NeedsYou,
-        ProblemCode::EngineBusy => Exit::Busy,
+        ProblemCode::EngineBusy | ProblemCode::TooMany => Exit::Busy,
         ProblemCode::DiskFull | ProblemCode::ReadOnly | ProblemCode::Corrupt => Exit::Machine,
         ProblemCode::GitFailed | ProblemCode::Internal => Exit::Internal,
     }

@@ -62,6 +62,14 @@ pub fn moment(at_ms: i64) -> String {
     at(at_ms, "%Y-%m-%d %H:%M:%S")
 }
 
+/// The same, of a moment as records have it: `2026-07-29T00:00:00Z`.
+pub fn local(rfc3339: &str) -> String {
+    match rfc3339.parse::<Timestamp>() {
+        Ok(at) => moment(at.as_millisecond()),
+        Err(_) => rfc3339.to_owned(), // shown as it is rather than guessed
+    }
+}
+
 fn at(at_ms: i64, form: &str) -> String {
     match Timestamp::from_millisecond(at_ms) {
         Ok(timestamp) => timestamp.to_zoned(TimeZone::system()).strftime(form).to_string(),

@@ -9,6 +9,7 @@ mod attempts;
 mod backlog;
 mod board;
 mod checkpoints;
+mod consulted;
 mod demo;
 mod desk;
 mod discoveries;
@@ -21,6 +22,7 @@ mod holds;
 mod import;
 mod inbox;
 mod intervene;
+mod keeper;
 mod known;
 mod looks;
 mod moment;
@@ -33,8 +35,10 @@ mod propose;
 mod queue;
 mod reads;
 mod reclaim;
+mod remote;
 mod reports;
 mod run;
+mod serve;
 mod settings;
 mod sprints;
 mod stats;
@@ -57,6 +61,7 @@ use place::Place;
 pub use demo::Demo;
 pub use import::ImportAsked;
 pub use propose::ProposeAsked;
+pub use serve::{Serve, ServeAsked};
 
 /// Where a project is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +90,9 @@ pub fn service(dir: &Path) -> Result<Box<dyn Service>, Problem> {
 }
 
 /// The agents there are, with the profiles of the project around `dir`, if there is one.
-pub fn agents(dir: &Path, asked: AgentsAsked) -> Result<AgentsFound, Problem> {
+pub fn agents(dir: &Path, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
     match service(dir) {
+        Ok(service) if probe => service.probe(asked),
         Ok(service) => service.agents(asked),
         Err(problem) if problem.code == ProblemCode::NotARepository && asked.profile.is_none() => {
             Ok(AgentsFound { kinds: agents::kinds(), profiles: Vec::new() })
@@ -127,9 +133,23 @@ pub fn accept(dir: &Path, number: u32) -> Result<Changed, Problem> {
     propose::accept(Place::find(dir)?, number)
 }
 
-/// Drives the project around `dir`.
+/// Drives the project around `dir`: by the server that keeps it, or in this process.
 pub fn run(dir: &Path, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
-    Ok(Box::new(run::start(Place::find(dir)?, &asked)?))
+    let place = Place::find(dir)?;
+    match remote::start(&place, &asked)? {
+        Some(run) => Ok(Box::new(run)),
+        None => Ok(Box::new(run::start(place, &asked)?)),
+    }
+}
+
+/// Keeps the project around `dir`, and serves it.
+pub fn serve(dir: &Path, asked: ServeAsked) -> Result<Serve, Problem> {
+    serve::start(Place::find(dir)?, asked)
+}
+
+/// The token that opens the server of the project around `dir`; `renew` makes a new one.
+pub fn token(dir: &Path, renew: bool) -> Result<String, Problem> {
+    serve::token(&Place::find(dir)?, renew)
 }
 
 /// Makes a project to look at, in `dir` or in a temporary folder, and drives it.

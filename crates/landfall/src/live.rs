@@ -49,7 +49,8 @@ impl Interrupts {
         Ok(Self { count, handle, thread: Some(thread) })
     }
 
-    fn seen(&self) -> usize {
+    /// How many there were.
+    pub fn seen(&self) -> usize {
         self.count.load(Ordering::SeqCst)
     }
 }
@@ -110,6 +111,7 @@ fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
     match &outcome.ended {
         RunEnded::Broken(problem) => return Failure::from(problem.clone()).code,
         RunEnded::Held(_) | RunEnded::Paused(_) => return Exit::NeedsYou,
+        RunEnded::Deferred(_) => return Exit::TooManyDeferred,
         RunEnded::Finished | RunEnded::OneDone | RunEnded::Goal | RunEnded::Drained | RunEnded::Stopped => {}
     }
     let worst = outcome.tasks.iter().map(|task| match task.status {
@@ -351,6 +353,11 @@ pub fn summary(outcome: &RunOutcome) -> String {
             text += "ended as asked, after the iterations under way; `landfall run` goes on\n"
         }
         RunEnded::Stopped => text += "stopped as asked; the work is kept, `landfall run` goes on\n",
+        RunEnded::Deferred(many) => {
+            text += &format!(
+                "failed: nobody was there, and {many} tasks were put aside for a person; `landfall list` shows them\n"
+            );
+        }
         RunEnded::Held(reason) => text += &format!("held: {}\n", clean(reason)),
         RunEnded::Broken(problem) => {
             text += &format!("broke off: {}\n", clean(&problem.message));
@@ -443,6 +450,7 @@ mod tests {
             (RunEnded::Finished, vec![line(3, Status::Waiting, Some(WaitFor::Dependency))], Exit::NeedsYou),
             (RunEnded::Drained, vec![line(3, Status::Waiting, Some(WaitFor::Dependency))], Exit::Ok),
             (RunEnded::Held("the gate is broken".to_owned()), vec![done()], Exit::NeedsYou),
+            (RunEnded::Deferred(11), vec![done(), line(3, Status::Review, None)], Exit::TooManyDeferred),
             (RunEnded::Broken(broken), vec![done()], Exit::Machine),
         ];
         for (ended, tasks, exit) in cases {

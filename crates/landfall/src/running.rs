@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use landfall_api::{Mode, RunId, RunOutcome, SprintPlan, TaskId};
+use landfall_api::RunOutcome;
+pub use landfall_api::{NewsLine, RunAsked, RunMode, RunView, SlotLine, SprintAsked};
 
 /// A run under way. Dropping it lets go of the engine; agents that still work are adopted by the next one.
 pub trait RunHandle: Send {
@@ -17,121 +18,4 @@ pub trait RunHandle: Send {
 
     /// How the run ended, if it does within `timeout`.
     fn wait(&mut self, timeout: Duration) -> Option<RunOutcome>;
-}
-
-/// What to run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunAsked {
-    /// Only these tasks and what they need; all that are ready, if empty.
-    pub tasks: Vec<TaskId>,
-    /// How many agents may work at once; what the settings say otherwise.
-    pub slots: Option<u32>,
-    /// Who picks the next task; what the settings say otherwise.
-    pub mode: Option<Mode>,
-    /// The sprint it is for.
-    pub sprint: Option<SprintAsked>,
-    /// Somebody is there to resume a pause, to pick a task, or to answer.
-    pub attended: bool,
-}
-
-/// The sprint a run is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SprintAsked {
-    /// A new one.
-    New(SprintPlan),
-    /// The one that is open.
-    Open,
-}
-
-/// What goes on in a run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RunView {
-    /// Its id; none before it is journalled.
-    pub run: Option<RunId>,
-    /// Whether it still starts things.
-    pub mode: RunMode,
-    /// Who picks tasks; none before it is known.
-    pub pilot: Option<Mode>,
-    /// Why nothing begins, if it is paused.
-    pub paused: Option<String>,
-    /// What a person can do, if it is their turn to pick.
-    pub pick: Option<String>,
-    /// The sprint in one line.
-    pub sprint: Option<String>,
-    /// The batches of the landing queue, a line each.
-    pub batches: Vec<String>,
-    /// Why the landing queue does not move, if it does not.
-    pub queue_held: Option<String>,
-    /// What each slot in use does.
-    pub slots: Vec<SlotLine>,
-    /// How many slots there are.
-    pub slots_max: u32,
-    /// How many tasks landed in this run.
-    pub landed: u64,
-    /// How many ended without landing in this run.
-    pub failed: u64,
-    /// How many are verified and on their way onto the base.
-    pub landing: u64,
-    /// How many wait for something other than a slot.
-    pub waiting: u64,
-    /// How many of those wait for the person.
-    pub needs_you: u64,
-    /// How many could start if there were slots.
-    pub queued: u64,
-    /// How long the run takes so far.
-    pub elapsed_ms: u64,
-    /// Tokens used so far.
-    pub tokens: u64,
-    /// Money used so far, if it is known.
-    pub cost_usd: Option<f64>,
-    /// What happened since the last look, oldest first.
-    pub news: Vec<NewsLine>,
-}
-
-/// Whether a run still starts things.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RunMode {
-    /// It does.
-    #[default]
-    Running,
-    /// Iterations under way finish, no more are started.
-    Draining,
-    /// Agents are being stopped.
-    Stopping,
-}
-
-/// What a slot does.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct SlotLine {
-    /// The task in it, as people write it: `T7`.
-    pub task: String,
-    /// What it is called.
-    pub title: String,
-    /// The step of its flow.
-    pub step: String,
-    /// What is being done, in a word or two: `working`, `verifying`, `landing`.
-    pub doing: String,
-    /// The iteration, counted from 1; 0 before the first.
-    pub iteration: u32,
-    /// How many there may be.
-    pub iterations_max: u32,
-    /// Time spent on the task.
-    pub elapsed_ms: u64,
-    /// Tokens the task used.
-    pub tokens: u64,
-    /// Money the task used, if it is known.
-    pub cost_usd: Option<f64>,
-    /// The last line the agent said.
-    pub last_words: String,
-}
-
-/// Something that happened.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct NewsLine {
-    /// When, in Unix milliseconds.
-    pub at_ms: i64,
-    /// The task it happened to.
-    pub task: Option<TaskId>,
-    /// What happened, in one line without the task: `landed as 3f2a… (2 iterations, 41s, 12.3k tokens)`.
-    pub text: String,
 }

@@ -19,7 +19,12 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         // What needs an async runtime: agents that want to be talked with, and the tools agents are given.
         ("landfall-bridge", &["landfall-agents"]),
         // The scripted agent is played by the binary; its script is understood by landfall-agents.
-        ("landfall", &["landfall-engine", "landfall-api", "landfall-agents", "landfall-bridge"]),
+        (
+            "landfall",
+            &["landfall-engine", "landfall-api", "landfall-agents", "landfall-bridge", "landfall-server"],
+        ),
+        // Drawn from answers of operations alone: whoever serves them is behind `Service`.
+        ("landfall-server", &["landfall-api"]),
         ("landfall-testkit", &["landfall-api", "landfall-model"]),
     ])
 }

@@ -11,16 +11,17 @@ use landfall_api::import::{Format, Imported, LeftOut, There};
 use landfall_api::{
     AccountLine, AccountStanding, ActiveLine, Added, AgentAtWork, AgentKind, AgentProfile, AgentRun,
     AgentsFound, AttemptLine, Base, BatchLine, BatchLook, Blob, BudgetLine, BudgetOf, BurnPoint, Changed,
-    ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, CommandReport,
-    Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile, FlakeLine, FlowChecked,
-    FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health, HoldLine, InitAgent,
-    InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, NewTask, Outcome, OutcomeLine,
-    OwnLimits, PauseLine, Picked, Pilot, ProbeAnswer, Probed, Proposal, ProposalOutcome, Publication,
-    QueueBrief, QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report,
-    ReportOf, Restored, ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState, Size,
-    SpendingLine, SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord,
-    SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped,
-    TaskBrief, TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
+    ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, ClashLine,
+    CommandReport, Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile,
+    FlakeLine, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health,
+    HoldLine, InitAgent, InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, NewTask, Outcome,
+    OutcomeLine, OwnLimits, PauseLine, Picked, Pilot, ProbeAnswer, Probed, Proposal, ProposalOutcome,
+    Publication, QueueBrief, QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem,
+    Report, ReportOf, Restored, ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState,
+    Size, SpendingLine, SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview,
+    SprintRecord, SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status,
+    StatusReport, Stopped, TaskBrief, TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor,
+    WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -174,6 +175,10 @@ fn changed() -> Changed {
     }
 }
 
+fn clash(task: u32, with: u32) -> ClashLine {
+    ClashLine { task: TaskId(task), with: TaskId(with), files: vec!["src/parser.rs".to_owned()] }
+}
+
 fn status() -> StatusReport {
     StatusReport {
         counts: BTreeMap::from([(Status::Ready, 4), (Status::Active, 1), (Status::Done, 2)]),
@@ -203,6 +208,7 @@ fn status() -> StatusReport {
         pilot: Some(Box::new(pilot())),
         queue: Some(Box::new(QueueBrief { waiting: 2, batches: vec![batch()], hold: Some(hold()) })),
         sprint: Some("S3 SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)".to_owned()),
+        clashes: vec![clash(7, 8)],
         reviews_owed: 2,
         waiting: vec![WaitingGroup {
             wait: WaitFor::Quota,
@@ -901,8 +907,9 @@ fn the_page_about_json_shows_what_is_written() {
         status: Status::Waiting,
         sentence: "T7 waits for your answer: Tabs or spaces?".to_owned(),
         details: vec!["asked in iteration 2".to_owned()],
+        clashes: vec![clash(7, 8)],
     };
-    page.sample("`why`", "The sentence, and more lines if there is more to say.", &why);
+    page.sample("`why`", "The sentence, and more lines if there is more to say. `clashes` names works under way that it does not fit together with as they stand.", &why);
     let log = LogPage {
         entries: vec![LogEntry {
             seq: 41,
@@ -1057,6 +1064,7 @@ fn the_page_about_json_shows_what_is_written() {
             seen_ms: AT_MS,
             times: 2,
             archived: false,
+            withdrawn: true,
         }],
     };
     page.sample("`discoveries`", "With `--all`, what is of no use any more, too.", &found);

@@ -82,7 +82,13 @@ fn an_answer_to_another_question_is_a_problem() {
     impl Service for Confused {
         fn call(&self, _request: Request) -> Result<Response, Problem> {
             let sentence = "T7 is ready.".to_owned();
-            Ok(Response::Why(Why { task: TaskId(7), status: Status::Ready, sentence, details: Vec::new() }))
+            Ok(Response::Why(Why {
+                task: TaskId(7),
+                status: Status::Ready,
+                sentence,
+                details: Vec::new(),
+                clashes: Vec::new(),
+            }))
         }
     }
     assert!(Confused.why(TaskAsked { task: TaskId(7) }).is_ok());

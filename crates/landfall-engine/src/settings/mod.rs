@@ -5,6 +5,7 @@
 
 mod describe;
 mod keys;
+mod overrides;
 pub(crate) mod place;
 mod problem;
 mod raw;

@@ -10,6 +10,7 @@ mod test_agents;
 mod test_budget;
 mod test_checkpoint;
 mod test_conflict;
+mod test_course;
 mod test_cut;
 mod test_fair;
 mod test_flow;

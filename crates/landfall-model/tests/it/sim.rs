@@ -918,6 +918,7 @@ impl Sim {
                 "queue:landing-in-part".to_owned()
             }
             QueueEvent::LandingBegan { .. } => "queue:landing".to_owned(),
+            QueueEvent::Doubted { .. } => "queue:doubted".to_owned(),
             QueueEvent::Over { how: queue::Closed::Landed { .. }, .. } => "queue:landed".to_owned(),
             QueueEvent::Over { how: queue::Closed::Dropped { .. }, .. } => "queue:dropped".to_owned(),
             QueueEvent::Held { why, .. } => format!("queue:held-{}", why.word()),
@@ -1862,6 +1863,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::NothingChanged { attempt }
         | News::LandingBegan { attempt, .. }
         | News::Ejected { attempt, .. }
+        | News::Doubted { attempt, .. }
         | News::LandUnsure { attempt }
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }
@@ -1869,6 +1871,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }
         | News::Granted { .. }
+        | News::HookFailed { .. }
         | News::Due
         | News::BaseAdvanced
         | News::RouteOpened

@@ -35,7 +35,7 @@ pub struct Stage {
     /// Verifications that ran.
     pub checks: usize,
     pub ejected: Vec<TaskId>,
-    told: String,
+    pub told: String,
 }
 
 impl Stage {
@@ -410,6 +410,7 @@ fn fact_word(event: &QueueEvent) -> String {
         QueueEvent::Checked { batch, count, report } => {
             format!("{batch}/{count} is {}", report.outcome().word())
         }
+        QueueEvent::Doubted { batch, count } => format!("{batch}/{count} is doubted"),
         QueueEvent::LandingBegan { batch, count } => format!("landing {batch}/{count}"),
         QueueEvent::Over { batch, how: Closed::Landed { count, commit } } => {
             format!("{batch} over, {count} landed as {commit}")

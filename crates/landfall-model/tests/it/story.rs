@@ -332,6 +332,7 @@ pub fn late(news: Line) -> Line {
             | News::NothingChanged { attempt }
             | News::LandingBegan { attempt, .. }
             | News::Ejected { attempt, .. }
+            | News::Doubted { attempt, .. }
             | News::LandUnsure { attempt }
             | News::Landed { attempt, .. }
             | News::LandMoved { attempt, .. }

@@ -275,3 +275,12 @@ fn a_ledger_agrees_with_a_plain_sum_and_forgets_only_what_is_a_week_old() {
         all.len()
     );
 }
+
+#[test]
+fn what_is_spent_outside_of_a_run_is_of_the_day_alone() {
+    let mut ledger = Ledger::default();
+    let spent = |time_ms| Spending { time_ms, ..Spending::default() };
+    ledger.note(Timestamp(HOUR_MS), spent(1));
+    ledger.note_aside(Timestamp(HOUR_MS), spent(10));
+    assert_eq!((ledger.since(Timestamp(0)).time_ms, ledger.run().time_ms), (11, 1));
+}

@@ -5,7 +5,8 @@ use landfall_model::conflict::{Clash, ClashKind};
 use landfall_model::gate::Outcome;
 use landfall_model::queue::{Closed, HoldWhy, LeftOut, Member, Prefix, Queue};
 use landfall_model::{
-    Attempt, BatchId, Commit, News, Opening, QueueEffect, QueueEvent, QueueNews, TaskId, Timestamp, Tree,
+    Attempt, BatchId, Commit, ConcernCode, News, Opening, QueueEffect, QueueEvent, QueueNews, State, TaskId,
+    Timestamp, Tree,
 };
 
 use crate::stage::{Stage, has_left_the_line};
@@ -955,4 +956,73 @@ fn what_is_expected_after_a_crash_is_what_was_ordered() {
         let Some(order) = stage.orders.first().cloned() else { break };
         stage.answer(&order, &green);
     }
+}
+
+// ── doubted ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Five in line that agents made, and a base on which ten tests run.
+fn five_by_agents() -> Stage {
+    let mut stage = line(5);
+    for task in stage.tasks.values_mut() {
+        task.counters.runs = 1;
+        stage.queue.put(task);
+    }
+    let mut base = report(vec![command("tests", Outcome::Pass)]);
+    (base.commit, base.commands[0].tests) = (Commit::new("root"), Some(10));
+    stage.queue.seen(&base);
+    stage
+}
+
+/// All is green; so many tests run with these heads.
+fn play(stage: &mut Stage, tests: &dyn Fn(&[Commit]) -> Option<u64>) {
+    stage.look();
+    while let Some(order) = stage.orders.first().cloned() {
+        let QueueEffect::Check { batch, prefix, .. } = &order else {
+            stage.answer(&order, &green);
+            continue;
+        };
+        let heads: Vec<Commit> = prefix.tree.as_str().split('+').skip(1).map(Commit::new).collect();
+        let (name, mut news) = stage.seen(batch.0, Outcome::Pass, false);
+        let QueueNews::Checked { report, .. } = &mut news else { panic!("{name}") };
+        report.commands[0].tests = tests(&heads);
+        stage.hear(&name, &news);
+    }
+}
+
+#[test]
+fn whoever_runs_fewer_tests_than_the_base_is_found_and_waits_for_a_person() {
+    for fewer in [Some(9), None] {
+        let mut stage = five_by_agents();
+        play(&mut stage, &|heads| if holds(heads, 3) { fewer } else { Some(12) });
+        assert_eq!(stage.landed(), [1, 2, 4, 5], "{}", stage.told);
+        assert!(
+            stage.told.contains("B1/5 is doubted") && stage.told.contains("B1/3 is doubted"),
+            "{}",
+            stage.told
+        );
+        let task = &stage.tasks[&TaskId(3)];
+        assert!(matches!(&task.state, State::Review { .. }), "{}", task.state.name());
+        assert_eq!(task.concerns.iter().map(|it| it.code).collect::<Vec<_>>(), [ConcernCode::FewerTests]);
+        // Approved, it lands with as many tests as it has, and asks nobody again.
+        let head = Commit::new("h3");
+        let task = stage.tasks.get_mut(&TaskId(3)).expect("it is there");
+        (task.approved_head, task.state) = (Some(head), State::Ready { next: None, since: Timestamp(0) });
+        stage.enter(3, Opening::Queue);
+        play(&mut stage, &|_| fewer);
+        assert_eq!(stage.landed(), [1, 2, 4, 5, 3], "{}", stage.told);
+    }
+}
+
+#[test]
+fn as_many_tests_as_on_the_base_or_a_base_that_does_not_tell_are_no_news() {
+    let mut stage = five_by_agents();
+    play(&mut stage, &|_| Some(10));
+    assert_eq!((stage.landed().len(), stage.checks), (5, 1));
+    let mut silent = five_by_agents();
+    silent.queue = Queue::default();
+    for task in silent.tasks.values() {
+        silent.queue.put(task);
+    }
+    play(&mut silent, &|_| Some(1));
+    assert_eq!((silent.landed().len(), silent.checks), (5, 1));
 }

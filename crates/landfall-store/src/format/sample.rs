@@ -187,6 +187,7 @@ fn every_fact() -> Vec<Entry> {
     autopilot_facts(&mut facts);
     opinion_facts(&mut facts);
     intervention_facts(&mut facts);
+    aside_facts(&mut facts);
     facts.entries
 }
 
@@ -635,6 +636,41 @@ fn intervention_facts(facts: &mut Facts) {
     }
     let ending = Ending { kind: EndKind::Blocked, code: EndCode::Person, detail: reason() };
     facts.task(task, Event::Ended(ending));
+}
+
+/// What happens beside tasks and runs.
+fn aside_facts(facts: &mut Facts) {
+    facts.engine(EngineEvent::DiscoveryDropped { number: 3 });
+    let usage = Usage {
+        tokens_in: 900,
+        tokens_cached: 100,
+        tokens_out: 40,
+        turns: 1,
+        micro_usd: 7_000,
+        micro_usd_priced: 0,
+    };
+    let (about, profile) = ("proposal".to_owned(), "default".to_owned());
+    facts.engine(EngineEvent::Consulted { about, profile, usage, took_ms: 12_000 });
+    let member = Member { task: TaskId(4), attempt: Attempt(4), head: commit('3') };
+    let (batch, prefix) = (BatchId(3), Prefix { commit: commit('5'), tree: Tree::new("7e7e") });
+    for event in [
+        QueueEvent::Formed { batch, on: None, members: vec![member.clone()] },
+        QueueEvent::Built {
+            batch,
+            base: commit('1'),
+            members: vec![member],
+            prefixes: vec![prefix],
+            crowded: Vec::new(),
+        },
+        QueueEvent::CheckBegan { batch, count: 1 },
+        QueueEvent::Checked { batch, count: 1, report: report(vec![Outcome::Pass]) },
+        QueueEvent::Doubted { batch, count: 1 },
+        QueueEvent::Over { batch, how: Closed::Dropped { reason: "a person must look at T4".to_owned() } },
+    ] {
+        facts.engine(EngineEvent::Queue(event));
+    }
+    let detail = "`workspace.after_run` ended with exit code 1".to_owned();
+    facts.task(6, Event::Warned(Warning::HookFailed { detail }));
 }
 
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {

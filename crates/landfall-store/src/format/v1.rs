@@ -350,6 +350,21 @@ struct Measured<'a> {
     report: parts::Report<'a>,
 }
 
+#[derive(Serialize, Deserialize)]
+struct DiscoveryDropped {
+    number: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Consulted<'a> {
+    #[serde(borrow)]
+    about: Text<'a>,
+    #[serde(borrow)]
+    profile: Text<'a>,
+    usage: parts::Usage,
+    took_ms: u64,
+}
+
 /// Writes a fact down.
 pub(crate) fn encode(entry: &Entry) -> Written {
     let at_ms = entry.at.0;
@@ -552,6 +567,18 @@ fn encode_engine(event: &EngineEvent) -> (&'static str, String) {
         EngineEvent::Sprint(event) => autopilot::encode_sprint(event),
         EngineEvent::Checkpoint(event) => autopilot::encode_checkpoint(event),
         EngineEvent::Measured { report } => ("measured", json(&Measured { report: report.into() })),
+        EngineEvent::DiscoveryDropped { number } => {
+            ("discovery-dropped", json(&DiscoveryDropped { number: *number }))
+        }
+        EngineEvent::Consulted { about, profile, usage, took_ms } => (
+            "consulted",
+            json(&Consulted {
+                about: about.into(),
+                profile: profile.into(),
+                usage: (*usage).into(),
+                took_ms: *took_ms,
+            }),
+        ),
     }
 }
 
@@ -771,6 +798,18 @@ fn decode_engine(raw: Raw<'_>) -> Result<EngineEvent, FormatErrorKind> {
             EngineEvent::Account { account: account.into_string(), state: state.into() }
         }
         "measured" => EngineEvent::Measured { report: body::<Measured<'_>>(raw)?.report.into() },
+        "discovery-dropped" => {
+            EngineEvent::DiscoveryDropped { number: body::<DiscoveryDropped>(raw)?.number }
+        }
+        "consulted" => {
+            let Consulted { about, profile, usage, took_ms } = body(raw)?;
+            EngineEvent::Consulted {
+                about: about.into_string(),
+                profile: profile.into_string(),
+                usage: usage.into(),
+                took_ms,
+            }
+        }
         _ => return autopilot::decode(raw)?.ok_or(FormatErrorKind::UnknownKind),
     })
 }

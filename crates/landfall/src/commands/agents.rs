@@ -22,11 +22,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let asked = AgentsAsked { probe: args.probe, profile: args.profile };
-    if asked.probe {
+    let asked = AgentsAsked { profile: args.profile };
+    if args.probe {
         talk("asking the agents; that takes up to a minute");
     }
-    let found = house::agents(&context.dir, asked)?;
+    let found = house::agents(&context.dir, asked, args.probe)?;
     context.answer(&found, text)?;
     let answers = |profile: &AgentProfile| match &profile.probe {
         Some(probe) => probe.answer == ProbeAnswer::Answers,

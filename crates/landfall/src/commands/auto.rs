@@ -1,6 +1,6 @@
 //! `landfall auto`: who picks the next task.
 
-use landfall_api::{Ask, AutoAsked, Mode};
+use landfall_api::{Ask, AutoAsked, Mode, Nothing};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -24,12 +24,12 @@ enum Action {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let mode = match args.action {
-        Action::On => Some(Mode::Autopilot),
-        Action::Off => Some(Mode::SemiAuto),
-        Action::Status => None,
-    };
-    let pilot = context.service()?.auto(AutoAsked { mode })?;
+    let service = context.service()?;
+    let pilot = match args.action {
+        Action::On => service.auto(AutoAsked { mode: Mode::Autopilot }),
+        Action::Off => service.auto(AutoAsked { mode: Mode::SemiAuto }),
+        Action::Status => service.pilot(Nothing {}),
+    }?;
     context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
     Ok(Exit::Ok)
 }

@@ -1,23 +1,47 @@
 //! `landfall discoveries`: what agents found out.
 
-use landfall_api::{Ask, DiscoveriesAsked, DiscoveryList};
+use landfall_api::{Ask, DiscoveriesAsked, DiscoveryDrop, DiscoveryLine, DiscoveryList};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::say::clean;
 use crate::table::Table;
 
-/// Shows what agents found out and later ones are told.
+/// Shows what agents found out and later ones are told, or withdraws it.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// What is of no use any more, too.
     #[arg(long)]
     all: bool,
 }
 
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Withdraws discoveries that are wrong: no agent is told of them any more, not even if one says them again.
+    Drop {
+        /// Their numbers, as the list shows them.
+        #[arg(required = true, value_name = "NO")]
+        numbers: Vec<u32>,
+    },
+}
+
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let found = context.service()?.discoveries(DiscoveriesAsked { all: args.all })?;
-    context.answer(&found, text)?;
+    let service = context.service()?;
+    match args.action {
+        None => context.answer(&service.discoveries(DiscoveriesAsked { all: args.all })?, text)?,
+        Some(Action::Drop { numbers }) => {
+            let dropped = service.discovery_drop(DiscoveryDrop { numbers })?;
+            context.answer(&dropped, |dropped| dropped.discoveries.iter().map(withdrawn).collect())?;
+        }
+    }
     Ok(Exit::Ok)
+}
+
+fn withdrawn(it: &DiscoveryLine) -> String {
+    format!("withdrawn: {}, from {}: {}\n", it.number, it.task, clean(&it.text))
 }
 
 fn text(found: &DiscoveryList) -> String {
@@ -26,10 +50,11 @@ fn text(found: &DiscoveryList) -> String {
     }
     let mut table = Table::new(&["NO", "FROM", "FOR", "IMPACT", "WHAT"]);
     for it in &found.discoveries {
-        let whom = match (it.archived, it.global) {
-            (true, _) => "nobody now".to_owned(),
-            (false, true) => "every task".to_owned(),
-            (false, false) => it.task.to_string(),
+        let whom = match (it.withdrawn, it.archived, it.global) {
+            (true, _, _) => "nobody: withdrawn".to_owned(),
+            (false, true, _) => "nobody now".to_owned(),
+            (false, false, true) => "every task".to_owned(),
+            (false, false, false) => it.task.to_string(),
         };
         table.row([&it.number.to_string(), &it.task.to_string(), &whom, &it.impact, &it.text]);
     }

@@ -1,6 +1,6 @@
 //! `landfall doctor`: whether everything Landfall needs is there and whole.
 
-use landfall_api::{Ask, CheckState, Doctor, Health};
+use landfall_api::{Ask, CheckState, Health, Nothing};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -15,7 +15,8 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let health = context.service()?.doctor(Doctor { rebuild: args.rebuild })?;
+    let service = context.service()?;
+    let health = if args.rebuild { service.rebuild(Nothing {}) } else { service.doctor(Nothing {}) }?;
     context.answer(&health, text)?;
     let bad = health.checks.iter().any(|check| check.state == CheckState::Bad);
     Ok(if bad { Exit::Machine } else { Exit::Ok })

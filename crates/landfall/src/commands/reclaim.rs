@@ -1,6 +1,6 @@
 //! `landfall reclaim`: gives disk space back.
 
-use landfall_api::{Ask, Reclaim, Reclaimed};
+use landfall_api::{Ask, Nothing, Reclaimed};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -16,7 +16,8 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let reclaimed = context.service()?.reclaim(Reclaim { dry_run: args.dry_run })?;
+    let service = context.service()?;
+    let reclaimed = if args.dry_run { service.reclaimable(Nothing {}) } else { service.reclaim(Nothing {}) }?;
     context.answer(&reclaimed, text)?;
     Ok(Exit::Ok)
 }

@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let report = context.service()?.report(args.of.unwrap_or(ReportOf::LastRun))?;
+    let report = context.service()?.report(args.of.unwrap_or(ReportOf::LastRun).into())?;
     if context.json {
         print_json(&report)?;
     } else {

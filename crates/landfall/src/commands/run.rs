@@ -15,7 +15,8 @@ use crate::{house, live, presence};
 ///
 /// Where nobody is there (no terminal, CI, LANDFALL_NON_INTERACTIVE or --non-interactive) it never waits for a person: what
 /// would wait for one is put aside, and a pause ends the run. LANDFALL_MODE and LANDFALL_SLOTS (or LANDFALL_MAX_AGENTS) stand
-/// in for the options of that name, before `landfall.toml`.
+/// in for the options of that name, before `landfall.toml`; LANDFALL_MODEL for the model of the default profile, LANDFALL_TIMEOUT
+/// for the time a task may take (`run.task_limit`).
 #[derive(clap::Args)]
 pub struct Args {
     /// Only these tasks and what they need; everything that is ready when left out.

@@ -392,13 +392,13 @@ fn table(list: &SprintList) -> String {
         let wanted = match (&sprint.target.kind[..], &sprint.target.value) {
             ("count", value) => format!("{value} tasks"),
             ("duration", value) => format!("{value} hours"),
-            ("until_time", value) => format!("until {}", value.as_str().unwrap_or_default()),
+            ("until_time", value) => format!("until {}", format::local(value.as_str().unwrap_or_default())),
             (_, _) => "nothing ready".to_owned(),
         };
         let how = sprint.end.as_ref().map_or(sprint.phase.clone(), |end| format!("{}: {end}", sprint.phase));
         table.row([
             &sprint.id.to_string(),
-            &sprint.started_at,
+            &format::local(&sprint.started_at),
             &wanted,
             &sprint.completed_tasks.to_string(),
             &sprint.failed_tasks.to_string(),

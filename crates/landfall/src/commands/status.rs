@@ -1,7 +1,7 @@
 //! `landfall status`: what goes on, what waits, and how the project stands.
 
 use landfall_api::{
-    AccountLine, AccountStanding, ActiveLine, Ask, Nothing, QueueBrief, Status, StatusReport,
+    AccountLine, AccountStanding, ActiveLine, Ask, ClashLine, Nothing, QueueBrief, Status, StatusReport,
 };
 
 use super::words;
@@ -44,6 +44,10 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         if let Some(hold) = &queue.hold {
             text += &format!("HELD    {}; {}\n", clean(&hold.reason), clean(&hold.hint));
         }
+    }
+    if !report.clashes.is_empty() {
+        let pairs: Vec<String> = report.clashes.iter().map(pair).collect();
+        text += &format!("clash   {} do not fit together as they stand\n", clean(&pairs.join(", ")));
     }
     if report.reviews_owed > 0 {
         let many = format::plural(report.reviews_owed, "landed task");
@@ -122,6 +126,11 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         text += &format!("\n{}", table.text());
     }
     text
+}
+
+/// `T3 and T5 (a.rs, b.rs)`.
+fn pair(clash: &ClashLine) -> String {
+    format!("{} and {} ({})", clash.task, clash.with, words::some_of(&clash.files))
 }
 
 /// `3 in line; B7 T1 T2 T3 verifying`.

@@ -1,7 +1,8 @@
 //! `landfall why`: one sentence.
 
-use landfall_api::{Ask, TaskAsked, TaskId};
+use landfall_api::{Ask, ClashLine, TaskAsked, TaskId};
 
+use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say::clean;
@@ -17,7 +18,13 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let why = context.service()?.why(TaskAsked { task: args.task })?;
     context.answer(&why, |why| {
         let details: String = why.details.iter().map(|line| format!("  {}\n", clean(line))).collect();
-        format!("{}\n{details}", clean(&why.sentence))
+        let clashes: String = why.clashes.iter().map(|clash| format!("  {}\n", clean(&unfit(clash)))).collect();
+        format!("{}\n{details}{clashes}", clean(&why.sentence))
     })?;
     Ok(Exit::Ok)
+}
+
+fn unfit(clash: &ClashLine) -> String {
+    let files = words::some_of(&clash.files);
+    format!("as they stand, it does not fit together with {}: {files}; whoever lands second resolves that", clash.with)
 }

@@ -142,6 +142,16 @@ pub fn budget(line: &BudgetLine) -> String {
     format!("{}: {} of {}{unit}{spent}", line.scope, shown(line.used), shown(line.max))
 }
 
+/// The first few of a list of files: `a.rs, b.rs, c.rs and 4 more`.
+pub fn some_of(files: &[String]) -> String {
+    const SHOWN: usize = 3; // a line holds no more
+    let shown = files.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -23,10 +23,10 @@ use rustix::process::{Pid, Signal};
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
-use super::{problem, wire};
+use super::{consulted, problem, wire};
 
 /// Every kind, and what each profile of the project would run.
-pub(super) fn find(place: &Place, asked: &AgentsAsked) -> Result<AgentsFound, Problem> {
+pub(super) fn find(place: &Place, asked: &AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problem::open(&error))?;
     if let Some(name) = &asked.profile
         && !settings.agents.contains_key(name)
@@ -38,10 +38,8 @@ pub(super) fn find(place: &Place, asked: &AgentsAsked) -> Result<AgentsFound, Pr
     let profiles: Vec<&Profile> = settings.agents.values().filter(|it| wanted(&it.name)).collect();
     // Each probe is a process that mostly waits, so they wait together.
     let found = std::thread::scope(|scope| {
-        let looks: Vec<_> = profiles
-            .iter()
-            .map(|profile| scope.spawn(|| look(place, &settings, profile, asked.probe)))
-            .collect();
+        let looks: Vec<_> =
+            profiles.iter().map(|profile| scope.spawn(|| look(place, &settings, profile, probe))).collect();
         looks.into_iter().map(|look| look.join().expect("looking does not panic")).collect()
     });
     Ok(AgentsFound { kinds, profiles: found })
@@ -351,6 +349,8 @@ fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
         Ok(probed) => probed,
         Err(problem) => return failed(problem),
     };
+    // The answer is worth telling even where the project has no ledger it could be written to.
+    drop(consulted::note(place, ("probe", &profile.name), probed.usage, probed.took_ms));
     let said = |detail: &str| match (probed.words.as_str(), probed.complaint.as_str()) {
         ("", "") => detail.to_owned(),
         ("", complaint) => format!("{detail}: {complaint}"),

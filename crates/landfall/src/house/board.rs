@@ -68,6 +68,7 @@ pub(super) fn board(look: &Look<'_>, asked: &api::BoardAsked) -> Result<Box<api:
         run,
         engine,
         active: _,
+        clashes: _,
         pilot,
         queue,
         sprint,

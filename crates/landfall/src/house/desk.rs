@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landfall_api::socket::{Client, ConnectError};
+use landfall_api::client::{Client, ConnectError};
 use landfall_api::{Problem, ProblemCode, Request, Response, Service};
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::raise_file_limit;
-use landfall_engine::{Ask, Engine, Handle, OpenError, Options, Reply, Site};
+use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
 
 use super::engine_at::EngineAt;
+use super::keeper::Keeper;
 use super::place::Place;
 use super::reads::Look;
+use super::run::UnderWay;
 use super::{
     agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, inbox, looks, output, pilot,
     problem, queue, reclaim, reports, settings, sprints, stats, wire, writes,
@@ -26,10 +28,23 @@ pub(super) struct Desk {
 
 /// How writes reach the engine.
 enum Hand {
-    /// It runs in this process.
-    Running { handle: Handle, site: Arc<Site> },
+    /// It drives in this process, and ends with its run.
+    Running(UnderWay),
+    /// This process keeps the project, and drives it when asked to.
+    Kept(Arc<Keeper>),
     /// By the socket of the engine that runs, or by an engine of our own for the moment.
     Door,
+}
+
+impl Hand {
+    /// The run in this process, if one is under way.
+    fn running(&self) -> Option<UnderWay> {
+        match self {
+            Self::Running(running) => Some(running.clone()),
+            Self::Kept(keeper) => keeper.running(),
+            Self::Door => None,
+        }
+    }
 }
 
 impl Desk {
@@ -39,14 +54,20 @@ impl Desk {
     }
 
     /// For the process that drives.
-    pub fn running(place: Place, handle: Handle, site: Arc<Site>) -> Self {
-        Self { place, hand: Hand::Running { handle, site } }
+    pub fn running(place: Place, running: UnderWay) -> Self {
+        Self { place, hand: Hand::Running(running) }
+    }
+
+    /// For the process that keeps the project.
+    pub fn kept(place: Place, keeper: Arc<Keeper>) -> Self {
+        Self { place, hand: Hand::Kept(keeper) }
     }
 
     fn engine(&self) -> EngineAt {
-        match &self.hand {
-            Hand::Running { site, .. } => EngineAt::Here { site: site.clone() },
-            Hand::Door => EngineAt::look(&self.place),
+        match (&self.hand, self.hand.running()) {
+            (_, Some(running)) => EngineAt::Here { site: running.site },
+            (Hand::Kept(keeper), None) => EngineAt::Resting { since_ms: keeper.since_ms() },
+            (Hand::Running(_) | Hand::Door, None) => EngineAt::look(&self.place),
         }
     }
 
@@ -74,86 +95,88 @@ impl Desk {
             Request::Certificate(asked) => {
                 Response::Certificate(look.certificate(wire::model_task(asked.task))?)
             }
-            Request::Report(of) => Response::Report(reports::report(&look, of)?),
+            Request::Report(asked) => Response::Report(reports::report(&look, asked)?),
             Request::Runs(_) => Response::Runs(reports::runs(&look)?),
             Request::FlowList(_) => Response::FlowList(flows::list(&self.place)?),
             Request::FlowShow(asked) => Response::FlowShow(flows::show(&self.place, &asked)?),
             Request::FlowCheck(asked) => Response::FlowCheck(flows::check(&asked)),
             Request::Export(asked) => Response::Export(look.export(&asked)?),
-            Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked)?),
+            Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked, false)?),
+            Request::Probe(asked) => Response::Probe(agents::find(&self.place, &asked, true)?),
             Request::Discoveries(asked) => Response::Discoveries(discoveries::list(&self.place, &asked)?),
             Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
-            Request::Reclaim(_) => Response::Reclaim(reclaim::dry_run(&look)?),
+            Request::Reclaimable(_) => Response::Reclaimable(reclaim::dry_run(&look)?),
             Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview(&look, asked)?),
             Request::Sprint(asked) => {
                 Response::Sprint(sprints::report(&look, asked.sprint.map(wire::model_sprint))?)
             }
             Request::Sprints(_) => Response::Sprints(sprints::list(&look)?),
-            Request::Auto(_) => Response::Auto(pilot::state(&look)?),
+            Request::Pilot(_) => Response::Pilot(pilot::state(&look)?),
             Request::Queue(_) => Response::Queue(queue::report(&look)?),
             Request::Reviews(_) => Response::Reviews(looks::list(&look)?),
             Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list(&look)?),
             Request::Checkpoint(asked) => Response::Checkpoint(checkpoints::detail(&look, &asked.name)?),
-            Request::Add(_)
-            | Request::Edit(_)
-            | Request::Stop(_)
-            | Request::Retry(_)
-            | Request::Cancel(_)
-            | Request::Message(_)
-            | Request::Hold(_)
-            | Request::Release(_)
-            | Request::Block(_)
-            | Request::Limits(_)
-            | Request::Answer(_)
-            | Request::Pause(_)
-            | Request::Resume(_)
-            | Request::Next(_)
-            | Request::SprintPause(_)
-            | Request::SprintResume(_)
-            | Request::SprintCancel(_)
-            | Request::QueuePause(_)
-            | Request::QueueResume(_)
-            | Request::QueueEject(_)
-            | Request::Review(_)
-            | Request::CheckpointCreate(_)
-            | Request::CheckpointRestore(_)
-            | Request::CheckpointDrop(_)
-            | Request::Rollback(_) => unreachable!("a write is not a read"),
+            other => unreachable!("`{}` is not a read", other.name()),
         })
     }
 
     /// What needs the lock, and not the engine's loop.
     fn keep_house(&self, request: &Request) -> Result<Response, Problem> {
-        if let Hand::Running { .. } = self.hand {
+        if self.hand.running().is_some() {
             return Err(busy_with_run());
         }
         match request {
-            Request::Doctor(_) => Ok(Response::Doctor(doctor::rebuild(&self.place)?)),
+            Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild(&self.place)?)),
             Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim(&self.place)?)),
             other => unreachable!("`{}` keeps no house", other.name()),
         }
     }
 
     fn write(&self, request: Request) -> Result<Response, Problem> {
-        match &self.hand {
-            Hand::Running { handle, .. } => {
-                let ask = |ask: Ask| handle.ask(ask).map_err(|error| problem::ask(&error));
+        match (self.hand.running(), &self.hand) {
+            (Some(running), _) => {
+                let ask = |ask: Ask| running.handle.ask(ask).map_err(|error| problem::ask(&error));
                 writes::write(&self.place, &self.engine(), &ask, request)
             }
-            Hand::Door => through_the_door(&self.place, request),
+            (None, Hand::Kept(keeper)) => keeper.at_rest(request),
+            (None, Hand::Running(_) | Hand::Door) => through_the_door(&self.place, request),
         }
     }
+
+    /// What is about the run as a whole.
+    fn drive(&self, request: &Request) -> Result<Response, Problem> {
+        match (request, &self.hand) {
+            (Request::RunStart(asked), Hand::Kept(keeper)) => Ok(Response::RunStart(keeper.start(asked)?)),
+            (Request::RunStart(_), Hand::Running(_)) => {
+                Err(Problem::new(ProblemCode::EngineBusy, "a run is under way already")
+                    .hint("`landfall status` shows it; more runs of one project at once there cannot be"))
+            }
+            (Request::RunNow(asked), Hand::Kept(keeper)) => Ok(Response::RunNow(keeper.now(*asked)?)),
+            (Request::RunNow(asked), Hand::Running(running)) => {
+                Ok(Response::RunNow(Box::new(running.now(*asked))))
+            }
+            (_, Hand::Door) => match Client::connect(&self.place.folder.socket()) {
+                Ok(client) => client.call(request.clone()),
+                Err(_) => Err(no_server("no server holds this project")),
+            },
+            (other, _) => unreachable!("`{}` is not about a run", other.name()),
+        }
+    }
+}
+
+fn no_server(what: &str) -> Problem {
+    Problem::new(ProblemCode::NotNow, what).hint("`landfall serve` starts one; `landfall run` drives without")
 }
 
 impl Service for Desk {
     /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
     fn admit(&self, pid: i32) -> Result<(), Problem> {
-        match &self.hand {
-            Hand::Running { site, .. } if site.is_confined(pid) => {
+        match self.hand.running() {
+            Some(running) if running.site.is_confined(pid) => {
                 let what = "an agent at work may not ask the engine";
                 Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"))
             }
-            Hand::Running { .. } | Hand::Door => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -171,7 +194,7 @@ impl Service for Desk {
                     Ok(client) => client.call(request.clone()).or_else(|_| self.read(request)),
                     Err(_) => self.read(request),
                 },
-                Hand::Running { .. } => self.read(request),
+                Hand::Running(_) | Hand::Kept(_) => self.read(request),
             },
             Request::Log(_)
             | Request::Graph(_)
@@ -190,17 +213,26 @@ impl Service for Desk {
             | Request::Export(_)
             | Request::Discoveries(_)
             | Request::Agents(_)
+            | Request::Probe(_)
             | Request::SprintPreview(_)
             | Request::Sprint(_)
             | Request::Sprints(_)
+            | Request::Pilot(_)
             | Request::Queue(_)
             | Request::Reviews(_)
             | Request::Checkpoints(_)
-            | Request::Checkpoint(_) => self.read(request),
-            Request::Auto(asked) if asked.mode.is_none() => self.read(request),
-            Request::Doctor(asked) if !asked.rebuild => self.read(request),
-            Request::Reclaim(asked) if asked.dry_run => self.read(request),
-            Request::Doctor(_) | Request::Reclaim(_) => self.keep_house(&request),
+            | Request::Checkpoint(_)
+            | Request::Doctor(_)
+            | Request::Reclaimable(_) => self.read(request),
+            Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
+            Request::RunStart(_) | Request::RunNow(_) => self.drive(&request),
+            // The server itself answers these; where they arrive here, no server listens for browsers.
+            Request::Sessions(_) | Request::SessionRevoke(_) | Request::Pair(_) | Request::AgentToken(_) => {
+                match self.hand {
+                    Hand::Door => self.drive(&request),
+                    Hand::Running(_) | Hand::Kept(_) => Err(no_server("no server listens for browsers")),
+                }
+            }
             Request::Auto(_)
             | Request::Add(_)
             | Request::Edit(_)
@@ -226,6 +258,8 @@ impl Service for Desk {
             | Request::CheckpointCreate(_)
             | Request::CheckpointRestore(_)
             | Request::CheckpointDrop(_)
+            | Request::DiscoveryDrop(_)
+            | Request::Consulted(_)
             | Request::Rollback(_) => self.write(request),
         }
     }
@@ -256,6 +290,7 @@ fn through_the_door(place: &Place, request: Request) -> Result<Response, Problem
                 return Err(Problem::new(ProblemCode::EngineBusy, message)
                     .hint("use the `landfall` that started it, or wait until its run is over"));
             }
+            Err(ConnectError::Refused(problem)) => return Err(problem),
             Err(ConnectError::Nobody(_) | ConnectError::Broken { .. }) => match in_process(place, &request) {
                 Err(Shut::Held(_)) if Instant::now() < deadline => {}
                 Err(Shut::Held(problem) | Shut::Other(problem)) => return Err(problem),
@@ -284,6 +319,16 @@ fn in_process(place: &Place, request: &Request) -> Result<Response, Shut> {
         }
         _ => Shut::Other(problem::open(&error)),
     })?;
+    write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(Shut::Other)
+}
+
+/// Carries a write out by an engine that does not drive, and gives the engine back.
+pub(super) fn write_at_rest(
+    place: &Place,
+    engine: Engine,
+    at: &EngineAt,
+    request: &Request,
+) -> (Engine, Result<Response, Problem>) {
     let engine = std::cell::RefCell::new(engine);
     let ask = |ask: Ask| -> Result<Reply, Problem> {
         match engine.borrow_mut().once(ask) {
@@ -292,13 +337,18 @@ fn in_process(place: &Place, request: &Request) -> Result<Response, Shut> {
             Err(error) => Err(problem::store(&error)),
         }
     };
-    writes::write(place, &EngineAt::Nowhere, &ask, request.clone()).map_err(Shut::Other)
+    let answer = writes::write(place, at, &ask, request.clone());
+    (engine.into_inner(), answer)
 }
 
 /// Opens the engine of a project, exclusively.
 pub(super) fn open(place: &Place, command: &str) -> Result<Engine, OpenError> {
-    let options =
-        Options { program: program(), command: command.to_owned(), environment: place.environment() };
+    let options = Options {
+        program: program(),
+        command: command.to_owned(),
+        environment: place.environment(),
+        lock: place.lock.clone(),
+    };
     Engine::open(&place.root, &options)
 }
 
@@ -321,7 +371,7 @@ pub(super) fn open_to_drive(place: &Place) -> Result<Engine, Problem> {
                 let passing = match &error {
                     // A child of a run that was killed may hold the lock until it is itself: for a moment.
                     OpenError::Lock(LockError::Held { holder, .. }) => {
-                        holder.command != "landfall run"
+                        !["landfall run", "landfall serve"].contains(&holder.command.as_str())
                             || !Path::new(&format!("/proc/{}", holder.pid)).exists()
                     }
                     OpenError::Lock(LockError::HeldByUnknown { .. }) => true,

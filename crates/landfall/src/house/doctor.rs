@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use landfall_agents::registry;
 use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
@@ -56,8 +57,13 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
 pub(super) fn rebuild(place: &Place) -> Result<Health, Problem> {
     if let Some(reader) = place.reader()? {
         drop(reader); // only asked whether there is a journal at all
-        let me = Holder::this_process("landfall doctor --rebuild", moment::now_ms());
-        let _lock = StateLock::acquire(place.folder.root(), &me).map_err(|error| problem::lock(&error))?;
+        let _lock = match &place.lock {
+            Some(lock) => Arc::clone(lock),
+            None => {
+                let me = Holder::this_process("landfall doctor --rebuild", moment::now_ms());
+                Arc::new(StateLock::acquire(place.folder.root(), &me).map_err(|error| problem::lock(&error))?)
+            }
+        };
         let (journal, _) = Sqlite::open(&place.folder.journal(), store::Options::default())
             .map_err(|error| problem::store(&error))?;
         journal.rebuild().map_err(|error| problem::store(&error))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_api::EngineState;
-use landfall_api::socket::{Client, Greeting};
+use landfall_api::client::{Client, Greeting};
 use landfall_engine::model::TaskId;
 use landfall_engine::{Live, Site, View};
 
@@ -21,6 +21,11 @@ pub(super) enum EngineAt {
     There {
         /// How it introduced itself.
         greeting: Greeting,
+    },
+    /// This process keeps the project, and drives nothing now.
+    Resting {
+        /// Since when it keeps it.
+        since_ms: i64,
     },
     /// Nobody.
     Nowhere,
@@ -39,7 +44,7 @@ impl EngineAt {
     pub fn is_alive(&self) -> bool {
         match self {
             Self::Here { .. } | Self::There { .. } => true,
-            Self::Nowhere => false,
+            Self::Resting { .. } | Self::Nowhere => false,
         }
     }
 
@@ -49,7 +54,7 @@ impl EngineAt {
             Self::Here { site } => {
                 site.view.lock().expect("no thread panics while it holds the view").live.clone()
             }
-            Self::There { .. } | Self::Nowhere => BTreeMap::new(),
+            Self::There { .. } | Self::Resting { .. } | Self::Nowhere => BTreeMap::new(),
         }
     }
 
@@ -59,7 +64,7 @@ impl EngineAt {
             Self::Here { site } => {
                 Some(site.view.lock().expect("no thread panics while it holds the view").clone())
             }
-            Self::There { .. } | Self::Nowhere => None,
+            Self::There { .. } | Self::Resting { .. } | Self::Nowhere => None,
         }
     }
 
@@ -75,15 +80,19 @@ impl EngineAt {
                 }
             }
             Self::There { .. } => "running",
+            Self::Resting { .. } => "at rest",
             Self::Nowhere => "gone",
         }
     }
 
     /// As clients see it.
     pub fn state(&self, since_ms: Option<i64>) -> Option<EngineState> {
-        let since_ms = since_ms.unwrap_or_default();
+        let since_ms = match self {
+            Self::Resting { since_ms } => *since_ms,
+            Self::Here { .. } | Self::There { .. } | Self::Nowhere => since_ms.unwrap_or_default(),
+        };
         match self {
-            Self::Here { .. } => Some(EngineState {
+            Self::Here { .. } | Self::Resting { .. } => Some(EngineState {
                 pid: std::process::id(),
                 since_ms,
                 version: env!("CARGO_PKG_VERSION").to_owned(),

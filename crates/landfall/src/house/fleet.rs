@@ -38,7 +38,7 @@ pub(super) fn fleet(look: &Look<'_>, asked: api::FleetAsked) -> Result<Box<api::
         check,
     });
     let installed = match asked.agents {
-        true => Some(agents::find(look.place, &api::AgentsAsked::default())?),
+        true => Some(agents::find(look.place, &api::AgentsAsked::default(), false)?),
         false => None,
     };
     let reclaimable = match asked.count {

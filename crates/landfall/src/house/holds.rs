@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::{self as api, Problem};
 use landfall_engine::flows;
 use landfall_engine::model::{
-    AccountState, Event, Fact, Flow, Ledger, Purse, Spending, Spent, Status, StepKind, Task, TaskId,
-    Timestamp, Wait, World,
+    AccountState, EngineEvent, Event, Fact, Flow, Ledger, Purse, Spending, Spent, Status, StepKind, Task,
+    TaskId, Timestamp, Wait, World,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, RunRow, TaskRow};
@@ -64,7 +64,9 @@ impl Holds {
                 holds.spending = Some(site.spending());
                 Some(site.settings.clone())
             }
-            EngineAt::There { .. } | EngineAt::Nowhere => holds.at_rest(place, reader)?,
+            EngineAt::There { .. } | EngineAt::Resting { .. } | EngineAt::Nowhere => {
+                holds.at_rest(place, reader)?
+            }
         };
         let Some(settings) = settings else { return Ok(holds) };
         holds.purse = settings.purse;
@@ -234,8 +236,12 @@ fn spent_today(reader: &Reader, from: Timestamp, ledger: &mut Ledger) -> Result<
         page *= 4;
     };
     for (_, entry) in events.iter().filter(|(_, entry)| entry.at >= from) {
-        if let Fact::Task(_, Event::IterationEnded { usage, took_ms, .. }) = &entry.fact {
-            ledger.note(entry.at, Spending { usage: *usage, time_ms: *took_ms });
+        match &entry.fact {
+            Fact::Task(_, Event::IterationEnded { usage, took_ms, .. })
+            | Fact::Engine(EngineEvent::Consulted { usage, took_ms, .. }) => {
+                ledger.note(entry.at, Spending { usage: *usage, time_ms: *took_ms });
+            }
+            Fact::Task(..) | Fact::Engine(_) => {}
         }
     }
     Ok(ledger.since(from))

@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::StateFolder;
 use landfall_engine::host::git::{Git, Head, Repo};
+use landfall_engine::host::lock::StateLock;
 use landfall_engine::store::{Reader, StoreError};
 
 use super::problem;
@@ -23,6 +25,8 @@ pub(super) struct Place {
     pub folder: StateFolder,
     /// Set when the state folder is not the one the environment names.
     pub state: Option<PathBuf>,
+    /// The lock of the state folder, where this process holds it for longer than one request.
+    pub lock: Option<Arc<StateLock>>,
 }
 
 impl Place {
@@ -36,7 +40,7 @@ impl Place {
         let (root, git_dir) = checkout_around(dir)?;
         let folder = StateFolder::of(&root, &lookup(state.clone()));
         let folder = folder.ok_or_else(|| problem::open(&landfall_engine::OpenError::NoHome))?;
-        Ok(Self { root, git_dir, folder, state })
+        Ok(Self { root, git_dir, folder, state, lock: None })
     }
 
     /// The environment, as the engine should see it.

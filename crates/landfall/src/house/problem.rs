@@ -187,6 +187,26 @@ pub(super) fn git(error: &GitError) -> Problem {
 }
 
 /// A file of ours could not be read or written.
+/// Why nothing can be served.
+pub(super) fn serve(error: &landfall_server::ServeError) -> Problem {
+    match error {
+        landfall_server::ServeError::Keys(error) => keys(error),
+        landfall_server::ServeError::Io(error) => {
+            Problem::new(ProblemCode::Internal, format!("start the server: {error}"))
+        }
+    }
+}
+
+/// Why the token or the sessions cannot be used.
+pub(super) fn keys(error: &landfall_server::KeysProblem) -> Problem {
+    match error {
+        landfall_server::KeysProblem::Io { path, source } => io("use", path, source),
+        landfall_server::KeysProblem::Unsafe { .. } | landfall_server::KeysProblem::Random(_) => {
+            Problem::new(ProblemCode::Corrupt, error.to_string())
+        }
+    }
+}
+
 pub(super) fn io(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Problem {
     in_folder(format!("{doing} `{}`: {error}", path.display()), path, error)
 }
@@ -256,6 +276,11 @@ pub(super) fn ask(error: &AskError) -> Problem {
                 "`landfall sprint resume` goes on with {sprint}, `landfall sprint cancel` ends it; neither loses work"
             ),
         ),
+        AskError::SprintMatchesNothing => Problem::new(ProblemCode::NothingMatches, error.to_string())
+            .hint("`landfall list` shows the tasks with their tags; `landfall sprint start` without a choice takes all"),
+        AskError::Group(id) => {
+            not_now(error, &format!("`landfall list --parent {id}` shows them; a draft among them starts with `landfall edit`"))
+        }
         AskError::NoSprint => not_now(
             error,
             "`landfall sprint start` begins one; `landfall sprint list` shows those there were",
@@ -269,6 +294,9 @@ pub(super) fn ask(error: &AskError) -> Problem {
                 problem.hint = Some("`landfall checkpoint create NAME` makes one".to_owned());
             }
             problem
+        }
+        AskError::UnknownDiscovery(_) => {
+            not_now(error, "`landfall discoveries` lists those agents are told, each with its number")
         }
         AskError::CheckpointName(_) => {
             Problem::new(ProblemCode::BadInput, error.to_string()).hint("such as `before-refactoring`")

@@ -7,14 +7,14 @@ use landfall_api::{
 };
 use landfall_engine::engine;
 use landfall_engine::model::proposal::{Need, Plan};
-use landfall_engine::model::{Spending, Status, TaskId};
+use landfall_engine::model::{Spending, Status, TaskId, Usage};
 use landfall_engine::propose::{ProposeError, Proposed, RoundNews};
 
 use super::desk::Desk;
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
-use super::{agents, backlog, desk, problem, wire};
+use super::{agents, backlog, consulted, desk, problem, wire};
 
 /// What to propose tasks for, and how.
 pub struct ProposeAsked<'a> {
@@ -69,18 +69,29 @@ pub(super) fn propose(
         today,
         is_stopped: asked.is_stopped,
     };
+    let (mut used, mut took_ms) = (Usage::default(), 0_u64);
     let mut told = |news: &RoundNews| match news {
         RoundNews::Asked { round: 1, .. } => {
             tell(&format!("asking {} ({}) for tasks; that takes minutes", asked.agent, profile.kind));
         }
         RoundNews::Asked { round, rounds_max } => tell(&format!("round {round} of at most {rounds_max}")),
+        RoundNews::Answered { usage, took_ms: took } => {
+            used = used.plus(*usage);
+            took_ms = took_ms.saturating_add(*took);
+        }
         RoundNews::SentBack { problems } => {
             let lines: String = problems.iter().map(|it| format!("\n  - {it}")).collect();
             tell(&format!("the answer will not do:{lines}"));
         }
     };
-    let Proposed { plan, mended, effort } =
-        landfall_engine::propose::propose(&question, &mut told).map_err(|error| no_proposal(&error))?;
+    let proposed = landfall_engine::propose::propose(&question, &mut told);
+    // What came to nothing has cost as much.
+    if took_ms > 0
+        && let Err(problem) = consulted::note(place, ("proposal", asked.agent), used, took_ms)
+    {
+        tell(&format!("what it used is not in the ledger of the day: {}", problem.message));
+    }
+    let Proposed { plan, mended, effort } = proposed.map_err(|error| no_proposal(&error))?;
     let number = next_number(place)?;
     Ok(Proposal {
         number,

@@ -203,7 +203,9 @@ fn culprit(batch: &Batch) -> Option<TaskId> {
 /// The looks at a batch, as a person follows them: `5 ✗ → 2 ✓ → 3 ✓ → 4 ✗`.
 fn drawn(batch: &Batch) -> String {
     let look = |(count, outcome): &(usize, Outcome)| {
+        let doubted = batch.is_doubted() && Some(*count) == batch.red;
         let mark = match outcome {
+            Outcome::Pass | Outcome::Flaky if doubted => "? (fewer tests than on the base)",
             Outcome::Pass => "✓",
             Outcome::Flaky => "✓ (flaky)",
             Outcome::Fail => "✗",

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
-use landfall_engine::model::pilot::Mode;
+use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
-    Commit, Doing, EngineEvent, Event, Fact, QueueEvent, Spending, State, Status, Task, TaskId, Wait,
+    Commit, Doing, EngineEvent, Event, Fact, QueueEvent, RunEnd, Spending, State, Status, Task, TaskId, Wait,
 };
 use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
 use landfall_engine::{Live, View};
@@ -180,7 +180,20 @@ impl Look<'_> {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
         let sentence = self.sentence(&task, &row, &among);
-        Ok(api::Why { task: wire::task_id(id), status, sentence, details })
+        let task = wire::task_id(id);
+        let clashes = self.clashes().into_iter().filter_map(|clash| seen_from(task, clash)).collect();
+        Ok(api::Why { task, status, sentence, details, clashes })
+    }
+
+    /// Works under way that do not fit together. Only the process that drives them knows.
+    fn clashes(&self) -> Vec<api::ClashLine> {
+        let seen = self.engine.view().map(|view| view.clashes).unwrap_or_default();
+        let line = |((task, with), files)| api::ClashLine {
+            task: wire::task_id(task),
+            with: wire::task_id(with),
+            files,
+        };
+        seen.into_iter().map(line).collect()
     }
 
     /// Why a task is where it is; a run that does not begin it is named.
@@ -205,6 +218,7 @@ impl Look<'_> {
                 pilot: None,
                 queue: None,
                 sprint: None,
+                clashes: Vec::new(),
                 reviews_owed: 0,
                 waiting: Vec::new(),
                 accounts: Vec::new(),
@@ -243,6 +257,7 @@ impl Look<'_> {
             warnings.push(format!("landed work is not in your branch yet: {reason}"));
         }
         warnings.extend(self.orphaned(&reader)?);
+        warnings.extend(ended_paused(&reader)?);
         warnings.extend(disk_warnings(self.place, disk.as_ref()));
         Ok(Box::new(api::StatusReport {
             counts,
@@ -257,6 +272,7 @@ impl Look<'_> {
             pilot,
             queue,
             sprint: sprints::open_bar(&reader)?,
+            clashes: self.clashes(),
             reviews_owed: looks::owed(&reader)?.len() as u64,
             waiting,
             accounts,
@@ -646,6 +662,27 @@ fn commits_of(fact: &Fact) -> Vec<&str> {
         Event::Verified { report, .. } => vec![report.head.as_str()],
         Event::Landed { commit, base_before, .. } => vec![commit.as_str(), base_before.as_str()],
         _ => Vec::new(),
+    }
+}
+
+/// What to say about a run that ended paused: whatever it had not begun is still there.
+fn ended_paused(reader: &Reader) -> Result<Option<String>, Problem> {
+    let of = |error| problem::store(&error);
+    let newest = reader.runs(1).map_err(of)?.pop();
+    let Some(run) = newest.filter(|run| run.why == Some(RunEnd::Paused)) else { return Ok(None) };
+    let because = match reader.latest(&["run-paused"]).map_err(of)?.map(|(_, entry)| entry.fact) {
+        Some(Fact::Engine(EngineEvent::Pilot(PilotEvent::Paused { reason, .. }))) => format!(": {reason}"),
+        Some(_) | None => String::new(),
+    };
+    Ok(Some(format!("{} ended paused{because}; `landfall run` goes on", run.id)))
+}
+
+/// A clash as one of the two sees it; none for anybody else.
+fn seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine> {
+    match (clash.task == task, clash.with == task) {
+        (true, _) => Some(clash),
+        (false, true) => Some(api::ClashLine { task, with: clash.task, files: clash.files }),
+        (false, false) => None,
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn dry_run(look: &Look<'_>) -> Result<api::Reclaimed, Problem> {
 /// Removes it.
 pub(super) fn reclaim(place: &Place) -> Result<api::Reclaimed, Problem> {
     let Some(reader) = place.reader()? else { return Ok(answer(false, &[])) };
-    if EngineAt::look(place).is_alive() {
+    if place.lock.is_none() && EngineAt::look(place).is_alive() {
         return Err(Problem::new(
             ProblemCode::NotNow,
             "a run is under way, and this needs the project at rest",

@@ -77,7 +77,15 @@ fn tally(reader: &Reader) -> Result<BTreeMap<RunId, Tally>, Problem> {
     Ok(tallies)
 }
 
-pub(super) fn report(look: &Look<'_>, of: api::ReportOf) -> Result<api::Report, Problem> {
+pub(super) fn report(look: &Look<'_>, asked: api::ReportAsked) -> Result<api::Report, Problem> {
+    let of = match asked {
+        api::ReportAsked { task: Some(task), run: None } => api::ReportOf::Task(task),
+        api::ReportAsked { task: None, run: Some(run) } => api::ReportOf::Run(run),
+        api::ReportAsked { task: None, run: None } => api::ReportOf::LastRun,
+        api::ReportAsked { task: Some(_), run: Some(_) } => {
+            return Err(Problem::new(ProblemCode::BadInput, "a report is about a task or a run, not both"));
+        }
+    };
     match of {
         api::ReportOf::Task(task) => {
             let id = wire::model_task(task);

@@ -1,15 +1,17 @@
 //! A run as the terminal drives it: the engine in a thread, its door open for other commands, its news from the
 //! journal.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use landfall_api::socket::{self, Serving};
+use landfall_api::socket;
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
+use landfall_engine::model::course;
 use landfall_engine::model::liveness::Class;
 use landfall_engine::model::pilot::Phase;
 use landfall_engine::model::sprint::Sprint;
@@ -18,7 +20,8 @@ use landfall_engine::model::{
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
-use landfall_engine::{Handle, Live, RunOptions, Running, SprintAsked, View, run_report};
+use landfall_engine::{Handle, Live, RunOptions, Running, Site, SprintAsked, View, run_report};
+use landfall_server::Serving;
 
 use super::desk::{Desk, open_to_drive};
 use super::place::Place;
@@ -32,22 +35,64 @@ pub(super) struct Run {
     place: Place,
     running: Running,
     door: Option<Door>,
-    watch: Watch,
+    under_way: UnderWay,
+    /// The news up to here were shown.
+    shown: u64,
     mode: RunMode,
-    began: Instant,
     for_sprint: bool,
+    attended: bool,
 }
 
-/// Opens the project, checks that its agents are there, and drives.
+/// A run under way, for whoever asks about it.
+#[derive(Clone)]
+pub(super) struct UnderWay {
+    /// Leave to ask the engine.
+    pub handle: Handle,
+    /// What a person sees of it.
+    pub site: Arc<Site>,
+    watch: Arc<Mutex<Watch>>,
+    began: Instant,
+}
+
+impl UnderWay {
+    /// What goes on.
+    pub fn now(&self, asked: api::RunNowAsked) -> RunView {
+        let view = self.site.view.lock().expect("no thread panics while it holds the view").clone();
+        let mode = if view.stopping { RunMode::Draining } else { RunMode::Running };
+        let mut watch = self.watch();
+        watch.look();
+        watch.view(&view, mode, self.began.elapsed(), asked.after)
+    }
+
+    fn watch(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().expect("no thread panics while it watches")
+    }
+}
+
+/// Opens the project, checks that its agents are there, and drives, with its door open for other commands.
 pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
+    let mut run = begin(place, asked)?;
+    let desk = Desk::running(run.place.clone(), run.under_way.clone());
+    match Door::open(&run.place, Arc::new(desk)) {
+        Ok(door) => run.door = Some(door),
+        Err(problem) => {
+            run.running.handle().stop_now(); // nobody could talk to it; it ends before it has begun
+            return Err(problem);
+        }
+    }
+    Ok(run)
+}
+
+/// The same without a door: whoever keeps the project has one.
+pub(super) fn begin(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
     let only = {
         let reader = place.reader()?;
         writes::chosen(reader.as_ref(), &asked.tasks)?
     };
     let sprint = match &asked.sprint {
         None => None,
-        Some(crate::running::SprintAsked::Open) => Some(SprintAsked::Open),
-        Some(crate::running::SprintAsked::New(plan)) => {
+        Some(api::SprintAsked::Open) => Some(SprintAsked::Open),
+        Some(api::SprintAsked::New(plan)) => {
             let plan = sprints::model_plan(plan)?;
             sprints::check_tasks(place.reader()?.as_ref(), &plan)?;
             Some(SprintAsked::New(plan))
@@ -69,22 +114,22 @@ pub(super) fn start(place: Place, asked: &RunAsked) -> Result<Run, Problem> {
         attended: asked.attended,
     };
     let running = engine.run(options).map_err(|error| problem::ask(&error))?;
-    let desk = Desk::running(place.clone(), running.handle(), site);
-    let door = match Door::open(&place, desk) {
-        Ok(door) => door,
-        Err(problem) => {
-            running.handle().stop_now(); // nobody could talk to it; it ends before it has begun
-            return Err(problem);
-        }
+    let watch = Watch::new(reader, from, branch, slots_max);
+    let under_way = UnderWay {
+        handle: running.handle(),
+        site,
+        watch: Arc::new(Mutex::new(watch)),
+        began: Instant::now(),
     };
     Ok(Run {
-        watch: Watch::new(reader, from, branch, slots_max),
         for_sprint: asked.sprint.is_some(),
+        attended: asked.attended,
         place,
         running,
-        door: Some(door),
+        door: None,
+        under_way,
+        shown: from.0,
         mode: RunMode::Running,
-        began: Instant::now(),
     })
 }
 
@@ -137,23 +182,30 @@ impl Run {
         self.running.handle()
     }
 
+    /// The same, for whoever asks about it.
+    pub fn under_way(&self) -> UnderWay {
+        self.under_way.clone()
+    }
+
     /// The first task that asks something, if one does.
     pub fn question(&self) -> Option<TaskId> {
-        let rows = self.watch.reader.inbox().unwrap_or_default(); // asked again at the next look
+        let rows = self.under_way.watch().reader.inbox().unwrap_or_default(); // asked again at the next look
         rows.into_iter().find(|row| row.status == Status::Waiting).map(|row| row.task)
     }
 
     fn end(&mut self, ended: Result<landfall_engine::RunOutcome, StoreError>) -> api::RunOutcome {
         drop(self.door.take()); // nobody is let in any more, and whoever was is answered
-        self.watch.look(); // the last facts belong to this run too
-        let elapsed_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let under_way = self.under_way.clone();
+        let mut watch = under_way.watch();
+        watch.look(); // the last facts belong to this run too
+        let elapsed_ms = u64::try_from(under_way.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut outcome = api::RunOutcome {
-            run: wire::run_id(self.watch.run.unwrap_or(RunId(0))),
+            run: wire::run_id(watch.run.unwrap_or(RunId(0))),
             ended: api::RunEnded::Finished,
             tasks: Vec::new(),
             elapsed_ms,
-            tokens: wire::tokens(self.watch.usage),
-            cost_usd: wire::usd(self.watch.usage.micro_usd),
+            tokens: wire::tokens(watch.usage),
+            cost_usd: wire::usd(watch.usage.micro_usd),
             warnings: Vec::new(),
             needs_you: Vec::new(),
             sprint: None,
@@ -169,9 +221,9 @@ impl Run {
         outcome.run = wire::run_id(ended.run);
         let mut tasks = ended.tasks.clone();
         tasks.sort_by_key(|task| task.id);
-        outcome.tasks = tasks.iter().map(|task| self.outcome_line(task)).collect();
+        outcome.tasks = tasks.iter().map(|task| self.outcome_line(&watch, task)).collect();
         outcome.warnings = warnings(&tasks);
-        outcome.needs_you = self.needs_you(&tasks);
+        outcome.needs_you = self.needs_you(&watch, &tasks);
         let held =
             ended.held.as_ref().map(|reason| format!("landed work is not in your branch yet: {reason}"));
         outcome.needs_you.extend(held);
@@ -179,7 +231,7 @@ impl Run {
             format!("the landing queue is held: {reason}; `landfall queue` shows it, `landfall queue resume` lets it move")
         }));
         outcome.sprint = ended.sprint.filter(|_| self.for_sprint).map(wire::sprint_id);
-        let owed = looks::owed(&self.watch.reader).unwrap_or_default(); // asked again by `landfall review`
+        let owed = looks::owed(&watch.reader).unwrap_or_default(); // asked again by `landfall review`
         if !owed.is_empty() {
             let many = moment::count(owed.len() as u64, "landed task");
             outcome
@@ -187,9 +239,10 @@ impl Run {
                 .push(format!("{many} to look at when there is time; `landfall review` lists them"));
         }
         outcome.ended = match ended.why {
-            RunEnd::NothingLeft | RunEnd::Lost => match hold(&tasks) {
-                Some(reason) => api::RunEnded::Held(reason),
-                None => api::RunEnded::Finished,
+            RunEnd::NothingLeft | RunEnd::Lost => match (hold(&tasks), self.deferred(&tasks)) {
+                (_, Some(many)) => api::RunEnded::Deferred(many),
+                (Some(reason), None) => api::RunEnded::Held(reason),
+                (None, None) => api::RunEnded::Finished,
             },
             RunEnd::Spent => {
                 let what = self.running.view().spent.map(|spent| format!(" ({})", spent.what));
@@ -204,7 +257,7 @@ impl Run {
             RunEnd::Drained => api::RunEnded::Drained,
             RunEnd::Interrupted => api::RunEnded::Stopped,
         };
-        match self.write_report(&ended, &tasks) {
+        match self.write_report(&watch, &ended, &tasks) {
             Ok(path) => outcome.report = Some(path.display().to_string()),
             Err(problem) => {
                 outcome.warnings.push(format!("the report of the run could not be kept: {problem}"))
@@ -213,8 +266,14 @@ impl Run {
         outcome
     }
 
-    fn outcome_line(&self, task: &Task) -> api::OutcomeLine {
-        let unmet = self.watch.reader.unmet(task.id).unwrap_or_default(); // without it the sentence is shorter
+    /// How many tasks were put aside for a person, if nobody is there and it is too many.
+    fn deferred(&self, tasks: &[Arc<Task>]) -> Option<u64> {
+        let many = tasks.iter().filter(|task| course::is_deferred(task)).count();
+        (!self.attended && many > course::DEFERRED_MAX).then_some(many as u64)
+    }
+
+    fn outcome_line(&self, watch: &Watch, task: &Task) -> api::OutcomeLine {
+        let unmet = watch.reader.unmet(task.id).unwrap_or_default(); // without it the sentence is shorter
         let wait = match &task.state {
             State::Waiting { wait, .. } => Some(wire::wait_for(wait)),
             State::Ready { .. } if !unmet.is_empty() => Some(WaitFor::Dependency),
@@ -235,19 +294,19 @@ impl Run {
             tokens: wire::tokens(task.counters.usage),
             commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
             why: self
-                .landed_why(task)
+                .landed_why(watch, task)
                 .unwrap_or_else(|| why_sentence(task, &Among { unmet, ..Among::default() })),
         }
     }
 
     /// Why a task could land, and what had to be overcome, in one sentence.
-    fn landed_why(&self, task: &Task) -> Option<String> {
+    fn landed_why(&self, watch: &Watch, task: &Task) -> Option<String> {
         let (landed, gate) = (task.landed.as_ref()?, task.gate.as_ref()?);
         let (id, commit) = (task.id, landed.commit.short());
         if gate.is_empty() {
             return Some(format!("{id} landed as {commit} unproved: no check is configured."));
         }
-        let events = self.watch.reader.events(Seq::ZERO, Some(id), u32::MAX).unwrap_or_default();
+        let events = watch.reader.events(Seq::ZERO, Some(id), u32::MAX).unwrap_or_default();
         let happened = |this: fn(&Event) -> bool| {
             let count =
                 events.iter().filter(|(_, entry)| matches!(&entry.fact, Fact::Task(_, event) if this(event)));
@@ -285,11 +344,11 @@ impl Run {
     }
 
     /// What only a person can do now: answer, review, mend; whether or not this run touched it.
-    fn needs_you(&self, touched: &[Arc<Task>]) -> Vec<String> {
+    fn needs_you(&self, watch: &Watch, touched: &[Arc<Task>]) -> Vec<String> {
         const NAMED_MAX: usize = 20;
         let mut sentences = Vec::new();
         let mut seen: BTreeSet<TaskId> = BTreeSet::new();
-        let reader = &self.watch.reader;
+        let reader = &watch.reader;
         let mut ids: Vec<TaskId> =
             reader.inbox().map(|rows| rows.iter().map(|row| row.task).collect()).unwrap_or_default();
         let waits = reader.waiting(WAITS_MAX).unwrap_or_default();
@@ -313,10 +372,11 @@ impl Run {
 
     fn write_report(
         &self,
+        watch: &Watch,
         ended: &landfall_engine::RunOutcome,
         tasks: &[Arc<Task>],
     ) -> Result<PathBuf, Problem> {
-        let runs = self.watch.reader.runs(1).map_err(|error| problem::store(&error))?;
+        let runs = watch.reader.runs(1).map_err(|error| problem::store(&error))?;
         let title = runs.first().map_or_else(|| format!("Run {}", ended.run), reports::title);
         let mut text = run_report(&title, tasks, ended.held.as_deref(), &moment::dated);
         let more = [
@@ -339,12 +399,12 @@ impl Run {
 
 impl RunHandle for Run {
     fn snapshot(&mut self) -> RunView {
-        self.watch.look();
-        let view = self.running.view();
-        if view.stopping && self.mode == RunMode::Running {
+        let view = self.under_way.now(api::RunNowAsked { after: Some(self.shown) });
+        self.shown = view.head;
+        if view.mode == RunMode::Draining && self.mode == RunMode::Running {
             self.mode = RunMode::Draining; // asked for by another command
         }
-        self.watch.view(&view, self.mode, self.began.elapsed())
+        RunView { mode: self.mode, ..view }
     }
 
     fn drain(&mut self) {
@@ -419,7 +479,8 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             | Warning::Flaky { .. }
             | Warning::SignalMalformed { .. }
             | Warning::SettingsTouched { .. }
-            | Warning::Discovery { .. } => true,
+            | Warning::Discovery { .. }
+            | Warning::HookFailed { .. } => true,
         });
         let told: BTreeSet<String> = told.map(Warning::sentence).collect();
         sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));
@@ -435,7 +496,8 @@ struct Watch {
     run: Option<RunId>,
     slots_max: u32,
     active: BTreeMap<TaskId, Task>,
-    news: Vec<NewsLine>,
+    /// The latest news, each with its place in the journal.
+    news: VecDeque<(u64, NewsLine)>,
     counted: Counted,
     landed: u64,
     failed: u64,
@@ -453,6 +515,7 @@ struct Counted {
     queued: u64,
 }
 
+const NEWS_MAX: usize = 2_000; // whoever looks once a second misses none of these
 const LOOK_MAX: u32 = 2_000; // events of one look; a burst is read in several
 
 impl Watch {
@@ -464,7 +527,7 @@ impl Watch {
             run: None,
             slots_max,
             active: BTreeMap::new(),
-            news: Vec::new(),
+            news: VecDeque::new(),
             counted: Counted::default(),
             landed: 0,
             failed: 0,
@@ -499,14 +562,14 @@ impl Watch {
             for id in touched {
                 self.refresh(id);
             }
-            for (_, entry) in &entries {
-                self.hear(entry.at.0, &entry.fact);
+            for (seq, entry) in &entries {
+                self.hear(seq.0, entry.at.0, &entry.fact);
             }
             self.count();
         }
     }
 
-    fn hear(&mut self, at_ms: i64, fact: &Fact) {
+    fn hear(&mut self, seq: u64, at_ms: i64, fact: &Fact) {
         let (task, text) = match fact {
             Fact::Engine(event) => {
                 if let EngineEvent::RunStarted { run, .. } = event {
@@ -528,7 +591,10 @@ impl Watch {
                 (Some(wire::task_id(*id)), words::news(event, landed.as_ref(), &self.branch))
             }
         };
-        self.news.extend(text.map(|text| NewsLine { at_ms, task, text }));
+        self.news.extend(text.map(|text| (seq, NewsLine { at_ms, task, text })));
+        if self.news.len() > NEWS_MAX {
+            self.news.pop_front();
+        }
     }
 
     fn refresh(&mut self, id: TaskId) {
@@ -562,7 +628,7 @@ impl Watch {
         Some(sprints::bar(sprint, sprint_ready(sprint, self.counted.queued), now))
     }
 
-    fn view(&mut self, view: &View, mode: RunMode, elapsed: Duration) -> RunView {
+    fn view(&self, view: &View, mode: RunMode, elapsed: Duration, after: Option<u64>) -> RunView {
         let live = &view.live;
         let now_ms = moment::now_ms();
         let mut under_way = Usage::default();
@@ -608,7 +674,14 @@ impl Watch {
             elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
             tokens: wire::tokens(self.usage.plus(under_way)),
             cost_usd: wire::usd(self.usage.plus(under_way).micro_usd),
-            news: std::mem::take(&mut self.news),
+            news: match after {
+                Some(after) => {
+                    self.news.iter().filter(|(seq, _)| *seq > after).map(|(_, line)| line.clone()).collect()
+                }
+                None => Vec::new(),
+            },
+            head: self.at.0,
+            outcome: None,
         }
     }
 }
@@ -625,19 +698,40 @@ fn sprint_ready(sprint: &Sprint, ready: u64) -> u64 {
 }
 
 /// The socket of the run. Closed, it is removed, unless another engine has put its own there meanwhile.
-struct Door {
+pub(super) struct Door {
     serving: Option<Serving>,
     path: PathBuf,
     inode: u64,
 }
 
 impl Door {
-    fn open(place: &Place, desk: Desk) -> Result<Self, Problem> {
+    fn open(place: &Place, desk: Arc<Desk>) -> Result<Self, Problem> {
+        Self::open_wide(place, desk, Vec::new(), Vec::new())
+    }
+
+    /// The same, open for browsers too.
+    pub fn open_wide(
+        place: &Place,
+        desk: Arc<Desk>,
+        addresses: Vec<TcpListener>,
+        hosts: Vec<String>,
+    ) -> Result<Self, Problem> {
         let path = place.folder.socket();
         let failed = |error: std::io::Error| problem::io("listen on", &path, &error);
         let listener = socket::bind(&path).map_err(failed)?;
         let inode = std::fs::symlink_metadata(&path).map_err(failed)?.ino();
-        let serving = socket::serve(listener, Arc::new(desk)).map_err(failed)?;
+        let name = place
+            .root
+            .file_name()
+            .map_or_else(|| "Landfall".into(), |name| name.to_string_lossy().into_owned());
+        let options = landfall_server::Options {
+            socket: Some(listener),
+            addresses,
+            hosts,
+            folder: place.folder.root().to_owned(),
+            project: name,
+        };
+        let serving = landfall_server::serve(options, desk).map_err(|error| problem::serve(&error))?;
         Ok(Self { serving: Some(serving), path, inode })
     }
 }

@@ -146,6 +146,10 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         EngineEvent::Sprint(event) => sprint(event),
         EngineEvent::Checkpoint(event) => checkpoint(event),
         EngineEvent::Measured { report } => format!("the base itself was checked: {}", gate(report)),
+        EngineEvent::DiscoveryDropped { number } => format!("discovery {number} was withdrawn"),
+        EngineEvent::Consulted { about, profile, usage, .. } => {
+            format!("agent `{profile}` was asked for a {about}{}", used(*usage))
+        }
     }
 }
 
@@ -185,6 +189,9 @@ fn queue(event: &QueueEvent) -> String {
         QueueEvent::Checked { batch, count, report } => {
             let who = first(*count, batch, "was verified", "were verified together");
             format!("{who}: {}, {}", report.outcome().word(), gate(report))
+        }
+        QueueEvent::Doubted { batch, count } => {
+            format!("{} green, with fewer tests than on the base", first(*count, batch, "is", "are"))
         }
         QueueEvent::LandingBegan { batch, count } => {
             format!("{} landing", first(*count, batch, "is", "are"))
@@ -315,9 +322,10 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Warning::VerificationEmpty | Warning::Stuck { .. } | Warning::NearIterationsMax { .. } => {
                 Some(format!("warning: {}", warning.sentence()))
             }
-            Warning::Flaky { .. } | Warning::OptionalFailed { .. } | Warning::SignalMalformed { .. } => {
-                Some(format!("warning: {}", warning.sentence()))
-            }
+            Warning::Flaky { .. }
+            | Warning::OptionalFailed { .. }
+            | Warning::SignalMalformed { .. }
+            | Warning::HookFailed { .. } => Some(format!("warning: {}", warning.sentence())),
             Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.sentence()),
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },
@@ -396,7 +404,7 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
                 Some(queue(it))
             }
             QueueEvent::Formed { members, .. } if members.len() > 1 => Some(queue(it)),
-            QueueEvent::Held { .. } | QueueEvent::Resumed => Some(queue(it)),
+            QueueEvent::Held { .. } | QueueEvent::Resumed | QueueEvent::Doubted { .. } => Some(queue(it)),
             QueueEvent::Formed { .. }
             | QueueEvent::Built { .. }
             | QueueEvent::CheckBegan { .. }
@@ -411,7 +419,9 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
         | EngineEvent::RunEnded { .. }
         | EngineEvent::BaseMoved { .. }
         | EngineEvent::Published { .. }
-        | EngineEvent::Measured { .. } => None,
+        | EngineEvent::Measured { .. }
+        | EngineEvent::DiscoveryDropped { .. }
+        | EngineEvent::Consulted { .. } => None,
     }
 }
 

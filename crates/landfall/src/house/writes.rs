@@ -12,7 +12,7 @@ use super::engine_at::EngineAt;
 use super::place::Place;
 use super::reads::{Look, why_sentence};
 use super::wire::Among;
-use super::{moment, orphans, pilot, problem, wire};
+use super::{moment, orphans, problem, wire};
 
 /// Asks the engine, wherever it is.
 pub(super) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
@@ -40,10 +40,7 @@ pub(super) fn write(
         Request::Rollback(asked) => Response::Rollback(clerk.rollback(wire::model_task(asked.task))?),
         Request::Pause(asked) => Response::Pause(clerk.pause(&asked)?),
         Request::Resume(_) => Response::Resume(clerk.resume()?),
-        Request::Auto(asked) => match asked.mode {
-            Some(mode) => Response::Auto(clerk.auto(mode)?),
-            None => Response::Auto(pilot::state(&clerk.look())?),
-        },
+        Request::Auto(asked) => Response::Auto(clerk.auto(asked.mode)?),
         Request::Next(asked) => Response::Next(clerk.next(asked.task.map(wire::model_task))?),
         Request::SprintPause(asked) => Response::SprintPause(clerk.sprint_pause(&asked)?),
         Request::SprintResume(_) => Response::SprintResume(clerk.sprint_resume()?),
@@ -57,39 +54,9 @@ pub(super) fn write(
             Response::CheckpointRestore(clerk.checkpoint_restore(&asked.name)?)
         }
         Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
-        Request::List(_)
-        | Request::Show(_)
-        | Request::Status(_)
-        | Request::Why(_)
-        | Request::Board(_)
-        | Request::Inbox(_)
-        | Request::Graph(_)
-        | Request::Stats(_)
-        | Request::Fleet(_)
-        | Request::Settings(_)
-        | Request::Outputs(_)
-        | Request::Output(_)
-        | Request::OutputBytes(_)
-        | Request::Log(_)
-        | Request::Diff(_)
-        | Request::Certificate(_)
-        | Request::Report(_)
-        | Request::Runs(_)
-        | Request::FlowList(_)
-        | Request::FlowShow(_)
-        | Request::FlowCheck(_)
-        | Request::Export(_)
-        | Request::Agents(_)
-        | Request::SprintPreview(_)
-        | Request::Sprint(_)
-        | Request::Sprints(_)
-        | Request::Queue(_)
-        | Request::Reviews(_)
-        | Request::Checkpoints(_)
-        | Request::Checkpoint(_)
-        | Request::Doctor(_)
-        | Request::Discoveries(_)
-        | Request::Reclaim(_) => unreachable!("a read is not a write"),
+        Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.discovery_drop(&asked)?),
+        Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
+        other => unreachable!("`{}` is not a write", other.name()),
     })
 }
 

@@ -185,6 +185,8 @@ fn a_probe_says_whether_an_agent_answers() {
     );
     assert!(probe("plain")["detail"].as_str().is_some_and(|it| it.contains("Answer with the word landfall")));
     assert_eq!(probe("gone"), Value::Null, "what is not there is not asked");
+    let log = scratch.landfall(&["log"]).ok();
+    assert!(log.contains("agent `default` was asked for a probe"), "it counts for the day: {log}");
 
     let text = scratch.landfall(&["agents", "--probe", "default"]).ok();
     assert!(text.contains("answers: landfall (") && text.contains("$0.01 as the agent says"), "{text}");

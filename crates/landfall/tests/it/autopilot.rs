@@ -215,3 +215,32 @@ fn without_a_run_there_is_nothing_to_pause_or_pick() {
     let mut started = scratch.start(&["run", "--non-interactive"]);
     assert_eq!(started.wait(Duration::from_secs(30)), Some(0));
 }
+
+#[test]
+fn a_run_that_ended_paused_is_told_of_afterwards() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[run]\nfailures_max = 1\niterations_max = 1\n");
+    scratch.task("Never done", "say = \"hm\"\n", &[]);
+    scratch.task("Waits", &writes("b.txt", "1ms"), &["--needs", "T1"]);
+    let run = scratch.landfall(&["run", "--non-interactive"]);
+    assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
+    let status = scratch.landfall(&["status"]).ok();
+    assert!(
+        status.contains("warning R1 ended paused: a task failed or ran out: T1; `landfall run` goes on"),
+        "{status}"
+    );
+}
+
+#[test]
+fn a_run_nobody_attends_fails_when_too_many_tasks_are_put_aside() {
+    for (many, code) in [(10, 9), (11, 11)] {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.more_settings("[run]\nslots = 6\n");
+        for number in 0..many {
+            scratch.task(&format!("Asks {number}"), "signal = \"pending:which one?\"\n", &[]);
+        }
+        let run = scratch.landfall(&["run", "--non-interactive"]);
+        assert_eq!(run.code, Some(code), "{many}: {}\n{}", run.out, run.err);
+        assert_eq!(run.out.contains("11 tasks were put aside for a person"), many == 11, "{}", run.out);
+    }
+}

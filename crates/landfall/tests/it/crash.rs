@@ -306,3 +306,38 @@ fn a_crash_while_an_agent_is_being_stopped_still_stops_it() {
         assert_eq!(scratch.left_behind(), [], "{point}");
     }
 }
+
+#[test]
+fn a_base_that_followed_a_branch_which_was_rewritten_after_a_crash_is_got_out_of() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.task("First", "signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"", &[]);
+    scratch.landfall(&["run"]).ok();
+    scratch.file("mine.txt", "mine\n");
+    scratch.commit("mine");
+    scratch.task("Second", WRITES, &[]);
+    scratch.set("LANDFALL_CRASH", "base.followed");
+    let crashed = scratch.landfall(&["run"]);
+    assert!(crashed.code.is_none(), "the point was passed: {crashed:?}");
+    scratch.unset("LANDFALL_CRASH");
+    // What the base followed is gone, and no fact names it.
+    scratch.git(&["commit", "--quiet", "--amend", "--message", "mine, in other words"]);
+    let mine = scratch.git(&["rev-parse", "main"]);
+    scratch.landfall(&["run"]);
+    let hold = scratch.landfall(&["--json", "queue"]).json()["hold"].clone();
+    assert_eq!(hold["why"], "rewritten", "{hold}");
+    assert_eq!(scratch.git(&["rev-parse", "main"]), mine, "nothing landed on it");
+    let keep = scratch.landfall(&["queue", "resume", "--keep-landed"]);
+    assert_ne!(keep.code, Some(0), "what nobody vouches for is not kept: {keep:?}");
+    scratch.landfall(&["queue", "resume"]).ok();
+    if scratch.status("T2") == "failed" {
+        scratch.landfall(&["retry", "T2"]).ok();
+    }
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    assert_eq!(scratch.status("T2"), "done", "{}", scratch.why("T2"));
+    assert_eq!(scratch.git(&["rev-parse", "main^1"]), mine);
+    for file in ["main:b.txt", "main:mine.txt", "main:c.txt"] {
+        scratch.git(&["show", file]);
+    }
+    assert_eq!(scratch.left_behind(), []);
+}

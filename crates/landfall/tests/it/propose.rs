@@ -97,6 +97,8 @@ fn a_good_proposal_is_added_with_yes_and_its_order_holds() {
     assert_eq!(end["criteria"], json!(["`c` is in the log"]));
     assert_eq!(scratch.landfall(&["--json", "show", "T3"]).json()["touches"], json!(["log"]));
     assert_eq!(scratch.status("T1"), "draft", "nobody works on a group");
+    let by_hand = scratch.landfall(&["edit", "T1", "--ready"]);
+    assert!(by_hand.code == Some(6) && by_hand.err.contains("T1 is a group"), "{by_hand:?}");
     nothing_left(&scratch);
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.git(&["show", "main:log"]), "a\nb\nc");
@@ -348,4 +350,22 @@ fn on_a_terminal_one_question_is_asked() {
             tasks(&scratch).iter().map(|task| task["status"].as_str().expect("text").to_owned()).collect();
         assert_eq!(found, statuses, "{answer:?}");
     }
+}
+
+#[test]
+fn what_a_proposal_costs_counts_for_the_day_even_if_it_comes_to_nothing() {
+    let nonsense = says("I would rather not.");
+    let scratch = scene_with("[budget]\nday_usd = 0.05\n", &[nonsense.clone(), nonsense.clone(), nonsense]);
+    let said = scratch.landfall(&ASK);
+    assert_ne!(said.code, Some(0), "{}", said.out);
+    let status = scratch.landfall(&["--json", "status"]).json();
+    let day = |status: &Value| {
+        let lines = status["spending"].as_array().expect("a list");
+        lines.iter().find(|it| it["scope"] == "day").expect("today").clone()
+    };
+    assert_eq!(day(&status)["usage"]["cost_usd"], 0.06, "{status}");
+    scratch.task("Waits for tomorrow", "signal = \"complete\"\n[[write]]\npath = \"b\"\ntext = \"b\"\n", &[]);
+    assert!(scratch.why("T1").contains("$0.06 of $0.05"), "{}", scratch.why("T1"));
+    let log = scratch.landfall(&["log"]).ok();
+    assert!(log.contains("agent `planner` was asked for a proposal"), "{log}");
 }

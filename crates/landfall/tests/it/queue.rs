@@ -90,3 +90,35 @@ fn an_empty_queue_says_so() {
     let said = scratch.landfall(&["queue", "eject", "T1"]);
     assert_eq!(said.code, Some(5), "{said:?}");
 }
+
+#[test]
+fn works_under_way_that_do_not_fit_together_are_shown() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[run]\nslots = 2\n");
+    let both = |text: &str| {
+        format!(
+            "[[iteration]]\nrun = [\"sh\", \"-c\", \"echo {text} > both.txt; git add both.txt; git commit -qm x; sleep 120\"]\n"
+        )
+    };
+    scratch.task("One", &both("one"), &[]);
+    scratch.task("Other", &both("other"), &[]);
+    let mut run = scratch.start(&["run"]);
+    let status = || scratch.landfall(&["--json", "status"]).json()["clashes"][0].clone();
+    // A look at work under way is taken every quarter of a minute.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(90);
+    while status().is_null() && std::time::Instant::now() < until {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    let clash = status();
+    assert_eq!(
+        (&clash["task"], &clash["with"], &clash["files"][0]),
+        (&"T1".into(), &"T2".into(), &"both.txt".into())
+    );
+    let text = scratch.landfall(&["status"]).ok();
+    assert!(text.contains("clash   T1 and T2 (both.txt) do not fit together as they stand\n"), "{text}");
+    let why = scratch.landfall(&["why", "T2"]).ok();
+    assert!(why.contains("it does not fit together with T1: both.txt"), "{why}");
+    assert_eq!(scratch.landfall(&["--json", "why", "T2"]).json()["clashes"][0]["with"], "T1");
+    scratch.landfall(&["stop", "--now"]).ok();
+    run.wait(std::time::Duration::from_secs(60));
+}

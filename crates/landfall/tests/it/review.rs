@@ -103,3 +103,23 @@ fn rejected_work_does_not_land_and_skipped_work_does() {
     let over = scratch.landfall(&["review", "T1", "approve"]);
     assert_eq!(over.code, Some(6), "{over:?}");
 }
+
+#[test]
+fn the_room_of_a_reviewer_of_a_task_that_failed_is_given_up() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[run]\niterations_max = 1\n");
+    scratch.task("Never done", "say = \"hm\"\n", &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T1"), "timeout");
+    let own = scratch.detail("T1")["workspace"].as_str().map(std::path::PathBuf::from).expect("it is kept");
+    let room = own.with_file_name("T1-review");
+    let rooms = own.with_file_name(".engine").join("rooms");
+    for (from, to) in [(&own, &room), (&rooms.join("T1"), &rooms.join("T1-review"))] {
+        let copied = std::process::Command::new("cp").arg("-a").args([from, to]).status().expect("cp runs");
+        assert!(copied.success(), "{}", from.display());
+    }
+    scratch.task("Lands", "signal = \"complete\"\n[[write]]\npath = \"b\"\ntext = \"b\"\n", &[]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T2"), "done", "{}", scratch.why("T2"));
+    assert!(!room.exists() && own.exists(), "only the room goes");
+}

@@ -146,3 +146,51 @@ fn what_an_agent_found_out_is_told_to_the_next() {
     scratch.landfall(&["run"]).ok();
     assert!(scratch.prompts("T3")[0].contains("the tests need a database"));
 }
+
+#[test]
+fn what_a_person_withdraws_is_told_to_nobody_even_if_it_is_said_again() {
+    let scratch = Scratch::new(LANDFALL);
+    let finds = |file: &str| {
+        format!(
+            "signal = [\"discovery-global:the tests need a database\", \"complete\"]\n[[write]]\npath = \"{file}\"\ntext = \"x\\n\"\n"
+        )
+    };
+    scratch.task("Finds", &finds("b.txt"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let said = scratch.landfall(&["discoveries", "drop", "1"]).ok();
+    assert!(said.contains("withdrawn: 1, from T1: the tests need a database"), "{said}");
+    scratch.task("Finds it again", &finds("c.txt"), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert!(
+        !scratch.prompts("T2")[0].contains("(T1) the tests need a database"),
+        "another engine knows it is withdrawn"
+    );
+    scratch.task("Hears nothing", &writes("d.txt", "d"), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert!(!scratch.prompts("T3")[0].contains("need a database"), "said again, it stays withdrawn");
+    let list = scratch.landfall(&["--json", "discoveries"]).json();
+    assert_eq!(list["discoveries"].as_array().map(Vec::len), Some(0), "{list}");
+    let all = scratch.landfall(&["--json", "discoveries", "--all"]).json();
+    assert_eq!(
+        (&all["discoveries"][0]["withdrawn"], &all["discoveries"][0]["times"]),
+        (&true.into(), &2.into())
+    );
+    for unknown in ["1", "7"] {
+        let refused = scratch.landfall(&["discoveries", "drop", unknown]);
+        assert!(refused.code == Some(6) && refused.err.contains("landfall discoveries"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_command_that_cleans_up_badly_is_a_warning_on_the_task() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings(
+        "[workspace]\nafter_run = \"echo cannot clean; exit 3\"\nbefore_remove = \"exit 4\"\n",
+    );
+    scratch.task("Lands", &writes("b.txt", "b"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let warnings = scratch.landfall(&["--json", "show", "T1"]).json()["warnings"].to_string();
+    for words in ["`workspace.after_run` ", "cannot clean", "`workspace.before_remove` "] {
+        assert!(warnings.contains(words), "`{words}` is not in: {warnings}");
+    }
+}

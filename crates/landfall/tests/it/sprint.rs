@@ -190,3 +190,14 @@ fn a_sprint_is_paused_resumed_and_cancelled_while_it_runs() {
     assert!(said.contains("S2 is over"), "{said}");
     assert!(!scratch.landfall(&["status"]).ok().contains("SPRINT"));
 }
+
+#[test]
+fn a_sprint_that_no_task_fits_is_refused_with_a_word_of_its_own() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task("Another", "signal = \"complete\"\n[[write]]\npath = \"b\"\ntext = \"b\"\n", &[]);
+    let refused = scratch.landfall(&["sprint", "start", "--count", "1", "--tag", "nobody-has-it"]);
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+    assert!(refused.err.contains("no task that could be worked on fits this sprint"), "{}", refused.err);
+    let list = scratch.landfall(&["--json", "sprint", "list"]).json();
+    assert_eq!(list["sprints"].as_array().map(Vec::len), Some(0), "it did not begin: {list}");
+}

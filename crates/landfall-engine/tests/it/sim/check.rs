@@ -387,7 +387,9 @@ impl Sim {
             EngineEvent::Account { .. } => self.book.meet("account"),
             EngineEvent::Published { .. } => self.book.meet("published"),
             EngineEvent::PublishHeld { .. } => self.book.meet("publish held"),
-            EngineEvent::Started { .. } => {}
+            EngineEvent::Started { .. }
+            | EngineEvent::DiscoveryDropped { .. }
+            | EngineEvent::Consulted { .. } => {}
         }
     }
 
@@ -429,6 +431,7 @@ impl Sim {
                 }
             }
             QueueEvent::Held { why, .. } => self.book.meet(&format!("held {}", why.word())),
+            QueueEvent::Doubted { .. } => self.book.meet("batch doubted"),
             QueueEvent::Built { .. } | QueueEvent::CheckBegan { .. } | QueueEvent::Resumed => {}
         }
         if let Err(illegal) = self.book.queue.apply(entry.at, event) {
@@ -889,6 +892,7 @@ pub fn attempt_in(news: &News) -> Option<Attempt> {
         | News::NothingChanged { attempt }
         | News::LandingBegan { attempt, .. }
         | News::Ejected { attempt, .. }
+        | News::Doubted { attempt, .. }
         | News::LandUnsure { attempt }
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }

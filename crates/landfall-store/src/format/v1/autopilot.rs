@@ -167,6 +167,9 @@ pub(super) fn encode_queue(event: &QueueEvent) -> (&'static str, String) {
         QueueEvent::Checked { batch, count, report } => {
             ("queue-checked", json(&Checked { batch: batch.0, count: *count, report: report.into() }))
         }
+        QueueEvent::Doubted { batch, count } => {
+            ("queue-doubted", json(&Beginning { batch: batch.0, count: *count }))
+        }
         QueueEvent::LandingBegan { batch, count } => {
             ("queue-landing-began", json(&Beginning { batch: batch.0, count: *count }))
         }
@@ -241,6 +244,10 @@ pub(super) fn decode(raw: Raw<'_>) -> Result<Option<EngineEvent>, FormatErrorKin
             let Checked { batch, count, report } = body(raw)?;
             let (batch, report) = (BatchId(batch), report.into());
             EngineEvent::Queue(QueueEvent::Checked { batch, count, report })
+        }
+        "queue-doubted" => {
+            let Beginning { batch, count } = body(raw)?;
+            EngineEvent::Queue(QueueEvent::Doubted { batch: BatchId(batch), count })
         }
         "queue-landing-began" => {
             let Beginning { batch, count } = body(raw)?;

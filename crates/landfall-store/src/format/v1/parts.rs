@@ -1407,6 +1407,10 @@ pub(super) enum Warning<'a> {
         #[serde(borrow)]
         text: Text<'a>,
     },
+    HookFailed {
+        #[serde(borrow)]
+        detail: Text<'a>,
+    },
 }
 
 impl<'a> From<&'a model::Warning> for Warning<'a> {
@@ -1427,6 +1431,7 @@ impl<'a> From<&'a model::Warning> for Warning<'a> {
             model::Warning::Discovery { global, text } => {
                 Self::Discovery { global: *global, text: text.into() }
             }
+            model::Warning::HookFailed { detail } => Self::HookFailed { detail: detail.into() },
         }
     }
 }
@@ -1445,6 +1450,7 @@ impl From<Warning<'_>> for model::Warning {
             Warning::LeftoversCommitted => Self::LeftoversCommitted,
             Warning::SettingsTouched { path } => Self::SettingsTouched { path: path.into_string() },
             Warning::Discovery { global, text } => Self::Discovery { global, text: text.into_string() },
+            Warning::HookFailed { detail } => Self::HookFailed { detail: detail.into_string() },
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What each command does.
 
 use landfall_api::{
-    AutoAsked, DiscoveriesAsked, Doctor, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Release,
-    Request, ReviewAsked, ReviewSaid, StopAsked, TaskId,
+    AutoAsked, DiscoveriesAsked, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Release,
+    Request, ReviewAsked, ReviewSaid, RunAsked, Status, StopAsked, TaskId,
 };
 
 use super::{
@@ -50,7 +50,7 @@ impl State {
             }
             Command::Doctor => {
                 self.show(Screen::Doctor);
-                return vec![Action::Call(About::Screen, Request::Doctor(Doctor { rebuild: false }))];
+                return vec![Action::Call(About::Screen, Request::Doctor(Nothing {}))];
             }
             Command::Answer => self.answer(),
             Command::Changes => self.changes(),
@@ -394,9 +394,25 @@ impl State {
         });
     }
 
+    /// A run spends money, so it is asked for first.
+    fn start(&mut self) {
+        let ready = self.status().and_then(|status| status.counts.get(&Status::Ready)).copied().unwrap_or(0);
+        let asked = RunAsked { attended: true, ..RunAsked::default() };
+        let ready = format::plural(ready, "task");
+        self.popup = Some(Popup::Choice {
+            title: "Start a run?".to_owned(),
+            text: vec![format!("{ready} ready. Agents begin to work as the settings say.")],
+            ways: vec![Choice {
+                key: 'y',
+                label: "start".to_owned(),
+                way: Way::Send(Request::RunStart(asked)),
+            }],
+        });
+    }
+
     fn run(&mut self) -> Vec<Action> {
         let Some(run) = self.status().and_then(|status| status.run.as_ref()).map(|run| run.run) else {
-            self.toast(Tone::Info, "no run is under way; `landfall run` in another terminal starts one");
+            self.start();
             return Vec::new();
         };
         let stop = |now| Request::Stop(StopAsked { task: None, now });
@@ -424,7 +440,7 @@ impl State {
             self.toast(Tone::Info, "no run is under way that could be driven");
             return Vec::new();
         };
-        let auto = |mode| Request::Auto(AutoAsked { mode: Some(mode) });
+        let auto = |mode| Request::Auto(AutoAsked { mode });
         match mode {
             Mode::Autopilot => vec![Action::Call(About::Order, auto(Mode::SemiAuto))],
             Mode::SemiAuto => {

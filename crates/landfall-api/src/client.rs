@@ -1,0 +1,269 @@
+//! The client: operations over HTTP, by the socket of an engine or by the address of a server.
+//!
+//! It blocks: whoever calls it wants one answer. The connection is kept, and made again when the other side has
+//! closed it between two requests.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use thiserror::Error;
+use tokio::runtime::Runtime;
+
+use crate::http::{self, ProblemBody, Written};
+use crate::{Problem, ProblemCode, Request, Response, Service, VERSION, socket};
+
+/// The longest answer, in bytes: a diff of a large change fits, a flood does not.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+const GREETING_TIME_MAX: Duration = Duration::from_secs(30); // an engine that is there greets at once
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(600); // a rebuild of a long journal is the slowest
+
+/// Where an engine is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A socket on this machine: who asks is known by its user.
+    Socket(PathBuf),
+    /// A server, and the token that opens it.
+    Server {
+        /// Where.
+        at: SocketAddr,
+        /// What it is called: the `Host` of the request.
+        host: String,
+        /// The token.
+        token: String,
+    },
+}
+
+/// A client of a running engine.
+#[derive(Debug)]
+pub struct Client {
+    address: Address,
+    engine: Greeting,
+    runtime: Runtime,
+    line: Mutex<Option<SendRequest<Full<Bytes>>>>,
+}
+
+/// Who answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// The version of the engine.
+    pub engine: String,
+    /// The process of the engine.
+    pub pid: u32,
+}
+
+/// Why no engine could be reached.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// No engine listens there. That is an answer: a client may open the project itself.
+    #[error("no engine listens on `{0}`")]
+    Nobody(String),
+    /// The engine speaks another version of the wire.
+    #[error(
+        "the engine (version {engine}, process {pid}) speaks version {theirs} of the wire, not {VERSION}"
+    )]
+    Version {
+        /// Its version of the wire.
+        theirs: u32,
+        /// Its version.
+        engine: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// It does not let us in.
+    #[error(transparent)]
+    Refused(Problem),
+    /// The way there is broken.
+    #[error("reach the engine on `{place}`")]
+    Broken {
+        /// Where it should listen.
+        place: String,
+        /// What happened.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Client {
+    /// Reaches the engine behind a socket, and checks its version.
+    ///
+    /// # Errors
+    /// [`ConnectError::Nobody`] when no engine listens; the others when one does and cannot be talked to.
+    pub fn connect(path: &Path) -> Result<Self, ConnectError> {
+        Self::reach(Address::Socket(path.to_owned()))
+    }
+
+    /// Reaches an engine, and checks its version.
+    ///
+    /// # Errors
+    /// As [`Self::connect`].
+    pub fn reach(address: Address) -> Result<Self, ConnectError> {
+        let place = address.place();
+        let broken = |source| ConnectError::Broken { place: place.clone(), source };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
+        let mut line = match runtime.block_on(open(&address)) {
+            Ok(line) => line,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+                return Err(ConnectError::Nobody(place));
+            }
+            Err(error) => return Err(broken(error)),
+        };
+        let hello =
+            Written { method: crate::Method::Get, target: format!("{}/hello", http::ROOT), body: None };
+        let asked = runtime.block_on(async {
+            tokio::time::timeout(GREETING_TIME_MAX, exchange(&mut line, &address, &hello)).await
+        });
+        let answer = match asked {
+            Ok(answer) => answer.map_err(|error| broken(io::Error::other(error)))?,
+            Err(_) => return Err(broken(ErrorKind::TimedOut.into())),
+        };
+        let header =
+            |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let engine = Greeting {
+            engine: header(http::ENGINE_HEADER).to_owned(),
+            pid: header(http::PID_HEADER).parse().unwrap_or_default(),
+        };
+        match header(http::VERSION_HEADER).parse::<u32>() {
+            Ok(VERSION) => {}
+            Ok(theirs) => {
+                return Err(ConnectError::Version { theirs, engine: engine.engine, pid: engine.pid });
+            }
+            Err(_) => return Err(broken(io::Error::other("what answers there is no engine of Landfall"))),
+        }
+        if answer.status != 200 {
+            return Err(ConnectError::Refused(answer.problem()));
+        }
+        Ok(Self { address, engine, runtime, line: Mutex::new(Some(line)) })
+    }
+
+    /// Who answers.
+    #[must_use]
+    pub fn engine(&self) -> &Greeting {
+        &self.engine
+    }
+
+    fn lost(&self, what: &str, error: &dyn std::fmt::Display) -> Problem {
+        let pid = self.engine.pid;
+        Problem::new(ProblemCode::Internal, format!("{what} the engine (process {pid}): {error}"))
+            .hint("`landfall status` shows whether the engine still runs and what became of the request")
+    }
+}
+
+impl Service for Client {
+    fn call(&self, request: Request) -> Result<Response, Problem> {
+        let name = request.name();
+        let written = http::write(&request).map_err(|error| self.lost("write to", &error))?;
+        if let Some(body) = written.body.as_ref().filter(|body| body.len() > http::BODY_BYTES_MAX) {
+            let message =
+                format!("the request has {} bytes; at most {} are taken", body.len(), http::BODY_BYTES_MAX);
+            return Err(Problem::new(ProblemCode::TooLarge, message));
+        }
+        let mut kept = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = self.runtime.block_on(async {
+            let mut line = match kept.take().filter(|line| !line.is_closed()) {
+                Some(line) => line,
+                None => open(&self.address).await.map_err(|error| error.to_string())?,
+            };
+            let asked = tokio::time::timeout(ANSWER_TIME_MAX, exchange(&mut line, &self.address, &written));
+            let answer = asked.await.map_err(|_| "it does not answer".to_owned())?;
+            *kept = Some(line);
+            answer
+        });
+        let answer = answer.map_err(|error| self.lost("talk to", &error))?;
+        if answer.status != 200 {
+            return Err(answer.problem());
+        }
+        match Response::of_json(name, &answer.body) {
+            Ok(Some(response)) => Ok(response),
+            Ok(None) => Err(self.lost("understand", &"the operation is not known")),
+            Err(error) => Err(self.lost("understand", &error)),
+        }
+    }
+}
+
+impl Address {
+    fn place(&self) -> String {
+        match self {
+            Self::Socket(path) => path.display().to_string(),
+            Self::Server { host, .. } => host.clone(),
+        }
+    }
+}
+
+/// What came back.
+struct Answer {
+    status: u16,
+    headers: hyper::HeaderMap,
+    body: Bytes,
+}
+
+impl Answer {
+    fn problem(&self) -> Problem {
+        match serde_json::from_slice::<ProblemBody>(&self.body) {
+            Ok(body) => body.into(),
+            Err(_) => Problem::new(
+                ProblemCode::Internal,
+                format!("the engine answered with status {}", self.status),
+            ),
+        }
+    }
+}
+
+async fn open(address: &Address) -> io::Result<SendRequest<Full<Bytes>>> {
+    match address {
+        Address::Socket(path) => {
+            let stream = socket::connect(path)?;
+            stream.set_nonblocking(true)?;
+            shake(TokioIo::new(tokio::net::UnixStream::from_std(stream)?)).await
+        }
+        Address::Server { at, .. } => shake(TokioIo::new(tokio::net::TcpStream::connect(at).await?)).await,
+    }
+}
+
+async fn shake<S>(stream: S) -> io::Result<SendRequest<Full<Bytes>>>
+where
+    S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
+{
+    let (line, connection) = handshake(stream).await.map_err(io::Error::other)?;
+    tokio::spawn(async move {
+        drop(connection.await); // whoever waits for an answer hears of it
+    });
+    Ok(line)
+}
+
+async fn exchange(
+    line: &mut SendRequest<Full<Bytes>>,
+    address: &Address,
+    written: &Written,
+) -> Result<Answer, String> {
+    let text = |error: hyper::Error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("{error}{cause}")
+    };
+    line.ready().await.map_err(text)?;
+    let mut request = hyper::Request::builder()
+        .method(written.method.word())
+        .uri(&written.target)
+        .header(http::VERSION_HEADER, VERSION);
+    request = match address {
+        Address::Socket(_) => request.header(hyper::header::HOST, http::SOCKET_HOST),
+        Address::Server { host, token, .. } => request
+            .header(hyper::header::HOST, host)
+            .header(hyper::header::AUTHORIZATION, format!("Bearer {token}")),
+    };
+    if written.body.is_some() {
+        request = request.header(hyper::header::CONTENT_TYPE, "application/json");
+    }
+    let body = Full::new(Bytes::from(written.body.clone().unwrap_or_default()));
+    let request = request.body(body).map_err(|error| error.to_string())?;
+    let (parts, body) = line.send_request(request).await.map_err(text)?.into_parts();
+    let body =
+        Limited::new(body, ANSWER_BYTES_MAX).collect().await.map_err(|error| error.to_string())?.to_bytes();
+    Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+}

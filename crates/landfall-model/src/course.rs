@@ -1,0 +1,197 @@
+//! The course of a run: which tasks may begin, how far agents run ahead of what lands, what a run waits for, and why it is
+//! over.
+//!
+//! Each question is answered from plain values. Whoever holds the whole state gathers them.
+
+use std::collections::BTreeSet;
+
+use crate::budget::Spent;
+use crate::event::RunEnd;
+use crate::filter::Filter;
+use crate::input::Drive;
+use crate::pilot::{Mode, Phase};
+use crate::queue::BatchDoing;
+use crate::sprint::{Sprint, SprintEnd, SprintPhase};
+use crate::task::{Doing, EndCode, State};
+use crate::{Task, TaskId, Wait};
+
+/// Which tasks may begin. `sprint` is the one this run is for, `picked` what a person picked.
+#[must_use]
+pub fn filter(
+    sprint: Option<&Sprint>,
+    goes_on: &dyn Fn(TaskId) -> bool,
+    (mode, picked): (Mode, Option<TaskId>),
+    only: Option<&BTreeSet<TaskId>>,
+) -> Filter {
+    let mut filter = sprint.map(|sprint| sprint.plan.filter()).unwrap_or_default();
+    if sprint.is_some_and(|sprint| !sprint.begins_more(goes_on)) {
+        filter.starts = Some(BTreeSet::new());
+    }
+    match mode {
+        Mode::Autopilot => {}
+        Mode::SemiAuto => filter.starts = Some(picked.into_iter().collect()),
+    }
+    filter.only = only.cloned();
+    filter
+}
+
+/// Whether as much work waits to be verified or landed as agents may be at work. Agents that run further ahead land nothing
+/// sooner: their workspaces pile up and their bases grow old. Work that lands in one go is no backlog.
+#[must_use]
+pub fn is_far_ahead(waiting: usize, slots: u32, batch_max: usize) -> bool {
+    let batch = u32::try_from(batch_max).unwrap_or(u32::MAX);
+    u32::try_from(waiting).unwrap_or(u32::MAX) >= slots.max(batch)
+}
+
+/// Whether a run that is to end waits for what is done about a task. Checks that were interrupted are not waited for: the
+/// journal expects them, and the next run does them again.
+#[must_use]
+pub fn waits_for_task(task: &Task, interrupted: bool) -> bool {
+    match &task.state {
+        State::Active { doing, .. } => match doing {
+            Doing::Checking { .. } => !interrupted,
+            Doing::Preparing { .. } | Doing::Running { .. } | Doing::Landing | Doing::Reporting => true,
+            Doing::Queued { .. } => false, // the queue says what is done about it
+        },
+        State::Draft
+        | State::Ready { .. }
+        | State::Waiting { .. }
+        | State::Review { .. }
+        | State::Ended(_) => false,
+    }
+}
+
+/// Whether a run that is to end waits for what is done about a batch. Where the base is moved, always: what it holds must
+/// be known. Otherwise only a run that ends in peace.
+#[must_use]
+pub fn waits_for_batch(doing: BatchDoing, drive: Drive, interrupted: bool) -> bool {
+    match (doing, drive) {
+        (BatchDoing::Landing(_), _) => true,
+        (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, Drive::Draining) => {
+            !interrupted
+        }
+        (BatchDoing::Building | BatchDoing::Checking(_) | BatchDoing::Resting, Drive::Running) => false,
+    }
+}
+
+/// Whether a task was put aside for a person: it asks, is to be looked at, or conflicts in a way nobody else resolves.
+#[must_use]
+pub fn is_deferred(task: &Task) -> bool {
+    match &task.state {
+        State::Waiting { wait, .. } => match wait {
+            Wait::Question { .. } | Wait::Conflict { .. } | Wait::Login { .. } => true,
+            Wait::Dependency(_)
+            | Wait::Slot
+            | Wait::Turn(_)
+            | Wait::Quota { .. }
+            | Wait::Backoff { .. }
+            | Wait::Disk { .. }
+            | Wait::Budget { .. }
+            | Wait::Pause
+            | Wait::GateBroken { .. } => false,
+        },
+        State::Review { .. } => true,
+        State::Ended(ending) => ending.code == EndCode::ConflictLimit,
+        State::Draft | State::Ready { .. } | State::Active { .. } => false,
+    }
+}
+
+/// So many tasks of a run that nobody attends may be put aside; with more, it has failed as a whole.
+pub const DEFERRED_MAX: usize = 10;
+
+/// A run as it stands, when nothing is under way that has to be finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scene {
+    /// Whether anything new may begin.
+    pub drive: Drive,
+    /// Where it is.
+    pub phase: Phase,
+    /// Who picks.
+    pub mode: Mode,
+    /// Who could resume it or pick a task.
+    pub person: Person,
+    /// Whether a task is there that a person could pick.
+    pub pickable: bool,
+    /// Whether somebody waits for a slot.
+    pub wants_slot: bool,
+    /// A budget that is used up.
+    pub spent: Option<Spent>,
+    /// What comes by itself.
+    pub coming: BTreeSet<Coming>,
+    /// How the sprint of this run stands.
+    pub sprint: Option<SprintPhase>,
+}
+
+/// Whether somebody is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    /// Somebody is.
+    There,
+    /// Nobody is.
+    Away,
+}
+
+/// What comes by itself, so that a run may wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Coming {
+    /// A task waits for a moment.
+    Due,
+    /// An account opens by the clock.
+    Account,
+    /// Room on the disk.
+    Room,
+    /// The landing queue goes on.
+    Landing,
+}
+
+impl Scene {
+    /// Whether nothing will begin by itself, and nobody is waited for.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        match self.drive {
+            Drive::Draining => return true,
+            Drive::Running => {}
+        }
+        let asks = match self.phase {
+            Phase::Paused => true,
+            Phase::WaitingUser => self.pickable,
+            Phase::Idle | Phase::Running | Phase::Completed => false,
+        };
+        match self.person {
+            Person::There if asks => return false,
+            Person::There | Person::Away => {}
+        }
+        let paused = self.phase == Phase::Paused;
+        // What only waits for tomorrow's budget is waited for.
+        let money = self.wants_slot && self.spent.as_ref().is_some_and(|spent| spent.until.is_some());
+        let comes = |coming: &Coming| match coming {
+            Coming::Landing => true,
+            Coming::Due | Coming::Account => !paused,
+            Coming::Room => !paused && self.wants_slot,
+        };
+        !(self.coming.iter().any(comes) || (money && !paused))
+    }
+
+    /// Why a run that is idle is over.
+    #[must_use]
+    pub fn why_over(&self) -> RunEnd {
+        match &self.sprint {
+            Some(SprintPhase::Completing { why: SprintEnd::Goal }) => return RunEnd::Goal,
+            Some(
+                SprintPhase::Completing {
+                    why: SprintEnd::NothingLeft | SprintEnd::Cancelled | SprintEnd::Spent,
+                }
+                | SprintPhase::Running
+                | SprintPhase::Paused { .. }
+                | SprintPhase::Over { .. },
+            )
+            | None => {}
+        }
+        match (self.phase, self.mode) {
+            (Phase::Paused, _) => RunEnd::Paused,
+            (_, _) if self.wants_slot && self.spent.is_some() => RunEnd::Spent,
+            (_, Mode::SemiAuto) if self.pickable => RunEnd::OneDone,
+            (_, Mode::SemiAuto | Mode::Autopilot) => RunEnd::NothingLeft,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What a run waits for, why it is over, which tasks may begin, and how far agents run ahead.
+
+use std::collections::BTreeSet;
+
+use landfall_model::course::{Coming, Person, Scene, filter, is_far_ahead, waits_for_batch};
+use landfall_model::pilot::{Mode, Phase};
+use landfall_model::queue::BatchDoing;
+use landfall_model::review::{ReviewMode, ReviewRule};
+use landfall_model::sprint::{Goal, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::{
+    Attempt, Drive, Event, Opening, RunEnd, RunId, Scope, Spent, StepName, TaskId, Timestamp,
+};
+
+const NOW: Timestamp = Timestamp(1_000);
+
+fn scene() -> Scene {
+    Scene {
+        drive: Drive::Running,
+        phase: Phase::Running,
+        mode: Mode::Autopilot,
+        person: Person::Away,
+        pickable: false,
+        wants_slot: true,
+        spent: None,
+        coming: BTreeSet::new(),
+        sprint: None,
+    }
+}
+
+fn spent(until: Option<Timestamp>) -> Option<Spent> {
+    Some(Spent { scope: Scope::Day, what: "$1.00 of $1.00".to_owned(), until })
+}
+
+#[test]
+fn a_run_waits_for_what_comes_by_itself() {
+    assert!(scene().is_idle(), "nothing comes");
+    for coming in [Coming::Due, Coming::Account, Coming::Room, Coming::Landing] {
+        let waits = Scene { coming: BTreeSet::from([coming]), ..scene() };
+        assert!(!waits.is_idle(), "{coming:?}");
+        assert!(Scene { drive: Drive::Draining, ..waits }.is_idle(), "{coming:?}, and it is to end");
+    }
+    assert!(!Scene { spent: spent(Some(NOW)), ..scene() }.is_idle(), "tomorrow there is money");
+    assert!(Scene { spent: spent(None), ..scene() }.is_idle(), "this run gets no more");
+    let nobody = Scene { wants_slot: false, spent: spent(Some(NOW)), ..scene() };
+    assert!(nobody.is_idle(), "nobody wants the money");
+    let room = Scene { wants_slot: false, coming: BTreeSet::from([Coming::Room]), ..scene() };
+    assert!(room.is_idle(), "nobody wants the room");
+}
+
+#[test]
+fn a_pause_waits_for_a_person_who_is_there_and_else_only_for_landings() {
+    let paused = Scene { phase: Phase::Paused, ..scene() };
+    assert!(paused.is_idle());
+    assert!(!Scene { person: Person::There, ..paused.clone() }.is_idle());
+    for (coming, idle) in
+        [(Coming::Due, true), (Coming::Account, true), (Coming::Room, true), (Coming::Landing, false)]
+    {
+        let scene = Scene { coming: BTreeSet::from([coming]), ..paused.clone() };
+        assert_eq!(scene.is_idle(), idle, "{coming:?}");
+    }
+    assert!(Scene { spent: spent(Some(NOW)), ..paused }.is_idle());
+}
+
+#[test]
+fn whoever_picks_is_waited_for_while_there_is_something_to_pick() {
+    let waits = Scene {
+        phase: Phase::WaitingUser,
+        mode: Mode::SemiAuto,
+        person: Person::There,
+        pickable: true,
+        ..scene()
+    };
+    assert!(!waits.is_idle());
+    assert!(Scene { pickable: false, ..waits.clone() }.is_idle());
+    assert!(Scene { person: Person::Away, ..waits }.is_idle());
+}
+
+#[test]
+fn the_first_reason_that_holds_is_why_a_run_is_over() {
+    let all = Scene {
+        phase: Phase::Paused,
+        mode: Mode::SemiAuto,
+        pickable: true,
+        spent: spent(None),
+        sprint: Some(SprintPhase::Completing { why: SprintEnd::Goal }),
+        ..scene()
+    };
+    assert_eq!(all.why_over(), RunEnd::Goal);
+    let cancelled =
+        Scene { sprint: Some(SprintPhase::Completing { why: SprintEnd::Cancelled }), ..all.clone() };
+    assert_eq!(cancelled.why_over(), RunEnd::Paused);
+    let spent = Scene { phase: Phase::Running, sprint: None, ..all };
+    assert_eq!(spent.why_over(), RunEnd::Spent);
+    let one = Scene { spent: None, ..spent };
+    assert_eq!(one.why_over(), RunEnd::OneDone);
+    assert_eq!(Scene { pickable: false, ..one }.why_over(), RunEnd::NothingLeft);
+}
+
+#[test]
+fn a_landing_is_waited_for_always_and_other_batches_only_in_peace() {
+    use BatchDoing::{Building, Checking, Landing, Resting};
+    for drive in [Drive::Running, Drive::Draining] {
+        for interrupted in [false, true] {
+            assert!(waits_for_batch(Landing(1), drive, interrupted));
+            for doing in [Building, Checking(1), Resting] {
+                let waits = drive == Drive::Draining && !interrupted;
+                assert_eq!(waits_for_batch(doing, drive, interrupted), waits, "{doing:?} {drive:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn agents_run_ahead_by_their_number_or_by_a_batch() {
+    assert!(!is_far_ahead(3, 2, 4));
+    assert!(is_far_ahead(4, 2, 4));
+    assert!(!is_far_ahead(7, 8, 4));
+    assert!(is_far_ahead(8, 8, 4));
+}
+
+fn begun(goal: Goal, tasks: &[u32]) -> Sprints {
+    let mut sprints = Sprints::default();
+    let sprint = sprints.next_id();
+    sprints.apply(NOW, &SprintEvent::Started { sprint, plan: SprintPlan::new(goal), ready: 3 });
+    for task in tasks {
+        let (step, run, opening) = (StepName::new("work"), RunId(1), Opening::FreshWorkspace);
+        sprints.note(NOW, TaskId(*task), &Event::Entered { attempt: Attempt(1), step, run, opening });
+    }
+    sprints
+}
+
+#[test]
+fn a_sprint_begins_no_more_than_it_needs() {
+    let two = begun(Goal::Count(2), &[1, 2]);
+    let starts =
+        |goes_on: &dyn Fn(TaskId) -> bool| filter(two.open(), goes_on, (Mode::Autopilot, None), None).starts;
+    assert_eq!(starts(&|_| true), Some(BTreeSet::new()), "both may do");
+    assert_eq!(starts(&|id| id == TaskId(1)), None, "one has given up: another may begin");
+    let long = begun(Goal::NoReady, &[1, 2]);
+    assert_eq!(filter(long.open(), &|_| true, (Mode::Autopilot, None), None).starts, None);
+}
+
+#[test]
+fn what_a_person_picks_or_names_is_all_that_begins() {
+    let picked = filter(None, &|_| true, (Mode::SemiAuto, Some(TaskId(7))), None);
+    assert_eq!(picked.starts, Some(BTreeSet::from([TaskId(7)])));
+    let nothing = filter(None, &|_| true, (Mode::SemiAuto, None), None);
+    assert_eq!(nothing.starts, Some(BTreeSet::new()));
+    let only = BTreeSet::from([TaskId(3)]);
+    let named = filter(None, &|_| true, (Mode::Autopilot, None), Some(&only));
+    assert_eq!((named.only, named.starts), (Some(only), None));
+}
+
+#[test]
+fn the_end_of_a_run_ends_or_pauses_its_sprint() {
+    let ends = |phase: Option<SprintEvent>, why: RunEnd| {
+        let mut sprints = begun(Goal::Count(2), &[]);
+        if let Some(event) = phase {
+            sprints.apply(NOW, &event);
+        }
+        sprints.open().expect("it is open").at_end_of_run(why)
+    };
+    let over = |why: SprintEnd| Some(SprintEvent::Ended { why });
+    let paused = || Some(SprintEvent::Paused { reason: "lunch".to_owned() });
+    let stopped = Some(SprintEvent::Paused { reason: "its run was stopped".to_owned() });
+    assert_eq!(ends(None, RunEnd::NothingLeft), over(SprintEnd::NothingLeft));
+    assert_eq!(ends(None, RunEnd::Spent), over(SprintEnd::Spent));
+    for why in [RunEnd::Drained, RunEnd::Interrupted, RunEnd::Paused, RunEnd::OneDone] {
+        assert_eq!(ends(None, why), stopped, "{why:?}");
+        assert_eq!(ends(paused(), why), None, "{why:?}: it stays paused");
+        let completing = Some(SprintEvent::Completing { why: SprintEnd::Goal });
+        assert_eq!(ends(completing, why), over(SprintEnd::Goal), "{why:?}");
+    }
+    assert_eq!(ends(paused(), RunEnd::NothingLeft), over(SprintEnd::NothingLeft));
+}
+
+#[test]
+fn a_paused_sprint_completes_by_count_alone() {
+    let mut sprints = begun(Goal::Until(NOW), &[]);
+    let complete = |sprints: &Sprints| sprints.open().expect("it is open").should_complete(NOW, 0);
+    assert_eq!(complete(&sprints), Some(SprintEnd::Goal));
+    sprints.apply(NOW, &SprintEvent::Paused { reason: "lunch".to_owned() });
+    assert_eq!(complete(&sprints), None);
+    let mut count = begun(Goal::Count(0), &[]);
+    count.apply(NOW, &SprintEvent::Paused { reason: "lunch".to_owned() });
+    assert_eq!(complete(&count), Some(SprintEnd::Goal));
+    assert_eq!(complete(&begun(Goal::NoReady, &[])), Some(SprintEnd::NothingLeft));
+}
+
+#[test]
+fn the_strictest_review_counts_and_looking_after_is_kept() {
+    let rule = ReviewRule { mode: ReviewMode::AutoApprove, ..ReviewRule::default() };
+    let with = rule.with([ReviewMode::Batch], false);
+    assert_eq!((with.mode, with.after), (ReviewMode::AutoApprove, true));
+    let with = rule.with([ReviewMode::PerTask, ReviewMode::Skip], false);
+    assert_eq!((with.mode, with.after), (ReviewMode::PerTask, false));
+    assert!(rule.with([], true).after);
+}

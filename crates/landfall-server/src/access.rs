@@ -1,0 +1,178 @@
+//! Who is let in: the operations about sessions that the server answers itself, and the pages that let a browser in.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, Request, header};
+use landfall_api::{
+    AgentToken, Pairing, Problem, ProblemCode, Request as Asked, Response, SessionLine, SessionList,
+};
+
+use crate::answer::{self, Answer};
+use crate::api::read_body;
+use crate::door::{Shared, Who};
+use crate::keys::{Keys, KeysProblem, Known};
+use crate::pages;
+
+/// Answers what is about sessions; none if it is about something else.
+pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result<Response, Problem>> {
+    let keys = || {
+        shared.keys.as_ref().ok_or_else(|| {
+            Problem::new(ProblemCode::NotNow, "no server listens for browsers")
+                .hint("`landfall serve` starts one")
+        })
+    };
+    Some(match asked {
+        Asked::Sessions(_) => keys().map(|keys| Response::Sessions(list(keys, who))),
+        Asked::SessionRevoke(of) => keys().and_then(|keys| match keys.revoke(&of.session) {
+            Ok(true) => Ok(Response::SessionRevoke(list(keys, who))),
+            Ok(false) => {
+                Err(Problem::new(ProblemCode::NotFound, format!("no session is called `{}`", of.session))
+                    .hint("`landfall sessions` lists them"))
+            }
+            Err(error) => Err(broken(&error)),
+        }),
+        Asked::Pair(asked) => keys().and_then(|keys| {
+            let (code, until_ms) = keys.pairing(&asked.label).map_err(|error| broken(&error))?;
+            let links: Vec<String> = shared.links.iter().map(|link| format!("{link}/pair/{code}")).collect();
+            let squares = links.last().map(|link| squares(link)).unwrap_or_default();
+            Ok(Response::Pair(Pairing { links, until_ms, squares }))
+        }),
+        Asked::AgentToken(asked) => keys().and_then(|keys| {
+            let (token, session) = keys.admit(&asked.label, true).map_err(|error| broken(&error))?;
+            Ok(Response::AgentToken(AgentToken { token, session: session.name, until_ms: session.until_ms }))
+        }),
+        _ => return None,
+    })
+}
+
+fn list(keys: &Keys, who: &Who) -> SessionList {
+    let line = |it: crate::keys::Session| SessionLine {
+        this: who.session() == Some(&it.name),
+        session: it.name,
+        agent: it.agent,
+        label: it.label,
+        since_ms: it.since_ms,
+        seen_ms: it.seen_ms,
+        until_ms: it.until_ms,
+    };
+    SessionList { sessions: keys.sessions().into_iter().map(line).collect() }
+}
+
+fn broken(error: &KeysProblem) -> Problem {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    Problem::new(ProblemCode::Internal, format!("{error}{cause}"))
+}
+
+/// A link as rows of dark (`#`) and light (`.`) squares.
+fn squares(link: &str) -> Vec<String> {
+    let Ok(code) = qrcode::QrCode::with_error_correction_level(link, qrcode::EcLevel::L) else {
+        return Vec::new();
+    };
+    let width = code.width();
+    let colors = code.to_colors();
+    let row = |row: &[qrcode::Color]| {
+        row.iter().map(|it| if *it == qrcode::Color::Dark { '#' } else { '.' }).collect()
+    };
+    colors.chunks(width).map(row).collect()
+}
+
+pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+    router
+        .route("/login", axum::routing::get(login_page).post(login))
+        .route("/pair/{code}", axum::routing::get(pair_page).post(pair))
+        .route("/logout", axum::routing::post(logout))
+}
+
+async fn login_page(State(shared): State<Arc<Shared>>) -> Answer {
+    pages::login(&shared, None)
+}
+
+async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+    let (parts, body) = request.into_parts();
+    if let Err(problem) = from_form(&parts.headers) {
+        return pages::problem(&problem);
+    }
+    let body = match read_body(body).await {
+        Ok(body) => body,
+        Err(problem) => return pages::problem(&problem),
+    };
+    let pairs: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // what cannot be read is no token
+    let token = pairs.iter().find(|(name, _)| name == "token").map_or("", |(_, token)| token.trim());
+    let Some(keys) = &shared.keys else { return answer::see("/login") };
+    match keys.known(token) {
+        Some(Known::Owner) => enter(&shared, keys, &parts.headers, ""),
+        Some(Known::Agent(_) | Known::Browser(_)) | None => {
+            pages::login(&shared, Some("This is not the token of this project."))
+        }
+    }
+}
+
+/// The page a link leads to changes nothing: whoever looks at links in advance does not use it up.
+async fn pair_page(State(shared): State<Arc<Shared>>) -> Answer {
+    pages::pair(&shared)
+}
+
+async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, headers: HeaderMap) -> Answer {
+    if let Err(problem) = from_form(&headers) {
+        return pages::problem(&problem);
+    }
+    let Some(keys) = &shared.keys else { return answer::see("/login") };
+    match keys.redeem(&code) {
+        Some(label) => enter(&shared, keys, &headers, &label),
+        None => pages::login(
+            &shared,
+            Some("This link was used already, or is too old. `landfall pair` makes a new one."),
+        ),
+    }
+}
+
+/// Only a form of ours may sign somebody in: otherwise another page could sign them in as somebody else.
+fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
+    let says = headers.contains_key(header::ORIGIN)
+        || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
+    let form = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|it| it.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
+    match (says, form) {
+        (true, true) => Ok(()),
+        (false, _) => {
+            Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
+        }
+        (true, false) => Err(Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted")),
+    }
+}
+
+fn enter(shared: &Shared, keys: &Keys, headers: &HeaderMap, label: &str) -> Answer {
+    let agent = headers.get(header::USER_AGENT).and_then(|it| it.to_str().ok()).unwrap_or("a browser");
+    let label = if label.is_empty() { agent } else { label };
+    match keys.admit(label, false) {
+        Ok((secret, session)) => {
+            let seconds = (session.until_ms - session.since_ms) / 1000;
+            let cookie =
+                format!("{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}", keys.cookie());
+            let mut answer = answer::see("/");
+            if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+                answer.headers_mut().insert(header::SET_COOKIE, cookie);
+            }
+            answer
+        }
+        Err(error) => pages::refused(shared, &broken(&error)),
+    }
+}
+
+async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+    let mut answer = answer::see("/login");
+    if let (Some(keys), Some(Who::Browser { session })) = (&shared.keys, request.extensions().get::<Who>()) {
+        drop(keys.revoke(session)); // the cookie goes either way
+        if let Ok(cookie) = HeaderValue::from_str(&format!(
+            "{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict",
+            keys.cookie()
+        )) {
+            answer.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+    }
+    answer
+}

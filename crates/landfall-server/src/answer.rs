@@ -1,0 +1,69 @@
+//! Answers: problems as problem JSON or as a page, and the headers that every answer carries.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use landfall_api::http::{ENGINE_HEADER, PID_HEADER, PROBLEM_TYPE, ProblemBody, VERSION_HEADER};
+use landfall_api::{Problem, ProblemCode};
+
+/// What is sent back.
+pub(crate) type Answer = Response<Body>;
+
+/// A body of a kind.
+pub(crate) fn of(status: u16, kind: &'static str, body: impl Into<Body>) -> Answer {
+    let mut answer = Response::new(body.into());
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+pub(crate) fn json(body: Vec<u8>) -> Answer {
+    of(200, "application/json", body)
+}
+
+pub(crate) fn html(status: u16, text: String) -> Answer {
+    of(status, "text/html; charset=utf-8", text)
+}
+
+/// A problem, for programs.
+pub(crate) fn problem(problem: &Problem) -> Answer {
+    let body = ProblemBody::from(problem);
+    let text = serde_json::to_vec(&body).unwrap_or_default(); // words and numbers always can be written
+    let mut answer = of(body.status, PROBLEM_TYPE, text);
+    if problem.code == ProblemCode::Unauthorized {
+        answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    answer
+}
+
+/// Sends a browser on to a page of ours.
+pub(crate) fn see(to: &str) -> Answer {
+    let mut answer = of(303, "text/plain; charset=utf-8", "");
+    if let Ok(to) = HeaderValue::from_str(to) {
+        answer.headers_mut().insert(header::LOCATION, to);
+    }
+    answer
+}
+
+/// No script, style, picture or form but our own; nothing from elsewhere may frame us or look at us.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+                      connect-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Adds what every answer carries, whatever it is.
+pub(crate) fn seal(answer: &mut Answer) {
+    let headers = answer.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+        (HeaderName::from_static(ENGINE_HEADER), env!("CARGO_PKG_VERSION")),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.insert(HeaderName::from_static(VERSION_HEADER), HeaderValue::from(landfall_api::VERSION));
+    headers.insert(HeaderName::from_static(PID_HEADER), HeaderValue::from(std::process::id()));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}

@@ -1,0 +1,221 @@
+//! The operations as routes: one for each line of the table, none written by hand.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts as _, RawPathParams, State};
+use axum::http::{HeaderMap, Request, header};
+use axum::routing::MethodFilter;
+use http_body_util::{BodyExt as _, Limited};
+use landfall_api::http::{self, BODY_BYTES_MAX, IDEMPOTENCY_HEADER, ROOT};
+use landfall_api::{Method, Problem, ProblemCode, Request as Asked, Response, Route};
+
+use crate::access;
+use crate::answer::{self, Answer};
+use crate::door::{Shared, Who};
+
+pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+    for route in Asked::ROUTES {
+        let filter = match route.method {
+            Method::Get => MethodFilter::GET,
+            Method::Post => MethodFilter::POST,
+            Method::Patch => MethodFilter::PATCH,
+        };
+        let answer = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match operate(
+            &shared, route, request,
+        )
+        .await
+        {
+            Ok(answer) => answer,
+            Err(problem) => answer::problem(&problem),
+        };
+        router = router.route(&format!("{ROOT}{}", route.path), axum::routing::on(filter, answer));
+    }
+    router.route(&format!("{ROOT}/hello"), axum::routing::get(async || answer::json(b"{}".to_vec())))
+}
+
+async fn operate(
+    shared: &Arc<Shared>,
+    route: &'static Route,
+    request: Request<Body>,
+) -> Result<Answer, Problem> {
+    let (mut parts, body) = request.into_parts();
+    let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    who.may(route.access)?;
+    let key = key(&parts.headers, route.method)?;
+    let fields = RawPathParams::from_request_parts(&mut parts, &()).await;
+    let fields = fields.map_err(|_| Problem::new(ProblemCode::BadInput, "the path is no text"))?;
+    let fields: Vec<(String, String)> =
+        fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let body = match route.method {
+        Method::Get => Vec::new(),
+        Method::Post | Method::Patch => read_json(&parts.headers, body).await?,
+    };
+    let asked = http::read(route, &fields, parts.uri.query().unwrap_or_default(), &body)?;
+    if let Some(key) = &key
+        && let Some(earlier) = shared.done.find(&who, key, &parts.uri.to_string(), &body)?
+    {
+        return Ok(answer::json(earlier));
+    }
+    let response = call(shared, &who, asked).await?;
+    let text = response.to_json().map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+    if let Some(key) = key {
+        shared.done.keep(&who, &key, &parts.uri.to_string(), &body, &text);
+    }
+    Ok(answer::json(text))
+}
+
+/// Carries one request out, for whoever asks.
+pub(crate) async fn call(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
+    let (shared, who) = (Arc::clone(shared), who.clone());
+    let done = tokio::task::spawn_blocking(move || call_here(&shared, &who, asked)).await;
+    done.unwrap_or_else(|_| {
+        Err(Problem::new(ProblemCode::Internal, "the request could not be carried out to its end"))
+    })
+}
+
+/// The same, in this thread.
+pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Response, Problem> {
+    who.may(asked.route().access)?;
+    let name = asked.name();
+    let asked = match (who, asked) {
+        // What an agent brings is for a person to look at first.
+        (Who::Agent { session }, Asked::Add(mut new)) => {
+            for task in &mut new.tasks {
+                task.draft = true;
+                task.source = format!("agent:{session}");
+            }
+            Asked::Add(new)
+        }
+        (_, asked) => asked,
+    };
+    let began = std::time::Instant::now();
+    let answer = match access::answer(shared, who, &asked) {
+        Some(answer) => answer,
+        None => shared.service.call(asked),
+    };
+    shared.metrics.asked(name, answer.is_ok(), began.elapsed());
+    answer
+}
+
+/// A JSON body, within its bounds.
+async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
+    let body = read_body(body).await?;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(Problem::new(
+            ProblemCode::UnsupportedMediaType,
+            "a body of the type application/json is wanted",
+        ));
+    }
+    check_depth(&body)?;
+    Ok(body)
+}
+
+/// A body, within its bounds.
+pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, Problem> {
+    match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(read) => Ok(read.to_bytes().to_vec()),
+        Err(_) => {
+            Err(Problem::new(ProblemCode::TooLarge, format!("a request has at most {BODY_BYTES_MAX} bytes")))
+        }
+    }
+}
+
+/// Nothing we take is nested deeply.
+fn check_depth(body: &[u8]) -> Result<(), Problem> {
+    const DEPTH_MAX: u32 = 32;
+    let (mut depth, mut quoted, mut escaped) = (0_u32, false, false);
+    for byte in body {
+        match (quoted, escaped, byte) {
+            (true, true, _) => escaped = false,
+            (true, false, b'\\') => escaped = true,
+            (true, false, b'"') => quoted = false,
+            (true, false, _) => {}
+            (false, _, b'"') => quoted = true,
+            (false, _, b'{' | b'[') => depth += 1,
+            (false, _, b'}' | b']') => depth = depth.saturating_sub(1),
+            (false, _, _) => {}
+        }
+        if depth > DEPTH_MAX {
+            return Err(Problem::new(
+                ProblemCode::BadInput,
+                format!("the body is nested deeper than {DEPTH_MAX} levels"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The idempotency key of a request, if it has one.
+fn key(headers: &HeaderMap, method: Method) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_HEADER).filter(|_| method != Method::Get) else {
+        return Ok(None);
+    };
+    let plain =
+        |key: &&str| !key.is_empty() && key.len() <= 200 && key.bytes().all(|it| it.is_ascii_graphic());
+    match key.to_str().ok().filter(plain) {
+        Some(key) => Ok(Some(key.to_owned())),
+        None => Err(Problem::new(
+            ProblemCode::BadInput,
+            "an idempotency key has 1 to 200 visible ASCII characters",
+        )),
+    }
+}
+
+/// What was done for which idempotency key, so that asking again does nothing again. Kept while the server runs.
+#[derive(Default)]
+pub(crate) struct Done(Mutex<DoneKept>);
+
+#[derive(Default)]
+struct DoneKept {
+    answers: BTreeMap<[u8; 32], ([u8; 32], Vec<u8>)>,
+    order: VecDeque<[u8; 32]>,
+}
+
+const DONE_MAX: usize = 1000; // far more than anybody repeats
+const DONE_BYTES_MAX: usize = 64 * 1024; // answers to changes are short
+
+impl Done {
+    fn find(&self, who: &Who, key: &str, target: &str, body: &[u8]) -> Result<Option<Vec<u8>>, Problem> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.answers.get(&Self::place(who, key)) {
+            None => Ok(None),
+            Some((asked, answer)) if *asked == Self::mark(target, body) => Ok(Some(answer.clone())),
+            Some(_) => Err(Problem::new(
+                ProblemCode::KeyReused,
+                "this idempotency key came with another request before",
+            )
+            .hint("a new request needs a new key")),
+        }
+    }
+
+    fn keep(&self, who: &Who, key: &str, target: &str, body: &[u8], answer: &[u8]) {
+        if answer.len() > DONE_BYTES_MAX {
+            return;
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Self::place(who, key);
+        if kept.answers.insert(place, (Self::mark(target, body), answer.to_vec())).is_none() {
+            kept.order.push_back(place);
+        }
+        while kept.order.len() > DONE_MAX {
+            if let Some(oldest) = kept.order.pop_front() {
+                kept.answers.remove(&oldest);
+            }
+        }
+    }
+
+    fn place(who: &Who, key: &str) -> [u8; 32] {
+        *blake3::hash(format!("{who:?}\n{key}").as_bytes()).as_bytes()
+    }
+
+    fn mark(target: &str, body: &[u8]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(target.as_bytes()).update(b"\n").update(body);
+        *hasher.finalize().as_bytes()
+    }
+}

@@ -1,0 +1,229 @@
+//! The stream of events: the journal as it grows, one event each, with its place as the id.
+//!
+//! One pump reads the journal for everybody. A viewer first catches up from the journal itself, then follows the
+//! pump, and goes back to the journal wherever the two do not meet: so there is no gap and nothing twice. A viewer
+//! that does not read falls behind the pump's bounded line and is hung up on alone; it comes back with the id of the last
+//! event it saw.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::Request;
+use axum::http::request::Parts;
+use axum::response::IntoResponse as _;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures::stream::{self, Stream};
+use landfall_api::http::ROOT;
+use landfall_api::{
+    Access, LogAsked, LogEntry, LogPage, Nothing, Problem, ProblemCode, Request as Asked, Response, TaskId,
+};
+use serde::Deserialize;
+use tokio::sync::{broadcast, watch};
+
+use crate::answer::{self, Answer};
+use crate::api;
+use crate::door::{Shared, Who};
+
+const LINE_MAX: usize = 1024; // messages a viewer may be behind before it is hung up on
+const PAGE: u32 = 500;
+const LOOK: Duration = Duration::from_millis(60); // how often the journal is looked at while somebody watches
+const LIVE_EVERY: Duration = Duration::from_secs(1); // how often what is not in the journal is told
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// What the pump hands to every viewer.
+#[derive(Clone)]
+enum Said {
+    /// Entries of the journal after `after`, up to `to`.
+    Facts { after: u64, to: u64, entries: Arc<Vec<LogEntry>> },
+    /// What agents at work are at. It has no place in the journal and is not repeated.
+    Live(Arc<str>),
+}
+
+/// The line from the pump to the viewers.
+pub(crate) struct Feed {
+    line: broadcast::Sender<Said>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self { line: broadcast::channel(LINE_MAX).0 }
+    }
+}
+
+impl Feed {
+    /// How many watch.
+    pub(crate) fn viewers(&self) -> usize {
+        self.line.receiver_count()
+    }
+}
+
+/// Reads the journal for everybody, while anybody watches.
+pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
+    let mut at: Option<u64> = None;
+    let mut live_at = tokio::time::Instant::now();
+    let mut last_live = String::new();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            _ = stopping.changed() => return,
+        }
+        if shared.feed.viewers() == 0 {
+            at = None;
+            last_live.clear();
+            continue;
+        }
+        let asked = match at {
+            Some(after) => LogAsked { after: Some(after), limit: PAGE, ..LogAsked::default() },
+            None => LogAsked { limit: 1, last: true, ..LogAsked::default() },
+        };
+        if let Ok(page) = journal(&shared, asked).await {
+            match at {
+                Some(after) if !page.entries.is_empty() => {
+                    let facts = Said::Facts { after, to: page.next, entries: Arc::new(page.entries) };
+                    drop(shared.feed.line.send(facts)); // the last viewer has left
+                }
+                Some(_) | None => {}
+            }
+            at = Some(page.next);
+        }
+        if live_at.elapsed() >= LIVE_EVERY {
+            live_at = tokio::time::Instant::now();
+            if let Ok(Response::Status(status)) =
+                api::call(&shared, &Who::Owner, Asked::Status(Nothing {})).await
+            {
+                let live = serde_json::to_string(&status.active).unwrap_or_default(); // plain words and numbers
+                if live != last_live {
+                    last_live.clone_from(&live);
+                    drop(shared.feed.line.send(Said::Live(live.into()))); // the last viewer has left
+                }
+            }
+        }
+    }
+}
+
+async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Problem> {
+    match api::call(shared, &Who::Owner, Asked::Log(asked)).await? {
+        Response::Log(page) => Ok(page),
+        other => {
+            Err(Problem::new(ProblemCode::Internal, format!("`{}` is no page of the journal", other.name())))
+        }
+    }
+}
+
+pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+    router.route(&format!("{ROOT}/events"), axum::routing::get(events))
+}
+
+/// What a viewer asks for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    /// Events after this place; from now on otherwise.
+    after: Option<u64>,
+    /// Only what concerns this task.
+    task: Option<TaskId>,
+}
+
+async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+    let (parts, _) = request.into_parts();
+    match watch_journal(&shared, &parts).await {
+        Ok(stream) => Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response(),
+        Err(problem) => answer::problem(&problem),
+    }
+}
+
+async fn watch_journal(
+    shared: &Arc<Shared>,
+    request: &Parts,
+) -> Result<impl Stream<Item = Result<Event, Infallible>> + use<>, Problem> {
+    let who = request.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    who.may(Access::Read)?;
+    let bad = |what: &dyn std::fmt::Display| {
+        Problem::new(ProblemCode::BadInput, format!("the stream cannot be had: {what}"))
+    };
+    let wanted: Wanted =
+        serde_html_form::from_str(request.uri.query().unwrap_or_default()).map_err(|error| bad(&error))?;
+    // What the browser says it saw last wins: the address it began with is old by then.
+    let last = match request.headers.get("last-event-id") {
+        None => None,
+        Some(id) => {
+            let id = id.to_str().ok().and_then(|id| id.parse::<u64>().ok());
+            Some(id.ok_or_else(|| bad(&"Last-Event-ID is a number"))?)
+        }
+    };
+    let line = shared.feed.line.subscribe(); // before the first look, so that nothing falls between
+    let at = match last.or(wanted.after) {
+        Some(at) => at,
+        None => journal(shared, LogAsked { limit: 1, last: true, ..LogAsked::default() }).await?.next,
+    };
+    let viewer = Viewer {
+        shared: Arc::clone(shared),
+        line,
+        at,
+        task: wanted.task,
+        ready: Vec::new().into_iter(),
+        behind: true,
+    };
+    Ok(stream::unfold(viewer, Viewer::next))
+}
+
+/// One who watches.
+struct Viewer {
+    shared: Arc<Shared>,
+    line: broadcast::Receiver<Said>,
+    /// The last place that was told.
+    at: u64,
+    task: Option<TaskId>,
+    ready: std::vec::IntoIter<Event>,
+    /// Whether the journal is to be read before the pump is listened to.
+    behind: bool,
+}
+
+impl Viewer {
+    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        loop {
+            if let Some(event) = self.ready.next() {
+                return Some((Ok(event), self));
+            }
+            if self.behind {
+                let asked = LogAsked { after: Some(self.at), task: None, limit: PAGE, last: false };
+                let page = journal(&self.shared, asked).await.ok()?; // it comes again, and goes on from there
+                self.behind = page.more;
+                self.take(&page.entries, page.next);
+                continue;
+            }
+            match self.line.recv().await {
+                Ok(Said::Facts { to, .. }) if to <= self.at => {}
+                Ok(Said::Facts { after, .. }) if after > self.at => self.behind = true,
+                Ok(Said::Facts { to, entries, .. }) => {
+                    let new = entries.partition_point(|entry| entry.seq <= self.at);
+                    let entries = Arc::clone(&entries);
+                    self.take(&entries[new..], to);
+                }
+                Ok(Said::Live(live)) => {
+                    let event = Event::default().event("live").data(&*live);
+                    return Some((Ok(event), self));
+                }
+                Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => {
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, entries: &[LogEntry], to: u64) {
+        let wanted = entries.iter().filter(|entry| self.task.is_none() || entry.task == self.task);
+        let events: Vec<Event> = wanted
+            .map(|entry| {
+                let text = serde_json::to_string(entry).unwrap_or_default(); // plain words and numbers
+                Event::default().id(entry.seq.to_string()).data(text)
+            })
+            .collect();
+        self.ready = events.into_iter();
+        self.at = self.at.max(to);
+    }
+}

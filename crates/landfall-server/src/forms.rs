@@ -1,0 +1,172 @@
+//! Forms: every operation that changes something can be posted by a page without a script.
+//!
+//! `POST /do/<operation>` takes the fields of a form as the words of the request. A name says where a value belongs and what it
+//! is: `note` is a text, `said.changes.note` is a text inside, `tasks[]` is one of a list, `limit:n` is a number, `draft:b` is
+//! true, `criteria:l` is a list with an item for each line. An empty field is left out. `back` says which page comes next.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{Request, header};
+use landfall_api::{Method, Problem, ProblemCode, Request as Asked, Response};
+use serde::de::IntoDeserializer as _;
+use serde_json::{Map, Value};
+
+use crate::answer::{self, Answer};
+use crate::api::{self, read_body};
+use crate::door::{Shared, Who};
+use crate::pages;
+
+const FIELDS_MAX: usize = 10_000; // a bulk action on a long list
+const DEPTH_MAX: usize = 8;
+
+pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+    router.route("/do/{operation}", axum::routing::post(post))
+}
+
+async fn post(
+    State(shared): State<Arc<Shared>>,
+    Path(operation): Path<String>,
+    request: Request<Body>,
+) -> Answer {
+    let (parts, body) = request.into_parts();
+    let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+    let scripted = parts.headers.get("hx-request").is_some();
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    if !kind.starts_with("application/x-www-form-urlencoded") {
+        return pages::problem(&Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted"));
+    }
+    let body = match read_body(body).await {
+        Ok(body) => body,
+        Err(problem) => return pages::problem(&problem),
+    };
+    let fields: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // no fields are no words
+    let back = fields.iter().find(|(name, _)| name == "back").map_or("/", |(_, back)| local(back));
+    let done = match read(&operation, &fields) {
+        Ok(asked) => api::call(&shared, &who, asked).await,
+        Err(problem) => Err(problem),
+    };
+    let flash = match done {
+        Ok(response) => Flash { good: true, text: pages::said(&response), hint: None },
+        Err(problem) => Flash { good: false, text: problem.message, hint: problem.hint },
+    };
+    if scripted {
+        return pages::toast(&flash);
+    }
+    shared.flashes.put(who.session().unwrap_or_default(), flash);
+    answer::see(back)
+}
+
+/// A page of ours, whatever was asked for.
+pub(crate) fn local(path: &str) -> &str {
+    let plain = path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n', '\0']);
+    if plain && path.is_ascii() { path } else { "/" }
+}
+
+/// The request that the fields of a form make.
+fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked, Problem> {
+    let unknown = || Problem::new(ProblemCode::NotFound, "no such form");
+    let route = Asked::ROUTES
+        .iter()
+        .find(|it| it.name == operation && it.method != Method::Get)
+        .ok_or_else(unknown)?;
+    let bad = |what: &dyn std::fmt::Display| {
+        Problem::new(ProblemCode::BadInput, format!("the form cannot be understood: {what}"))
+    };
+    if fields.len() > FIELDS_MAX {
+        return Err(bad(&"it has too many fields"));
+    }
+    let mut words = Value::Object(Map::new());
+    for (name, text) in fields.iter().filter(|(name, text)| name != "back" && !text.is_empty()) {
+        let (path, kind) = name.split_once(':').unwrap_or((name, "s"));
+        let value = match kind {
+            "s" => Value::String(text.replace("\r\n", "\n")),
+            "n" => serde_json::from_str(text.trim())
+                .ok()
+                .filter(Value::is_number)
+                .ok_or_else(|| bad(&format!("`{path}` is a number")))?,
+            "b" => Value::Bool(matches!(text.as_str(), "on" | "true" | "1" | "yes")),
+            "l" => text.lines().map(str::trim).filter(|it| !it.is_empty()).map(Value::from).collect(),
+            _ => return Err(bad(&format!("`{name}` is no field"))),
+        };
+        put(&mut words, path, value).ok_or_else(|| bad(&format!("`{name}` is no field")))?;
+    }
+    let asked = Asked::of_words(route.name, words.into_deserializer());
+    asked.map_err(|error: serde_json::Error| bad(&error))?.ok_or_else(unknown)
+}
+
+fn put(words: &mut Value, path: &str, value: Value) -> Option<()> {
+    let mut at = words;
+    let parts: Vec<&str> = path.split('.').collect();
+    if parts.len() > DEPTH_MAX {
+        return None;
+    }
+    let (last, inner) = parts.split_last()?;
+    for part in inner {
+        at = at.as_object_mut()?.entry(*part).or_insert_with(|| Value::Object(Map::new()));
+    }
+    let at = at.as_object_mut()?;
+    match last.strip_suffix("[]") {
+        Some(list) => at.entry(list).or_insert_with(|| Value::Array(Vec::new())).as_array_mut()?.push(value),
+        // A later field of the same name wins: a box that is ticked stands after its default.
+        None => drop(at.insert((*last).to_owned(), value)),
+    }
+    Some(())
+}
+
+/// What became of a form, told on the next page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Flash {
+    pub(crate) good: bool,
+    pub(crate) text: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// What is still to be told, by session.
+#[derive(Default)]
+pub(crate) struct Flashes(Mutex<VecDeque<(String, Flash)>>);
+
+const FLASHES_MAX: usize = 100;
+
+impl Flashes {
+    fn put(&self, session: &str, flash: Flash) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push_back((session.to_owned(), flash));
+        while kept.len() > FLASHES_MAX {
+            kept.pop_front();
+        }
+    }
+
+    /// What is to be told to a session, once.
+    pub(crate) fn take(&self, session: &str) -> Vec<Flash> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mine, rest): (Vec<_>, Vec<_>) = kept.drain(..).partition(|(whose, _)| whose == session);
+        kept.extend(rest);
+        mine.into_iter().map(|(_, flash)| flash).collect()
+    }
+}
+
+/// A word about what was done: the engine's own sentence where it has one.
+pub(crate) fn sentence(response: &Response) -> String {
+    match response {
+        Response::Stop(it) => it.text.clone(),
+        Response::Rollback(it) => it.text.clone(),
+        Response::Add(added) => {
+            let ids: Vec<String> = added.tasks.iter().map(|it| it.id.to_string()).collect();
+            format!("Added {}.", ids.join(", "))
+        }
+        Response::Edit(it)
+        | Response::Retry(it)
+        | Response::Cancel(it)
+        | Response::Answer(it)
+        | Response::Review(it)
+        | Response::QueueEject(it) => match it.tasks.as_slice() {
+            [one] => one.text.clone(),
+            many => format!("{} tasks changed.", many.len()),
+        },
+        _ => "Done.".to_owned(),
+    }
+}

@@ -1,0 +1,323 @@
+//! Keys: the token of the project, sessions of browsers, tokens of agents, and links that let a browser in.
+//!
+//! The token is a file for its owner alone. Of everything else only a hash is kept, so that whoever reads the folder
+//! cannot come in with it. Nothing here is ever logged.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq as _;
+use thiserror::Error;
+
+const SECRET_BYTES: usize = 32; // 256 bits: nobody guesses it
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+const SESSIONS_MAX: usize = 200;
+const SESSION_MS: i64 = 30 * 24 * 3600 * 1000; // a month on a phone
+const PAIRING_MS: i64 = 10 * 60 * 1000; // long enough to find the phone
+const PAIRINGS_MAX: usize = 16;
+const SEEN_EVERY_MS: i64 = 60 * 1000; // how exactly `last heard of` is kept
+
+/// The keys of one project.
+pub struct Keys {
+    token: [u8; 32],
+    cookie: String,
+    file: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: Vec<Session>,
+    pairings: Vec<Pairing>,
+}
+
+struct Pairing {
+    hash: [u8; 32],
+    label: String,
+    until_ms: i64,
+}
+
+/// A session as it is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub(crate) name: String,
+    hash: String,
+    pub(crate) agent: bool,
+    pub(crate) label: String,
+    pub(crate) since_ms: i64,
+    pub(crate) seen_ms: i64,
+    pub(crate) until_ms: i64,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Kept {
+    v: u32,
+    sessions: Vec<Session>,
+}
+
+/// Whose a secret is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// The token of the project.
+    Owner,
+    /// A session of a browser, by its name.
+    Browser(String),
+    /// A token of an agent, by its name.
+    Agent(String),
+}
+
+/// Why keys cannot be used.
+#[derive(Debug, Error)]
+pub enum KeysProblem {
+    /// A file cannot be read or written.
+    #[error("use the key file `{}`", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file could be read by others, or is no key file.
+    #[error("the key file `{}` {what}", path.display())]
+    Unsafe {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The machine has no random numbers.
+    #[error("make a key: {0}")]
+    Random(String),
+}
+
+impl Keys {
+    /// Opens the keys in `folder`; makes the token if there is none.
+    ///
+    /// # Errors
+    /// When the files cannot be used, or others could read them.
+    pub fn open(folder: &Path) -> Result<Self, KeysProblem> {
+        let token = Self::token(folder)?;
+        let file = folder.join("sessions.json");
+        let sessions = match read(&file)? {
+            None => Vec::new(),
+            Some(text) => match serde_json::from_str::<Kept>(&text) {
+                Ok(kept) => kept.sessions,
+                Err(_) => {
+                    return Err(KeysProblem::Unsafe {
+                        path: file,
+                        what: "cannot be understood; move it aside to begin anew",
+                    });
+                }
+            },
+        };
+        // Cookies do not know ports: two projects on one machine must not take each other's.
+        let cookie =
+            format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
+        let state = Mutex::new(State { sessions, pairings: Vec::new() });
+        Ok(Self { token: hash(&token), cookie, file, state })
+    }
+
+    /// The token of the project whose keys are in `folder`; made if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn token(folder: &Path) -> Result<String, KeysProblem> {
+        let path = folder.join("token");
+        if let Some(text) = read(&path)? {
+            let text = text.trim_end().to_owned();
+            let plain = text.len() == SECRET_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            return if plain {
+                Ok(text)
+            } else {
+                Err(KeysProblem::Unsafe { path, what: "holds no token; move it aside to get a new one" })
+            };
+        }
+        let token = secret()?;
+        write(&path, &format!("{token}\n"))?;
+        Ok(token)
+    }
+
+    /// Makes a new token in `folder`; the old one opens nothing any more once the server starts again.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn renew(folder: &Path) -> Result<String, KeysProblem> {
+        let token = secret()?;
+        write(&folder.join("token"), &format!("{token}\n"))?;
+        Ok(token)
+    }
+
+    pub(crate) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
+    /// Whose secret this is. Takes the same time for every wrong one.
+    pub(crate) fn known(&self, secret: &str) -> Option<Known> {
+        if secret.len() > 200 {
+            return None;
+        }
+        let hash = hash(secret);
+        if bool::from(hash.ct_eq(&self.token)) {
+            return Some(Known::Owner);
+        }
+        let now = now_ms();
+        let mut state = self.lock();
+        let hex = hex(&hash);
+        let found =
+            state.sessions.iter_mut().find(|it| bool::from(it.hash.as_bytes().ct_eq(hex.as_bytes())))?;
+        if found.until_ms <= now {
+            return None;
+        }
+        let known =
+            if found.agent { Known::Agent(found.name.clone()) } else { Known::Browser(found.name.clone()) };
+        if now - found.seen_ms > SEEN_EVERY_MS {
+            found.seen_ms = now;
+            drop(self.keep(&state)); // it is kept with the next change
+        }
+        Some(known)
+    }
+
+    /// Lets somebody in. Returns the secret, and the session.
+    pub(crate) fn admit(&self, label: &str, agent: bool) -> Result<(String, Session), KeysProblem> {
+        let secret = secret()?;
+        let now = now_ms();
+        let session = Session {
+            name: secret_part()?,
+            hash: hex(&hash(&secret)),
+            agent,
+            label: label.chars().filter(|it| !it.is_control()).take(120).collect(),
+            since_ms: now,
+            seen_ms: now,
+            until_ms: now + SESSION_MS,
+        };
+        let mut state = self.lock();
+        state.sessions.retain(|it| it.until_ms > now);
+        if state.sessions.len() >= SESSIONS_MAX {
+            state.sessions.remove(0);
+        }
+        state.sessions.push(session.clone());
+        self.keep(&state)?;
+        Ok((secret, session))
+    }
+
+    /// Everybody who is let in, newest first.
+    pub(crate) fn sessions(&self) -> Vec<Session> {
+        let now = now_ms();
+        self.lock().sessions.iter().rev().filter(|it| it.until_ms > now).cloned().collect()
+    }
+
+    /// Lets somebody in no more. Says whether there was anybody.
+    pub(crate) fn revoke(&self, name: &str) -> Result<bool, KeysProblem> {
+        let mut state = self.lock();
+        let before = state.sessions.len();
+        state.sessions.retain(|it| it.name != name);
+        let gone = state.sessions.len() < before;
+        self.keep(&state)?;
+        Ok(gone)
+    }
+
+    /// A code that lets one browser in, once, and until when.
+    pub(crate) fn pairing(&self, label: &str) -> Result<(String, i64), KeysProblem> {
+        let code = secret_part()? + &secret_part()?;
+        let now = now_ms();
+        let mut state = self.lock();
+        state.pairings.retain(|it| it.until_ms > now);
+        if state.pairings.len() >= PAIRINGS_MAX {
+            state.pairings.remove(0);
+        }
+        let until_ms = now + PAIRING_MS;
+        state.pairings.push(Pairing { hash: hash(&code), label: label.to_owned(), until_ms });
+        Ok((code, until_ms))
+    }
+
+    /// Uses a code up. Returns what the browser is to be called.
+    pub(crate) fn redeem(&self, code: &str) -> Option<String> {
+        let (hash, now) = (hash(code), now_ms());
+        let mut state = self.lock();
+        let at =
+            state.pairings.iter().position(|it| bool::from(it.hash.ct_eq(&hash)) && it.until_ms > now)?;
+        Some(state.pairings.remove(at).label)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, state: &State) -> Result<(), KeysProblem> {
+        let kept = Kept { v: 1, sessions: state.sessions.clone() };
+        let text = serde_json::to_string(&kept).unwrap_or_default(); // words and numbers always can be written
+        write(&self.file, &text)
+    }
+}
+
+/// Now, as the wire writes it.
+pub(crate) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+fn hash(secret: &str) -> [u8; 32] {
+    *blake3::hash(secret.as_bytes()).as_bytes()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn secret() -> Result<String, KeysProblem> {
+    random::<SECRET_BYTES>()
+}
+
+fn secret_part() -> Result<String, KeysProblem> {
+    random::<8>()
+}
+
+fn random<const N: usize>() -> Result<String, KeysProblem> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| KeysProblem::Random(error.to_string()))?;
+    Ok(hex(&bytes))
+}
+
+/// The text of a key file, if it is there, ours, and ours alone.
+fn read(path: &Path) -> Result<Option<String>, KeysProblem> {
+    let io = |source| KeysProblem::Io { path: path.to_owned(), source };
+    let flags =
+        i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(error)),
+    };
+    let is = file.metadata().map_err(io)?;
+    let refuse = |what| Err(KeysProblem::Unsafe { path: path.to_owned(), what });
+    if !is.is_file() || is.len() > FILE_BYTES_MAX {
+        return refuse("is no key file");
+    }
+    if is.mode() & 0o077 != 0 {
+        return refuse("can be read by others; make it readable for its owner alone");
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(io)?;
+    Ok(Some(text))
+}
+
+/// Writes a key file aside, for its owner alone, and moves it into place.
+fn write(path: &Path, text: &str) -> Result<(), KeysProblem> {
+    let io = |source| KeysProblem::Io { path: path.to_owned(), source };
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}", std::process::id()));
+    let aside = PathBuf::from(aside);
+    match std::fs::remove_file(&aside) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io(error)),
+    }
+    let mut file: File =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).map_err(io)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
+    std::fs::rename(&aside, path).map_err(io)
+}

@@ -1,0 +1,120 @@
+//! The engine's faces for others: HTTP operations, one stream of events, and web pages.
+//!
+//! Everything here is a client of [`landfall_api::Service`]; nothing knows the engine. Every request passes the [`door`]
+//! before any route is looked for, so a route cannot forget to be guarded. [`api`] turns the table of operations into
+//! routes, [`events`] is the stream, [`pages`] draws what people see.
+
+mod access;
+mod answer;
+mod api;
+mod assets;
+mod door;
+mod events;
+mod forms;
+mod keys;
+mod listen;
+mod metrics;
+mod pages;
+mod router;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use landfall_api::Service;
+
+pub use keys::{Keys, KeysProblem};
+pub use listen::LISTEN_DEFAULT;
+
+/// What is served, and where.
+pub struct Options {
+    /// The socket of the engine, for processes of the same user.
+    pub socket: Option<UnixListener>,
+    /// Addresses for browsers and other programs; each asks for a token.
+    pub addresses: Vec<TcpListener>,
+    /// Names by which browsers may come, besides the addresses themselves: `build-box:7878`.
+    pub hosts: Vec<String>,
+    /// The folder that holds the token and the sessions.
+    pub folder: PathBuf,
+    /// What the project is called on its pages.
+    pub project: String,
+}
+
+/// A server at work. Dropping it stops it: nobody new is let in, and requests under way end.
+pub struct Serving {
+    stop: Option<tokio::sync::watch::Sender<bool>>,
+    thread: Option<JoinHandle<()>>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Serving {
+    /// Where browsers find it.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Lets nobody in any more, and waits for requests under way.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        drop(self.stop.take()); // everybody who listens hears of it
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join()); // a panic there was reported by the panic hook
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Serves until the handle is stopped or dropped.
+///
+/// # Errors
+/// When a listener, the token or a thread cannot be had.
+pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Result<Serving, ServeError> {
+    let addresses: Vec<SocketAddr> =
+        options.addresses.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?;
+    let keys = match addresses.is_empty() {
+        true => None, // only the socket: there who asks is known by its user
+        false => Some(Keys::open(&options.folder)?),
+    };
+    let shared = Arc::new(door::Shared::new(service, keys, &addresses, options.hosts, options.project));
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(BLOCKING_MAX)
+        .thread_name("server")
+        .enable_all()
+        .build()?;
+    let (socket, listeners) = (options.socket, options.addresses);
+    let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
+        runtime.block_on(listen::listen(socket, listeners, shared, stopping));
+        runtime.shutdown_timeout(LAST_WORDS);
+    })?;
+    Ok(Serving { stop: Some(stop), thread: Some(thread), addresses })
+}
+
+/// Requests that wait for the engine or the disk at once: the engine answers one after the other anyway.
+const BLOCKING_MAX: usize = 32;
+/// How long a request under way may take when the server ends.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The token or the sessions cannot be used.
+    #[error(transparent)]
+    Keys(#[from] KeysProblem),
+    /// The machine says no.
+    #[error("start the server")]
+    Io(#[from] io::Error),
+}

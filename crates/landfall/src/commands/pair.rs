@@ -1,0 +1,54 @@
+//! `landfall pair`: a link that lets one browser in.
+
+use landfall_api::{Ask, PairAsked, Pairing};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format;
+
+/// Makes a link that lets one browser in, once, and draws it for a phone to read.
+///
+/// The server must run, and be reachable for the phone: `landfall serve --bind ADDRESS`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to call the browser that comes by it.
+    label: Option<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let pairing = context.service()?.pair(PairAsked { label: args.label.unwrap_or_default() })?;
+    context.answer(&pairing, text)?;
+    Ok(Exit::Ok)
+}
+
+fn text(pairing: &Pairing) -> String {
+    let mut text = String::new();
+    for link in &pairing.links {
+        text += &format!("{link}\n");
+    }
+    text += &format!("works once, until {}\n\n", format::moment(pairing.until_ms));
+    text + &drawn(&pairing.squares)
+}
+
+/// Two rows of squares in a line of half blocks, light on dark, with the margin that readers want.
+fn drawn(squares: &[String]) -> String {
+    const MARGIN: usize = 2;
+    let dark = |x: usize, y: usize| -> bool {
+        let (Some(x), Some(y)) = (x.checked_sub(MARGIN), y.checked_sub(MARGIN)) else { return false };
+        squares.get(y).and_then(|row| row.as_bytes().get(x)).is_some_and(|it| *it == b'#')
+    };
+    let width = squares.len() + 2 * MARGIN;
+    let mut text = String::new();
+    for y in (0..width).step_by(2) {
+        for x in 0..width {
+            text.push(match (dark(x, y), y + 1 < width && dark(x, y + 1)) {
+                (true, true) => ' ',
+                (true, false) => '▄',
+                (false, true) => '▀',
+                (false, false) => '█',
+            });
+        }
+        text.push('\n');
+    }
+    text
+}

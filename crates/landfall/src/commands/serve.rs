@@ -1,0 +1,93 @@
+//! `landfall serve`: keeps the project, with its web pages and its API.
+
+use std::time::Duration;
+
+use landfall_api::RunAsked;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::house::{self, ServeAsked};
+use crate::live::Interrupts;
+use crate::say::{print, print_json, talk};
+
+/// Keeps the project, and serves its web pages and its API until it is interrupted.
+///
+/// Runs are started and steered from the pages, from `landfall run` and from programs. Whoever comes needs the token of the project
+/// (`landfall token`) or a link that works once (`landfall pair`). Ctrl-C once finishes the iterations under way and ends; twice
+/// stops now. Nothing is lost either way.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The address on this machine.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
+    listen: String,
+
+    /// A further address, which other machines can reach. Everything travels unencrypted there.
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Vec<String>,
+
+    /// A name by which browsers may come, with its port: `build-box:7878`.
+    #[arg(long, value_name = "NAME:PORT")]
+    host: Vec<String>,
+
+    /// Begins a run at once.
+    #[arg(long)]
+    run: bool,
+}
+
+/// Where it is served, for programs.
+#[derive(Serialize)]
+struct Served {
+    addresses: Vec<String>,
+    links: Vec<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let interrupts = Interrupts::listen()?;
+    let open = !args.bind.is_empty();
+    let asked = ServeAsked {
+        listen: args.listen,
+        bind: args.bind,
+        hosts: args.host,
+        run: args.run.then(RunAsked::default),
+    };
+    let serve = house::serve(&context.dir, asked)?;
+    let pairing = serve.pairing()?;
+    let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
+    if context.json {
+        print_json(&Served { addresses, links: pairing.links })?;
+    } else {
+        let link = pairing.links.first().map(String::as_str).unwrap_or_default();
+        print(&format!("Serving on {}\nOpen   {link}\n", addresses.join(", ")))?;
+        talk("the link works once, for ten minutes; `landfall pair` makes another, `landfall token` prints the token");
+        if open {
+            talk("other machines can reach it, and everything travels unencrypted: only on a network you trust");
+        }
+    }
+    let mut told = 0;
+    loop {
+        std::thread::sleep(LOOK);
+        match (interrupts.seen(), serve.is_running()) {
+            (0, _) => {}
+            (_, false) => break,
+            (1, true) if told < 1 => {
+                told = 1;
+                talk("finishing the iterations under way; once more stops now");
+                serve.stop(false);
+            }
+            (1, true) => {}
+            (_, true) if told < 2 => {
+                told = 2;
+                talk("stopping the agents; their work is kept");
+                serve.stop(true);
+            }
+            (_, true) => {}
+        }
+    }
+    serve.end(LAST);
+    Ok(Exit::Ok)
+}
+
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a run may take to end once nobody waits for it any more.
+const LAST: Duration = Duration::from_secs(30);

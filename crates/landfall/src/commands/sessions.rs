@@ -1,0 +1,39 @@
+//! `landfall sessions`: who is let in.
+
+use landfall_api::{Ask, Nothing, SessionList, SessionOf};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format;
+use crate::table::Table;
+
+/// Lists the browsers and agents that the server lets in, or lets one in no more.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Lets this one in no more.
+    #[arg(long, value_name = "SESSION")]
+    revoke: Option<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let service = context.service()?;
+    let list = match args.revoke {
+        Some(session) => service.session_revoke(SessionOf { session })?,
+        None => service.sessions(Nothing {})?,
+    };
+    context.answer(&list, text)?;
+    Ok(Exit::Ok)
+}
+
+fn text(list: &SessionList) -> String {
+    if list.sessions.is_empty() {
+        return "nobody is let in\n".to_owned();
+    }
+    let mut table = Table::new(&["SESSION", "WHO", "SINCE", "LAST SEEN", "UNTIL"]);
+    for it in &list.sessions {
+        let who = if it.agent { format!("agent: {}", it.label) } else { it.label.clone() };
+        let [since, seen, until] = [it.since_ms, it.seen_ms, it.until_ms].map(format::moment);
+        table.row([&it.session, &who, &since, &seen, &until]);
+    }
+    table.text()
+}
