@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Request, header};
 use landfall_api::{
-    AgentToken, Pairing, Problem, ProblemCode, Request as Asked, Response, SessionLine, SessionList,
+    Access, AgentToken, Pairing, Problem, ProblemCode, Request as Asked, Response, SessionLine, SessionList,
 };
 
 use crate::answer::{self, Answer};
@@ -15,6 +14,7 @@ use crate::api::read_body;
 use crate::door::{Shared, Who};
 use crate::keys::{Keys, KeysProblem, Known};
 use crate::pages;
+use crate::router::{Guard, Routes};
 
 /// Answers what is about sessions; none if it is about something else.
 pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result<Response, Problem>> {
@@ -79,11 +79,12 @@ fn squares(link: &str) -> Vec<String> {
     colors.chunks(width).map(row).collect()
 }
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router
-        .route("/login", axum::routing::get(login_page).post(login))
-        .route("/pair/{code}", axum::routing::get(pair_page).post(pair))
-        .route("/logout", axum::routing::post(logout))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get("/login", Guard::Open, login_page);
+    routes.post("/login", Guard::Open, login);
+    routes.get("/pair/{code}", Guard::Open, pair_page);
+    routes.post("/pair/{code}", Guard::Open, pair);
+    routes.post("/logout", Guard::Needs(Access::Steer), logout);
 }
 
 async fn login_page(State(shared): State<Arc<Shared>>) -> Answer {

@@ -1,13 +1,10 @@
 //! The files of the pages: style, scripts, the icon. They are in the binary, and named by what is in them.
 
-use std::sync::Arc;
-
-use axum::Router;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::answer::{self, Answer};
-use crate::door::Shared;
+use crate::router::{Guard, Routes};
 
 /// One file.
 struct Asset {
@@ -24,15 +21,34 @@ macro_rules! assets {
 
 const ASSETS: &[Asset] = assets! {
     "style.css" is "text/css; charset=utf-8";
+    "backlog.js" is "text/javascript; charset=utf-8";
+    "task.css" is "text/css; charset=utf-8";
+    "more.css" is "text/css; charset=utf-8";
+    "log.js" is "text/javascript; charset=utf-8";
+    "diff.js" is "text/javascript; charset=utf-8";
     "theme.js" is "text/javascript; charset=utf-8";
     "htmx.js" is "text/javascript; charset=utf-8";
     "idiomorph.js" is "text/javascript; charset=utf-8";
     "landfall.js" is "text/javascript; charset=utf-8";
+    "morph.js" is "text/javascript; charset=utf-8";
+    "events.js" is "text/javascript; charset=utf-8";
+    "toasts.js" is "text/javascript; charset=utf-8";
+    "confirm.js" is "text/javascript; charset=utf-8";
+    "times.js" is "text/javascript; charset=utf-8";
+    "keys.js" is "text/javascript; charset=utf-8";
+    "palette.js" is "text/javascript; charset=utf-8";
+    "theme-switch.js" is "text/javascript; charset=utf-8";
+    "notify.js" is "text/javascript; charset=utf-8";
     "icon.svg" is "image/svg+xml";
 };
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route("/assets/{name}", axum::routing::get(asset))
+/// The sheets of style, in the order they are read.
+pub(crate) fn sheets() -> impl Iterator<Item = &'static str> {
+    ASSETS.iter().map(|it| it.name).filter(|name| name.ends_with(".css"))
+}
+
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get("/assets/{name}", Guard::Open, asset);
 }
 
 async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Answer {

@@ -9,7 +9,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
@@ -27,6 +26,8 @@ use tokio::sync::{broadcast, watch};
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
+use crate::keys::Keys;
+use crate::router::{Guard, Routes};
 
 const LINE_MAX: usize = 1024; // messages a viewer may be behind before it is hung up on
 const PAGE: u32 = 500;
@@ -86,7 +87,12 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
                     let facts = Said::Facts { after, to: page.next, entries: Arc::new(page.entries) };
                     drop(shared.feed.line.send(facts)); // the last viewer has left
                 }
-                Some(_) | None => {}
+                Some(_) => {}
+                // What came between a viewer's look and this one was told to nobody: they look again.
+                None => {
+                    let facts = Said::Facts { after: page.next, to: page.next, entries: Arc::default() };
+                    drop(shared.feed.line.send(facts)); // the last viewer has left
+                }
             }
             at = Some(page.next);
         }
@@ -114,8 +120,8 @@ async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Probl
     }
 }
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route(&format!("{ROOT}/events"), axum::routing::get(events))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get(&format!("{ROOT}/events"), Guard::Needs(Access::Read), events);
 }
 
 /// What a viewer asks for.
@@ -131,7 +137,11 @@ struct Wanted {
 async fn events(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
     let (parts, _) = request.into_parts();
     match watch_journal(&shared, &parts).await {
-        Ok(stream) => Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE)).into_response(),
+        Ok(stream) => {
+            // An event and no comment: a page cannot hear comments, and wants to know whether the line still is one.
+            let alive = Event::default().event("alive").data("yes");
+            Sse::new(stream).keep_alive(KeepAlive::new().interval(ALIVE).event(alive)).into_response()
+        }
         Err(problem) => answer::problem(&problem),
     }
 }
@@ -167,6 +177,9 @@ async fn watch_journal(
         task: wanted.task,
         ready: Vec::new().into_iter(),
         behind: true,
+        session: who.session().map(str::to_owned),
+        revoked: shared.keys.as_ref().map(Keys::revocations),
+        stopping: shared.stopping.clone(),
     };
     Ok(stream::unfold(viewer, Viewer::next))
 }
@@ -181,11 +194,20 @@ struct Viewer {
     ready: std::vec::IntoIter<Event>,
     /// Whether the journal is to be read before the pump is listened to.
     behind: bool,
+    /// The session it was let in by; none for the owner.
+    session: Option<String>,
+    /// Hears when somebody is let in no more.
+    revoked: Option<watch::Receiver<u64>>,
+    /// Hears when the server ends.
+    stopping: watch::Receiver<bool>,
 }
 
 impl Viewer {
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         loop {
+            if !self.is_let_in() {
+                return None;
+            }
             if let Some(event) = self.ready.next() {
                 return Some((Ok(event), self));
             }
@@ -196,7 +218,12 @@ impl Viewer {
                 self.take(&page.entries, page.next);
                 continue;
             }
-            match self.line.recv().await {
+            let said = tokio::select! {
+                said = self.line.recv() => said,
+                _ = changed(&mut self.revoked) => continue,
+                _ = self.stopping.changed() => return None,
+            };
+            match said {
                 Ok(Said::Facts { to, .. }) if to <= self.at => {}
                 Ok(Said::Facts { after, .. }) if after > self.at => self.behind = true,
                 Ok(Said::Facts { to, entries, .. }) => {
@@ -215,6 +242,15 @@ impl Viewer {
         }
     }
 
+    /// Whether they still may: a session may be revoked, or run out, while its stream goes on.
+    fn is_let_in(&self) -> bool {
+        match (&self.session, &self.shared.keys) {
+            (Some(session), Some(keys)) => keys.is_let_in(session),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
     fn take(&mut self, entries: &[LogEntry], to: u64) {
         let wanted = entries.iter().filter(|entry| self.task.is_none() || entry.task == self.task);
         let events: Vec<Event> = wanted
@@ -225,5 +261,16 @@ impl Viewer {
             .collect();
         self.ready = events.into_iter();
         self.at = self.at.max(to);
+    }
+}
+
+/// Waits until somebody is let in no more; for ever where nobody can be.
+async fn changed(revoked: &mut Option<watch::Receiver<u64>>) {
+    let heard = match revoked {
+        Some(revoked) => revoked.changed().await.is_ok(),
+        None => false,
+    };
+    if !heard {
+        std::future::pending::<()>().await;
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! `POST /do/<operation>` takes the fields of a form as the words of the request. A name says where a value belongs and what it
 //! is: `note` is a text, `said.changes.note` is a text inside, `tasks[]` is one of a list, `limit:n` is a number, `draft:b` is
-//! true, `criteria:l` is a list with an item for each line. An empty field is left out. `back` says which page comes next.
+//! true, `criteria:l` is a list with an item for each line, `time_ms:min` is minutes. An empty field is left out, unless its
+//! kind ends in `!`: `body:s!`. `back` says which page comes next.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Request, header};
@@ -19,12 +19,13 @@ use crate::answer::{self, Answer};
 use crate::api::{self, read_body};
 use crate::door::{Shared, Who};
 use crate::pages;
+use crate::router::{Guard, Routes};
 
 const FIELDS_MAX: usize = 10_000; // a bulk action on a long list
 const DEPTH_MAX: usize = 8;
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route("/do/{operation}", axum::routing::post(post))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.post("/do/{operation}", Guard::Form, post);
 }
 
 async fn post(
@@ -45,12 +46,15 @@ async fn post(
     };
     let fields: Vec<(String, String)> = serde_html_form::from_bytes(&body).unwrap_or_default(); // no fields are no words
     let back = fields.iter().find(|(name, _)| name == "back").map_or("/", |(_, back)| local(back));
-    let done = match read(&operation, &fields) {
-        Ok(asked) => api::call(&shared, &who, asked).await,
-        Err(problem) => Err(problem),
+    let done = match pages::sent(&shared, &who, &operation, &fields).await {
+        Some(done) => done,
+        None => match read(&operation, &fields) {
+            Ok(asked) => api::call(&shared, &who, asked).await.map(|response| pages::said(&response)),
+            Err(problem) => Err(problem),
+        },
     };
     let flash = match done {
-        Ok(response) => Flash { good: true, text: pages::said(&response), hint: None },
+        Ok(text) => Flash { good: true, text, hint: None },
         Err(problem) => Flash { good: false, text: problem.message, hint: problem.hint },
     };
     if scripted {
@@ -80,14 +84,22 @@ fn read(operation: &str, fields: &[(String, String)]) -> Result<Asked, Problem> 
         return Err(bad(&"it has too many fields"));
     }
     let mut words = Value::Object(Map::new());
-    for (name, text) in fields.iter().filter(|(name, text)| name != "back" && !text.is_empty()) {
-        let (path, kind) = name.split_once(':').unwrap_or((name, "s"));
+    for (name, text) in fields {
+        if name == "back" || (text.is_empty() && !name.ends_with('!')) {
+            continue;
+        }
+        let (path, kind) = name.trim_end_matches('!').split_once(':').unwrap_or((name, "s"));
         let value = match kind {
             "s" => Value::String(text.replace("\r\n", "\n")),
             "n" => serde_json::from_str(text.trim())
                 .ok()
                 .filter(Value::is_number)
                 .ok_or_else(|| bad(&format!("`{path}` is a number")))?,
+            "min" => {
+                const MINUTES_MAX: u64 = 100 * 365 * 24 * 60; // nobody waits longer
+                let minutes = text.trim().parse::<u64>().ok().filter(|it| *it <= MINUTES_MAX);
+                (minutes.ok_or_else(|| bad(&format!("`{path}` is a number of minutes")))? * 60_000).into()
+            }
             "b" => Value::Bool(matches!(text.as_str(), "on" | "true" | "1" | "yes")),
             "l" => text.lines().map(str::trim).filter(|it| !it.is_empty()).map(Value::from).collect(),
             _ => return Err(bad(&format!("`{name}` is no field"))),
@@ -132,7 +144,7 @@ pub(crate) struct Flashes(Mutex<VecDeque<(String, Flash)>>);
 const FLASHES_MAX: usize = 100;
 
 impl Flashes {
-    fn put(&self, session: &str, flash: Flash) {
+    pub(crate) fn put(&self, session: &str, flash: Flash) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push_back((session.to_owned(), flash));
         while kept.len() > FLASHES_MAX {

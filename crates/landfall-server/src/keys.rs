@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
+use tokio::sync::watch;
 
 const SECRET_BYTES: usize = 32; // 256 bits: nobody guesses it
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -27,6 +28,8 @@ pub struct Keys {
     cookie: String,
     file: PathBuf,
     state: Mutex<State>,
+    /// Counts whenever somebody is let in no more.
+    revoked: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -119,7 +122,7 @@ impl Keys {
         let cookie =
             format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
         let state = Mutex::new(State { sessions, pairings: Vec::new() });
-        Ok(Self { token: hash(&token), cookie, file, state })
+        Ok(Self { token: hash(&token), cookie, file, state, revoked: watch::Sender::new(0) })
     }
 
     /// The token of the project whose keys are in `folder`; made if there is none.
@@ -218,7 +221,20 @@ impl Keys {
         state.sessions.retain(|it| it.name != name);
         let gone = state.sessions.len() < before;
         self.keep(&state)?;
+        drop(state); // whoever hears of it looks at the sessions
+        self.revoked.send_modify(|count| *count += 1);
         Ok(gone)
+    }
+
+    /// Whether a session still opens the door.
+    pub(crate) fn is_let_in(&self, name: &str) -> bool {
+        let now = now_ms();
+        self.lock().sessions.iter().any(|it| it.name == name && it.until_ms > now)
+    }
+
+    /// Hears when somebody is let in no more.
+    pub(crate) fn revocations(&self) -> watch::Receiver<u64> {
+        self.revoked.subscribe()
     }
 
     /// A code that lets one browser in, once, and until when.

@@ -8,14 +8,18 @@ mod access;
 mod answer;
 mod api;
 mod assets;
+mod comments;
 mod door;
+mod downloads;
 mod events;
 mod forms;
 mod keys;
 mod listen;
 mod metrics;
 mod pages;
+mod patient;
 mod router;
+mod streams;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -28,6 +32,7 @@ use landfall_api::Service;
 
 pub use keys::{Keys, KeysProblem};
 pub use listen::LISTEN_DEFAULT;
+pub use router::{Guard, Served, served};
 
 /// What is served, and where.
 pub struct Options {
@@ -87,8 +92,15 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         true => None, // only the socket: there who asks is known by its user
         false => Some(Keys::open(&options.folder)?),
     };
-    let shared = Arc::new(door::Shared::new(service, keys, &addresses, options.hosts, options.project));
     let (stop, stopping) = tokio::sync::watch::channel(false);
+    let shared = Arc::new(door::Shared::new(
+        service,
+        keys,
+        &addresses,
+        options.hosts,
+        options.project,
+        stopping.clone(),
+    ));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_MAX)
@@ -106,7 +118,7 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
 /// Requests that wait for the engine or the disk at once: the engine answers one after the other anyway.
 const BLOCKING_MAX: usize = 32;
 /// How long a request under way may take when the server ends.
-const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
+pub(crate) const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Why nothing is served.
 #[derive(Debug, thiserror::Error)]

@@ -4,21 +4,58 @@
 //! A page is a file here and one line in [`PAGES`]. Text from tasks, agents and files reaches a page only through
 //! templates, which escape it. Nothing is styled in place: the policy of the pages does not allow it.
 
+pub(crate) mod ansi;
+mod backlog;
+mod checkpoints;
+mod colours;
+mod diff;
+mod discoveries;
+mod doctor;
+mod fleet;
+mod flows;
+mod graph;
+mod help;
+mod inbox;
+mod layered;
+pub(crate) mod log;
+mod markdown;
+pub(crate) mod markup;
+mod now;
+mod parts;
+mod plot;
+mod problems;
+mod queue;
+mod reference;
+mod runs;
+mod sessions;
+mod settings;
+mod sprint;
+mod state;
+mod stats;
+mod task;
+mod task_attempts;
+mod task_checks;
+mod task_diff;
+mod task_log;
+mod task_panel;
+mod task_proof;
+#[cfg(test)]
+mod task_tests;
 mod words;
 
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, State};
-use axum::http::{HeaderValue, Request};
-use landfall_api::{Access, Problem, ProblemCode, Request as Asked, Response, Service};
+use axum::http::{HeaderValue, Method, Request};
+use landfall_api::{Access, Board, Problem, ProblemCode, Request as Asked, Response, Service};
 
 use crate::answer::{self, Answer};
-use crate::api;
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
+use crate::router::{Guard, Routes};
+use crate::{api, assets};
 
 /// One page.
 struct Entry {
@@ -31,7 +68,124 @@ struct Entry {
 }
 
 /// Every page there is, in the order of the navigation.
-const PAGES: &[Entry] = &[];
+const PAGES: &[Entry] = &[
+    Entry { path: "/", nav: Some(("Now", 'n')), draw: now::draw },
+    Entry { path: "/inbox", nav: Some(("Inbox", 'r')), draw: inbox::draw },
+    Entry { path: "/backlog", nav: Some(("Backlog", 'p')), draw: backlog::draw },
+    Entry { path: "/queue", nav: Some(("Queue", 'm')), draw: queue::draw },
+    Entry { path: "/sprint", nav: Some(("Sprint", 'S')), draw: sprint::draw },
+    Entry { path: "/sprints", nav: None, draw: sprint::list },
+    Entry { path: "/graph", nav: Some(("Graph", 'g')), draw: graph::draw },
+    Entry { path: "/discoveries", nav: Some(("Discoveries", 'l')), draw: discoveries::draw },
+    Entry { path: "/stats", nav: Some(("Statistics", 't')), draw: stats::draw },
+    Entry { path: "/fleet", nav: Some(("Fleet", 'f')), draw: fleet::draw },
+    Entry { path: "/checkpoints", nav: Some(("Checkpoints", 'c')), draw: checkpoints::draw },
+    Entry { path: "/runs", nav: Some(("Runs", 'u')), draw: runs::draw },
+    Entry { path: "/runs/{run}", nav: None, draw: runs::one },
+    Entry { path: "/flows", nav: Some(("Flows", 'w')), draw: flows::draw },
+    Entry { path: "/flows/{name}", nav: None, draw: flows::one },
+    Entry { path: "/settings", nav: Some(("Settings", 's')), draw: settings::draw },
+    Entry { path: "/tasks/{task}", nav: None, draw: task::draw },
+    Entry { path: "/tasks/{task}/log", nav: None, draw: task_log::draw },
+    Entry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
+    Entry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
+    Entry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
+    Entry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
+    Entry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
+    Entry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
+    Entry { path: "/tasks/{task}/history", nav: None, draw: task_proof::draw_history },
+    Entry { path: "/doctor", nav: None, draw: doctor::draw },
+    Entry { path: "/api", nav: None, draw: reference::draw },
+    Entry { path: "/sessions", nav: None, draw: sessions::draw },
+    Entry { path: "/problems", nav: None, draw: problems::draw },
+    Entry { path: "/help", nav: None, draw: help::draw },
+];
+
+/// Pages that are the answer to a form, for what is shown only once.
+const ANSWERS: &[Entry] = &[
+    Entry { path: "/sessions/pair", nav: None, draw: sessions::pair },
+    Entry { path: "/sessions/token", nav: None, draw: sessions::token },
+];
+
+/// A form that asks for more than one operation, or for one in words of its own.
+struct Form {
+    /// Its name below `/do/`; no operation has it.
+    name: &'static str,
+    /// Carries it out, and says what was done.
+    send: fn(&Visit<'_>, &Fields) -> Result<String, Problem>,
+}
+
+/// Every such form.
+const FORMS: &[Form] = &[
+    Form { name: "backlog-add", send: backlog::add },
+    Form { name: "backlog-paste", send: backlog::paste },
+    Form { name: "backlog-change", send: backlog::change },
+];
+
+/// The fields of a form.
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// The text of a field, without blanks around it; none if there is nothing in it.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.all(name).next()
+    }
+
+    /// Every text of a field that may be there several times.
+    fn all<'a, 'n>(&'a self, name: &'n str) -> impl Iterator<Item = &'a str> + use<'a, 'n> {
+        let texts = self.0.iter().filter(move |(field, _)| field == name);
+        texts.map(|(_, text)| text.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// A field as what it is to be.
+    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let read = |text: &str| {
+            text.parse().map_err(|error: T::Err| {
+                Problem::new(ProblemCode::BadInput, format!("`{name}` cannot be understood: {error}"))
+            })
+        };
+        self.text(name).map(read).transpose()
+    }
+
+    /// The words of a field, with commas or blanks between them.
+    fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let split = |text: &'a str| text.split(|it: char| it == ',' || it.is_whitespace());
+        self.all(name).flat_map(split).filter(|word| !word.is_empty())
+    }
+
+    /// The lines of a field.
+    fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.all(name).flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty())
+    }
+}
+
+/// A link with words in its query; those without a text are left out.
+fn link(path: &str, words: &[(&str, &str)]) -> String {
+    let words: Vec<_> = words.iter().filter(|(_, text)| !text.is_empty()).collect();
+    match serde_html_form::to_string(words) {
+        Ok(query) if !query.is_empty() => format!("{path}?{query}"),
+        Ok(_) | Err(_) => path.to_owned(), // texts always can be written
+    }
+}
+
+/// Carries a form of a page out; none if no page has one of that name.
+pub(crate) async fn sent(
+    shared: &Arc<Shared>,
+    who: &Who,
+    name: &str,
+    fields: &[(String, String)],
+) -> Option<Result<String, Problem>> {
+    let form = FORMS.iter().find(|it| it.name == name)?;
+    let (shared, who, fields) = (Arc::clone(shared), who.clone(), Fields(fields.to_vec()));
+    let done = tokio::task::spawn_blocking(move || {
+        let visit = Visit { shared: &shared, who: &who, fields: Vec::new(), query: Vec::new() };
+        (form.send)(&visit, &fields)
+    });
+    let done = done.await;
+    Some(done.unwrap_or_else(|_| {
+        Err(Problem::new(ProblemCode::Internal, "the form could not be carried out to its end"))
+    }))
+}
 
 /// A page as it was drawn.
 pub(crate) struct Page {
@@ -39,6 +193,8 @@ pub(crate) struct Page {
     title: String,
     /// What stands between navigation and foot, as HTML.
     main: String,
+    /// The board it was drawn from, so that the frame need not ask again.
+    board: Option<Box<Board>>,
 }
 
 impl Page {
@@ -46,7 +202,13 @@ impl Page {
         let main = main
             .render()
             .map_err(|error| Problem::new(ProblemCode::Internal, format!("draw the page: {error}")))?;
-        Ok(Self { title: title.into(), main })
+        Ok(Self { title: title.into(), main, board: None })
+    }
+
+    /// The same with the board it was drawn from.
+    fn with_board(mut self, board: Box<Board>) -> Self {
+        self.board = Some(board);
+        self
     }
 }
 
@@ -67,6 +229,11 @@ impl Service for Visit<'_> {
 }
 
 impl Visit<'_> {
+    /// The moment it is.
+    fn now_ms(&self) -> i64 {
+        jiff::Timestamp::now().as_millisecond()
+    }
+
     /// A word in the path, as what it is to be.
     fn field<T: std::str::FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, Problem> {
         let text = self.fields.iter().find(|(field, _)| field == name).map_or("", |(_, text)| text.as_str());
@@ -88,41 +255,50 @@ impl Visit<'_> {
     }
 }
 
-pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+pub(crate) fn routes(routes: &mut Routes) {
+    // An agent has no business on pages made for people.
+    let people = Guard::Needs(Access::Steer);
     for entry in PAGES {
         let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
             show(&shared, entry, request).await
         };
-        router = router.route(entry.path, axum::routing::get(show));
+        routes.get(entry.path, people, show);
     }
-    router
+    for entry in ANSWERS {
+        let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
+            show(&shared, entry, request).await
+        };
+        routes.post(entry.path, people, show);
+    }
 }
 
 async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body>) -> Answer {
-    let (mut parts, _) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
-    // An agent has no business on pages made for people.
-    if let Err(problem) = who.may(Access::Steer) {
-        return refused(shared, &problem);
-    }
     let fields = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(fields) => fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => Vec::new(),
     };
-    let query = serde_html_form::from_str(parts.uri.query().unwrap_or_default()).unwrap_or_default(); // what cannot be read is not asked
     let path = parts.uri.path().to_owned();
-    let target = parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned();
+    // What cannot be read is not asked. The answer to a form is not drawn again: it would be another answer.
+    let (query, target) = if parts.method == Method::POST {
+        match api::read_body(body).await {
+            Ok(body) => (serde_html_form::from_bytes(&body).unwrap_or_default(), String::new()),
+            Err(problem) => return refused(shared, &problem),
+        }
+    } else {
+        let query = serde_html_form::from_str(parts.uri.query().unwrap_or_default()).unwrap_or_default();
+        (query, parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned())
+    };
     let shared = Arc::clone(shared);
     let drawn = tokio::task::spawn_blocking(move || {
         let visit = Visit { shared: &shared, who: &who, fields, query };
         let flashes = shared.flashes.take(who.session().unwrap_or_default());
-        match (entry.draw)(&visit) {
-            Ok(page) => answer::html(200, frame(&shared, &path, &target, &page, &flashes)),
-            Err(problem) => {
-                let page = problem_page(&problem);
-                answer::html(problem.code.status(), frame(&shared, &path, &target, &page, &flashes))
-            }
-        }
+        let (status, page) = match (entry.draw)(&visit) {
+            Ok(page) => (200, page),
+            Err(problem) => (problem.code.status(), problem_page(&problem)),
+        };
+        answer::html(status, frame(&visit, &path, &target, &page, &flashes))
     });
     drawn
         .await
@@ -144,21 +320,36 @@ struct Frame<'a> {
     title: &'a str,
     target: &'a str,
     nav: Vec<NavLink>,
+    sheets: Vec<&'static str>,
+    top: Option<state::Top<'a>>,
+    foot: Option<state::Foot<'a>>,
     flashes: &'a [Flash],
     main: &'a str,
 }
 
 /// Puts a page into its frame.
-fn frame(shared: &Shared, path: &str, target: &str, page: &Page, flashes: &[Flash]) -> String {
+fn frame(visit: &Visit<'_>, path: &str, target: &str, page: &Page, flashes: &[Flash]) -> String {
+    let asked = if page.board.is_none() { state::ask(visit) } else { None };
+    let board = page.board.as_deref().or(asked.as_deref());
+    // A form in the head comes back to this page; the answer to a form cannot be come back to.
+    let back = if target.is_empty() { "/" } else { target };
     let nav = PAGES.iter().filter_map(|entry| {
         let (name, key) = entry.nav?;
-        Some(NavLink { path: entry.path, name, key, here: entry.path == path })
+        Some(NavLink {
+            path: entry.path,
+            name,
+            key,
+            here: entry.path == path || (entry.path != "/" && path.starts_with(&format!("{}/", entry.path))),
+        })
     });
     let frame = Frame {
-        project: &shared.project,
+        project: &visit.shared.project,
         title: &page.title,
         target,
         nav: nav.collect(),
+        sheets: assets::sheets().collect(),
+        top: board.map(|board| state::Top::new(board, back)),
+        foot: board.map(state::Foot::new),
         flashes,
         main: &page.main,
     };
@@ -179,7 +370,7 @@ fn problem_page(problem: &Problem) -> Page {
         hint: problem.hint.as_deref(),
         code: problem.code.word(),
     };
-    Page { title: "A problem".to_owned(), main: page.render().unwrap_or_default() }
+    Page { title: "A problem".to_owned(), main: page.render().unwrap_or_default(), board: None }
 }
 
 #[derive(Template)]
@@ -218,7 +409,7 @@ struct Login<'a> {
 pub(crate) fn login(shared: &Shared, wrong: Option<&str>) -> Answer {
     let main = Login { wrong }.render().unwrap_or_default();
     let status = if wrong.is_some() { 403 } else { 200 };
-    bare(status, &shared.project, &Page { title: "Sign in".to_owned(), main })
+    bare(status, &shared.project, &Page { title: "Sign in".to_owned(), main, board: None })
 }
 
 #[derive(Template)]
@@ -230,7 +421,11 @@ pub(crate) fn pair(shared: &Shared) -> Answer {
     bare(
         200,
         &shared.project,
-        &Page { title: "Let this browser in".to_owned(), main: Pair.render().unwrap_or_default() },
+        &Page {
+            title: "Let this browser in".to_owned(),
+            main: Pair.render().unwrap_or_default(),
+            board: None,
+        },
     )
 }
 
@@ -251,3 +446,6 @@ pub(crate) fn toast(flash: &Flash) -> Answer {
 pub(crate) fn said(response: &Response) -> String {
     words::sentence(&forms::sentence(response))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,487 @@
+//! Plots: bars and curves as SVG, each with its numbers in a table behind it.
+//!
+//! A plot is worked out here and drawn by its template, which escapes every word. Nothing is told by colour alone: the second
+//! series of bars is hatched, a curve that is only expected is dashed, and the table says it all again.
+
+use askama::Template;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 220.0;
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 28.0;
+const LABELS_MAX: usize = 8; // as many as fit beside each other on a phone
+const ROWS_MAX: usize = 400; // a year of days
+
+/// What the numbers of a plot are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// How many.
+    Count,
+    /// Dollars.
+    Usd,
+    /// Milliseconds.
+    Time,
+}
+
+impl Unit {
+    /// The number as people read it.
+    pub(super) fn text(self, value: f64) -> String {
+        match self {
+            Self::Count if value >= 1e9 => format!("{}G", short(value / 1e9)),
+            Self::Count if value >= 1e6 => format!("{}M", short(value / 1e6)),
+            Self::Count if value >= 10_000.0 => format!("{}k", short(value / 1e3)),
+            Self::Count => short(value),
+            Self::Usd if value > 0.0 && value < 0.1 => format!("${value:.3}"),
+            Self::Usd if value >= 1000.0 => format!("${value:.0}"),
+            Self::Usd => format!("${value:.2}"),
+            Self::Time if value >= 2.0 * DAY => format!("{}d", short(value / DAY)),
+            Self::Time if value >= HOUR => format!("{}h", short(value / HOUR)),
+            Self::Time if value >= MINUTE => format!("{}m", short(value / MINUTE)),
+            Self::Time => format!("{}s", short(value / SECOND)),
+        }
+    }
+
+    /// Round numbers of this kind: the smallest that is not below.
+    fn round_up(self, value: f64) -> f64 {
+        const TIMES: [f64; 17] = [
+            SECOND,
+            2.0 * SECOND,
+            5.0 * SECOND,
+            10.0 * SECOND,
+            30.0 * SECOND,
+            MINUTE,
+            2.0 * MINUTE,
+            5.0 * MINUTE,
+            10.0 * MINUTE,
+            30.0 * MINUTE,
+            HOUR,
+            2.0 * HOUR,
+            6.0 * HOUR,
+            12.0 * HOUR,
+            DAY,
+            2.0 * DAY,
+            5.0 * DAY,
+        ];
+        let step = match self {
+            Self::Time => TIMES.into_iter().find(|it| *it >= value),
+            Self::Count if value <= 1.0 => Some(1.0),
+            Self::Count | Self::Usd => None,
+        };
+        step.unwrap_or_else(|| {
+            let power = 10_f64.powf(value.log10().floor());
+            [1.0, 2.0, 5.0].into_iter().map(|it| it * power).find(|it| *it >= value).unwrap_or(10.0 * power)
+        })
+    }
+}
+
+const SECOND: f64 = 1000.0;
+const MINUTE: f64 = 60.0 * SECOND;
+const HOUR: f64 = 60.0 * MINUTE;
+const DAY: f64 = 24.0 * HOUR;
+
+fn short(value: f64) -> String {
+    if (value - value.round()).abs() < 0.05 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+/// Numbers that belong together, one for each label.
+pub(super) struct Series<'a> {
+    /// What they count.
+    pub(super) name: &'a str,
+    /// One for each label; what is missing is nothing.
+    pub(super) values: Vec<f64>,
+}
+
+/// How a curve is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It was so, and stayed so until the next point.
+    Steps,
+    /// It is expected.
+    Expected,
+    /// It is wanted.
+    Wanted,
+}
+
+/// A curve over time.
+pub(super) struct Curve<'a> {
+    /// What it counts.
+    pub(super) name: &'a str,
+    /// How to take it.
+    pub(super) kind: Kind,
+    /// When, and how many; in the order of time.
+    pub(super) points: Vec<(i64, f64)>,
+}
+
+/// A plot, ready to be put on a page.
+#[derive(Template)]
+#[template(path = "plot.html")]
+pub(super) struct Figure {
+    id: &'static str,
+    title: String,
+    /// What the plot shows, in one sentence.
+    about: String,
+    up: Vec<Tick>,
+    along: Vec<Tick>,
+    boxes: Vec<Bar>,
+    paths: Vec<Path>,
+    dots: Vec<Dot>,
+    legend: Vec<Key>,
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl askama::filters::HtmlSafe for Figure {} // its template escapes every word
+
+struct Tick {
+    at: String,
+    text: String,
+}
+
+struct Bar {
+    x: String,
+    y: String,
+    width: String,
+    height: String,
+    /// Counted from 1; the second is hatched.
+    series: usize,
+    hint: String,
+}
+
+struct Path {
+    class: &'static str,
+    line: String,
+}
+
+struct Dot {
+    x: String,
+    y: String,
+    hint: String,
+}
+
+struct Key {
+    class: String,
+    name: String,
+}
+
+/// Bars, one for each label; several series stand on top of each other.
+pub(super) fn bars(
+    id: &'static str,
+    title: &str,
+    unit: Unit,
+    labels: &[String],
+    series: &[Series<'_>],
+) -> Figure {
+    let value = |series: &Series<'_>, place: usize| plain(series.values.get(place).copied().unwrap_or(0.0));
+    let sums: Vec<f64> =
+        (0..labels.len()).map(|place| series.iter().map(|it| value(it, place)).sum()).collect();
+    let most = sums.iter().copied().fold(0.0, f64::max);
+    let scale = Scale::new(unit, most);
+    let wide = (WIDTH - LEFT - RIGHT) / count(labels.len().max(1));
+    let gap = (wide * 0.2).min(6.0);
+    let mut boxes = Vec::new();
+    for (place, label) in labels.iter().enumerate() {
+        let mut below = 0.0;
+        for (number, each) in series.iter().enumerate() {
+            let many = value(each, place);
+            if many > 0.0 {
+                let (top, foot) = (scale.y(below + many), scale.y(below));
+                boxes.push(Bar {
+                    x: px(LEFT + wide * count(place) + gap / 2.0),
+                    y: px(top),
+                    width: px((wide - gap).max(0.5)),
+                    height: px((foot - top).max(0.5)),
+                    series: number + 1,
+                    hint: format!("{label}: {} {}", unit.text(many), each.name),
+                });
+            }
+            below += many;
+        }
+    }
+    let every = labels.len().div_ceil(LABELS_MAX).max(1);
+    let along = labels
+        .iter()
+        .enumerate()
+        .step_by(every)
+        .map(|(place, label)| Tick { at: px(LEFT + wide * (count(place) + 0.5)), text: cut(label, 12) });
+    let about = match most > 0.0 {
+        true => {
+            let names: Vec<&str> = series.iter().map(|it| it.name).collect();
+            format!("Bars of {}; at most {} at once.", names.join(" and "), unit.text(most))
+        }
+        false => "Nothing to show yet.".to_owned(),
+    };
+    let rows = labels.iter().enumerate().take(ROWS_MAX).map(|(place, label)| {
+        let numbers = series.iter().map(|it| unit.text(value(it, place)));
+        std::iter::once(label.clone()).chain(numbers).collect()
+    });
+    Figure {
+        id,
+        title: title.to_owned(),
+        about,
+        up: if most > 0.0 { scale.ticks() } else { Vec::new() },
+        along: along.collect(),
+        boxes,
+        paths: Vec::new(),
+        dots: Vec::new(),
+        legend: legend(series.iter().enumerate().map(|(place, it)| (format!("s{}", place + 1), it.name))),
+        heads: std::iter::once(String::new()).chain(series.iter().map(|it| it.name.to_owned())).collect(),
+        rows: rows.collect(),
+    }
+}
+
+/// Curves over time.
+pub(super) fn curves(id: &'static str, title: &str, unit: Unit, curves: &[Curve<'_>]) -> Figure {
+    let points = || curves.iter().flat_map(|curve| curve.points.iter());
+    let most = points().map(|(_, many)| plain(*many)).fold(0.0, f64::max);
+    let from = points().map(|(at, _)| when(*at)).min().unwrap_or_default();
+    let to = points().map(|(at, _)| when(*at)).max().unwrap_or_default().max(from.saturating_add(1));
+    let scale = Scale::new(unit, most);
+    let x = |at: i64| LEFT + (WIDTH - LEFT - RIGHT) * share(at, from, to);
+    let (mut paths, mut dots, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    for curve in curves.iter().filter(|it| !it.points.is_empty()) {
+        let mut line = String::new();
+        for (at, many) in &curve.points {
+            let at = when(*at);
+            let (x, y) = (px(x(at)), px(scale.y(plain(*many))));
+            match (line.is_empty(), curve.kind) {
+                (true, _) => line = format!("M{x} {y}"),
+                (false, Kind::Steps) => line += &format!("H{x}V{y}"),
+                (false, Kind::Expected | Kind::Wanted) => line += &format!("L{x} {y}"),
+            }
+            let hint = format!("{}: {} {}", moment(at, to - from), unit.text(plain(*many)), curve.name);
+            if curve.kind == Kind::Steps {
+                dots.push(Dot { x, y, hint });
+            }
+            if rows.len() < ROWS_MAX {
+                rows.push(vec![moment(at, i64::MAX), curve.name.to_owned(), unit.text(plain(*many))]);
+            }
+        }
+        paths.push(Path { class: class(curve.kind), line });
+    }
+    let along = match paths.is_empty() {
+        true => Vec::new(),
+        false => (0..5)
+            .map(|place| {
+                let at = from + (to - from) / 4 * place;
+                Tick { at: px(x(at)), text: moment(at, to - from) }
+            })
+            .collect(),
+    };
+    let about = match paths.is_empty() {
+        true => "Nothing to show yet.".to_owned(),
+        false => format!(
+            "Curves from {} to {}; at most {}.",
+            moment(from, i64::MAX),
+            moment(to, i64::MAX),
+            unit.text(most)
+        ),
+    };
+    Figure {
+        id,
+        title: title.to_owned(),
+        about,
+        up: if paths.is_empty() { Vec::new() } else { scale.ticks() },
+        along,
+        boxes: Vec::new(),
+        paths,
+        dots,
+        legend: legend(curves.iter().map(|it| (class(it.kind).to_owned(), it.name))),
+        heads: vec!["When".to_owned(), "What".to_owned(), "How many".to_owned()],
+        rows,
+    }
+}
+
+fn class(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Steps => "steps",
+        Kind::Expected => "expected",
+        Kind::Wanted => "wanted",
+    }
+}
+
+/// One series needs no legend: the title says what it is.
+fn legend<'a>(keys: impl Iterator<Item = (String, &'a str)>) -> Vec<Key> {
+    let keys: Vec<Key> = keys.map(|(class, name)| Key { class, name: name.to_owned() }).collect();
+    if keys.len() > 1 { keys } else { Vec::new() }
+}
+
+/// From numbers to heights.
+struct Scale {
+    unit: Unit,
+    step: f64,
+    steps: u32,
+}
+
+impl Scale {
+    fn new(unit: Unit, most: f64) -> Self {
+        let step = unit.round_up((most / 4.0).max(f64::MIN_POSITIVE * 1e10));
+        let mut steps = 1;
+        while step * f64::from(steps) < most && steps < 10 {
+            steps += 1;
+        }
+        Self { unit, step, steps }
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let high = HEIGHT - TOP - BOTTOM;
+        TOP + high * (1.0 - (value / (self.step * f64::from(self.steps))).clamp(0.0, 1.0))
+    }
+
+    fn ticks(&self) -> Vec<Tick> {
+        (0..=self.steps)
+            .map(|place| {
+                let value = self.step * f64::from(place);
+                Tick { at: px(self.y(value)), text: self.unit.text(value) }
+            })
+            .collect()
+    }
+}
+
+/// A number that can be drawn.
+fn plain(value: f64) -> f64 {
+    if value.is_finite() { value.clamp(0.0, 1e15) } else { 0.0 }
+}
+
+/// A moment that can be drawn: since computers count, and before the year 10000.
+fn when(at_ms: i64) -> i64 {
+    at_ms.clamp(0, 253_402_300_799_000)
+}
+
+/// How far a moment is between two others, from 0 to 1.
+fn share(at: i64, from: i64, to: i64) -> f64 {
+    let (part, whole) = (at.saturating_sub(from), to.saturating_sub(from).max(1));
+    (wide(part) / wide(whole)).clamp(0.0, 1.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a picture is coarser than a float")]
+fn wide(ms: i64) -> f64 {
+    ms as f64
+}
+
+fn count(many: usize) -> f64 {
+    u32::try_from(many).map_or(f64::from(u32::MAX), f64::from)
+}
+
+fn px(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+/// The first letters of a word.
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some(_) => text.chars().take(chars - 1).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
+}
+
+/// A moment, as exactly as a plot that long wants it.
+fn moment(at_ms: i64, span_ms: i64) -> String {
+    let Ok(at) = Timestamp::from_millisecond(at_ms) else { return String::new() };
+    let at = at.to_zoned(TimeZone::system());
+    let form = match span_ms {
+        i64::MAX => "%Y-%m-%d %H:%M",
+        ..172_800_000 => "%H:%M",
+        _ => "%m-%d",
+    };
+    at.strftime(form).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(many: usize) -> Vec<String> {
+        (0..many).map(|place| format!("2026-07-{place:02}")).collect()
+    }
+
+    fn drawn(figure: &Figure) -> String {
+        figure.render().expect("texts and numbers")
+    }
+
+    fn one(values: Vec<f64>) -> String {
+        let labels = labels(values.len());
+        drawn(&bars("t", "Landed", Unit::Count, &labels, &[Series { name: "landed", values }]))
+    }
+
+    #[test]
+    fn nothing_says_so() {
+        for text in [one(vec![]), one(vec![0.0, 0.0]), drawn(&curves("t", "x", Unit::Count, &[]))] {
+            assert!(text.contains("Nothing to show yet") && !text.contains("<rect"), "{text}");
+        }
+    }
+
+    #[test]
+    fn bars_stay_inside_and_grow_with_their_numbers() {
+        for values in [vec![1.0], vec![0.2, 0.1], (0..366).map(f64::from).collect(), vec![1e15, 3.0]] {
+            let labels = labels(values.len());
+            let figure =
+                bars("t", "x", Unit::Count, &labels, &[Series { name: "n", values: values.clone() }]);
+            assert_eq!(figure.boxes.len(), values.iter().filter(|it| **it > 0.0).count());
+            for bar in &figure.boxes {
+                let number = |text: &str| text.parse::<f64>().expect("a number");
+                let (x, y) = (number(&bar.x), number(&bar.y));
+                assert!(x >= LEFT - 0.1 && x + number(&bar.width) <= WIDTH, "{x}");
+                assert!(y >= TOP - 0.1 && y + number(&bar.height) <= HEIGHT - BOTTOM + 0.6, "{y}");
+            }
+            assert!(figure.along.len() <= LABELS_MAX && !figure.up.is_empty());
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_drawn_as_nothing() {
+        let text = one(vec![f64::NAN, f64::INFINITY, -3.0, 2.0]);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+
+    #[test]
+    fn words_from_outside_stay_words() {
+        let hostile = "<script>alert(1)</script>\"'&".to_owned();
+        let text = drawn(&bars(
+            "t",
+            &hostile,
+            Unit::Count,
+            std::slice::from_ref(&hostile),
+            &[Series { name: &hostile, values: vec![1.0] }, Series { name: &hostile, values: vec![2.0] }],
+        ));
+        assert!(!text.contains("<script"), "{text}");
+        let curve = Curve { name: &hostile, kind: Kind::Steps, points: vec![(0, 1.0)] };
+        let text = drawn(&curves("t", &hostile, Unit::Count, &[curve]));
+        assert!(!text.contains("<script"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_styled_in_place() {
+        let text = one(vec![1.0, 2.0]);
+        assert!(!text.contains("style="), "{text}");
+        assert!(text.contains("role=\"img\"") && text.contains("<table"), "{text}");
+    }
+
+    #[test]
+    fn a_curve_of_one_point_or_many_is_drawn() {
+        for many in [1_i32, 2, 500] {
+            let points = (0..many).map(|it| (i64::from(it) * 60_000, f64::from(it))).collect();
+            let figure = curves("t", "x", Unit::Count, &[Curve { name: "n", kind: Kind::Steps, points }]);
+            assert_eq!(figure.paths.len(), 1);
+            assert!(!figure.paths[0].line.contains("NaN"));
+        }
+        let wild = vec![(i64::MIN, 1.0), (i64::MAX, 2.0)];
+        let text =
+            drawn(&curves("t", "x", Unit::Count, &[Curve { name: "n", kind: Kind::Expected, points: wild }]));
+        assert!(!text.contains("NaN"));
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let text = |unit: Unit, most: f64| {
+            Scale::new(unit, most).ticks().into_iter().map(|it| it.text).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(text(Unit::Count, 3.0), "0 1 2 3");
+        assert_eq!(text(Unit::Count, 87.0), "0 50 100");
+        assert_eq!(text(Unit::Usd, 1.3), "$0.00 $0.50 $1.00 $1.50");
+        assert_eq!(text(Unit::Time, 7_200_000.0), "0s 30m 1h 1.5h 2h");
+    }
+}

@@ -1,0 +1,168 @@
+//! What stands above and below every page: who drives, how many agents work, what was spent, what waits for a person.
+
+use std::borrow::Borrow;
+
+use askama::Template;
+use landfall_api::{Ask as _, Board, BoardAsked, ColumnName, Mode, Status};
+
+use super::{Visit, parts, state as here, words}; // templates reach functions by a path only
+
+/// The board without its cards: all that is drawn with every page.
+pub(super) fn ask(visit: &Visit<'_>) -> Option<Box<Board>> {
+    let columns = vec![ColumnName::NeedsYou, ColumnName::InReview];
+    visit.board(BoardAsked { cards: 1, columns }).ok() // the page itself says what is wrong
+}
+
+/// How a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drive {
+    /// Nothing runs.
+    Idle,
+    /// Tasks are started.
+    Running,
+    /// Nothing new begins until somebody resumes it.
+    Paused,
+    /// A person picks the next task.
+    YourTurn,
+    /// What is under way ends, nothing begins.
+    Ending,
+}
+
+impl Drive {
+    /// How the run of a board stands.
+    pub(super) fn of(board: &Board) -> Self {
+        let Some(run) = &board.run else { return Self::Idle };
+        let phase = board.pilot.as_ref().map_or("", |pilot| pilot.phase.as_str());
+        match (run.mode.as_str(), phase) {
+            ("draining" | "stopping", _) => Self::Ending,
+            (_, "paused") => Self::Paused,
+            (_, "waiting for you") => Self::YourTurn,
+            _ => Self::Running,
+        }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Idle => "not running",
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::YourTurn => "your turn",
+            Self::Ending => "ending",
+        }
+    }
+
+    pub(super) fn symbol(self) -> &'static str {
+        match self {
+            Self::Idle => "■",
+            Self::Running => "▶",
+            Self::Paused => "‖",
+            Self::YourTurn => "☞",
+            Self::Ending => "▪",
+        }
+    }
+
+    fn tone(self) -> &'static str {
+        match self {
+            Self::Running => "good",
+            Self::Paused | Self::YourTurn => "warn",
+            Self::Idle | Self::Ending => "quiet",
+        }
+    }
+
+    /// Whether it can be started.
+    pub(super) fn can_start(self) -> bool {
+        self == Self::Idle
+    }
+
+    /// Whether it can be paused.
+    pub(super) fn can_pause(self) -> bool {
+        matches!(self, Self::Running | Self::YourTurn)
+    }
+
+    /// Whether it can be resumed.
+    pub(super) fn can_resume(self) -> bool {
+        self == Self::Paused
+    }
+
+    /// Whether it can be stopped.
+    pub(super) fn can_stop(self) -> bool {
+        matches!(self, Self::Running | Self::YourTurn | Self::Paused)
+    }
+}
+
+/// The state of the project at the top of a page.
+#[derive(Template)]
+#[template(path = "state.html")]
+pub(super) struct Top<'a> {
+    board: &'a Board,
+    drive: Drive,
+    why: String,
+    autopilot: Option<bool>,
+    active: u64,
+    slots: u32,
+    spent: Option<String>,
+    needs_you: u64,
+    back: &'a str,
+}
+
+impl askama::filters::HtmlSafe for Top<'_> {}
+
+impl<'a> Top<'a> {
+    pub(super) fn new(board: &'a Board, back: &'a str) -> Self {
+        let slots = board.run.as_ref().map(|run| run.slots);
+        let slots = slots.or_else(|| board.pilot.as_ref().map(|pilot| pilot.slots)).unwrap_or_default();
+        Self {
+            board,
+            drive: Drive::of(board),
+            why: board.pilot.as_ref().map(|pilot| words::line(&pilot.text)).unwrap_or_default(),
+            autopilot: board.pilot.as_ref().map(|pilot| pilot.mode == Mode::Autopilot),
+            active: count(board, Status::Active),
+            slots,
+            spent: spent_today(board),
+            needs_you: needs_you(board),
+            back,
+        }
+    }
+}
+
+/// What is counted at the foot of a page.
+#[derive(Template)]
+#[template(path = "foot.html")]
+pub(super) struct Foot<'a> {
+    board: &'a Board,
+    blocked: u64,
+    queue: u64,
+}
+
+impl askama::filters::HtmlSafe for Foot<'_> {}
+
+impl<'a> Foot<'a> {
+    pub(super) fn new(board: &'a Board) -> Self {
+        let blocked = [Status::Blocked, Status::Failed, Status::Timeout]
+            .map(|status| count(board, status))
+            .iter()
+            .sum();
+        Self { board, blocked, queue: count(board, Status::Landing) }
+    }
+}
+
+/// How many tasks are in a status.
+pub(super) fn count(board: &Board, status: impl Borrow<Status>) -> u64 {
+    board.counts.get(status.borrow()).copied().unwrap_or_default()
+}
+
+/// How many things wait for a person.
+pub(super) fn needs_you(board: &Board) -> u64 {
+    let columns = board.columns.iter();
+    let waits = columns.filter(|it| matches!(it.name, ColumnName::NeedsYou | ColumnName::InReview));
+    waits.map(|it| it.count).sum::<u64>() + board.reviews_owed
+}
+
+/// What today cost, if anything is known about it.
+fn spent_today(board: &Board) -> Option<String> {
+    let day = board.spending.iter().find(|line| line.scope == "day")?;
+    Some(match day.usage.cost_usd {
+        Some(cost) => words::usd(cost),
+        None => format!("{} tokens", words::short(day.usage.tokens_in + day.usage.tokens_out)),
+    })
+}

@@ -1,0 +1,420 @@
+//! Everything about one task: the head that all its pages share, and the first of them.
+//!
+//! Each tab is a page of its own, so that it works without scripts: the log is in `task_log`, the diff in `task_diff`, what
+//! was checked, tried, spent and proved in `task_checks`, `task_attempts` and `task_proof`. What a person can do is decided
+//! in `task_panel`.
+
+use askama::Template;
+use landfall_api::{
+    Ask as _, EdgeKind, FlowLine, GraphAsked, Nothing, Problem, ProblemCode, Status, TaskAsked, TaskDetail,
+    TaskId,
+};
+
+use super::markdown;
+use super::markup::Markup;
+use super::parts::{self, Badge, Bar, Moment};
+use super::task_panel::{self, Panel};
+use super::{Page, Visit, words};
+
+/// The pages of a task: what stands in the address, and how it is called.
+const TABS: &[(&str, &str)] = &[
+    ("", "Overview"),
+    ("log", "Log"),
+    ("diff", "Diff"),
+    ("checks", "Checks"),
+    ("gates", "Gates"),
+    ("attempts", "Attempts"),
+    ("cost", "Cost"),
+    ("certificate", "Certificate"),
+    ("history", "History"),
+];
+
+/// What stands above every page of a task.
+pub(super) struct Head {
+    pub(super) id: TaskId,
+    pub(super) title: String,
+    badge: Badge,
+    sentence: String,
+    details: Vec<String>,
+    marks: Vec<String>,
+    tags: Vec<String>,
+    rail: Vec<Step>,
+    needs: Vec<Other>,
+    unblocks: Vec<Other>,
+    more_unblocked: usize,
+    parent: Option<TaskId>,
+    tabs: Vec<Tab>,
+    panel: Panel,
+    /// What the task is, for the page below.
+    pub(super) detail: Box<TaskDetail>,
+    pub(super) now_ms: i64,
+}
+
+struct Tab {
+    path: String,
+    name: &'static str,
+    here: bool,
+    key: &'static str,
+}
+
+/// Another task.
+struct Other {
+    id: TaskId,
+    title: String,
+    badge: Option<Badge>,
+}
+
+/// One step of the flow, and what it left behind.
+struct Step {
+    name: String,
+    state: StepState,
+    /// The last result, in one line.
+    result: String,
+    took: String,
+    when: Option<Moment>,
+    tries: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StepState {
+    Done,
+    Now,
+    Stopped,
+    Next,
+}
+
+impl StepState {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Now => "now",
+            Self::Stopped => "stopped",
+            Self::Next => "next",
+        }
+    }
+
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Done => "✓",
+            Self::Now => "●",
+            Self::Stopped => "✗",
+            Self::Next => "○",
+        }
+    }
+}
+
+/// The moment it is.
+pub(super) fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+const UNBLOCKED_MAX: usize = 12;
+
+impl Head {
+    /// Asks for everything the head shows.
+    pub(super) fn of(visit: &Visit<'_>, tab: &str) -> Result<Self, Problem> {
+        let id: TaskId = visit.field("task")?;
+        let detail = visit.show(TaskAsked { task: id })?;
+        let why = visit.why(TaskAsked { task: id })?;
+        let now_ms = now_ms();
+        // What is around it is worth having, and no reason to show nothing.
+        let graph = visit.graph(GraphAsked { root: Some(id), depth: 1, done: true, nodes: 100 }).ok();
+        let other = |id: TaskId| {
+            let node = graph.as_ref().and_then(|graph| graph.nodes.iter().find(|node| node.id == id));
+            Other {
+                id,
+                title: node.map(|node| words::line(&node.title)).unwrap_or_default(),
+                badge: node.map(|node| parts::badge(node.status)),
+            }
+        };
+        let needed_by: Vec<TaskId> = graph
+            .iter()
+            .flat_map(|graph| &graph.edges)
+            .filter(|edge| edge.from == id && edge.kind == EdgeKind::Needs && !edge.met)
+            .map(|edge| edge.to)
+            .collect();
+        let flows = visit.flow_list(Nothing {}).map(|list| list.flows).unwrap_or_default();
+        let panel = task_panel::panel(visit, &detail, &flows, tab);
+        let tabs = TABS.iter().map(|(part, name)| Tab {
+            path: if part.is_empty() { format!("/tasks/{id}") } else { format!("/tasks/{id}/{part}") },
+            name,
+            here: *part == tab,
+            key: part,
+        });
+        Ok(Self {
+            id,
+            title: words::line(&detail.line.title),
+            badge: parts::badge(detail.line.status),
+            sentence: words::visible(&why.sentence),
+            details: why.details.iter().map(|it| words::line(it)).collect(),
+            marks: marks(&detail),
+            tags: detail.line.tags.iter().map(|it| words::line(it)).collect(),
+            rail: rail(&detail, &flows, now_ms),
+            needs: detail.line.needs.iter().map(|it| other(*it)).collect(),
+            more_unblocked: needed_by.len().saturating_sub(UNBLOCKED_MAX),
+            unblocks: needed_by.into_iter().take(UNBLOCKED_MAX).map(other).collect(),
+            parent: detail.line.parent,
+            tabs: tabs.collect(),
+            panel,
+            detail,
+            now_ms,
+        })
+    }
+
+    /// Where a tab of this task is.
+    pub(super) fn path(&self, tab: &str) -> String {
+        format!("/tasks/{}/{tab}", self.id)
+    }
+
+    /// A page of this task.
+    pub(super) fn page(&self, tab: &str, page: &impl Template) -> Result<Page, Problem> {
+        let title = match tab {
+            "" => format!("{} {}", self.id, self.title),
+            tab => format!("{tab} · {} {}", self.id, self.title),
+        };
+        let inner = Markup::drawn(page)
+            .map_err(|error| Problem::new(ProblemCode::Internal, format!("draw the page: {error}")))?;
+        Page::new(title, &Frame { head: self, inner })
+    }
+}
+
+/// A page of a task below its head. What is inside was drawn by a template of ours.
+#[derive(Template)]
+#[template(path = "task_frame.html")]
+struct Frame<'a> {
+    head: &'a Head,
+    inner: Markup,
+}
+
+/// Small words beside the status.
+fn marks(detail: &TaskDetail) -> Vec<String> {
+    let mut marks = Vec::new();
+    if let Some(phase) = &detail.line.phase {
+        marks.push(words::line(phase));
+    }
+    if let Some(size) = detail.line.size {
+        marks.push(format!("size {size}"));
+    }
+    marks.push(format!("priority {}", detail.line.priority));
+    if detail.line.iterations > 0 {
+        marks.push(format!("iteration {} of {}", detail.line.iterations, detail.iterations_max));
+    }
+    if detail.held.is_some() {
+        marks.push("held by you".to_owned());
+    }
+    marks
+}
+
+/// The steps of the flow in order, each with what its last attempt showed.
+fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<Step> {
+    let mut names: Vec<&str> = match flows.iter().find(|flow| flow.name == detail.flow) {
+        Some(flow) => flow.steps.iter().map(String::as_str).collect(),
+        None => Vec::new(),
+    };
+    for attempt in &detail.attempts {
+        if !names.contains(&attempt.step.as_str()) {
+            names.push(&attempt.step); // the flow has changed since, or is gone
+        }
+    }
+    let here = detail.step.as_deref().and_then(|step| names.iter().position(|name| *name == step));
+    let over =
+        matches!(detail.line.status, Status::Failed | Status::Timeout | Status::Cancelled | Status::Blocked);
+    names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let mut tries = detail.attempts.iter().filter(|it| it.step == *name);
+            let count = tries.clone().count();
+            let last = tries.next_back();
+            let state = match here {
+                _ if detail.line.status == Status::Done => {
+                    if last.is_some() {
+                        StepState::Done
+                    } else {
+                        StepState::Next
+                    }
+                }
+                Some(here) if here == at => {
+                    if over {
+                        StepState::Stopped
+                    } else {
+                        StepState::Now
+                    }
+                }
+                Some(here) if at > here => StepState::Next,
+                Some(_) | None => {
+                    if last.is_some() {
+                        StepState::Done
+                    } else {
+                        StepState::Next
+                    }
+                }
+            };
+            let took = last.map(|it| it.ended_ms.unwrap_or(now_ms).saturating_sub(it.began_ms));
+            Step {
+                name: words::line(name),
+                state,
+                result: match last {
+                    Some(last) if state == StepState::Next => format!("before: {}", words::line(&last.end)),
+                    Some(last) => words::line(&last.end),
+                    None => String::new(),
+                },
+                took: took.map(|ms| precise(ms.unsigned_abs())).unwrap_or_default(),
+                when: last.map(|it| parts::ago(now_ms, it.began_ms)),
+                tries: count,
+            }
+        })
+        .collect()
+}
+
+/// A length of time where a second is long: `0.4s`, `42s`, `4m 10s`.
+pub(super) fn precise(ms: u64) -> String {
+    if ms < 10_000 { format!("{}.{}s", ms / 1000, ms % 1000 / 100) } else { words::length(ms) }
+}
+
+/// A commit as people write it.
+pub(super) fn short(commit: &str) -> String {
+    words::line(&commit.chars().take(10).collect::<String>())
+}
+
+#[derive(Template)]
+#[template(path = "task.html")]
+struct Overview {
+    body: Option<Markup>,
+    criteria: Vec<String>,
+    touches: Vec<String>,
+    facts: Vec<(&'static str, String)>,
+    meters: Vec<Meter>,
+    counters: Vec<(String, String)>,
+    feedback: Option<Markup>,
+    messages: Vec<String>,
+    warnings: Vec<String>,
+    concerns: Vec<String>,
+    added: Moment,
+    tokens: String,
+    cost: Option<String>,
+}
+
+/// Something that is used up.
+pub(super) struct Meter {
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) bar: Bar,
+}
+
+pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+    let head = Head::of(visit, "")?;
+    let detail = &head.detail;
+    let lines = |texts: &[String]| texts.iter().map(|it| words::line(it)).collect::<Vec<_>>();
+    let mut facts = vec![
+        ("flow", words::line(&detail.flow)),
+        ("agent", words::line(&detail.agent)),
+        ("came from", words::line(&detail.source)),
+    ];
+    if let Some(step) = &detail.step {
+        facts.push(("step", words::line(step)));
+    }
+    if detail.attempt > 0 {
+        facts.push(("attempt", detail.attempt.to_string()));
+    }
+    if let Some(branch) = &detail.branch {
+        facts.push(("branch", words::line(branch)));
+    }
+    if let Some(workspace) = &detail.workspace {
+        facts.push(("workspace", words::line(workspace)));
+    }
+    if let Some(landed) = &detail.landed_as {
+        facts.push(("landed as", short(&landed.commit)));
+        if let landfall_api::Publication::Held(reason) = &landed.publication {
+            facts.push(("not in your repository yet", words::line(reason)));
+        }
+    }
+    let counters = detail.counters.iter().filter(|it| it.used > 0).map(|it| {
+        let max = it.max.map(|max| format!(" of {max}")).unwrap_or_default();
+        (words::line(&it.name), format!("{}{max}", it.used))
+    });
+    let page = Overview {
+        body: (!detail.body.trim().is_empty()).then(|| markdown::render(&detail.body)),
+        criteria: lines(&detail.criteria),
+        touches: lines(&detail.touches),
+        facts,
+        meters: meters(detail),
+        counters: counters.collect(),
+        feedback: detail.feedback.as_deref().map(markdown::render),
+        messages: detail.messages.iter().map(|it| words::visible(it)).collect(),
+        warnings: lines(&detail.warnings),
+        concerns: detail.concerns.iter().map(|it| words::line(&it.text)).collect(),
+        added: parts::ago(head.now_ms, detail.added_ms),
+        tokens: words::short(detail.tokens),
+        cost: detail.cost_usd.map(words::usd),
+    };
+    head.page("", &page)
+}
+
+/// What the task uses up: iterations, time, and whatever has a budget.
+pub(super) fn meters(detail: &TaskDetail) -> Vec<Meter> {
+    #[expect(clippy::cast_precision_loss, reason = "a bar has a hundred steps")]
+    let share = |used: u64, max: u64| if max == 0 { 0.0 } else { used as f64 * 100.0 / max as f64 };
+    let own = |is: bool| if is { " (set by you)" } else { "" };
+    let limits = detail.own_limits.as_ref();
+    let iterations = format!(
+        "{} of {}{}",
+        detail.line.iterations,
+        detail.iterations_max,
+        own(limits.is_some_and(|it| it.iterations.is_some()))
+    );
+    let time = format!(
+        "{} of {}{}",
+        words::length(detail.spent_ms),
+        words::length(detail.limit_ms),
+        own(limits.is_some_and(|it| it.time_ms.is_some()))
+    );
+    let mut meters = vec![
+        Meter {
+            name: "iterations".to_owned(),
+            bar: parts::used(
+                share(detail.line.iterations.into(), detail.iterations_max.into()),
+                format!("iterations: {iterations}"),
+            ),
+            text: iterations,
+        },
+        Meter {
+            name: "working time".to_owned(),
+            bar: parts::used(share(detail.spent_ms, detail.limit_ms), format!("working time: {time}")),
+            text: time,
+        },
+    ];
+    for budget in &detail.budgets {
+        let (used, max) = (amount(budget.of, budget.used), amount(budget.of, budget.max));
+        let name = format!("{} for the {}", kind(budget.of), words::line(&budget.scope));
+        let text = format!("{used} of {max}");
+        let share = if budget.max > 0.0 { budget.used * 100.0 / budget.max } else { 0.0 };
+        meters.push(Meter { bar: parts::used(share, format!("{name}: {text}")), name, text });
+    }
+    meters
+}
+
+fn kind(of: landfall_api::BudgetOf) -> &'static str {
+    match of {
+        landfall_api::BudgetOf::Usd => "money",
+        landfall_api::BudgetOf::Tokens => "tokens",
+        landfall_api::BudgetOf::Turns => "turns",
+        landfall_api::BudgetOf::Time => "working time",
+    }
+}
+
+/// So much of a budget, in its own measure.
+fn amount(of: landfall_api::BudgetOf, value: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast of a float stays within its bounds"
+    )]
+    let whole = value as u64;
+    match of {
+        landfall_api::BudgetOf::Usd => words::usd(value),
+        landfall_api::BudgetOf::Tokens => words::short(whole),
+        landfall_api::BudgetOf::Turns => whole.to_string(),
+        landfall_api::BudgetOf::Time => words::length(whole),
+    }
+}

@@ -1,0 +1,122 @@
+//! The log of a task: what its agents and checks printed, a page at a time, the newest at the end.
+
+use askama::Template;
+use landfall_api::{Ask as _, Level, Output, OutputAsked, Problem, ProblemCode, TaskAsked};
+
+use super::log::{self, ROWS, Wanted};
+use super::markup::Markup;
+use super::task::Head;
+use super::{Page, Visit, words};
+
+#[derive(Template)]
+#[template(path = "task_log.html")]
+struct Log<'a> {
+    head: &'a Head,
+    choices: Vec<Choice>,
+    wanted: &'a Wanted,
+    levels: Vec<(Level, bool)>,
+    shown: Option<Shown>,
+    trouble: Option<String>,
+    bare: bool,
+}
+
+struct Choice {
+    key: String,
+    name: String,
+    here: bool,
+}
+
+struct Shown {
+    name: String,
+    list: Markup,
+    count: usize,
+    size: String,
+    place: u64,
+    has_stderr: bool,
+    grows: bool,
+    older: Option<String>,
+    newer: Option<String>,
+    start: String,
+    end: String,
+    first_error: Option<String>,
+    last_error: Option<String>,
+    /// Where scripts ask for rows and for news.
+    lines: String,
+    stream: String,
+    downloads: Vec<(&'static str, String)>,
+}
+
+pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+    let head = Head::of(visit, "log")?;
+    let mut wanted = Wanted::of(head.id, &visit.query);
+    if wanted.at.is_none() && wanted.search.is_empty() && wanted.levels.is_empty() {
+        wanted.backward = true; // the newest at the end
+    }
+    let bare = visit.asked("bare").is_some();
+    let outputs = visit.outputs(TaskAsked { task: head.id })?.outputs;
+    let page = match bare {
+        true => None, // only the head is wanted: the rest stays as the browser has it
+        false => Some(visit.output(wanted.asked(ROWS))),
+    };
+    let (page, trouble) = match page.transpose() {
+        Ok(page) => (page, None),
+        Err(problem) if outputs.is_empty() && problem.code == ProblemCode::NotFound => (None, None),
+        Err(problem) => (None, Some(words::sentence(&problem.message))),
+    };
+    let here = page.as_ref().map(|page| page.output.key.clone());
+    let choices = outputs.iter().rev().map(|output| Choice {
+        key: output.key.clone(),
+        name: log::name(output),
+        here: here.as_ref() == Some(&output.key),
+    });
+    let drawn = Log {
+        choices: choices.collect(),
+        levels: Level::ALL.map(|level| (level, wanted.levels.contains(&level))).to_vec(),
+        shown: page.map(|page| shown(visit, &head, &wanted, &page)),
+        trouble,
+        bare,
+        wanted: &wanted,
+        head: &head,
+    };
+    head.page("log", &drawn)
+}
+
+fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Shown {
+    let pinned = wanted.pinned(&page.output);
+    let at = head.path("log");
+    let link = |place: u64, backward: bool| format!("{at}?{}", pinned.query_at(place, backward));
+    let bare = Wanted { search: String::new(), levels: Vec::new(), ..pinned.clone() };
+    let error = |backward: bool| {
+        let asked = OutputAsked { levels: vec![Level::Error], at: None, backward, ..bare.asked(1) };
+        let found = visit.output(asked).ok()?;
+        let line = if backward { found.lines.last() } else { found.lines.first() };
+        line.map(|line| format!("{at}?{}", bare.query_at(line.at, false)))
+    };
+    let first_error = error(false);
+    let last_error = first_error.is_some().then(|| error(true)).flatten();
+    let query = pinned.query();
+    let part = |kind: &str| format!("{at}/download?{query}&as={kind}");
+    Shown {
+        name: log::name(&page.output),
+        list: log::list(page),
+        count: page.lines.len(),
+        size: words::bytes(page.total_bytes),
+        place: (page.next.min(page.total_bytes) * 100).checked_div(page.total_bytes).unwrap_or(100),
+        has_stderr: page.output.stderr_bytes > 0,
+        grows: page.output.grows,
+        older: (!page.first).then(|| link(page.from, true)),
+        newer: (!page.last).then(|| link(page.next, false)),
+        start: link(0, false),
+        end: format!("{at}?{query}&back=1"),
+        first_error,
+        last_error,
+        lines: format!("{at}/lines?{query}"),
+        stream: format!("/api/v1/tasks/{}/output/stream?{query}&as=html", head.id),
+        downloads: vec![
+            ("raw", part("raw")),
+            ("text", part("txt")),
+            ("JSON lines", part("jsonl")),
+            ("HTML", part("html")),
+        ],
+    }
+}
