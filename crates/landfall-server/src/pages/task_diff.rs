@@ -380,9 +380,11 @@ fn paint(text: &str, pieces: &[Piece], changed: &[Range<usize>], html: &mut Mark
         }
         match class {
             Some(class) => {
-                drop(html.tag("<span class=\"").tag(class).tag("\">").text(&text[from..to]).tag("</span>"))
+                html.tag("<span class=\"").tag(class).tag("\">").text(&text[from..to]).tag("</span>");
             }
-            None => drop(html.text(&text[from..to])),
+            None => {
+                html.text(&text[from..to]);
+            }
         }
         if changed {
             html.tag("</mark>");
