@@ -300,7 +300,9 @@ fn beside(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) 
                     }
                     html.tag("</td>");
                 }
-                None => drop(html.tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>")),
+                None => {
+                    html.tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>");
+                }
             }
         }
         html.tag("</tr>");
@@ -319,8 +321,12 @@ fn class(kind: Kind) -> &'static str {
 /// Where a line is, for comments on it.
 fn place(line: &Line<'_>, html: &mut Markup) {
     match (line.new, line.old) {
-        (Some(new), _) => drop(html.tag(" data-line=\"").number(new).tag("\"")),
-        (None, Some(old)) => drop(html.tag(" data-line=\"").number(old).tag("\" data-old")),
+        (Some(new), _) => {
+            html.tag(" data-line=\"").number(new).tag("\"");
+        }
+        (None, Some(old)) => {
+            html.tag(" data-line=\"").number(old).tag("\" data-old");
+        }
         (None, None) => {}
     }
 }
@@ -380,9 +386,11 @@ fn paint(text: &str, pieces: &[Piece], changed: &[Range<usize>], html: &mut Mark
         }
         match class {
             Some(class) => {
-                drop(html.tag("<span class=\"").tag(class).tag("\">").text(&text[from..to]).tag("</span>"))
+                html.tag("<span class=\"").tag(class).tag("\">").text(&text[from..to]).tag("</span>");
             }
-            None => drop(html.text(&text[from..to])),
+            None => {
+                html.text(&text[from..to]);
+            }
         }
         if changed {
             html.tag("</mark>");

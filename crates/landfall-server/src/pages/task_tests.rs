@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use landfall_api::{
-    Blob, CertificateJson, Diff, FlowLine, FlowList, FlowOrigin, LogEntry, LogPage, Output, OutputKind, OutputLine, OutputList,
-    Problem, ProblemCode, Request as Asked, Response, ReviewList, Said, Service, TaskDetail, Why,
+    Blob, CertificateJson, Diff, FlowLine, FlowList, FlowOrigin, LogEntry, LogPage, Output, OutputKind,
+    OutputLine, OutputList, Problem, ProblemCode, Request as Asked, Response, ReviewList, Said, Service,
+    TaskDetail, Why,
 };
 use serde_json::json;
 
@@ -15,25 +16,31 @@ use crate::door::{Shared, Who};
 /// Breaks out of wherever it lands, if anything can.
 const EVIL: &str = "</textarea></script><img src=x onerror=alert(1)>'\"><b>\u{202e}\u{1b}[31m`";
 
+const TASK: &str = r#"{
+    "id": "T7", "title": "@", "status": "@status", "phase": "@", "tags": ["@"], "priority": 5, "needs": ["T1"], "iterations": 2,
+    "wait": { "for": "question", "owner": "@", "detail": "@" }, "why": "@", "body": "@body", "criteria": ["@"], "touches": ["@"],
+    "flow": "@", "agent": "@", "source": "@", "step": "work", "attempt": 3, "iterations_max": 50,
+    "counters": [{ "name": "@", "used": 3, "max": 4 }], "spent_ms": 1000, "limit_ms": 2000, "tokens": 10, "cost_usd": 0.5,
+    "budgets": [{ "scope": "@", "of": "usd", "used": 1.0, "max": 2.0 }],
+    "gate": { "outcome": "fail", "base": "@", "head": "@", "commit": "@", "tree": "@", "took_ms": 5, "reused": true, "empty": true,
+        "commands": [{ "name": "@", "command": "@", "required": false, "outcome": "timeout", "took_ms": 42000, "limit_ms": 600000,
+            "tests": 3, "excerpt": "@" }] },
+    "concerns": [{ "code": "x", "text": "@" }], "feedback": "@", "messages": ["@"], "held": "@", "warnings": ["@"],
+    "branch": "@", "workspace": "@", "added_ms": 0,
+    "attempts": [
+        { "attempt": 1, "step": "@", "began_ms": 0, "ended_ms": 5, "iterations": 1, "end": "@", "runs": [{
+            "iteration": 1, "began_ms": 0, "took_ms": 4, "profile": "@", "model": "@", "session": "@", "resumed": true, "sandbox": "@",
+            "usage": { "tokens_in": 1, "tokens_cached": 1, "tokens_out": 1, "turns": 1, "cost_usd": 0.1 }, "verdict": "@" }] },
+        { "attempt": 2, "step": "work", "began_ms": 0, "iterations": 0, "end": "@" }]
+}"#;
+
 /// A task with the worst in every field.
 fn task(status: &str) -> TaskDetail {
-    serde_json::from_value(json!({
-        "id": "T7", "title": EVIL, "status": status, "phase": EVIL, "tags": [EVIL], "priority": 5, "needs": ["T1"], "iterations": 2,
-        "wait": { "for": "question", "owner": EVIL, "detail": EVIL },
-        "why": EVIL, "body": format!("# {EVIL}\n- {EVIL}\n```\n{EVIL}\n```\n**{EVIL}**"), "criteria": [EVIL], "touches": [EVIL],
-        "flow": EVIL, "agent": EVIL, "source": EVIL, "step": "work", "attempt": 3, "iterations_max": 50,
-        "counters": [{ "name": EVIL, "used": 3, "max": 4 }], "spent_ms": 1000, "limit_ms": 2000, "tokens": 10, "cost_usd": 0.5,
-        "budgets": [{ "scope": EVIL, "of": "usd", "used": 1.0, "max": 2.0 }],
-        "gate": { "outcome": "fail", "base": EVIL, "head": EVIL, "commit": EVIL, "tree": EVIL, "took_ms": 5, "reused": true, "empty": true,
-            "commands": [{ "name": EVIL, "command": EVIL, "required": false, "outcome": "timeout", "took_ms": 42_000, "limit_ms": 600_000, "tests": 3, "excerpt": EVIL }] },
-        "concerns": [{ "code": "x", "text": EVIL }], "feedback": EVIL, "messages": [EVIL], "held": EVIL, "warnings": [EVIL],
-        "branch": EVIL, "workspace": EVIL, "added_ms": 0,
-        "attempts": [{ "attempt": 1, "step": EVIL, "began_ms": 0, "ended_ms": 5, "iterations": 1, "end": EVIL, "runs": [{
-            "iteration": 1, "began_ms": 0, "took_ms": 4, "profile": EVIL, "model": EVIL, "session": EVIL, "resumed": true, "sandbox": EVIL,
-            "usage": { "tokens_in": 1, "tokens_cached": 1, "tokens_out": 1, "turns": 1, "cost_usd": 0.1 }, "verdict": EVIL }] },
-            { "attempt": 2, "step": "work", "began_ms": 0, "iterations": 0, "end": EVIL }],
-    }))
-    .expect("a task")
+    let evil = serde_json::to_string(EVIL).expect("a text");
+    let body = format!("# {EVIL}\n- {EVIL}\n```\n{EVIL}\n```\n**{EVIL}**");
+    let body = serde_json::to_string(&body).expect("a text");
+    let text = TASK.replace("@status", status).replace("\"@body\"", &body).replace("\"@\"", &evil);
+    serde_json::from_str(&text).expect("a task")
 }
 
 fn output() -> OutputLine {
@@ -59,34 +66,77 @@ impl Service for Toy {
         let evil = || EVIL.to_owned();
         Ok(match asked {
             Asked::Show(_) => Response::Show(Box::new(self.0.clone())),
-            Asked::Why(asked) => Response::Why(Why { task: asked.task, status: self.0.line.status, sentence: evil(), details: vec![evil()] }),
-            Asked::FlowList(_) => Response::FlowList(FlowList { flows: vec![FlowLine {
-                name: evil(), about: evil(), origin: FlowOrigin::Project, steps: vec!["work".to_owned(), evil()], default: true, not_yet: None,
-            }] }),
+            Asked::Why(asked) => Response::Why(Why {
+                task: asked.task,
+                status: self.0.line.status,
+                sentence: evil(),
+                details: vec![evil()],
+                clashes: vec![landfall_api::ClashLine {
+                    task: asked.task,
+                    with: landfall_api::TaskId(3),
+                    files: vec![evil()],
+                }],
+            }),
+            Asked::FlowList(_) => Response::FlowList(FlowList {
+                flows: vec![FlowLine {
+                    name: evil(),
+                    about: evil(),
+                    origin: FlowOrigin::Project,
+                    steps: vec!["work".to_owned(), evil()],
+                    default: true,
+                    not_yet: None,
+                }],
+            }),
             Asked::Reviews(_) => Response::Reviews(ReviewList {
-                before: Vec::new(), after: Vec::new(),
+                before: Vec::new(),
+                after: Vec::new(),
                 issues: vec![landfall_api::QuickIssue { name: evil(), text: evil() }],
             }),
-            Asked::Outputs(asked) => Response::Outputs(OutputList { task: asked.task, outputs: vec![output()] }),
+            Asked::Outputs(asked) => {
+                Response::Outputs(OutputList { task: asked.task, outputs: vec![output()] })
+            }
             Asked::Output(_) => Response::Output(Box::new(Output {
                 output: output(),
-                lines: landfall_api::Level::ALL.map(|level| Said { at: 0, level, at_ms: Some(0), text: evil(), cut: true }).to_vec(),
-                from: 5, next: 9, first: false, last: false, total_bytes: 20,
+                lines: landfall_api::Level::ALL
+                    .map(|level| Said { at: 0, level, at_ms: Some(0), text: evil(), cut: true })
+                    .to_vec(),
+                from: 5,
+                next: 9,
+                first: false,
+                last: false,
+                total_bytes: 20,
             })),
             Asked::Diff(asked) => Response::Diff(Diff {
-                task: asked.task, from: evil(), to: evil(),
-                diff: Blob::Text(format!("{EVIL}\ndiff --git a/x.js b/x.js\nrename from {EVIL}\nnew mode {EVIL}\n--- a/{EVIL}.js\n+++ b/{EVIL}.js\n@@ -1,2 +1,2 @@ {EVIL}\n-{EVIL}\n+let a = \"{EVIL}\";\n {EVIL}\n\\ {EVIL}\n")),
+                task: asked.task,
+                from: evil(),
+                to: evil(),
+                diff: Blob::Text(format!(
+                    "{EVIL}\ndiff --git a/x.js b/x.js\nrename from {EVIL}\nnew mode {EVIL}\n--- a/{EVIL}.js\n+++ b/{EVIL}.js\n@@ -1,2 +1,2 @@ {EVIL}\n-{EVIL}\n+let a = \"{EVIL}\";\n {EVIL}\n\\ {EVIL}\n"
+                )),
             }),
-            Asked::Certificate(asked) => Response::Certificate(CertificateJson { task: asked.task, certificate: json!({
-                "criteria": [EVIL], "verification": { "commands": [{ "name": EVIL, "command": EVIL, "outcome": EVIL }], "tree": EVIL },
-                "landing": { "tree": EVIL, "commit": EVIL, "base_before": EVIL, "proof": EVIL, "at_ms": 0 }, "work": { "head": EVIL },
-                "review": { "concerns": [{ "code": EVIL, "detail": EVIL }], "note": EVIL }, "warnings": [EVIL],
-            }) }),
-            Asked::Log(_) => Response::Log(LogPage { entries: vec![LogEntry {
-                seq: 1, at_ms: 0, task: None, kind: "verified".to_owned(), text: evil(),
-                data: json!({ "attempt": 2, "report": { "commands": [{ "name": EVIL, "outcome": "pass", "took_ms": 3 }] }, "x": EVIL }),
-            }], next: 1, more: true }),
-            other => return Err(Problem::new(ProblemCode::NotNow, format!("`{}` is not made up", other.name()))),
+            Asked::Certificate(asked) => Response::Certificate(CertificateJson {
+                task: asked.task,
+                certificate: json!({
+                    "criteria": [EVIL], "verification": { "commands": [{ "name": EVIL, "command": EVIL, "outcome": EVIL }], "tree": EVIL },
+                    "landing": { "tree": EVIL, "commit": EVIL, "base_before": EVIL, "proof": EVIL, "at_ms": 0 }, "work": { "head": EVIL },
+                    "review": { "concerns": [{ "code": EVIL, "detail": EVIL }], "note": EVIL }, "warnings": [EVIL],
+                }),
+            }),
+            Asked::Log(_) => Response::Log(LogPage {
+                entries: vec![LogEntry {
+                    seq: 1,
+                    at_ms: 0,
+                    task: None,
+                    kind: "verified".to_owned(),
+                    text: evil(),
+                    data: json!({ "attempt": 2, "report": { "commands": [{ "name": EVIL, "outcome": "pass", "took_ms": 3 }] }, "x": EVIL }),
+                }],
+                next: 1,
+                more: true,
+            }),
+            other => {
+                return Err(Problem::new(ProblemCode::NotNow, format!("`{}` is not made up", other.name())));
+            }
         })
     }
 }
@@ -101,7 +151,8 @@ fn draw(path: &str, query: &str, task: TaskDetail) -> String {
         query: serde_html_form::from_str(query).expect("a query"),
     };
     let entry = PAGES.iter().find(|entry| entry.path == path).expect("there is such a page");
-    let Page { title, main } = (entry.draw)(&visit).unwrap_or_else(|problem| panic!("{path}: {problem:?}"));
+    let Page { title, main, .. } =
+        (entry.draw)(&visit).unwrap_or_else(|problem| panic!("{path}: {problem:?}"));
     assert!(title.contains("T7"), "{title}");
     main
 }
@@ -109,7 +160,10 @@ fn draw(path: &str, query: &str, task: TaskDetail) -> String {
 const ALL: &[(&str, &str)] = &[
     ("/tasks/{task}", ""),
     ("/tasks/{task}/log", ""),
-    ("/tasks/{task}/log", "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%22&level=error&at=3&back=1&key=%22%3E%3Cimg%20src%3Dx"),
+    (
+        "/tasks/{task}/log",
+        "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%22&level=error&at=3&back=1&key=%22%3E%3Cimg%20src%3Dx",
+    ),
     ("/tasks/{task}/log", "bare=1"),
     ("/tasks/{task}/diff", ""),
     ("/tasks/{task}/diff", "view=split&blanks=1&since=%22%3E%3Cimg%20src%3Dx&file=0"),
@@ -127,14 +181,26 @@ fn nothing_in_any_field_becomes_markup() {
     for status in ["active", "review", "waiting", "done", "landing", "failed", "draft"] {
         for (path, query) in ALL {
             let html = draw(path, query, task(status));
-            for bad in ["<img", "</script", "<b>", "\u{202e}", "\u{1b}", "onerror=alert(1)>"] {
+            for bad in ["<img", "</script", "<b>", "onerror=alert(1)>"] {
                 assert!(!html.contains(bad), "{status} {path}?{query}: {bad} in {html}");
             }
+            let shown = shown(&html);
+            assert!(!shown.contains(['\u{202e}', '\u{1b}']), "{status} {path}?{query}: {shown}");
             // An area for text is closed as often as it is opened.
-            assert_eq!(html.matches("<textarea").count(), html.matches("</textarea>").count(), "{status} {path}?{query}");
+            assert_eq!(
+                html.matches("<textarea").count(),
+                html.matches("</textarea>").count(),
+                "{status} {path}?{query}"
+            );
             balanced(&html, &format!("{status} {path}?{query}"));
         }
     }
+}
+
+/// What people read: the text between tags. Fields keep their values as they are, for they are sent back.
+fn shown(html: &str) -> String {
+    let parts = html.split('<').filter(|part| !part.starts_with("textarea"));
+    parts.filter_map(|part| part.split_once('>')).map(|(_, text)| text).collect()
 }
 
 /// Every tag that is opened is closed, in order.
@@ -163,8 +229,12 @@ fn only_what_is_possible_is_offered() {
             task.line.wait = None;
         }
         let html = draw("/tasks/{task}", "", task);
-        let mut offers: Vec<String> =
-            html.split("action=\"/do/").skip(1).filter_map(|it| it.split('"').next()).map(str::to_owned).collect();
+        let mut offers: Vec<String> = html
+            .split("action=\"/do/")
+            .skip(1)
+            .filter_map(|it| it.split('"').next())
+            .map(str::to_owned)
+            .collect();
         offers.dedup();
         offers.join(" ")
     };
@@ -176,14 +246,17 @@ fn only_what_is_possible_is_offered() {
         offers("done", false),
         offers("failed", false),
     ];
-    assert_eq!(cases, [
-        "message stop hold block limits cancel edit",
-        "review message hold block limits cancel edit",
-        "answer message hold retry block limits cancel edit",
-        "message queue_eject hold block limits cancel edit",
-        "",
-        "message retry limits cancel edit",
-    ]);
+    assert_eq!(
+        cases,
+        [
+            "message stop hold block limits cancel edit",
+            "review message hold block limits cancel edit",
+            "answer message hold retry block limits cancel edit",
+            "message queue_eject hold block limits cancel edit",
+            "",
+            "message retry limits cancel edit",
+        ]
+    );
 }
 
 #[test]
@@ -210,7 +283,12 @@ fn a_task_that_is_not_there_says_so() {
     }
     let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), "toy".to_owned());
     for (path, _) in ALL {
-        let visit = Visit { shared: &shared, who: &Who::Owner, fields: vec![("task".to_owned(), "T7".to_owned())], query: Vec::new() };
+        let visit = Visit {
+            shared: &shared,
+            who: &Who::Owner,
+            fields: vec![("task".to_owned(), "T7".to_owned())],
+            query: Vec::new(),
+        };
         let entry = PAGES.iter().find(|entry| entry.path == *path).expect("there is such a page");
         assert!((entry.draw)(&visit).is_err_and(|problem| problem.code == ProblemCode::NotFound), "{path}");
     }
