@@ -65,6 +65,7 @@ impl Service for Toy {
                 status: self.0.line.status,
                 sentence: evil(),
                 details: vec![evil()],
+                clashes: Vec::new(),
             }),
             Asked::FlowList(_) => Response::FlowList(FlowList {
                 flows: vec![FlowLine {
@@ -132,7 +133,14 @@ impl Service for Toy {
 
 /// Draws a page of the task by its path and query.
 fn draw(path: &str, query: &str, task: TaskDetail) -> String {
-    let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), "toy".to_owned());
+    let shared = Shared::new(
+        Arc::new(Toy(task)),
+        None,
+        &[],
+        Vec::new(),
+        "toy".to_owned(),
+        tokio::sync::watch::channel(false).1,
+    );
     let visit = Visit {
         shared: &shared,
         who: &Who::Owner,
@@ -140,7 +148,8 @@ fn draw(path: &str, query: &str, task: TaskDetail) -> String {
         query: serde_html_form::from_str(query).expect("a query"),
     };
     let entry = PAGES.iter().find(|entry| entry.path == path).expect("there is such a page");
-    let Page { title, main } = (entry.draw)(&visit).unwrap_or_else(|problem| panic!("{path}: {problem:?}"));
+    let Page { title, main, .. } =
+        (entry.draw)(&visit).unwrap_or_else(|problem| panic!("{path}: {problem:?}"));
     assert!(title.contains("T7"), "{title}");
     main
 }
@@ -261,7 +270,14 @@ fn a_task_that_is_not_there_says_so() {
             Err(Problem::new(ProblemCode::NotFound, "no such task"))
         }
     }
-    let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), "toy".to_owned());
+    let shared = Shared::new(
+        Arc::new(Nothing),
+        None,
+        &[],
+        Vec::new(),
+        "toy".to_owned(),
+        tokio::sync::watch::channel(false).1,
+    );
     for (path, _) in ALL {
         let visit = Visit {
             shared: &shared,
