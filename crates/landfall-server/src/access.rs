@@ -12,7 +12,7 @@ use landfall_api::{
 use crate::answer::{self, Answer};
 use crate::api::read_body;
 use crate::door::{Shared, Who};
-use crate::keys::{Keys, KeysProblem, Known};
+use crate::keys::{Keys, KeysProblem, Known, now_ms};
 use crate::pages;
 use crate::router::{Guard, Routes};
 
@@ -121,7 +121,7 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, heade
         return pages::problem(&problem);
     }
     let Some(keys) = &shared.keys else { return answer::see("/login") };
-    match keys.redeem(&code) {
+    match keys.redeem(&code, now_ms()) {
         Some(label) => enter(&shared, keys, &headers, &label),
         None => pages::login(
             &shared,
@@ -134,16 +134,10 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, heade
 fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
     let says = headers.contains_key(header::ORIGIN)
         || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
-    let form = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|it| it.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    match (says, form) {
-        (true, true) => Ok(()),
-        (false, _) => {
-            Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
-        }
-        (true, false) => Err(Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted")),
+    if says {
+        return Ok(());
     }
+    Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
 }
 
 fn enter(shared: &Shared, keys: &Keys, headers: &HeaderMap, label: &str) -> Answer {

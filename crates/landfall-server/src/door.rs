@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) done: crate::api::Done,
     pub(crate) metrics: crate::metrics::Metrics,
     /// Closed when the server ends, so that what goes on for ever hears of it.
-    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) stopping: Option<watch::Receiver<bool>>,
 }
 
 impl Shared {
@@ -42,7 +42,6 @@ impl Shared {
         addresses: &[SocketAddr],
         names: Vec<String>,
         project: String,
-        stopping: watch::Receiver<bool>,
     ) -> Self {
         let mut hosts = Vec::new();
         let mut links = Vec::new();
@@ -69,7 +68,7 @@ impl Shared {
             flashes: Flashes::default(),
             done: crate::api::Done::default(),
             metrics: crate::metrics::Metrics::default(),
-            stopping,
+            stopping: None,
         }
     }
 }

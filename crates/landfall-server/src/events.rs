@@ -26,10 +26,10 @@ use tokio::sync::{broadcast, watch};
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
-use crate::keys::Keys;
+use crate::leave::Leave;
 use crate::router::{Guard, Routes};
 
-const LINE_MAX: usize = 1024; // messages a viewer may be behind before it is hung up on
+const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
 const PAGE: u32 = 500;
 const LOOK: Duration = Duration::from_millis(60); // how often the journal is looked at while somebody watches
 const LIVE_EVERY: Duration = Duration::from_secs(1); // how often what is not in the journal is told
@@ -177,9 +177,7 @@ async fn watch_journal(
         task: wanted.task,
         ready: Vec::new().into_iter(),
         behind: true,
-        session: who.session().map(str::to_owned),
-        revoked: shared.keys.as_ref().map(Keys::revocations),
-        stopping: shared.stopping.clone(),
+        leave: Leave::of(shared, &who),
     };
     Ok(stream::unfold(viewer, Viewer::next))
 }
@@ -194,18 +192,13 @@ struct Viewer {
     ready: std::vec::IntoIter<Event>,
     /// Whether the journal is to be read before the pump is listened to.
     behind: bool,
-    /// The session it was let in by; none for the owner.
-    session: Option<String>,
-    /// Hears when somebody is let in no more.
-    revoked: Option<watch::Receiver<u64>>,
-    /// Hears when the server ends.
-    stopping: watch::Receiver<bool>,
+    leave: Leave,
 }
 
 impl Viewer {
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         loop {
-            if !self.is_let_in() {
+            if self.leave.is_over() {
                 return None;
             }
             if let Some(event) = self.ready.next() {
@@ -220,8 +213,7 @@ impl Viewer {
             }
             let said = tokio::select! {
                 said = self.line.recv() => said,
-                _ = changed(&mut self.revoked) => continue,
-                _ = self.stopping.changed() => return None,
+                () = self.leave.over() => return None,
             };
             match said {
                 Ok(Said::Facts { to, .. }) if to <= self.at => {}
@@ -242,15 +234,6 @@ impl Viewer {
         }
     }
 
-    /// Whether they still may: a session may be revoked, or run out, while its stream goes on.
-    fn is_let_in(&self) -> bool {
-        match (&self.session, &self.shared.keys) {
-            (Some(session), Some(keys)) => keys.is_let_in(session),
-            (Some(_), None) => false,
-            (None, _) => true,
-        }
-    }
-
     fn take(&mut self, entries: &[LogEntry], to: u64) {
         let wanted = entries.iter().filter(|entry| self.task.is_none() || entry.task == self.task);
         let events: Vec<Event> = wanted
@@ -261,16 +244,5 @@ impl Viewer {
             .collect();
         self.ready = events.into_iter();
         self.at = self.at.max(to);
-    }
-}
-
-/// Waits until somebody is let in no more; for ever where nobody can be.
-async fn changed(revoked: &mut Option<watch::Receiver<u64>>) {
-    let heard = match revoked {
-        Some(revoked) => revoked.changed().await.is_ok(),
-        None => false,
-    };
-    if !heard {
-        std::future::pending::<()>().await;
     }
 }

@@ -16,6 +16,7 @@ mod downloads;
 mod events;
 mod forms;
 mod keys;
+mod leave;
 mod listen;
 mod metrics;
 mod pages;
@@ -95,14 +96,9 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         false => Some(Keys::open(&options.folder)?),
     };
     let (stop, stopping) = tokio::sync::watch::channel(false);
-    let shared = Arc::new(door::Shared::new(
-        service,
-        keys,
-        &addresses,
-        options.hosts,
-        options.project,
-        stopping.clone(),
-    ));
+    let mut shared = door::Shared::new(service, keys, &addresses, options.hosts, options.project);
+    shared.stopping = Some(stopping.clone());
+    let shared = Arc::new(shared);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_MAX)

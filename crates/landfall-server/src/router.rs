@@ -25,8 +25,6 @@ pub enum Guard {
     Open,
     /// Whoever may do this.
     Needs(Access),
-    /// Whoever has any token; what the form asks for says what more is wanted.
-    Form,
 }
 
 /// A route that is served.
@@ -99,7 +97,9 @@ impl Routes {
         };
         let guarded = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match pass(
             guard, &request,
-        ) {
+        )
+        .and_then(|()| check_kind(method, &request))
+        {
             Ok(()) => handler.clone().call(request, shared).await,
             Err(problem) if door::wants_page(&request) => pages::refused(&shared, &problem),
             Err(problem) => answer::problem(&problem),
@@ -116,8 +116,20 @@ fn pass(guard: Guard, request: &Request<Body>) -> Result<(), Problem> {
     match guard {
         Guard::Open => Ok(()),
         Guard::Needs(access) => who.may(access),
-        Guard::Form => who.may(Access::Suggest),
     }
+}
+
+/// What pages send are forms. Other kinds can be sent by pages of others without being asked about it.
+fn check_kind(method: landfall_api::Method, request: &Request<Body>) -> Result<(), Problem> {
+    if method == landfall_api::Method::Get || !door::wants_page(request) {
+        return Ok(()); // what a body must be, the operations say
+    }
+    let kind = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
+        return Ok(());
+    }
+    Err(Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted"))
 }
 
 /// All routes. Whatever is not here is not found; whatever is here is behind the [`door`].

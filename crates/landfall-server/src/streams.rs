@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
+use crate::leave::Leave;
 use crate::pages::log::{self, Wanted};
 use crate::router::{Guard, Routes};
 
@@ -97,9 +98,16 @@ async fn watch(
     let first = look(shared, &who, &wanted).await?;
     let wanted = wanted.pinned(&first.output);
     let (line, taken) = mpsc::channel(WAITING_MAX);
+    let leave = Leave::of(shared, &who);
     let reader = Reader { shared: Arc::clone(shared), who, wanted, form, line };
     tokio::spawn(reader.read(*first));
-    Ok(stream::unfold(taken, async |mut taken| taken.recv().await.map(|event| (Ok(event), taken))))
+    Ok(stream::unfold((taken, leave), async |(mut taken, mut leave)| {
+        let event = tokio::select! {
+            event = taken.recv() => event?,
+            () = leave.over() => return None,
+        };
+        Some((Ok(event), (taken, leave)))
+    }))
 }
 
 async fn look(shared: &Arc<Shared>, who: &Who, wanted: &Wanted) -> Result<Box<Output>, Problem> {
