@@ -13,7 +13,7 @@ let link: string;
 
 test.beforeAll(async () => {
   test.setTimeout(180_000);
-  scratch = new Scratch("large-shop", settings(`[agent.printer]\nkind = "command"\nrun = "seq -f 'line %.0f: a chatty agent says what it is about to do' 1 ${LINES}; echo '<landfall>COMPLETE</landfall>'"\n`));
+  scratch = new Scratch("large-shop", settings(`[agent.printer]\nkind = "command"\nrun = "sh print.sh"\n`), { "print.sh": `seq -f 'line %.0f: a chatty agent says what it is about to do' 1 ${LINES}\necho '<landfall>COMPLETE</landfall>'\n` });
   scratch.landfall("add", "Print a lot", "--agent", "printer", "--priority", "0");
   scratch.try("run", "--non-interactive");
   const head = (at: number) => `+++\ntitle = "Task number ${at} of a long list"\ntags = ["area-${at % 20}"]\n${at > 3 && at % 7 === 0 ? `needs = ["t${at - 3}"]\n` : ""}id = "t${at}"\n+++\n\nSomething to do.\n\n`;

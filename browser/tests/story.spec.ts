@@ -81,7 +81,7 @@ test("a day with the pages", async ({ browser }) => {
   await page.getByLabel("Comment on line 2").fill("is no wait fine?");
   await page.getByRole("button", { name: "Keep comment" }).click();
   await page.locator("#comment-general").fill("Good otherwise.");
-  await page.getByRole("button", { name: "Request changes" }).click();
+  await page.locator("#comments").getByRole("button", { name: "Request changes" }).click();
   await expect(page.locator("#toasts")).not.toBeEmpty();
   await expect.poll(() => scratch.json("show", "T5").iterations, { timeout: 30_000 }).toBe(2);
   const told = scratch.landfall("log", "--task", "T5", "--limit", "500") + scratch.landfall("--json", "show", "T5");

@@ -300,7 +300,9 @@ fn beside(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) 
                     }
                     html.tag("</td>");
                 }
-                None => drop(html.tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>")),
+                None => {
+                    html.tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>");
+                }
             }
         }
         html.tag("</tr>");
@@ -319,8 +321,12 @@ fn class(kind: Kind) -> &'static str {
 /// Where a line is, for comments on it.
 fn place(line: &Line<'_>, html: &mut Markup) {
     match (line.new, line.old) {
-        (Some(new), _) => drop(html.tag(" data-line=\"").number(new).tag("\"")),
-        (None, Some(old)) => drop(html.tag(" data-line=\"").number(old).tag("\" data-old")),
+        (Some(new), _) => {
+            html.tag(" data-line=\"").number(new).tag("\"");
+        }
+        (None, Some(old)) => {
+            html.tag(" data-line=\"").number(old).tag("\" data-old");
+        }
         (None, None) => {}
     }
 }
