@@ -30,7 +30,7 @@ fn number(text: &str, letters: &[char]) -> Option<u32> {
 }
 
 macro_rules! as_text {
-    ($name:ident, $pattern:literal) => {
+    ($name:ident, $pattern:literal, $example:literal) => {
         #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -38,7 +38,7 @@ macro_rules! as_text {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "pattern": $pattern })
+                schemars::json_schema!({ "type": "string", "pattern": $pattern, "examples": [$example] })
             }
         }
 
@@ -75,7 +75,7 @@ impl FromStr for TaskId {
     }
 }
 
-as_text!(TaskId, "^[Tt]?[1-9][0-9]{0,8}$");
+as_text!(TaskId, "^[Tt]?[1-9][0-9]{0,8}$", "T7");
 
 /// A run, written `R2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,7 +95,7 @@ impl FromStr for RunId {
     }
 }
 
-as_text!(RunId, "^[Rr]?[1-9][0-9]{0,8}$");
+as_text!(RunId, "^[Rr]?[1-9][0-9]{0,8}$", "R2");
 
 /// A sprint, written `S3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,7 +115,7 @@ impl FromStr for SprintId {
     }
 }
 
-as_text!(SprintId, "^[Ss]?[1-9][0-9]{0,8}$");
+as_text!(SprintId, "^[Ss]?[1-9][0-9]{0,8}$", "S3");
 
 /// A task by its id, or by its place in the batch that is being added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,4 +148,4 @@ impl FromStr for TaskRef {
     }
 }
 
-as_text!(TaskRef, "^(#|[Tt])?[1-9][0-9]{0,8}$");
+as_text!(TaskRef, "^(#|[Tt])?[1-9][0-9]{0,8}$", "#2");

@@ -223,6 +223,29 @@ pub struct There {
     pub title: String,
 }
 
+/// Tasks from a list of another tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportText {
+    /// What is in the file.
+    pub text: String,
+    /// What the file is called, for messages.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// How it is written; guessed when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// The list that is meant, of a file with several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
+    /// Whether what was imported before is added once more.
+    #[serde(default)]
+    pub again: bool,
+    /// Whether only to look.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
 /// What came of an import.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

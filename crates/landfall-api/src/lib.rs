@@ -66,7 +66,7 @@ pub use flow::{
 };
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
-pub use import::Imported;
+pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
@@ -79,7 +79,7 @@ pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
 };
 pub use problem::{Problem, ProblemCode};
-pub use proposal::{Proposal, ProposalOutcome};
+pub use proposal::{Proposal, ProposalList, ProposalOf, ProposalOutcome, ProposeStart, Proposing};
 pub use run::{
     ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,
     RunLine, RunList, RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::{self, Piece, ProblemBody};
 use crate::operation::{Access, Method, Route, schemas};
-use crate::{LogEntry, Request};
+use crate::{ActiveLine, LogEntry, ProblemCode, Request};
 
 /// Where the schemas of the types are within the document.
 const TYPES: &str = "/components/schemas";
@@ -22,15 +22,18 @@ pub fn document() -> Value {
     let types = schemas(&mut generator);
     let problem = generator.subschema_for::<ProblemBody>();
     let entry = generator.subschema_for::<LogEntry>();
+    let live = generator.subschema_for::<Vec<ActiveLine>>();
     let mut paths = Map::new();
     for (route, (asked, answer)) in Request::ROUTES.iter().zip(types) {
         let operation = operation(&generator, route, &asked, &answer);
         let path = paths.entry(format!("{}{}", http::ROOT, route.path)).or_insert_with(|| json!({}));
         path[route.method.word().to_lowercase()] = operation;
     }
-    paths.insert(format!("{}/events", http::ROOT), events(&entry));
+    paths.insert(format!("{}/events", http::ROOT), events(&entry, &live));
     paths.insert(format!("{}/hello", http::ROOT), hello());
-    json!({
+    paths.insert(format!("{}/openapi.json", http::ROOT), reference());
+    paths.insert("/metrics".to_owned(), metrics());
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Landfall",
@@ -43,19 +46,74 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "schemas": generator.take_definitions(true),
-            "responses": {
-                "Problem": {
-                    "description": "It was not done, and nothing has changed.",
-                    "content": { http::PROBLEM_TYPE: { "schema": problem } },
-                },
-            },
+            "responses": problems(&problem),
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer", "description": "The token that `landfall token` prints, or one for an agent." },
                 "session": { "type": "apiKey", "in": "cookie", "name": "landfall", "description": "The session of a browser; its name ends in eight letters of the project." },
             },
         },
-    })
+    });
+    bound(&mut document);
+    document
 }
+
+/// Numbers have the bounds of their types, which the schemas of larger ones leave out.
+fn bound(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("format").is_some_and(|it| it == "uint32") {
+                fields.insert("maximum".to_owned(), json!(u32::MAX));
+            }
+            fields.values_mut().for_each(bound);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bound),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The answers to what was not done, by their status.
+fn problems(problem: &Schema) -> Value {
+    let mut answers = Map::new();
+    for code in ProblemCode::ALL {
+        let answer = answers.entry(format!("Problem{}", code.status())).or_insert_with(|| {
+            json!({
+                "description": "It was not done, and nothing has changed.",
+                "content": { http::PROBLEM_TYPE: { "schema": problem, "examples": {} } },
+            })
+        });
+        let word = code.word();
+        answer["content"][http::PROBLEM_TYPE]["examples"][&word] = json!({ "value": {
+            "type": format!("/problems#{word}"),
+            "code": word,
+            "status": code.status(),
+            "detail": "what was wrong, as a lowercase fragment",
+            "hint": "what to do about it",
+        } });
+    }
+    Value::Object(answers)
+}
+
+/// An answer, and what may come instead: from the door, from the words, from the engine, from the machine.
+fn answers(answer: Value, method: Method) -> Value {
+    let mut answers = json!({ "200": answer });
+    let of_bodies = [413, 415].into_iter().filter(|_| method != Method::Get);
+    for status in [401, 403, 404, 409, 421, 422, 424, 429, 500, 503, 507].into_iter().chain(of_bodies) {
+        answers[status.to_string()] = json!({ "$ref": format!("#/components/responses/Problem{status}") });
+    }
+    answers
+}
+
+/// The words of a request, where a look says more than a schema.
+const EXAMPLES: &[(&str, &str)] = &[
+    (
+        "add",
+        r##"{"tasks":[{"title":"Fix the parser","criteria":["tabs are understood"]},{"title":"Tell about it","needs":["#1"]}]}"##,
+    ),
+    ("edit", r#"{"priority":2,"ready":true}"#),
+    ("message", r#"{"text":"the old format has to stay readable"}"#),
+    ("stop", r#"{"now":false}"#),
+    ("run_start", r#"{"slots":2}"#),
+];
 
 fn operation(generator: &SchemaGenerator, route: &Route, asked: &Schema, answer: &Schema) -> Value {
     let (mut fields, mut required) = properties(generator, asked);
@@ -69,21 +127,22 @@ fn operation(generator: &SchemaGenerator, route: &Route, asked: &Schema, answer:
     let mut operation = json!({
         "operationId": route.name,
         "summary": route.doc.trim(),
+        "tags": [route.path.split('/').nth(1).unwrap_or_default()],
         "description": match route.access {
             Access::Read => "Any token may.",
             Access::Suggest => "Any token may; what an agent brings is a draft.",
             Access::Steer => "People only: an agent's token is refused.",
         },
-        "responses": {
-            "200": { "description": "The answer.", "content": { "application/json": { "schema": answer } } },
-            "default": { "$ref": "#/components/responses/Problem" },
-        },
+        "responses": answers(
+            json!({ "description": "The answer.", "content": { "application/json": { "schema": answer } } }),
+            route.method,
+        ),
     });
     match route.method {
         Method::Get => {
             for (name, schema) in fields {
                 let must = required.contains(&name);
-                parameters.push(parameter("query", &name, must, schema));
+                parameters.push(parameter("query", &name, must, without_null(schema)));
             }
         }
         Method::Post | Method::Patch => {
@@ -91,8 +150,12 @@ fn operation(generator: &SchemaGenerator, route: &Route, asked: &Schema, answer:
             if !required.is_empty() {
                 schema["required"] = json!(required);
             }
-            operation["requestBody"] =
-                json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+            let mut body = json!({ "schema": schema });
+            let example = EXAMPLES.iter().find(|(name, _)| *name == route.name);
+            if let Some(example) = example.and_then(|(_, words)| serde_json::from_str::<Value>(words).ok()) {
+                body["example"] = example;
+            }
+            operation["requestBody"] = json!({ "required": true, "content": { "application/json": body } });
             parameters.push(json!({
                 "in": "header",
                 "name": "Idempotency-Key",
@@ -117,6 +180,29 @@ fn parameter(place: &str, name: &str, required: bool, mut schema: Value) -> Valu
     parameter
 }
 
+/// What is not asked is left out of a query: nothing stands for it there.
+fn without_null(mut schema: Value) -> Value {
+    let is_null = |it: &Value| *it == "null" || it["type"] == "null";
+    for word in ["type", "anyOf"] {
+        let Some(Value::Array(kinds)) = schema.get_mut(word) else { continue };
+        kinds.retain(|it| !is_null(it));
+        let [kind] = kinds.as_mut_slice() else { continue };
+        let kind = kind.take();
+        match (word, kind) {
+            ("anyOf", Value::Object(only)) => {
+                let fields = schema.as_object_mut().expect("it has this field");
+                fields.remove(word);
+                fields.extend(only);
+            }
+            (_, kind) => schema[word] = kind,
+        }
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.as_object_mut().expect("it has this field").remove("default");
+    }
+    schema
+}
+
 /// The fields of an object schema, and which of them must be there.
 fn properties(generator: &SchemaGenerator, schema: &Schema) -> (Map<String, Value>, Vec<String>) {
     let mut schema = schema.as_value().clone();
@@ -131,31 +217,91 @@ fn properties(generator: &SchemaGenerator, schema: &Schema) -> (Map<String, Valu
     (fields, required.iter().filter_map(|it| it.as_str().map(str::to_owned)).collect())
 }
 
-fn events(entry: &Schema) -> Value {
+fn events(entry: &Schema, live: &Schema) -> Value {
     json!({ "get": {
         "operationId": "events",
+        "tags": ["journal"],
         "summary": "The journal as it grows, as server-sent events.",
-        "description": "Each fact is a message whose id is its place in the journal and whose data is the schema below. `live` events tell what agents \
-                        at work are at; they have no id. Who reads too slowly is hung up on; come back with `Last-Event-ID` and nothing is missing.",
+        "description": "Each fact is a message whose id is its place in the journal. `live` events tell what agents at work are at, and `alive` ones that the \
+                        line still is one; they have no id. Who reads too slowly is hung up on; come back with `Last-Event-ID` and nothing is missing. \
+                        Any token may.",
         "parameters": [
             { "in": "query", "name": "after", "required": false, "description": "Events after this place; from now on otherwise.", "schema": { "type": "integer", "minimum": 0 } },
             { "in": "query", "name": "task", "required": false, "description": "Only what concerns this task.", "schema": { "$ref": "#/components/schemas/TaskId" } },
             { "in": "header", "name": "Last-Event-ID", "required": false, "description": "The last event that was seen; it wins over `after`.", "schema": { "type": "integer", "minimum": 0 } },
         ],
-        "responses": {
-            "200": { "description": "The stream.", "content": { "text/event-stream": { "itemSchema": entry, "schema": { "type": "string" } } } },
-            "default": { "$ref": "#/components/responses/Problem" },
-        },
+        "responses": answers(
+            json!({
+                "description": "The stream.",
+                "content": { "text/event-stream": {
+                    "schema": { "type": "string" },
+                    "x-events": { "message": entry, "live": live, "alive": { "const": "yes" } },
+                    "example": "id: 41\ndata: {\"seq\":41,\"at_ms\":1785283200000,\"task\":\"T7\",\"kind\":\"iteration-ended\",\"text\":\"iteration 2 ended\"}\n\n",
+                } },
+            }),
+            Method::Get,
+        ),
     } })
 }
 
 fn hello() -> Value {
+    let answer = json!({ "description": "Somebody is.", "content": { "application/json": { "schema": { "type": "object" } } } });
     json!({ "get": {
         "operationId": "hello",
-        "summary": "Whether somebody is there; its headers say who.",
-        "responses": {
-            "200": { "description": "Somebody is.", "content": { "application/json": { "schema": { "type": "object" } } } },
-            "default": { "$ref": "#/components/responses/Problem" },
-        },
+        "tags": ["server"],
+        "summary": "Whether somebody is there; the headers `landfall-version`, `landfall-wire` and `landfall-pid` say who.",
+        "description": "Any token may.",
+        "responses": answers(answer, Method::Get),
     } })
+}
+
+fn reference() -> Value {
+    let answer = json!({ "description": "OpenAPI 3.1.", "content": { "application/json": { "schema": { "type": "object" } } } });
+    json!({ "get": {
+        "operationId": "openapi",
+        "tags": ["server"],
+        "summary": "This document.",
+        "description": "Any token may.",
+        "responses": answers(answer, Method::Get),
+    } })
+}
+
+fn metrics() -> Value {
+    let kind = "application/openmetrics-text";
+    let answer =
+        json!({ "description": "OpenMetrics 1.0.", "content": { kind: { "schema": { "type": "string" } } } });
+    json!({ "get": {
+        "operationId": "metrics",
+        "tags": ["server"],
+        "summary": "Numbers for a collector such as Prometheus.",
+        "description": "Any token may.",
+        "responses": answers(answer, Method::Get),
+    } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_is_understood() {
+        for (name, words) in EXAMPLES {
+            let route = Request::ROUTES.iter().find(|it| it.name == *name).expect("an operation");
+            let fields: Vec<(String, String)> = http::pieces(route.path)
+                .filter_map(|piece| match piece {
+                    Piece::Field(field) => Some((field.to_owned(), "T7".to_owned())),
+                    Piece::Plain(_) => None,
+                })
+                .collect();
+            assert!(http::read(route, &fields, "", words.as_bytes()).is_ok(), "{name}: {words}");
+        }
+    }
+
+    #[test]
+    fn nothing_stands_for_null_in_a_query() {
+        let of = |schema: Value| without_null(schema).to_string();
+        assert_eq!(of(json!({ "type": ["string", "null"] })), r#"{"type":"string"}"#);
+        assert_eq!(of(json!({ "anyOf": [{ "$ref": "#/a" }, { "type": "null" }] })), r##"{"$ref":"#/a"}"##);
+        assert_eq!(of(json!({ "type": "integer" })), r#"{"type":"integer"}"#);
+    }
 }

@@ -7,13 +7,14 @@ use crate::{
     BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop,
     CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff, DiffAsked,
     DiscoveriesAsked, DiscoveryDrop, DiscoveryList, EditTask, Export, Exported, Filter, Fleet, FleetAsked,
-    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Hold, Inbox,
-    InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked,
-    OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot, Problem,
-    ProblemCode, QueueChanged, QueueReport, QueueResume, Reclaimed, Release, Report, ReportAsked, Restored,
-    Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView,
-    SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview,
-    SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Hold, ImportText,
+    Imported, Inbox, InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked, Nothing, Output,
+    OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot,
+    Problem, ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing, QueueChanged, QueueReport,
+    QueueResume, Reclaimed, Release, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList,
+    RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport,
+    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked,
+    StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -316,6 +317,14 @@ operations! {
     FlowCheck: flow_check(FlowCheck) -> FlowChecked, Read Post "/flows/check";
     /// Tasks as files that `add -f` reads.
     Export: export(Export) -> Exported, Read Post "/export";
+    /// Adds tasks from a list of another tool.
+    Import: import(ImportText) -> Imported, Steer Post "/imports";
+    /// Has an agent turn a goal into tasks; they come as drafts. That takes minutes, and costs.
+    Propose: propose(ProposeStart) -> Proposing, Steer Post "/proposals";
+    /// The proposals this server was asked for.
+    Proposals: proposals(Nothing) -> ProposalList, Read Get "/proposals";
+    /// Lets the drafts of a proposal start.
+    ProposalAccept: proposal_accept(ProposalOf) -> Changed, Steer Post "/proposals/accept";
     /// Which agents there are, and what each profile would run.
     Agents: agents(AgentsAsked) -> AgentsFound, Read Get "/agents";
     /// Asks agents a small question each, to see whether they answer. It costs a little.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{NewTask, TaskLine, Usage};
+use crate::{NewTask, Problem, TaskLine, Usage};
 
 /// A proposal that holds together, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,58 @@ pub struct Proposal {
     /// The same as `tasks`, if they were added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<TaskLine>,
+}
+
+/// Asks an agent for tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProposeStart {
+    /// What is wanted.
+    pub goal: String,
+    /// The profile that is asked; `default` when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// At most so many tasks; 20 when left out, never more than 50.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_max: Option<u32>,
+}
+
+/// The proposals the server was asked for since it began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProposalList {
+    /// Newest first.
+    pub proposals: Vec<Proposing>,
+}
+
+/// A proposal on its way, or come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Proposing {
+    /// Which of this server's.
+    pub place: u32,
+    /// What is wanted.
+    pub goal: String,
+    /// The profile that is asked.
+    pub agent: String,
+    /// When it was asked for.
+    pub since_ms: i64,
+    /// How it goes, a line each.
+    pub told: Vec<String>,
+    /// What came of it: its tasks are drafts until they are let start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Box<Proposal>>,
+    /// Why nothing came of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}
+
+/// Names a proposal by its number in the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProposalOf {
+    /// Its number.
+    pub number: u32,
 }
 
 /// What became of a proposal.

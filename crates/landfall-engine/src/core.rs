@@ -22,7 +22,7 @@ use landfall_model::{
     Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
     Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    World, expects, graph, plan,
+    World, expects, graph, plan, spares,
 };
 use landfall_store::Misplaced;
 
@@ -334,6 +334,7 @@ impl Core {
             _ => {}
         }
         self.pilot.note(id, event);
+        self.queue.note(id, event);
         self.sprints.note(at, id, event);
         out.learnt(at, id, event);
     }
@@ -722,6 +723,15 @@ impl Core {
         }
         let lanes = if self.is_settling() { 0 } else { limits.lanes };
         self.grant(out, &Limits { lanes, ..limits });
+    }
+
+    /// How many workspaces should stand ready before anybody asks for one.
+    #[must_use]
+    pub fn spares(&self, out: &dyn Outside) -> usize {
+        match self.drive {
+            Drive::Running => spares(&self.world, &self.limits(out)),
+            Drive::Draining => 0,
+        }
     }
 
     fn due(&mut self, out: &dyn Outside) {

@@ -43,6 +43,7 @@ use crate::recover;
 use crate::scout::Scout;
 use crate::settings::{Settings, SettingsProblem};
 use crate::site::{self, Site, View};
+use crate::spare::Spares;
 
 /// How an engine is opened.
 pub struct Options {
@@ -329,6 +330,8 @@ impl Engine {
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
             theirs: Mutex::new(None),
+            landed: Mutex::default(),
+            afar: Mutex::default(),
             abandoned: Mutex::default(),
         });
         let mut engine = Self {
@@ -437,6 +440,7 @@ impl Engine {
             publishing.ask(); // what an earlier run could not publish, or a person's commits to take in
         }
         let mut scout = Scout::new(self.site.clone());
+        let mut spares = Spares::new(self.site.clone());
         let mut touched: BTreeSet<TaskId> = turn.touched.keys().copied().collect();
         land::keep_checkpoints(&self.site, &turn.checkpoints);
         let (effects, queue_effects) = self.core.expected();
@@ -467,6 +471,9 @@ impl Engine {
             if turn.landed {
                 publishing.ask();
             }
+            if !self.idle() && self.core.mismatch().is_none() {
+                publishing.look_out();
+            }
             if self.idle() && !publishing.busy() && !publishing.wanted() {
                 break;
             }
@@ -481,7 +488,10 @@ impl Engine {
             }
             let at_work = self.core.world().active().map(|task| task.id);
             scout.look(at_work.chain(self.core.queue().line()));
-            let most = publish_in.into_iter().chain(scout.pause()).min();
+            let wanted = if low_disk { 0 } else { self.core.spares(&*self.site) };
+            spares.look(wanted, self.core.base());
+            let look_out_in = publishing.look_out_in();
+            let most = publish_in.into_iter().chain(look_out_in).chain(scout.pause()).min();
             let first = self.next_mail(most, low_disk); // none: it is time for whatever is due
             for mail in first.into_iter().chain(self.mail.try_iter().take(TURN_MAX).collect::<Vec<_>>()) {
                 match mail {
@@ -507,6 +517,7 @@ impl Engine {
             }
         }
         follower.end();
+        spares.finish();
         recover::clear_rooms(&self.site, self.core.world().tasks());
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());

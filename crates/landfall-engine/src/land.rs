@@ -11,6 +11,7 @@ use landfall_model::{Commit, EngineEvent, Landed, Mover, Task, TaskId};
 use crate::ask::Rewritten;
 use crate::engine::Mail;
 use crate::perform::task_ref;
+use crate::settings::Publish;
 use crate::site::{self, Site};
 
 /// The tip of the base, after taking in what a person did to their branch meanwhile. Their commits win: if they only
@@ -26,6 +27,8 @@ pub(crate) struct Look {
     pub ours: Oid,
     /// The person's branch; none if it is gone.
     pub theirs: Option<Oid>,
+    /// The branch of the remote that is pushed to, where it has commits that do not follow from the base.
+    pub apart: Option<Oid>,
     /// What the person must say before anything lands or is published.
     pub trouble: Option<String>,
 }
@@ -38,13 +41,12 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
         let theirs = site.store.import(&site.repo, &site.branch)?;
         site.trust(&site::commit(&theirs));
         site.store.set_base(&theirs, None)?;
-        seen(site, &theirs);
+        seen(site, &theirs)?;
         tell_moved(site, None, &theirs, Mover::Person);
-        return Ok(Look { ours: theirs.clone(), theirs: Some(theirs), trouble: None });
+        return Ok(Look { ours: theirs.clone(), theirs: Some(theirs), apart: None, trouble: None });
     };
-    let known = site.theirs.lock().expect("no thread panics while it holds it").clone();
-    let news = match &known {
-        Some(known) => site.store.branch_news(&site.repo, &site.branch, &site::oid(known))?,
+    let news = match &known(site)? {
+        Some(known) => site.store.branch_news(&site.repo, &site.branch, known)?,
         None => BranchNews::Same, // nothing is known yet that it could have left
     };
     if matches!(news, BranchNews::Deleted | BranchNews::Unborn) {
@@ -53,7 +55,7 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
             ours.short()
         );
         site.tell_queue(QueueNews::Hold { why: HoldWhy::Deleted, reason: reason.clone() });
-        return Ok(Look { ours, theirs: None, trouble: Some(reason) });
+        return Ok(Look { ours, theirs: None, apart: None, trouble: Some(reason) });
     }
     let theirs = site.store.import(&site.repo, &site.branch)?;
     if !site.trusts(&site::commit(&ours)) && !is_innocent(site, &ours, &theirs)? {
@@ -71,35 +73,153 @@ pub(crate) fn look(site: &Site) -> Result<Look, GitError> {
             theirs.short()
         );
         site.tell_queue(QueueNews::Hold { why: HoldWhy::Rewritten, reason: reason.clone() });
-        return Ok(Look { ours, theirs: Some(theirs), trouble: Some(reason) });
+        return Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: Some(reason) });
     }
-    seen(site, &theirs);
+    seen(site, &theirs)?;
     if ours == theirs || !site.store.is_ancestor(&ours, &theirs)? {
-        return Ok(Look { ours, theirs: Some(theirs), trouble: None });
+        return Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: None });
     }
+    let ours = follow(site, ours, &theirs)?;
+    Ok(Look { ours, theirs: Some(theirs), apart: None, trouble: None })
+}
+
+/// How often the remote that is pushed to is asked what others did: it is somebody else's machine.
+pub(crate) const LOOK_OUT_MS: u64 = 20_000;
+
+const DEAF_MS: u64 = 300_000; // a remote that did not answer is left alone so much longer
+
+/// Like [`look`], and looks at the branch that is pushed to as well, if it was not asked for so long. What others push there
+/// is a person's as much as what is on the branch here: commits are taken in, and a branch that was rewritten or deleted
+/// holds the landing queue.
+pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
+    let mut near = look(site)?;
+    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(near) };
+    if near.trouble.is_some() {
+        return Ok(near);
+    }
+    let now = site.clock.mono_ms();
+    // Whoever wants to land waits for the answer that another thread is asking for: it may be that nothing may land.
+    let mut afar = site.afar.lock().expect("no thread panics while it asks");
+    let waited = |asked_ms: u64| now >= asked_ms.saturating_add(pace_ms);
+    if !afar.asked_ms.is_none_or(waited) {
+        near.trouble.clone_from(&afar.trouble);
+        return Ok(near);
+    }
+    let news = ask_afar(site, remote, &near.ours);
+    afar.asked_ms = Some(site.clock.mono_ms());
+    let Ok(news) = news else {
+        // No reason to stop: whoever pushes tells what is wrong with it. But landings do not wait for it again so soon.
+        afar.asked_ms = Some(site.clock.mono_ms().saturating_add(DEAF_MS));
+        return Ok(near);
+    };
+    afar.trouble = None;
+    let tip = match news {
+        Far::At(tip) => tip,
+        Far::Empty => return Ok(near),
+        Far::Trouble { why, reason } => {
+            site.tell_queue(QueueNews::Hold { why, reason: reason.clone() });
+            afar.trouble = Some(reason.clone());
+            return Ok(Look { trouble: Some(reason), ..near });
+        }
+    };
+    drop(afar);
+    site.store.note_remote(remote, &site.branch, &tip)?;
+    if site.store.is_ancestor(&tip, &near.ours)? {
+        return Ok(near);
+    }
+    if !site.store.is_ancestor(&near.ours, &tip)? {
+        return Ok(Look { apart: Some(tip), ..near });
+    }
+    let ours = follow(site, near.ours, &tip)?;
+    Ok(Look { ours, ..near })
+}
+
+/// What is to be made of a remote's branch.
+enum Far {
+    /// It is there.
+    At(Oid),
+    /// There is none yet: pushing makes it.
+    Empty,
+    /// The person must say what is meant.
+    Trouble { why: HoldWhy, reason: String },
+}
+
+fn ask_afar(site: &Site, remote: &str, ours: &Oid) -> Result<Far, GitError> {
+    let branch = site.branch.as_str();
+    let seen = site.store.remote_seen(remote, &site.branch)?;
+    let from = seen.as_ref().unwrap_or(ours);
+    let news = site.store.remote_news(&site.repo, remote, &site.branch, from)?;
+    Ok(match (news, &seen) {
+        (BranchNews::Same, _) => Far::At(from.clone()),
+        (BranchNews::Ahead { new, .. }, _) => Far::At(new),
+        (BranchNews::Rewritten { new, .. }, None) => Far::At(new), // nothing is known that it could have left
+        (BranchNews::Deleted | BranchNews::Unborn, None) => Far::Empty,
+        (BranchNews::Rewritten { old, new, .. }, Some(_)) => {
+            let reason = format!(
+                "the branch `{branch}` of `{remote}` was rewritten: {} is no longer part of it, it is at {} now",
+                old.short(),
+                new.short()
+            );
+            Far::Trouble { why: HoldWhy::Rewritten, reason }
+        }
+        (BranchNews::Deleted | BranchNews::Unborn, Some(seen)) => {
+            let reason = format!(
+                "the branch `{branch}` of `{remote}` is gone; when it is back, `landfall queue resume` goes on (it was at {})",
+                seen.short()
+            );
+            Far::Trouble { why: HoldWhy::Deleted, reason }
+        }
+    })
+}
+
+/// The base goes ahead to what a person has.
+fn follow(site: &Site, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
     crash::point("base.follow");
-    site.trust(&site::commit(&theirs));
-    let ours = match site.store.set_base(&theirs, Some(&ours))? {
+    site.trust(&site::commit(theirs));
+    Ok(match site.store.set_base(theirs, Some(&ours))? {
         Cas::Moved => {
             crash::point("base.followed");
-            tell_moved(site, Some(&ours), &theirs, Mover::Person);
+            tell_moved(site, Some(&ours), theirs, Mover::Person);
             theirs.clone()
         }
         Cas::Lost { actual } => actual.unwrap_or(ours),
-    };
-    Ok(Look { ours, theirs: Some(theirs), trouble: None })
+    })
 }
 
-fn seen(site: &Site, theirs: &Oid) {
-    crate::core::Outside::theirs(site, &site::commit(theirs));
+/// What git calls the repository one is in, where it wants the name of a remote.
+const HERE: &str = ".";
+
+/// Where the person's branch was seen last. Where landed work is published on it, the facts say so; where it is pushed
+/// elsewhere, the base and the branch here go ways of their own.
+fn known(site: &Site) -> Result<Option<Oid>, GitError> {
+    match &site.settings.land.publish {
+        Publish::Push { .. } => site.store.remote_seen(HERE, &site.branch),
+        Publish::Checkout | Publish::None => {
+            let theirs = site.theirs.lock().expect("no thread panics while it holds it");
+            Ok(theirs.as_ref().map(site::oid))
+        }
+    }
+}
+
+fn seen(site: &Site, theirs: &Oid) -> Result<(), GitError> {
+    match &site.settings.land.publish {
+        Publish::Push { .. } => site.store.note_remote(HERE, &site.branch, theirs),
+        Publish::Checkout | Publish::None => {
+            crate::core::Outside::theirs(site, &site::commit(theirs));
+            Ok(())
+        }
+    }
 }
 
 /// The person has seen that their branch was rewritten and says what is meant. Gives the facts that follow.
 pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEvent>, GitError> {
     let _one = site.syncing.lock().expect("no thread panics while it compares");
-    let theirs = site.store.import(&site.repo, &site.branch)?;
+    let mut theirs = site.store.import(&site.repo, &site.branch)?;
     let Some(ours) = site.store.base()? else { return Ok(Vec::new()) };
-    seen(site, &theirs);
+    seen(site, &theirs)?;
+    if let Some(afar) = rewritten_afar(site)? {
+        theirs = afar;
+    }
     let moved = |from: &Oid, to: &Oid, by: Mover| {
         let (from, to) = (Some(site::commit(from)), site::commit(to));
         EngineEvent::BaseMoved { from, to, by }
@@ -126,6 +246,25 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEv
             Err(GitError::output("take the rewritten branch", "the base moved meanwhile".to_owned()))
         }
     }
+}
+
+/// Where the branch of the remote that is pushed to was taken to by a rewrite; from here on that is where it is.
+fn rewritten_afar(site: &Site) -> Result<Option<Oid>, GitError> {
+    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(None) };
+    let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(None) };
+    let now = match site.store.remote_news(&site.repo, remote, &site.branch, &seen)? {
+        BranchNews::Rewritten { new, .. } => Some(new),
+        BranchNews::Same | BranchNews::Ahead { .. } => None,
+        BranchNews::Deleted | BranchNews::Unborn => {
+            let what = format!("the branch `{}` of `{remote}` is still gone", site.branch.as_str());
+            return Err(GitError::output("go on", what));
+        }
+    };
+    if let Some(now) = &now {
+        site.store.note_remote(remote, &site.branch, now)?;
+    }
+    site.afar.lock().expect("no thread panics while it asks").trouble = None;
+    Ok(now)
 }
 
 /// Whether a base that no fact names holds nothing but what is known: the engine may have ended between moving it and

@@ -39,6 +39,7 @@ mod report;
 mod scout;
 pub mod settings;
 mod site;
+mod spare;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, NewTask, Reply, Rewritten};

@@ -13,7 +13,7 @@ use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, StepKind, Stop,
 use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Site};
-use crate::{gate, land, launch, queue, report, workspace};
+use crate::{gate, land, launch, queue, report, spare, workspace};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -129,16 +129,18 @@ fn try_prepare(
         site.pool.remove(standing, &keep, &by).map_err(|error| collect_detail(&error))?;
         crash::point("workspace.removed");
     }
+    let branch = format!("landfall/{}", lower(task.id));
+    if let Some(workspace) = spare::take(site, task, &name, &branch).map_err(|error| error.full())? {
+        workspace::after_create(site, task, &workspace)?;
+        return Ok(site::commit(workspace.base()));
+    }
     let base = match (&task.head, task.workspace.is_some()) {
         _ if task.restart.is_some() => site::oid(task.restart.as_ref().expect("just seen")),
         // The folder was lost, the work was not: it goes on from what is in the store.
         (Some(head), true) => site::oid(head),
         _ => land::base(site).map_err(|error| error.full())?,
     };
-    let workspace = site
-        .pool
-        .prepare(&name, &base, &format!("landfall/{}", lower(task.id)))
-        .map_err(|error: GitError| error.full())?;
+    let workspace = site.pool.prepare(&name, &base, &branch).map_err(|error: GitError| error.full())?;
     workspace::after_create(site, task, &workspace)?;
     Ok(site::commit(workspace.base()))
 }

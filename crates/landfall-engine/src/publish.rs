@@ -36,6 +36,22 @@ impl Publisher {
         self.wanted = true;
     }
 
+    /// Asks, if it is time to see what others have pushed. A remote tells nobody of it by itself.
+    pub fn look_out(&mut self) {
+        if self.look_out_in().is_some_and(|left| left.is_zero()) {
+            self.wanted = true;
+        }
+    }
+
+    /// How long until it is time to look at the remote again; none if there is none, or a try is under way.
+    pub fn look_out_in(&self) -> Option<Duration> {
+        if self.busy || !matches!(self.site.settings.land.publish, Publish::Push { .. }) {
+            return None;
+        }
+        let since = self.site.clock.mono_ms().saturating_sub(self.began_ms?);
+        Some(Duration::from_millis(land::LOOK_OUT_MS.saturating_sub(since)))
+    }
+
     /// Nothing is to be published.
     pub fn hold(&mut self) {
         self.wanted = false;
@@ -83,7 +99,8 @@ impl Publisher {
         let thread = std::thread::Builder::new().name("publish".to_owned()).spawn(move || {
             let _fuse = crate::perform::Fuse;
             crash::point("effect.publish.before");
-            let reason = match publish(&site) {
+            let before = held.lock().expect("no thread panics while it holds it").clone();
+            let reason = match publish(&site, before.as_deref()) {
                 Ok(reason) => reason,
                 Err(error) => Some(error.full()),
             };
@@ -98,18 +115,24 @@ impl Publisher {
 const PACE_MS: u64 = 1_000; // a try costs six processes, and a person who watches sees no difference
 const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
 
-/// Publishes the base; gives the reason if a person is in the way.
-fn publish(site: &Site) -> Result<Option<String>, GitError> {
+/// Publishes the base; gives the reason if a person is in the way. One that was told `before` is not told again.
+fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError> {
+    let held = |ours: &Oid, reason: String| {
+        if before != Some(reason.as_str()) {
+            tell(site, EngineEvent::PublishHeld { commit: site::commit(ours), reason: reason.clone() });
+        }
+        reason
+    };
     let mode = match &site.settings.land.publish {
         Publish::Checkout => PublishMode::Local,
         Publish::Push { remote } => PublishMode::Remote { name: remote.clone() },
         Publish::None => return Ok(None),
     };
     for _ in 0..TRIES_MAX {
-        let land::Look { ours, theirs, trouble } = land::look(site)?;
+        let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
         let (Some(theirs), None) = (theirs, &trouble) else {
             let reason = trouble.unwrap_or_default();
-            return Ok(Some(held(site, &ours, reason)));
+            return Ok(Some(held(&ours, reason)));
         };
         if ours == theirs && mode == PublishMode::Local {
             return Ok(None);
@@ -118,14 +141,27 @@ fn publish(site: &Site) -> Result<Option<String>, GitError> {
             match rebuild(site, &ours, &theirs)? {
                 Rebuilt::Moved => continue,
                 Rebuilt::Interrupted => return Ok(None), // nothing is known of it; the next run looks again
-                Rebuilt::Held(reason) => return Ok(Some(held(site, &ours, reason))),
+                Rebuilt::Held(reason) => return Ok(Some(held(&ours, reason))),
             }
+        }
+        if let Some(apart) = apart {
+            match rebuild(site, &ours, &apart)? {
+                Rebuilt::Moved => continue,
+                Rebuilt::Interrupted => return Ok(None),
+                Rebuilt::Held(reason) => return Ok(Some(held(&ours, reason))),
+            }
+        }
+        if let PublishMode::Remote { name } = &mode
+            && site.store.remote_seen(name, &site.branch)?.as_ref() == Some(&ours)
+        {
+            return Ok(None);
         }
         let by = Signature::landfall(site.clock.now_ms());
         crash::point("publish.before");
         match site.store.publish(&site.repo, &site.branch, &ours, &theirs, &mode, &by)? {
             Published::Done(how) => {
                 crash::point("publish.after");
+                pushed(site, &ours)?;
                 let how = match how {
                     How::Ref => "the branch was moved".to_owned(),
                     How::Checkout { path } => {
@@ -136,12 +172,23 @@ fn publish(site: &Site) -> Result<Option<String>, GitError> {
                 tell(site, EngineEvent::Published { commit: site::commit(&ours), how });
                 return Ok(None);
             }
-            Published::Already => return Ok(None),
+            Published::Already => {
+                pushed(site, &ours)?;
+                return Ok(None);
+            }
             Published::Held(HeldReason::Moved { .. }) => {}
-            Published::Held(reason) => return Ok(Some(held(site, &ours, sentence(&reason)))),
+            Published::Held(reason) => return Ok(Some(held(&ours, sentence(&reason)))),
         }
     }
     Ok(Some("your branch kept moving; the next landing tries again".to_owned()))
+}
+
+/// Notes where the remote is by our own doing.
+fn pushed(site: &Site, ours: &Oid) -> Result<(), GitError> {
+    match &site.settings.land.publish {
+        Publish::Push { remote } => site.store.note_remote(remote, &site.branch, ours),
+        Publish::Checkout | Publish::None => Ok(()),
+    }
 }
 
 enum Rebuilt {
@@ -184,11 +231,6 @@ fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
         Cas::Lost { .. } => {} // a landing came first: look again
     }
     Ok(Rebuilt::Moved)
-}
-
-fn held(site: &Site, commit: &Oid, reason: String) -> String {
-    tell(site, EngineEvent::PublishHeld { commit: site::commit(commit), reason: reason.clone() });
-    reason
 }
 
 fn tell(site: &Site, event: EngineEvent) {

@@ -42,7 +42,7 @@ fn try_build(
         Some(on) => site::oid(on),
         None => {
             drop(site.landing.lock().expect("no thread panics while it lands"));
-            land::base(site)?
+            land::look_far(site, land::LOOK_OUT_MS)?.ours
         }
     };
     let mut left_out: Vec<(TaskId, LeftOut)> = Vec::new();
@@ -305,7 +305,7 @@ fn try_land(
 ) -> Result<QueueNews, GitError> {
     let _landing = site.landing.lock().expect("no thread panics while it lands");
     let (new, old) = (site::oid(&prefix.commit), site::oid(base));
-    let look = land::look(site)?;
+    let look = land::look_far(site, land::LOOK_OUT_MS)?;
     let now = look.ours;
     let landed_before = now != old && site.store.contains(&new)? && site.store.is_ancestor(&new, &now)?;
     if (now != old || look.trouble.is_some()) && !landed_before {

@@ -86,6 +86,19 @@ pub struct Site {
     /// Where the person's branch was seen last, by us or by an engine before us: from there it only goes ahead, unless it
     /// was rewritten.
     pub(crate) theirs: Mutex<Option<Commit>>,
+    /// What was seen of the remote that is pushed to.
+    pub(crate) afar: Mutex<Afar>,
+    /// What tasks landed as: whoever needs them begins with it.
+    pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
+}
+
+/// What was seen of a remote, and when.
+#[derive(Debug, Default)]
+pub(crate) struct Afar {
+    /// When it was last asked, by the clock that never goes back.
+    pub asked_ms: Option<u64>,
+    /// What a person must say before anything lands.
+    pub trouble: Option<String>,
 }
 
 /// Trees that passed: tree, verify section, machine.
@@ -277,6 +290,9 @@ impl Outside for Site {
 
     fn learnt(&self, at: Timestamp, task: TaskId, event: &Event) {
         self.prompts.learn(at, task, event);
+        if let Event::Landed { commit, .. } = event {
+            self.landed.lock().expect("no thread panics while it holds it").insert(task, commit.clone());
+        }
     }
 
     fn withdrawn(&self, number: u32) {

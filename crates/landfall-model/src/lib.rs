@@ -57,7 +57,7 @@ pub use input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
 pub use judge::{Evidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;
-pub use schedule::{Grant, Limits, Rank, Route, Standing, World, plan, rank, score};
+pub use schedule::{Grant, Limits, Rank, Route, Standing, World, plan, rank, score, spares};
 pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use sprint::SprintId;

@@ -42,11 +42,21 @@ pub enum Bug {
     SquashDropsParent,
     /// A person's push is overwritten when landed work is published.
     ForcedPublish,
+    /// A person is told that it is done before it is on the disk.
+    AckBeforeSync,
+    /// The landing queue is ordered by the clock.
+    LineByClock,
+    /// A run that is given up is not ended.
+    AbandonWithoutKill,
+    /// Whoever became ready last goes first.
+    NewestFirst,
+    /// What fails again is tried again as soon as the first time.
+    SteadyBackoff,
 }
 
 impl Bug {
     /// Every one of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 23] = [
         Self::BisectNeighbour,
         Self::MissingFence,
         Self::RecoverySkipsReport,
@@ -65,6 +75,11 @@ impl Bug {
         Self::WrongMergeBase,
         Self::SquashDropsParent,
         Self::ForcedPublish,
+        Self::AckBeforeSync,
+        Self::LineByClock,
+        Self::AbandonWithoutKill,
+        Self::NewestFirst,
+        Self::SteadyBackoff,
     ];
 }
 

@@ -14,6 +14,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::event::{Event, Opening};
 use crate::gaming;
 use crate::gate::{GateReport, Outcome};
 use crate::input::News;
@@ -405,8 +406,9 @@ impl Default for QueuePolicy {
     }
 }
 
-/// A task that stands in line. Less is sooner: 1. the more urgent, 2. who came first, 3. the older task.
-type Place = (u8, Timestamp, TaskId);
+/// A task that stands in line. Less is sooner: 1. the more urgent, 2. who came first by the journal; 3. by the clock, for
+/// readers who do not read all of it; 4. the older task.
+type Place = (u8, u64, Timestamp, TaskId);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Standing {
@@ -420,7 +422,7 @@ struct Standing {
 }
 
 /// The queue as it stands.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Queue {
     /// In the order they land: each stands on the one before it.
     batches: Vec<Batch>,
@@ -436,6 +438,30 @@ pub struct Queue {
     line: BTreeSet<Place>,
     /// How many tests ran on commits that may become the base, if they tell.
     tests: VecDeque<(Commit, Option<u64>)>,
+    /// Who came when: counted, because a clock can be set back.
+    arrivals: BTreeMap<TaskId, u64>,
+    arrivals_count: u64,
+}
+
+/// Two are the same with the same order of the line, whatever its places are numbered.
+impl PartialEq for Queue {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |it: &Self| (it.last, it.trials, it.troubles);
+        let stands = |it: &Self| {
+            let one = |(id, it): (&TaskId, &Standing)| {
+                let (priority, _, since, _) = it.place;
+                (*id, priority, since, it.attempt, it.head.clone(), it.unsure, it.waived)
+            };
+            it.standing.iter().map(one).collect::<Vec<_>>()
+        };
+        parts(self) == parts(other)
+            && self.batches == other.batches
+            && self.hold == other.hold
+            && self.past == other.past
+            && self.line().eq(other.line())
+            && stands(self) == stands(other)
+            && self.tests == other.tests
+    }
 }
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
@@ -481,7 +507,7 @@ impl Queue {
 
     /// Whoever stands in line, first come first, members of batches included.
     pub fn line(&self) -> impl Iterator<Item = TaskId> {
-        self.line.iter().map(|(_, _, task)| *task)
+        self.line.iter().map(|(.., task)| *task)
     }
 
     /// How many stand in line.
@@ -529,17 +555,32 @@ impl Queue {
         self.hold.as_ref().and_then(|hold| hold.until)
     }
 
+    /// Notes that a fact brings its task into the line. The order of facts is the order of the line.
+    pub fn note(&mut self, task: TaskId, event: &Event) {
+        if matches!(event, Event::Entered { opening: Opening::Queue, .. } | Event::Requeued { .. }) {
+            self.arrivals_count += 1;
+            self.arrivals.insert(task, self.arrivals_count);
+        }
+    }
+
     /// Takes a task in that was changed: it stands in line, or it does not.
     pub fn put(&mut self, task: &Task) {
         if let Some(before) = self.standing.remove(&task.id) {
             self.line.remove(&before.place);
         }
-        let State::Active { doing: Doing::Queued { since }, .. } = &task.state else { return };
+        let State::Active { doing: Doing::Queued { since }, .. } = &task.state else {
+            self.arrivals.remove(&task.id);
+            return;
+        };
         let Some(head) = task.head.clone().or_else(|| task.gate.as_ref().map(|gate| gate.head.clone()))
         else {
             return;
         };
-        let place = (task.spec.priority, *since, task.id);
+        let arrival = match planted::is(Bug::LineByClock) {
+            true => 0,
+            false => self.arrivals.get(&task.id).copied().unwrap_or(0),
+        };
+        let place = (task.spec.priority, arrival, *since, task.id);
         self.line.insert(place);
         let unsure = task.landing.is_some();
         let looked_at = |concern: &Concern| concern.code == ConcernCode::FewerTests;

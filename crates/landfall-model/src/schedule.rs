@@ -786,7 +786,9 @@ pub fn rank(world: &World, task: &Task) -> Rank {
     let landed = |need: &TaskId| world.get(*need).and_then(|need| Some(need.landed.as_ref()?.at));
     let since = task.spec.needs.iter().filter_map(landed).fold(since, Timestamp::max);
     let spoken_to = if is_begun(task) && !task.messages.is_empty() { POINTS_OF_A_WORD } else { 0 };
-    let points = score(world, task) - since.0.div_euclid(MS_A_POINT) + spoken_to;
+    let minute = since.0.div_euclid(MS_A_POINT);
+    let minute = if planted::is(Bug::NewestFirst) { -minute } else { minute };
+    let points = score(world, task) - minute + spoken_to;
     Rank { begun: Reverse(is_begun(task)), points: Reverse(points), task: task.id }
 }
 
@@ -809,6 +811,20 @@ pub fn plan(world: &World, limits: &Limits) -> Option<Grant> {
         Some(Grant { task: *task, standing, profile })
     })
 }
+
+/// How many workspaces should stand ready before anybody asks for one: as many as stand in line for a slot, up to all that
+/// could be granted at once. Whoever goes on has a workspace already, and counts all the same: one spare too many is taken
+/// by the next.
+#[must_use]
+pub fn spares(world: &World, limits: &Limits) -> usize {
+    if limits.spent.is_some() {
+        return 0; // no agent starts, and disk is worth more
+    }
+    let slots = usize::try_from(limits.slots).unwrap_or(usize::MAX);
+    world.waiting_for(Standing::Slot).min(slots).min(SPARES_MAX)
+}
+
+const SPARES_MAX: usize = 8; // a checkout each; agents rarely end more at once
 
 /// Who may run an agent next: the first in line whose account, or one that takes over, is open, with room for one more of
 /// its profile, account and areas, and whose files nobody has who is under way.

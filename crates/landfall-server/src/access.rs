@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Request, header};
 use landfall_api::{
-    AgentToken, Pairing, Problem, ProblemCode, Request as Asked, Response, SessionLine, SessionList,
+    Access, AgentToken, Pairing, Problem, ProblemCode, Request as Asked, Response, SessionLine, SessionList,
 };
 
 use crate::answer::{self, Answer};
 use crate::api::read_body;
 use crate::door::{Shared, Who};
-use crate::keys::{Keys, KeysProblem, Known};
+use crate::keys::{Keys, KeysProblem, Known, now_ms};
 use crate::pages;
+use crate::router::{Guard, Routes};
 
 /// Answers what is about sessions; none if it is about something else.
 pub(crate) fn answer(shared: &Shared, who: &Who, asked: &Asked) -> Option<Result<Response, Problem>> {
@@ -79,11 +79,12 @@ fn squares(link: &str) -> Vec<String> {
     colors.chunks(width).map(row).collect()
 }
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router
-        .route("/login", axum::routing::get(login_page).post(login))
-        .route("/pair/{code}", axum::routing::get(pair_page).post(pair))
-        .route("/logout", axum::routing::post(logout))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get("/login", Guard::Open, login_page);
+    routes.post("/login", Guard::Open, login);
+    routes.get("/pair/{code}", Guard::Open, pair_page);
+    routes.post("/pair/{code}", Guard::Open, pair);
+    routes.post("/logout", Guard::Needs(Access::Steer), logout);
 }
 
 async fn login_page(State(shared): State<Arc<Shared>>) -> Answer {
@@ -120,7 +121,7 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, heade
         return pages::problem(&problem);
     }
     let Some(keys) = &shared.keys else { return answer::see("/login") };
-    match keys.redeem(&code) {
+    match keys.redeem(&code, now_ms()) {
         Some(label) => enter(&shared, keys, &headers, &label),
         None => pages::login(
             &shared,
@@ -133,16 +134,10 @@ async fn pair(State(shared): State<Arc<Shared>>, Path(code): Path<String>, heade
 fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
     let says = headers.contains_key(header::ORIGIN)
         || headers.get("sec-fetch-site").is_some_and(|it| it == "same-origin");
-    let form = headers
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|it| it.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    match (says, form) {
-        (true, true) => Ok(()),
-        (false, _) => {
-            Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
-        }
-        (true, false) => Err(Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted")),
+    if says {
+        return Ok(());
     }
+    Err(Problem::new(ProblemCode::Forbidden, "the request does not say which page it comes from"))
 }
 
 fn enter(shared: &Shared, keys: &Keys, headers: &HeaderMap, label: &str) -> Answer {

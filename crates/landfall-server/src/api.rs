@@ -2,27 +2,22 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, State};
 use axum::http::{HeaderMap, Request, header};
-use axum::routing::MethodFilter;
 use http_body_util::{BodyExt as _, Limited};
 use landfall_api::http::{self, BODY_BYTES_MAX, IDEMPOTENCY_HEADER, ROOT};
-use landfall_api::{Method, Problem, ProblemCode, Request as Asked, Response, Route};
+use landfall_api::{Access, Method, Problem, ProblemCode, Request as Asked, Response, Route};
 
 use crate::access;
 use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
+use crate::router::{Guard, Routes};
 
-pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+pub(crate) fn routes(routes: &mut Routes) {
     for route in Asked::ROUTES {
-        let filter = match route.method {
-            Method::Get => MethodFilter::GET,
-            Method::Post => MethodFilter::POST,
-            Method::Patch => MethodFilter::PATCH,
-        };
         let answer = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match operate(
             &shared, route, request,
         )
@@ -31,10 +26,16 @@ pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
             Ok(answer) => answer,
             Err(problem) => answer::problem(&problem),
         };
-        router = router.route(&format!("{ROOT}{}", route.path), axum::routing::on(filter, answer));
+        let path = format!("{ROOT}{}", route.path);
+        routes.on(route.method, &path, Guard::Needs(route.access), answer);
     }
-    router.route(&format!("{ROOT}/hello"), axum::routing::get(async || answer::json(b"{}".to_vec())))
+    let read = Guard::Needs(Access::Read);
+    routes.get(&format!("{ROOT}/hello"), read, async || answer::json(b"{}".to_vec()));
+    routes.get(&format!("{ROOT}/openapi.json"), read, async || answer::json(OPENAPI.to_vec()));
 }
+
+/// The reference of everything that can be asked, as it is in the repository.
+const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
 
 async fn operate(
     shared: &Arc<Shared>,
@@ -54,17 +55,32 @@ async fn operate(
         Method::Post | Method::Patch => read_json(&parts.headers, body).await?,
     };
     let asked = http::read(route, &fields, parts.uri.query().unwrap_or_default(), &body)?;
-    if let Some(key) = &key
-        && let Some(earlier) = shared.done.find(&who, key, &parts.uri.to_string(), &body)?
-    {
-        return Ok(answer::json(earlier));
+    let Some(key) = key else {
+        return Ok(answer::json(written(&call(shared, &who, asked).await?)?));
+    };
+    let mark = Done::mark(&parts.uri.to_string(), &body);
+    let slot = shared.done.slot(&who, &key);
+    let mut done = slot.lock().await;
+    match &*done {
+        Some((asked, answer)) if *asked == mark => return Ok(answer::json(answer.clone())),
+        Some(_) => {
+            return Err(Problem::new(
+                ProblemCode::KeyReused,
+                "this idempotency key came with another request before",
+            )
+            .hint("a new request needs a new key"));
+        }
+        None => {}
     }
-    let response = call(shared, &who, asked).await?;
-    let text = response.to_json().map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
-    if let Some(key) = key {
-        shared.done.keep(&who, &key, &parts.uri.to_string(), &body, &text);
-    }
+    // A problem is not kept: nothing was done, and asking again may help.
+    let text = written(&call(shared, &who, asked).await?)?;
+    *done = Some((mark, text.clone()));
+    shared.done.weigh(&who, &key, text.len());
     Ok(answer::json(text))
+}
+
+fn written(response: &Response) -> Result<Vec<u8>, Problem> {
+    response.to_json().map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
 }
 
 /// Carries one request out, for whoever asks.
@@ -117,13 +133,19 @@ async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> 
 
 /// A body, within its bounds.
 pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, Problem> {
-    match Limited::new(body, BODY_BYTES_MAX).collect().await {
-        Ok(read) => Ok(read.to_bytes().to_vec()),
-        Err(_) => {
+    let read = Limited::new(body, BODY_BYTES_MAX).collect();
+    match tokio::time::timeout(BODY_TIME_MAX, read).await {
+        Ok(Ok(read)) => Ok(read.to_bytes().to_vec()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Problem::new(ProblemCode::TooLarge, format!("a request has at most {BODY_BYTES_MAX} bytes")))
         }
+        Ok(Err(_)) => Err(Problem::new(ProblemCode::BadInput, "the request broke off")),
+        Err(_) => Err(Problem::new(ProblemCode::BadInput, "the request did not arrive in time")),
     }
 }
+
+/// How long the body of a request may take to arrive, from a phone far away too.
+const BODY_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Nothing we take is nested deeply.
 fn check_depth(body: &[u8]) -> Result<(), Problem> {
@@ -170,43 +192,43 @@ fn key(headers: &HeaderMap, method: Method) -> Result<Option<String>, Problem> {
 #[derive(Default)]
 pub(crate) struct Done(Mutex<DoneKept>);
 
+/// What was asked with a key, and what came of it. Held while it is being done: who asks again meanwhile waits.
+type Slot = Arc<tokio::sync::Mutex<Option<([u8; 32], Vec<u8>)>>>;
+
 #[derive(Default)]
 struct DoneKept {
-    answers: BTreeMap<[u8; 32], ([u8; 32], Vec<u8>)>,
-    order: VecDeque<[u8; 32]>,
+    slots: BTreeMap<[u8; 32], Slot>,
+    order: VecDeque<([u8; 32], usize)>,
+    bytes: usize,
 }
 
 const DONE_MAX: usize = 1000; // far more than anybody repeats
-const DONE_BYTES_MAX: usize = 64 * 1024; // answers to changes are short
+const DONE_BYTES_MAX: usize = 32 * 1024 * 1024; // answers to changes are short; those to long lists are not
 
 impl Done {
-    fn find(&self, who: &Who, key: &str, target: &str, body: &[u8]) -> Result<Option<Vec<u8>>, Problem> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.answers.get(&Self::place(who, key)) {
-            None => Ok(None),
-            Some((asked, answer)) if *asked == Self::mark(target, body) => Ok(Some(answer.clone())),
-            Some(_) => Err(Problem::new(
-                ProblemCode::KeyReused,
-                "this idempotency key came with another request before",
-            )
-            .hint("a new request needs a new key")),
+    /// The place of a key of somebody.
+    fn slot(&self, who: &Who, key: &str) -> Slot {
+        let place = Self::place(who, key);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = kept.slots.get(&place) {
+            return Arc::clone(slot);
         }
+        let slot = Slot::default();
+        kept.slots.insert(place, Arc::clone(&slot));
+        kept.order.push_back((place, 0));
+        kept.trim();
+        slot
     }
 
-    fn keep(&self, who: &Who, key: &str, target: &str, body: &[u8], answer: &[u8]) {
-        if answer.len() > DONE_BYTES_MAX {
-            return;
-        }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Notes how long an answer is that is kept from now on.
+    fn weigh(&self, who: &Who, key: &str, bytes: usize) {
         let place = Self::place(who, key);
-        if kept.answers.insert(place, (Self::mark(target, body), answer.to_vec())).is_none() {
-            kept.order.push_back(place);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, weight)) = kept.order.iter_mut().rev().find(|(it, _)| *it == place) {
+            *weight = bytes;
+            kept.bytes += bytes;
         }
-        while kept.order.len() > DONE_MAX {
-            if let Some(oldest) = kept.order.pop_front() {
-                kept.answers.remove(&oldest);
-            }
-        }
+        kept.trim();
     }
 
     fn place(who: &Who, key: &str) -> [u8; 32] {
@@ -217,5 +239,15 @@ impl Done {
         let mut hasher = blake3::Hasher::new();
         hasher.update(target.as_bytes()).update(b"\n").update(body);
         *hasher.finalize().as_bytes()
+    }
+}
+
+impl DoneKept {
+    fn trim(&mut self) {
+        while self.order.len() > DONE_MAX || (self.bytes > DONE_BYTES_MAX && self.order.len() > 1) {
+            let Some((oldest, bytes)) = self.order.pop_front() else { return };
+            self.slots.remove(&oldest);
+            self.bytes -= bytes;
+        }
     }
 }

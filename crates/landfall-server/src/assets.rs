@@ -1,13 +1,10 @@
 //! The files of the pages: style, scripts, the icon. They are in the binary, and named by what is in them.
 
-use std::sync::Arc;
-
-use axum::Router;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use crate::answer::{self, Answer};
-use crate::door::Shared;
+use crate::router::{Guard, Routes};
 
 /// One file.
 struct Asset {
@@ -50,8 +47,8 @@ pub(crate) fn sheets() -> impl Iterator<Item = &'static str> {
     ASSETS.iter().map(|it| it.name).filter(|name| name.ends_with(".css"))
 }
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route("/assets/{name}", axum::routing::get(asset))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get("/assets/{name}", Guard::Open, asset);
 }
 
 async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Answer {

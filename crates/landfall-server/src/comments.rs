@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{Request, header};
 use landfall_api::{
-    Message, Problem, ProblemCode, Redo, Request as Asked, Response, ReviewAsked, ReviewSaid, Status,
+    Access, Message, Problem, ProblemCode, Redo, Request as Asked, Response, ReviewAsked, ReviewSaid, Status,
     TaskAsked, TaskId,
 };
 
@@ -16,12 +15,13 @@ use crate::api::{self, read_body};
 use crate::door::{Shared, Who};
 use crate::forms::Flash;
 use crate::pages;
+use crate::router::{Guard, Routes};
 
 const COMMENTS_MAX: usize = 500;
 const CODE_MAX: usize = 300; // letters of a quoted line
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route("/tasks/{task}/comments", axum::routing::post(post))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.post("/tasks/{task}/comments", Guard::Needs(Access::Steer), post);
 }
 
 async fn post(State(shared): State<Arc<Shared>>, Path(task): Path<String>, request: Request<Body>) -> Answer {

@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, Uri, header};
 use landfall_api::http::{SOCKET_HOST, VERSION_HEADER};
 use landfall_api::{Access, Problem, ProblemCode, Service};
+use tokio::sync::watch;
 
 use crate::events::Feed;
 use crate::forms::Flashes;
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) flashes: Flashes,
     pub(crate) done: crate::api::Done,
     pub(crate) metrics: crate::metrics::Metrics,
+    /// Closed when the server ends, so that what goes on for ever hears of it.
+    pub(crate) stopping: Option<watch::Receiver<bool>>,
 }
 
 impl Shared {
@@ -65,6 +68,7 @@ impl Shared {
             flashes: Flashes::default(),
             done: crate::api::Done::default(),
             metrics: crate::metrics::Metrics::default(),
+            stopping: None,
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::request::Parts;
@@ -18,13 +17,14 @@ use crate::api;
 use crate::door::{Shared, Who};
 use crate::pages::log::{self, ROWS, Wanted};
 use crate::pages::{self, ansi};
+use crate::router::{Guard, Routes};
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router
-        .route("/tasks/{task}/log/lines", axum::routing::get(lines))
-        .route("/tasks/{task}/log/download", axum::routing::get(output))
-        .route("/tasks/{task}/diff.patch", axum::routing::get(patch))
-        .route("/tasks/{task}/certificate.json", axum::routing::get(certificate))
+pub(crate) fn routes(routes: &mut Routes) {
+    let people = Guard::Needs(Access::Steer); // they belong to pages
+    routes.get("/tasks/{task}/log/lines", people, lines);
+    routes.get("/tasks/{task}/log/download", people, output);
+    routes.get("/tasks/{task}/diff.patch", people, patch);
+    routes.get("/tasks/{task}/certificate.json", people, certificate);
 }
 
 /// Somebody who wants something of a task.

@@ -9,7 +9,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
@@ -27,8 +26,10 @@ use tokio::sync::{broadcast, watch};
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
+use crate::leave::Leave;
+use crate::router::{Guard, Routes};
 
-const LINE_MAX: usize = 1024; // messages a viewer may be behind before it is hung up on
+const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
 const PAGE: u32 = 500;
 const LOOK: Duration = Duration::from_millis(60); // how often the journal is looked at while somebody watches
 const LIVE_EVERY: Duration = Duration::from_secs(1); // how often what is not in the journal is told
@@ -86,7 +87,12 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
                     let facts = Said::Facts { after, to: page.next, entries: Arc::new(page.entries) };
                     drop(shared.feed.line.send(facts)); // the last viewer has left
                 }
-                Some(_) | None => {}
+                Some(_) => {}
+                // What came between a viewer's look and this one was told to nobody: they look again.
+                None => {
+                    let facts = Said::Facts { after: page.next, to: page.next, entries: Arc::default() };
+                    drop(shared.feed.line.send(facts)); // the last viewer has left
+                }
             }
             at = Some(page.next);
         }
@@ -114,8 +120,8 @@ async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Probl
     }
 }
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route(&format!("{ROOT}/events"), axum::routing::get(events))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get(&format!("{ROOT}/events"), Guard::Needs(Access::Read), events);
 }
 
 /// What a viewer asks for.
@@ -171,6 +177,7 @@ async fn watch_journal(
         task: wanted.task,
         ready: Vec::new().into_iter(),
         behind: true,
+        leave: Leave::of(shared, &who),
     };
     Ok(stream::unfold(viewer, Viewer::next))
 }
@@ -185,11 +192,15 @@ struct Viewer {
     ready: std::vec::IntoIter<Event>,
     /// Whether the journal is to be read before the pump is listened to.
     behind: bool,
+    leave: Leave,
 }
 
 impl Viewer {
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         loop {
+            if self.leave.is_over() {
+                return None;
+            }
             if let Some(event) = self.ready.next() {
                 return Some((Ok(event), self));
             }
@@ -200,7 +211,11 @@ impl Viewer {
                 self.take(&page.entries, page.next);
                 continue;
             }
-            match self.line.recv().await {
+            let said = tokio::select! {
+                said = self.line.recv() => said,
+                () = self.leave.over() => return None,
+            };
+            match said {
                 Ok(Said::Facts { to, .. }) if to <= self.at => {}
                 Ok(Said::Facts { after, .. }) if after > self.at => self.behind = true,
                 Ok(Said::Facts { to, entries, .. }) => {

@@ -8,11 +8,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::{Request, header};
-use landfall_api::{Method, Problem, ProblemCode, Request as Asked, Response};
+use axum::http::Request;
+use landfall_api::{Access, Method, Problem, ProblemCode, Request as Asked, Response};
 use serde::de::IntoDeserializer as _;
 use serde_json::{Map, Value};
 
@@ -20,12 +19,13 @@ use crate::answer::{self, Answer};
 use crate::api::{self, read_body};
 use crate::door::{Shared, Who};
 use crate::pages;
+use crate::router::{Guard, Routes};
 
 const FIELDS_MAX: usize = 10_000; // a bulk action on a long list
 const DEPTH_MAX: usize = 8;
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route("/do/{operation}", axum::routing::post(post))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.post("/do/{operation}", Guard::Needs(Access::Steer), post);
 }
 
 async fn post(
@@ -36,10 +36,6 @@ async fn post(
     let (parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
     let scripted = parts.headers.get("hx-request").is_some();
-    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
-    if !kind.starts_with("application/x-www-form-urlencoded") {
-        return pages::problem(&Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted"));
-    }
     let body = match read_body(body).await {
         Ok(body) => body,
         Err(problem) => return pages::problem(&problem),
@@ -66,8 +62,9 @@ async fn post(
 
 /// A page of ours, whatever was asked for.
 pub(crate) fn local(path: &str) -> &str {
-    let plain = path.starts_with('/') && !path.starts_with("//") && !path.contains(['\\', '\r', '\n', '\0']);
-    if plain && path.is_ascii() { path } else { "/" }
+    // Browsers drop tabs and line ends, and take a backslash for a slash: what is left then may be another site.
+    let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if plain && path.starts_with('/') && !path.starts_with("//") { path } else { "/" }
 }
 
 /// The request that the fields of a form make.
@@ -166,6 +163,14 @@ pub(crate) fn sentence(response: &Response) -> String {
     match response {
         Response::Stop(it) => it.text.clone(),
         Response::Rollback(it) => it.text.clone(),
+        Response::Pause(it) | Response::Resume(it) | Response::Auto(it) => it.text.clone(),
+        Response::Next(it) => it.text.clone(),
+        Response::SprintPause(it) | Response::SprintResume(it) | Response::SprintCancel(it) => {
+            it.text.clone()
+        }
+        Response::QueuePause(it) | Response::QueueResume(it) => it.text.clone(),
+        Response::RunStart(_) => "The run begins.".to_owned(),
+        Response::SessionRevoke(_) => "It is let in no more.".to_owned(),
         Response::Add(added) => {
             let ids: Vec<String> = added.tasks.iter().map(|it| it.id.to_string()).collect();
             format!("Added {}.", ids.join(", "))

@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use thiserror::Error;
+use tokio::sync::watch;
 
 const SECRET_BYTES: usize = 32; // 256 bits: nobody guesses it
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -27,6 +28,8 @@ pub struct Keys {
     cookie: String,
     file: PathBuf,
     state: Mutex<State>,
+    /// Counts whenever somebody is let in no more.
+    revoked: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -119,7 +122,7 @@ impl Keys {
         let cookie =
             format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
         let state = Mutex::new(State { sessions, pairings: Vec::new() });
-        Ok(Self { token: hash(&token), cookie, file, state })
+        Ok(Self { token: hash(&token), cookie, file, state, revoked: watch::Sender::new(0) })
     }
 
     /// The token of the project whose keys are in `folder`; made if there is none.
@@ -218,7 +221,20 @@ impl Keys {
         state.sessions.retain(|it| it.name != name);
         let gone = state.sessions.len() < before;
         self.keep(&state)?;
+        drop(state); // whoever hears of it looks at the sessions
+        self.revoked.send_modify(|count| *count += 1);
         Ok(gone)
+    }
+
+    /// Whether a session still opens the door.
+    pub(crate) fn is_let_in(&self, name: &str) -> bool {
+        let now = now_ms();
+        self.lock().sessions.iter().any(|it| it.name == name && it.until_ms > now)
+    }
+
+    /// Hears when somebody is let in no more.
+    pub(crate) fn revocations(&self) -> watch::Receiver<u64> {
+        self.revoked.subscribe()
     }
 
     /// A code that lets one browser in, once, and until when.
@@ -236,11 +252,11 @@ impl Keys {
     }
 
     /// Uses a code up. Returns what the browser is to be called.
-    pub(crate) fn redeem(&self, code: &str) -> Option<String> {
-        let (hash, now) = (hash(code), now_ms());
+    pub(crate) fn redeem(&self, code: &str, now_ms: i64) -> Option<String> {
+        let hash = hash(code);
         let mut state = self.lock();
         let at =
-            state.pairings.iter().position(|it| bool::from(it.hash.ct_eq(&hash)) && it.until_ms > now)?;
+            state.pairings.iter().position(|it| bool::from(it.hash.ct_eq(&hash)) && it.until_ms > now_ms)?;
         Some(state.pairings.remove(at).label)
     }
 
@@ -320,4 +336,53 @@ fn write(path: &Path, text: &str) -> Result<(), KeysProblem> {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside).map_err(io)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(io)?;
     std::fs::rename(&aside, path).map_err(io)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Keys, Known, PAIRING_MS, now_ms};
+
+    #[test]
+    fn a_link_lets_one_in_once_and_not_for_ever() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let keys = Keys::open(folder.path()).expect("keys");
+        let (code, until_ms) = keys.pairing("a phone").expect("a code");
+        let now = now_ms();
+        assert!(until_ms > now && until_ms <= now + PAIRING_MS);
+        assert_eq!(keys.redeem(&code, until_ms), None, "too late");
+        assert_eq!(keys.redeem("", now), None);
+        assert_eq!(keys.redeem(&code[..code.len() - 1], now), None);
+        assert_eq!(keys.redeem(&code, now).as_deref(), Some("a phone"));
+        assert_eq!(keys.redeem(&code, now), None, "used up");
+    }
+
+    #[test]
+    fn a_session_ends_with_its_time() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let keys = Keys::open(folder.path()).expect("keys");
+        let (secret, session) = keys.admit("a browser", false).expect("a session");
+        assert_eq!(keys.known(&secret), Some(Known::Browser(session.name.clone())));
+        assert!(keys.is_let_in(&session.name));
+        keys.lock().sessions[0].until_ms = now_ms();
+        assert_eq!(keys.known(&secret), None);
+        assert!(!keys.is_let_in(&session.name) && keys.sessions().is_empty());
+    }
+
+    #[test]
+    fn only_the_newest_sessions_are_kept() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let keys = Keys::open(folder.path()).expect("keys");
+        let (first, _) = keys.admit("the first", false).expect("a session");
+        {
+            let mut state = keys.lock();
+            let one = state.sessions[0].clone();
+            state.sessions.extend(
+                (1..super::SESSIONS_MAX).map(|_| super::Session { hash: String::new(), ..one.clone() }),
+            );
+        }
+        let (last, _) = keys.admit("the last", false).expect("a session");
+        assert_eq!(keys.known(&first), None);
+        assert!(keys.known(&last).is_some());
+        assert_eq!(keys.sessions().len(), super::SESSIONS_MAX);
+    }
 }

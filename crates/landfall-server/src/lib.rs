@@ -14,9 +14,11 @@ mod downloads;
 mod events;
 mod forms;
 mod keys;
+mod leave;
 mod listen;
 mod metrics;
 mod pages;
+mod patient;
 mod router;
 mod streams;
 
@@ -31,6 +33,7 @@ use landfall_api::Service;
 
 pub use keys::{Keys, KeysProblem};
 pub use listen::LISTEN_DEFAULT;
+pub use router::{Guard, Served, served};
 
 /// What is served, and where.
 pub struct Options {
@@ -90,8 +93,10 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         true => None, // only the socket: there who asks is known by its user
         false => Some(Keys::open(&options.folder)?),
     };
-    let shared = Arc::new(door::Shared::new(service, keys, &addresses, options.hosts, options.project));
     let (stop, stopping) = tokio::sync::watch::channel(false);
+    let mut shared = door::Shared::new(service, keys, &addresses, options.hosts, options.project);
+    shared.stopping = Some(stopping.clone());
+    let shared = Arc::new(shared);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_MAX)
@@ -109,7 +114,7 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
 /// Requests that wait for the engine or the disk at once: the engine answers one after the other anyway.
 const BLOCKING_MAX: usize = 32;
 /// How long a request under way may take when the server ends.
-const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
+pub(crate) const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Why nothing is served.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, watch};
 
 use crate::door::{Peer, Shared};
-use crate::{events, router};
+use crate::patient::Patient;
+use crate::{LAST_WORDS, events, router};
 
 /// Where `landfall serve` listens unless told otherwise.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
@@ -19,6 +20,8 @@ pub const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
 const CONNECTIONS_MAX: usize = 1024;
 /// How long the head of a request may take to arrive.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long the other side may take nothing of an answer.
+const STALL_MAX: Duration = Duration::from_secs(60);
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const HEADERS_MAX: usize = 100;
 
@@ -53,7 +56,7 @@ pub(crate) async fn listen(
                 let Ok(pid) = landfall_api::socket::check_peer(&stream) else { continue };
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
                 let guest = host(
-                    TokioIo::new(stream),
+                    TokioIo::new(Patient::new(stream, STALL_MAX)),
                     Peer::Local(pid),
                     Arc::clone(&shared),
                     router.clone(),
@@ -87,7 +90,7 @@ pub(crate) async fn listen(
                 drop(stream.set_nodelay(true)); // it is only slower without
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
                 let guest = host(
-                    TokioIo::new(stream),
+                    TokioIo::new(Patient::new(stream, STALL_MAX)),
                     Peer::Remote,
                     Arc::clone(&shared),
                     router.clone(),
@@ -139,7 +142,8 @@ async fn host<S>(
         ended = connection.as_mut() => drop(ended), // it has left, or said something that is no HTTP
         _ = stopping.changed() => {
             connection.as_mut().graceful_shutdown();
-            drop(connection.await); // the same
+            // The same; and who sends a request for ever does not keep the server from ending.
+            drop(tokio::time::timeout(LAST_WORDS, connection).await);
         }
     }
 }

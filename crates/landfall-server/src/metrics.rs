@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::Request;
@@ -20,6 +19,7 @@ use prometheus_client::registry::Registry;
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
+use crate::router::{Guard, Routes};
 
 /// What is counted while the server runs.
 pub(crate) struct Metrics {
@@ -59,15 +59,12 @@ impl Metrics {
     }
 }
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route("/metrics", axum::routing::get(metrics))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get("/metrics", Guard::Needs(Access::Read), metrics);
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
     let who = request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody);
-    if let Err(problem) = who.may(Access::Read) {
-        return answer::problem(&problem);
-    }
     let status = match api::call(&shared, &who, Asked::Status(Nothing {})).await {
         Ok(Response::Status(status)) => status,
         Ok(_) => return answer::of(500, "text/plain; charset=utf-8", ""),

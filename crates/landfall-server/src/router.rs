@@ -1,30 +1,140 @@
 //! Every route there is: the operations, the stream, the pages, the forms and the files of the pages.
+//!
+//! A route can only be added to [`Routes`], which notes it and puts its guard before it. So the list that tests go through
+//! is the list that is served, and a route that says nothing about who may come does not compile.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::State;
+use axum::handler::Handler;
 use axum::http::{HeaderValue, Method, Request, header};
-use landfall_api::{Problem, ProblemCode};
+use axum::routing::MethodFilter;
+use landfall_api::{Access, Problem, ProblemCode};
 use tower::Service as _;
 
 use crate::answer::{self, Answer};
-use crate::door::{self, Peer, Shared};
+use crate::door::{self, Peer, Shared, Who};
 use crate::{access, api, assets, comments, downloads, events, forms, metrics, pages, streams};
+
+/// Who may come by a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Anybody: how to get in, and what those pages are drawn with.
+    Open,
+    /// Whoever may do this.
+    Needs(Access),
+}
+
+/// A route that is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// How it is asked for: `GET`, `POST` or `PATCH`.
+    pub method: &'static str,
+    /// Where it is; a word in braces stands for anything.
+    pub path: String,
+    /// Who may come.
+    pub guard: Guard,
+}
+
+/// Every route there is.
+#[must_use]
+pub fn served() -> Vec<Served> {
+    Routes::all().list
+}
+
+/// Routes as they are gathered.
+pub(crate) struct Routes {
+    router: Router<Arc<Shared>>,
+    list: Vec<Served>,
+}
+
+impl Routes {
+    fn all() -> Self {
+        let mut all = Self { router: Router::new(), list: Vec::new() };
+        api::routes(&mut all);
+        events::routes(&mut all);
+        streams::routes(&mut all);
+        downloads::routes(&mut all);
+        comments::routes(&mut all);
+        metrics::routes(&mut all);
+        access::routes(&mut all);
+        forms::routes(&mut all);
+        assets::routes(&mut all);
+        pages::routes(&mut all);
+        all
+    }
+
+    /// Adds a route that changes nothing.
+    pub(crate) fn get<H, T>(&mut self, path: &str, guard: Guard, handler: H)
+    where
+        H: Handler<T, Arc<Shared>> + Sync,
+        T: 'static,
+    {
+        self.on(landfall_api::Method::Get, path, guard, handler);
+    }
+
+    /// Adds a route that may change something.
+    pub(crate) fn post<H, T>(&mut self, path: &str, guard: Guard, handler: H)
+    where
+        H: Handler<T, Arc<Shared>> + Sync,
+        T: 'static,
+    {
+        self.on(landfall_api::Method::Post, path, guard, handler);
+    }
+
+    /// Adds a route, behind its guard.
+    pub(crate) fn on<H, T>(&mut self, method: landfall_api::Method, path: &str, guard: Guard, handler: H)
+    where
+        H: Handler<T, Arc<Shared>> + Sync,
+        T: 'static,
+    {
+        let filter = match method {
+            landfall_api::Method::Get => MethodFilter::GET,
+            landfall_api::Method::Post => MethodFilter::POST,
+            landfall_api::Method::Patch => MethodFilter::PATCH,
+        };
+        let guarded = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match pass(
+            guard, &request,
+        )
+        .and_then(|()| check_kind(method, &request))
+        {
+            Ok(()) => handler.clone().call(request, shared).await,
+            Err(problem) if door::wants_page(&request) => pages::refused(&shared, &problem),
+            Err(problem) => answer::problem(&problem),
+        };
+        let router = std::mem::take(&mut self.router);
+        self.router = router.route(path, axum::routing::on(filter, guarded));
+        self.list.push(Served { method: method.word(), path: path.to_owned(), guard });
+    }
+}
+
+fn pass(guard: Guard, request: &Request<Body>) -> Result<(), Problem> {
+    let nobody = Who::Nobody;
+    let who = request.extensions().get::<Who>().unwrap_or(&nobody);
+    match guard {
+        Guard::Open => Ok(()),
+        Guard::Needs(access) => who.may(access),
+    }
+}
+
+/// What pages send are forms. Other kinds can be sent by pages of others without being asked about it.
+fn check_kind(method: landfall_api::Method, request: &Request<Body>) -> Result<(), Problem> {
+    if method == landfall_api::Method::Get || !door::wants_page(request) {
+        return Ok(()); // what a body must be, the operations say
+    }
+    let kind = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
+        return Ok(());
+    }
+    Err(Problem::new(ProblemCode::UnsupportedMediaType, "a form is wanted"))
+}
 
 /// All routes. Whatever is not here is not found; whatever is here is behind the [`door`].
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
-    let router = Router::new();
-    let router = api::routes(router);
-    let router = events::routes(router);
-    let router = streams::routes(router);
-    let router = downloads::routes(router);
-    let router = comments::routes(router);
-    let router = metrics::routes(router);
-    let router = access::routes(router);
-    let router = forms::routes(router);
-    let router = assets::routes(router);
-    let router = pages::routes(router);
+    let router = Routes::all().router;
     router.fallback(not_found).method_not_allowed_fallback(not_allowed).with_state(shared)
 }
 

@@ -7,7 +7,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::Request;
@@ -23,7 +22,9 @@ use tokio::sync::mpsc;
 use crate::answer::{self, Answer};
 use crate::api;
 use crate::door::{Shared, Who};
+use crate::leave::Leave;
 use crate::pages::log::{self, Wanted};
+use crate::router::{Guard, Routes};
 
 const LOOK_MIN: Duration = Duration::from_millis(100); // while lines come
 const LOOK_MAX: Duration = Duration::from_millis(1_000); // while none do
@@ -32,8 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(20); // how long a viewer may tak
 const ALIVE: Duration = Duration::from_secs(15);
 const LINES: u32 = 500;
 
-pub(crate) fn routes(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    router.route(&format!("{ROOT}/tasks/{{task}}/output/stream"), axum::routing::get(output))
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.get(&format!("{ROOT}/tasks/{{task}}/output/stream"), Guard::Needs(Access::Read), output);
 }
 
 async fn output(
@@ -97,9 +98,16 @@ async fn watch(
     let first = look(shared, &who, &wanted).await?;
     let wanted = wanted.pinned(&first.output);
     let (line, taken) = mpsc::channel(WAITING_MAX);
+    let leave = Leave::of(shared, &who);
     let reader = Reader { shared: Arc::clone(shared), who, wanted, form, line };
     tokio::spawn(reader.read(*first));
-    Ok(stream::unfold(taken, async |mut taken| taken.recv().await.map(|event| (Ok(event), taken))))
+    Ok(stream::unfold((taken, leave), async |(mut taken, mut leave)| {
+        let event = tokio::select! {
+            event = taken.recv() => event?,
+            () = leave.over() => return None,
+        };
+        Some((Ok(event), (taken, leave)))
+    }))
 }
 
 async fn look(shared: &Arc<Shared>, who: &Who, wanted: &Wanted) -> Result<Box<Output>, Problem> {

@@ -31,6 +31,7 @@ mod output;
 mod pilot;
 mod place;
 mod problem;
+mod proposals;
 mod propose;
 mod queue;
 mod reads;
@@ -50,16 +51,13 @@ mod writes;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, Changed, Imported, Problem, ProblemCode, Proposal, Service,
-};
+use landfall_api::{AgentsAsked, AgentsFound, Ask as _, Problem, ProblemCode, Proposal, Service};
 
 use crate::running::{RunAsked, RunHandle};
 use desk::Desk;
 use place::Place;
 
 pub use demo::Demo;
-pub use import::ImportAsked;
 pub use propose::ProposeAsked;
 pub use serve::{Serve, ServeAsked};
 
@@ -114,11 +112,6 @@ pub fn terminal(dir: &Path, task: landfall_api::TaskId) -> Result<landfall_agent
     terminal::of(&Place::find(dir)?, wire::model_task(task))
 }
 
-/// Imports a list of another tool into the project around `dir`.
-pub fn import(dir: &Path, asked: &ImportAsked<'_>) -> Result<Imported, Problem> {
-    import::import(Place::find(dir)?, asked)
-}
-
 /// Has an agent propose tasks for the project around `dir`. Nothing is added yet. `tell` hears how it goes.
 pub fn propose(
     dir: &Path,
@@ -126,11 +119,6 @@ pub fn propose(
     tell: &mut dyn FnMut(&str),
 ) -> Result<Proposal, Problem> {
     propose::propose(&Place::find(dir)?, asked, tell)
-}
-
-/// Lets the drafts of a proposal start.
-pub fn accept(dir: &Path, number: u32) -> Result<Changed, Problem> {
-    propose::accept(Place::find(dir)?, number)
 }
 
 /// Drives the project around `dir`: by the server that keeps it, or in this process.

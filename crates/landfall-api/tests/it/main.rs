@@ -2,6 +2,7 @@
 
 mod corpus;
 mod import;
+mod openapi;
 mod shapes;
 mod socket;
 mod taskfile;

@@ -1,13 +1,26 @@
 //! The shapes of messages. A change here is a change of the wire: old clients meet new engines.
 
+use std::collections::BTreeSet;
+
 use expect_test::expect;
 use landfall_api::{
-    Ask, EditTask, Filter, NewTask, NewTasks, Nothing, Problem, ProblemCode, ReportOf, Request, Response,
-    RunId, Service, Status, StopAsked, TaskAsked, TaskId, TaskRef, UnknownWord, WaitFor, Why,
+    Access, Ask, EditTask, Filter, Method, NewTask, NewTasks, Nothing, Problem, ProblemCode, ReportAsked,
+    Request, Response, Route, RunId, Service, Status, StopAsked, TaskAsked, TaskId, TaskRef, UnknownWord,
+    WaitFor, Why, http,
 };
 
+/// Reads a request as the server does: the fields of the path are taken out of the target first.
+fn read_back(written: &http::Written, route: &Route) -> Result<Request, Problem> {
+    let (path, query) = written.target.split_once('?').unwrap_or((&written.target, ""));
+    let path = path.strip_prefix(http::ROOT).expect("below the root");
+    let fields = route.path.split('/').zip(path.split('/')).filter_map(|(name, value)| {
+        Some((name.strip_prefix('{')?.strip_suffix('}')?.to_owned(), value.to_owned()))
+    });
+    http::read(route, &fields.collect::<Vec<_>>(), query, written.body.as_deref().unwrap_or_default())
+}
+
 #[test]
-fn requests_have_a_name_and_what_is_asked() {
+fn requests_are_words_in_the_path_the_query_or_the_body() {
     let requests = [
         Request::Add(NewTasks {
             tasks: vec![NewTask {
@@ -16,40 +29,83 @@ fn requests_have_a_name_and_what_is_asked() {
                 ..NewTask::default()
             }],
         }),
-        Request::List(Filter { status: vec![Status::Ready], limit: 10, ..Filter::default() }),
+        Request::List(Filter {
+            status: vec![Status::Ready, Status::Draft],
+            limit: 10,
+            text: Some("a&b=c é".to_owned()),
+            ..Filter::default()
+        }),
         Request::Edit(EditTask { ready: Some(true), ..EditTask::new(TaskId(3)) }),
         Request::Status(Nothing {}),
         Request::Stop(StopAsked { task: None, now: true }),
-        Request::Report(ReportOf::Run(RunId(2))),
-        Request::Report(ReportOf::LastRun),
+        Request::Report(ReportAsked { run: Some(RunId(2)), ..ReportAsked::default() }),
+        Request::Report(ReportAsked::default()),
         Request::FlowList(Nothing {}),
     ];
     let mut lines = String::new();
     for request in requests {
-        let text = serde_json::to_string(&request).expect("json");
-        assert_eq!(serde_json::from_str::<Request>(&text).expect("read back"), request);
-        lines += &(text + "\n");
+        let written = http::write(&request).expect("words");
+        assert_eq!(read_back(&written, request.route()).expect("read back"), request);
+        let body = String::from_utf8(written.body.unwrap_or_default()).expect("text");
+        lines += format!("{} {} {body}", written.method.word(), written.target).trim_end();
+        lines += "\n";
     }
     expect![[r##"
-        {"op":"add","asked":{"tasks":[{"title":"one","needs":["T1","#2"]}]}}
-        {"op":"list","asked":{"status":["ready"],"limit":10}}
-        {"op":"edit","asked":{"task":"T3","ready":true}}
-        {"op":"status","asked":{}}
-        {"op":"stop","asked":{"now":true}}
-        {"op":"report","asked":{"run":"R2"}}
-        {"op":"report","asked":"last-run"}
-        {"op":"flow-list","asked":{}}
+        POST /api/v1/tasks {"tasks":[{"title":"one","needs":["T1","#2"]}]}
+        GET /api/v1/tasks?status=ready&status=draft&text=a%26b%3Dc%20%C3%A9&limit=10
+        PATCH /api/v1/tasks/T3 {"ready":true}
+        GET /api/v1/status
+        POST /api/v1/stop {"now":true}
+        GET /api/v1/report?run=R2
+        GET /api/v1/report
+        GET /api/v1/flows
     "##]]
     .assert_eq(&lines);
 }
 
 #[test]
+fn every_operation_has_a_place_of_its_own() {
+    let mut places = BTreeSet::new();
+    let mut names = BTreeSet::new();
+    for route in Request::ROUTES {
+        assert!(places.insert((route.method.word(), route.path)), "{} is there twice", route.path);
+        assert!(names.insert(route.name), "{} is there twice", route.name);
+        assert!(route.doc.trim().ends_with('.'), "{} says what it does", route.name);
+        // What changes something is never a GET: links, pictures and previews ask without being asked.
+        assert!(
+            route.method != Method::Get
+                || route.access == Access::Read
+                || matches!(route.name, "settings" | "sessions"),
+            "{} is a GET that decides",
+            route.name
+        );
+    }
+}
+
+#[test]
 fn an_old_reader_takes_no_notice_of_new_fields() {
-    let text = r#"{"op":"why","asked":{"task":"T7","colour":"blue"}}"#;
+    let route = Request::Why(TaskAsked { task: TaskId(7) }).route();
+    let fields = [("task".to_owned(), "T7".to_owned())];
     assert_eq!(
-        serde_json::from_str::<Request>(text).expect("read"),
-        Request::Why(TaskAsked { task: TaskId(7) })
+        http::read(route, &fields, "colour=blue", b""),
+        Ok(Request::Why(TaskAsked { task: TaskId(7) }))
     );
+    let route = Request::Rollback(TaskAsked { task: TaskId(7) }).route();
+    assert_eq!(
+        http::read(route, &fields, "", br#"{"colour":"blue"}"#),
+        Ok(Request::Rollback(TaskAsked { task: TaskId(7) }))
+    );
+}
+
+#[test]
+fn a_field_is_not_one_thing_in_the_path_and_another_in_the_body() {
+    let route = Request::Rollback(TaskAsked { task: TaskId(7) }).route();
+    let fields = [("task".to_owned(), "T7".to_owned())];
+    assert!(http::read(route, &fields, "", br#"{"task":"T7"}"#).is_ok());
+    for body in [&br#"{"task":"T8"}"#[..], b"[]", b"7", b"\xff", b"{"] {
+        let problem = http::read(route, &fields, "", body).expect_err("no sense in it");
+        assert_eq!(problem.code, ProblemCode::BadInput, "{problem}");
+    }
 }
 
 #[test]

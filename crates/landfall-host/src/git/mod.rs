@@ -42,4 +42,4 @@ pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
     BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,
 };
-pub use workspace::{Kept, Pool, Workspace};
+pub use workspace::{Kept, Pool, Spare, Workspace};

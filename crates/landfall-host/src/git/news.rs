@@ -97,6 +97,16 @@ impl Store {
         Err(GitError::output(format!("fetch `{branch}` of `{remote}`"), "it moves faster than we can follow"))
     }
 
+    /// Where the branch of a remote was when we last agreed with it; see [`Store::note_remote`].
+    pub fn remote_seen(&self, remote: &str, branch: &BranchName) -> Result<Option<Oid>, GitError> {
+        self.resolve(&upstream_ref(&seen_name(remote, branch)))
+    }
+
+    /// Notes where the branch of a remote is: from there it only goes ahead, unless it was rewritten.
+    pub fn note_remote(&self, remote: &str, branch: &BranchName, tip: &Oid) -> Result<(), GitError> {
+        self.pin(&upstream_ref(&seen_name(remote, branch)), tip)
+    }
+
     fn compare_tips(&self, known: &Oid, tip: Oid) -> Result<BranchNews, GitError> {
         if tip == *known {
             return Ok(BranchNews::Same);
@@ -157,6 +167,11 @@ impl Store {
         self.bring(&aside.objects_dir(), tip, &have, Check::Hash)?;
         Ok(true)
     }
+}
+
+/// A branch of the person has no colon in its name, and one of a remote only one.
+fn seen_name(remote: &str, branch: &BranchName) -> String {
+    format!("{remote}:{branch}:seen")
 }
 
 /// A call that may reach the person's remotes. They are not there to be asked, so nothing asks them.

@@ -205,6 +205,15 @@ pub(crate) struct DotGit<'a> {
 }
 
 impl DotGit<'_> {
+    /// Puts the `.git` of `tree` on a new branch at `commit`.
+    pub fn start_branch(tree: &Path, branch: &str, commit: &Oid) -> std::io::Result<()> {
+        let git_dir = tree.join(".git");
+        let path = git_dir.join("refs/heads").join(branch);
+        std::fs::create_dir_all(path.parent().expect("it is below refs/heads"))?;
+        std::fs::write(path, format!("{commit}\n"))?;
+        std::fs::write(git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n"))
+    }
+
     /// Writes a new `.git` into `tree`, replacing whatever is there, with a copy of the room's index.
     pub fn write(&self, store: &Store, room: &Room, tree: &Path) -> std::io::Result<()> {
         let git_dir = tree.join(".git");
@@ -228,12 +237,7 @@ impl DotGit<'_> {
             std::fs::copy(shallow, git_dir.join("shallow"))?;
         }
         match self.branch {
-            Some(branch) => {
-                let path = git_dir.join("refs/heads").join(branch);
-                std::fs::create_dir_all(path.parent().expect("it is below refs/heads"))?;
-                std::fs::write(path, format!("{}\n", self.commit))?;
-                std::fs::write(git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n"))?;
-            }
+            Some(branch) => Self::start_branch(tree, branch, self.commit)?,
             None => std::fs::write(git_dir.join("HEAD"), format!("{}\n", self.commit))?,
         }
         // The copy keeps the time of the original: git judges by it whether a file changed too soon to tell.

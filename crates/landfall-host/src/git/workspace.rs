@@ -3,11 +3,15 @@
 //! `<dir>/T7` is the agent's. `<dir>/.engine` is ours: a room per workspace, the warm pool, and the attic
 //! for folders nobody can explain. A workspace is ready when its room holds `meta`; before that no agent
 //! has seen it, so a half-made one may be wiped. After that, nothing is removed that is not in the store.
+//!
+//! A warm checkout whose room holds `spare` is a workspace but for its name: it stands at the commit written there, and
+//! whoever takes it waits for no process.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use super::collect::{CollectError, CollectOptions, Collected, Leftovers, LostHead, Nested, agent_refs};
 use super::files;
@@ -84,6 +88,17 @@ struct Inner {
     freed: Condvar,
     /// Held while a warm checkout is picked or put back.
     warm: Mutex<()>,
+    /// Held while one is made a spare: one at a time.
+    turning: Mutex<()>,
+}
+
+/// A warm checkout that is a workspace but for its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spare {
+    /// The commit it stands at.
+    pub base: Oid,
+    /// How long ago it was made.
+    pub age: Duration,
 }
 
 impl Pool {
@@ -98,6 +113,8 @@ impl Pool {
         for folder in ["rooms", "warm", "attic"] {
             std::fs::create_dir_all(dir.join(".engine").join(folder)).doing(doing)?;
         }
+        // Cut short: files may lie around in it that no index knows.
+        files::remove(&dir.join(".engine/turning")).doing(doing)?;
         let dir = dir.canonicalize().doing(doing)?;
         let exclude = exclude.iter().map(|pattern| format!("{pattern}\n")).collect();
         let inner = Inner {
@@ -107,6 +124,7 @@ impl Pool {
             busy: Mutex::default(),
             freed: Condvar::new(),
             warm: Mutex::default(),
+            turning: Mutex::default(),
         };
         Ok(Pool { inner: Arc::new(inner) })
     }
@@ -157,11 +175,11 @@ impl Pool {
         if let Some(workspace) = self.existing(name) {
             return Ok(workspace);
         }
+        if let Some(workspace) = self.take_spare(name, branch, &|spare| spare.base == *base)? {
+            return Ok(workspace);
+        }
         let store = &self.inner.store;
-        // Pinned before it is borrowed: what an agent builds on must never go away.
-        let pin = RefName::new(&format!("refs/landfall/pins/{base}")).expect("hex fits the grammar");
-        store.pin(&pin, base)?;
-
+        self.pin_base(base)?;
         let path = self.inner.dir.join(name);
         let room = self.room(name);
         if room.dir().exists() {
@@ -192,10 +210,114 @@ impl Pool {
         DotGit { branch: Some(branch), commit: base, exclude: &self.inner.exclude }
             .write(store, &room, &path)
             .doing(doing)?;
+        self.seal(name, path, base.clone(), branch, room)
+    }
+
+    /// Like [`Pool::prepare`], but only from a spare that `fits`, whatever commit it stands at. None if there is no such
+    /// spare. No process.
+    pub fn prepare_spare(
+        &self,
+        name: &str,
+        branch: &str,
+        fits: &dyn Fn(&Spare) -> bool,
+    ) -> Result<Option<Workspace>, GitError> {
+        let doing = || format!("prepare workspace {name}");
+        check_name(name).map_err(|why| GitError::output(doing(), why))?;
+        RefName::new(&format!("refs/heads/{branch}"))
+            .map_err(|bad| GitError::output(doing(), bad.to_string()))?;
+        let _busy = self.hold(name);
+        match self.existing(name) {
+            Some(workspace) => Ok(Some(workspace)),
+            None => self.take_spare(name, branch, fits),
+        }
+    }
+
+    /// The spares that wait.
+    pub fn spares(&self) -> Vec<Spare> {
+        let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let warm = std::fs::read_dir(self.engine("warm")).into_iter().flatten().flatten();
+        warm.filter_map(|entry| spare_in(&entry.path())).collect()
+    }
+
+    /// Makes a spare at `base` of a warm checkout, if there is one that is none yet or has become `stale`. One process; one
+    /// more if attributes changed.
+    pub fn make_spare(&self, base: &Oid, stale: &dyn Fn(&Spare) -> bool) -> Result<bool, GitError> {
+        let doing = || format!("make a spare workspace at {base}");
+        let _one = self.inner.turning.lock().unwrap_or_else(PoisonError::into_inner);
+        let turning = self.engine("turning");
+        files::remove(&turning).doing(doing)?;
+        let may = |path: &Path| spare_in(path).is_none_or(|spare| stale(&spare));
+        let Some(home) = self.pick_warm(&may, &turning).doing(doing)? else { return Ok(false) };
+        let room = Room::at(turning.clone());
+        let made = (|| {
+            let store = &self.inner.store;
+            files::remove(&turning.join("spare")).doing(doing)?;
+            self.pin_base(base)?;
+            std::fs::write(turning.join("exclude"), &self.inner.exclude).doing(doing)?;
+            let checkout = turning.join("checkout");
+            crate::crash::point("git.spare.checkout");
+            room.check_out(store, &checkout, base)?;
+            DotGit { branch: None, commit: base, exclude: &self.inner.exclude }
+                .write(store, &room, &checkout)
+                .doing(doing)?;
+            std::fs::write(turning.join("spare"), format!("{base}\n")).doing(doing)?;
+            let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
+            std::fs::rename(&turning, &home).doing(doing)
+        })();
+        if made.is_err() {
+            files::remove(&turning).doing(doing)?; // it does not turn, so it is not worth keeping
+        }
+        made.map(|()| true)
+    }
+
+    /// Takes a spare that fits and gives it its name.
+    fn take_spare(
+        &self,
+        name: &str,
+        branch: &str,
+        fits: &dyn Fn(&Spare) -> bool,
+    ) -> Result<Option<Workspace>, GitError> {
+        let doing = || format!("prepare workspace {name}");
+        let (room, path) = (self.room(name), self.inner.dir.join(name));
+        if room.dir().exists() || files::exists(&path) {
+            return Ok(None); // whatever stands there is looked at first
+        }
+        let may = |path: &Path| spare_in(path).is_some_and(|spare| fits(&spare));
+        if self.pick_warm(&may, room.dir()).doing(doing)?.is_none() {
+            return Ok(None);
+        }
+        let note = room.dir().join("spare");
+        let base = std::fs::read(&note).doing(doing)?;
+        let base =
+            Oid::from_line(&base).ok_or_else(|| GitError::output(doing(), "a spare without a commit"))?;
+        self.pin_base(&base)?;
+        files::remove(&note).doing(doing)?;
+        crate::crash::point("git.spare.taken");
+        std::fs::rename(room.dir().join("checkout"), &path).doing(doing)?;
+        DotGit::start_branch(&path, branch, &base).doing(doing)?;
+        self.seal(name, path, base, branch, room).map(Some)
+    }
+
+    /// Pinned before it is borrowed: what an agent builds on must never go away.
+    fn pin_base(&self, base: &Oid) -> Result<(), GitError> {
+        let pin = RefName::new(&format!("refs/landfall/pins/{base}")).expect("hex fits the grammar");
+        self.inner.store.pin(&pin, base)
+    }
+
+    /// From here on the workspace is ready, and whatever is in it is somebody's work.
+    fn seal(
+        &self,
+        name: &str,
+        path: PathBuf,
+        base: Oid,
+        branch: &str,
+        room: Room,
+    ) -> Result<Workspace, GitError> {
+        let doing = || format!("prepare workspace {name}");
         crate::crash::point("git.prepare.ready");
         let meta = format!("base {base}\nbranch {branch}\n");
         files::write_whole(&room.dir().join("meta"), meta.as_bytes()).doing(doing)?;
-        Ok(Workspace { name: name.to_owned(), path, base: base.clone(), branch: branch.to_owned(), room })
+        Ok(Workspace { name: name.to_owned(), path, base, branch: branch.to_owned(), room })
     }
 
     /// Gives a checkout back to the pool. `collected` proves that its work is in the store: if the agent has
@@ -352,20 +474,44 @@ impl Pool {
     }
 
     fn take_warm(&self, room: &Room, path: &Path) -> std::io::Result<bool> {
+        // One that is no spare is turned no slower, and spares are for those they fit.
+        let plain = |path: &Path| spare_in(path).is_none();
+        let any = |_: &Path| true;
+        let mut taken = self.pick_warm(&plain, room.dir())?;
+        if taken.is_none() {
+            taken = self.pick_warm(&any, room.dir())?;
+        }
+        if taken.is_none() {
+            // The last one may be in the middle of becoming a spare: that is sooner over than a checkout from nothing.
+            drop(self.inner.turning.lock().unwrap_or_else(PoisonError::into_inner));
+            taken = self.pick_warm(&any, room.dir())?;
+        }
+        if taken.is_none() {
+            return Ok(false);
+        }
+        files::remove(&room.dir().join("spare"))?;
+        std::fs::rename(room.dir().join("checkout"), path)?;
+        Ok(true)
+    }
+
+    /// Moves a warm checkout that may be taken to `to`; says where it was.
+    fn pick_warm(&self, may: &dyn Fn(&Path) -> bool, to: &Path) -> std::io::Result<Option<PathBuf>> {
         let _lock = self.inner.warm.lock().unwrap_or_else(PoisonError::into_inner);
         // Only clean checkouts are moved into the pool, so whatever is here may be used. The one that was used last is
         // nearest to the base: the fewest files have to change.
         let mut warm = Vec::new();
         for entry in std::fs::read_dir(self.engine("warm"))? {
             let path = entry?.path();
+            if !may(&path) {
+                continue;
+            }
             let index = std::fs::metadata(Room::at(path.clone()).index_path());
-            let used = index.and_then(|meta| meta.modified()).unwrap_or(std::time::UNIX_EPOCH);
+            let used = index.and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
             warm.push((used, path));
         }
-        let Some((_, newest)) = warm.into_iter().max() else { return Ok(false) };
-        std::fs::rename(newest, room.dir())?;
-        std::fs::rename(room.dir().join("checkout"), path)?;
-        Ok(true)
+        let Some((_, newest)) = warm.into_iter().max() else { return Ok(None) };
+        std::fs::rename(&newest, to)?;
+        Ok(Some(newest))
     }
 
     /// A folder that is not ours to judge: kept, but out of the way.
@@ -401,6 +547,16 @@ impl Drop for Held<'_> {
         self.pool.inner.busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
         self.pool.inner.freed.notify_all();
     }
+}
+
+/// The spare in a folder of the warm pool, if it is one.
+fn spare_in(room: &Path) -> Option<Spare> {
+    let note = room.join("spare");
+    let base = Oid::from_line(&std::fs::read(&note).ok()?)?;
+    let made = std::fs::metadata(&note).ok()?.modified().ok()?;
+    // A clock that was set back makes it new: it is still clean, and at a commit that was the base.
+    let age = SystemTime::now().duration_since(made).unwrap_or_default();
+    Some(Spare { base, age })
 }
 
 fn free_name(folder: &Path, name: &str) -> PathBuf {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use landfall_host::git::{CollectError, Ignored, LostHead, NestedFate, RefName};
 
-use crate::git_scene::{Scene, git, options, read, sig, snapshot, try_git, write};
+use crate::git_scene::{Scene, git, main_branch, options, read, sig, snapshot, try_git, write};
 
 fn keep() -> RefName {
     RefName::new("refs/landfall/keep/t1").expect("a fine name")
@@ -259,6 +259,69 @@ fn a_reused_checkout_is_as_good_as_new() {
         git(next.path(), ["ls-files", "-v"]).lines().filter(|line| !line.starts_with("H ")).count(),
         0
     );
+}
+
+#[test]
+fn a_spare_is_a_workspace_but_for_its_name_and_costs_no_process_to_take() {
+    let scene = Scene::new();
+    assert!(!scene.pool.make_spare(&scene.base, &|_| true).expect("nothing to do"), "there is nothing warm");
+    for (ws, name) in ["T1", "T2"].map(|name| (scene.prepare(name), name)) {
+        write(ws.path(), "a.txt", format!("by {name}\n"));
+        write(ws.path(), "target/cache/x", "x");
+        let collected = scene.collect(&ws);
+        scene.pool.release(ws, &collected, &keep()).expect("released");
+    }
+    write(&scene.root(), "new.txt", "new\n");
+    git(&scene.root(), ["add", "-A"]);
+    git(&scene.root(), ["commit", "-q", "-m", "more"]);
+    let new = scene.store.import(&scene.repo, &main_branch()).expect("imported");
+
+    assert!(scene.pool.make_spare(&scene.base, &|_| false).expect("made"));
+    assert!(scene.pool.make_spare(&new, &|_| false).expect("made"));
+    assert!(
+        !scene.pool.make_spare(&new, &|_| false).expect("nothing to do"),
+        "both are spares, none is stale"
+    );
+    assert_eq!((scene.pool.spares().len(), scene.pool.warm_count()), (2, 2));
+    assert!(scene.pool.make_spare(&new, &|spare| spare.base == scene.base).expect("made"), "the stale one");
+    assert!(scene.pool.spares().iter().all(|spare| spare.base == new));
+
+    let before = scene.git.spawned();
+    assert!(scene.pool.prepare_spare("T3", "landfall/t3", &|_| false).expect("looked").is_none());
+    let fits = scene.pool.prepare_spare("T3", "landfall/t3", &|spare| spare.base == new).expect("taken");
+    let other = scene.pool.prepare("T4", &new, "landfall/t4").expect("taken");
+    assert_eq!(scene.git.spawned(), before, "no process");
+    assert_eq!((scene.pool.spares().len(), scene.pool.warm_count()), (0, 0));
+    for (ws, name) in [(&fits.expect("one fits"), "t3"), (&other, "t4")] {
+        assert_eq!((ws.base(), ws.branch()), (&new, format!("landfall/{name}").as_str()));
+        assert_eq!(git(ws.path(), ["symbolic-ref", "HEAD"]), format!("refs/heads/landfall/{name}"));
+        assert_eq!(git(ws.path(), ["rev-parse", "HEAD"]), new.as_str());
+        assert_eq!(git(ws.path(), ["status", "--porcelain", "--ignored"]), "");
+        assert_eq!(git(ws.path(), ["fsck", "--connectivity-only", "--no-dangling"]), "");
+        assert_eq!(snapshot(ws.path()), snapshot(&scene.root()));
+    }
+}
+
+#[test]
+fn a_spare_that_does_not_fit_is_turned_like_any_warm_checkout() {
+    let scene = Scene::new();
+    let ws = scene.prepare("T1");
+    let collected = scene.collect(&ws);
+    scene.pool.release(ws, &collected, &keep()).expect("released");
+    assert!(scene.pool.make_spare(&scene.base, &|_| false).expect("made"));
+    write(&scene.root(), "new.txt", "new\n");
+    git(&scene.root(), ["add", "-A"]);
+    git(&scene.root(), ["commit", "-q", "-m", "more"]);
+    let new = scene.store.import(&scene.repo, &main_branch()).expect("imported");
+    let next = scene.pool.prepare("T2", &new, "landfall/t2").expect("prepared");
+    assert_eq!(scene.pool.warm_count(), 0);
+    assert_eq!(snapshot(next.path()), snapshot(&scene.root()));
+    assert_eq!(git(next.path(), ["status", "--porcelain", "--ignored"]), "");
+    // One that was being made when the engine died is thrown away: nobody knows what lies around in it.
+    let turning = scene.pool.dir().join(".engine/turning");
+    std::fs::create_dir_all(turning.join("checkout")).expect("ours");
+    landfall_host::git::Pool::open(&scene.store, scene.pool.dir()).expect("opened");
+    assert!(!turning.exists());
 }
 
 fn read_blob(scene: &Scene, commit: &landfall_host::git::Oid, path: &str) -> String {

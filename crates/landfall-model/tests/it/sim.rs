@@ -933,6 +933,7 @@ impl Sim {
     }
 
     fn append(&mut self, id: TaskId, event: Event) {
+        self.queue.note(id, &event);
         self.journal.push(Entry { at: self.now, fact: Fact::Task(id, event) });
         self.landed_by.push(self.git.history.len());
     }
@@ -1768,8 +1769,12 @@ impl Sim {
 pub fn read_queue(journal: &[Entry], tasks: &[Task]) -> Queue {
     let mut queue = Queue::default();
     for entry in journal {
-        if let Fact::Engine(EngineEvent::Queue(event)) = &entry.fact {
-            queue.apply(entry.at, event).expect("the journal replays");
+        match &entry.fact {
+            Fact::Engine(EngineEvent::Queue(event)) => {
+                queue.apply(entry.at, event).expect("the journal replays");
+            }
+            Fact::Task(id, event) => queue.note(*id, event),
+            Fact::Engine(_) => {}
         }
     }
     tasks.iter().for_each(|task| queue.put(task));

@@ -93,6 +93,7 @@ impl Stage {
     fn fact(&mut self, id: TaskId, event: Event) {
         let task =
             landfall_model::apply(self.tasks.remove(&id), id, self.at, &event).expect("a fact that can be");
+        self.queue.note(id, &event);
         self.queue.put(&task);
         self.tasks.insert(id, task);
         self.journal.push(Entry { at: self.at, fact: Fact::Task(id, event) });

@@ -29,6 +29,15 @@ fn holds(heads: &[Commit], task: u32) -> bool {
     heads.iter().any(|head| head.as_str() == format!("h{task}"))
 }
 
+#[test]
+fn the_line_is_in_the_order_of_the_facts_whatever_the_clock_says() {
+    let mut stage = line(0);
+    stage.stand(2);
+    stage.at = Timestamp(5); // somebody sets the clock back
+    stage.stand(1);
+    assert_eq!(stage.queue.line().collect::<Vec<_>>(), [TaskId(2), TaskId(1)]);
+}
+
 // ── green ────────────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_model::gate::Outcome;
 use landfall_model::{
     Area, Attempt, Caps, Doing, Driving, EndCode, EndKind, Ending, Filter, Grant, Limits, Standing, State,
-    StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Turn, Wait, World, plan, why,
+    StepName, Style, Talk, Task, TaskId, TaskSpec, Timestamp, Touch, Turn, Wait, World, plan, spares, why,
 };
 
 use crate::flows_used::{asks, loops, takes_back};
@@ -53,6 +53,19 @@ fn active(task: Task, step: &str, doing: landfall_model::Doing) -> Task {
 
 fn waiting(task: Task, wait: Wait) -> Task {
     in_state(task, State::Waiting { wait, then: StepName::new("work"), since: Timestamp(0) })
+}
+
+#[test]
+fn as_many_workspaces_stand_ready_as_could_be_granted_at_once() {
+    let mut world = world();
+    assert_eq!(spares(&world, &LIMITS), 0, "nobody stands in line");
+    world.put(task(1, |_| {}));
+    world.put(done(task(2, |_| {})));
+    assert_eq!(spares(&world, &LIMITS), 1);
+    (3..30).for_each(|id| world.put(task(id, |_| {})));
+    assert_eq!(spares(&world, &LIMITS), 2, "there are two slots");
+    let many = Limits { slots: 100, ..LIMITS };
+    assert_eq!(spares(&world, &many), 8, "a checkout each: not without end");
 }
 
 /// The order in which tasks are granted when nothing ever ends and there is room for all.

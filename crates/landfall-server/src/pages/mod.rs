@@ -46,7 +46,6 @@ mod words;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts as _, RawPathParams, State};
 use axum::http::{HeaderValue, Method, Request};
@@ -55,6 +54,7 @@ use landfall_api::{Access, Board, Problem, ProblemCode, Request as Asked, Respon
 use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
+use crate::router::{Guard, Routes};
 use crate::{api, assets};
 
 /// One page.
@@ -255,29 +255,26 @@ impl Visit<'_> {
     }
 }
 
-pub(crate) fn routes(mut router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
+pub(crate) fn routes(routes: &mut Routes) {
+    // An agent has no business on pages made for people.
+    let people = Guard::Needs(Access::Steer);
     for entry in PAGES {
         let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
             show(&shared, entry, request).await
         };
-        router = router.route(entry.path, axum::routing::get(show));
+        routes.get(entry.path, people, show);
     }
     for entry in ANSWERS {
         let show = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| {
             show(&shared, entry, request).await
         };
-        router = router.route(entry.path, axum::routing::post(show));
+        routes.post(entry.path, people, show);
     }
-    router
 }
 
 async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body>) -> Answer {
     let (mut parts, body) = request.into_parts();
     let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
-    // An agent has no business on pages made for people.
-    if let Err(problem) = who.may(Access::Steer) {
-        return refused(shared, &problem);
-    }
     let fields = match RawPathParams::from_request_parts(&mut parts, &()).await {
         Ok(fields) => fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         Err(_) => Vec::new(),

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use landfall_api::import::{Format, Imported, guess};
 use landfall_api::taskfile::Source;
+use landfall_api::{Ask as _, ImportText};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format::plural;
-use crate::house::{self, ImportAsked};
 use crate::say::{clean, talk};
 
 /// Adds tasks from a list of another tool: a Markdown checklist, issues of beads, the tasks.json of Task Master, a prd.json.
@@ -62,9 +62,15 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("`--list` means nothing for {}", format.about()))
             .hint("only a tasks.json of Task Master holds several lists"));
     }
-    let asked =
-        ImportAsked { file, format, list: args.list.as_deref(), again: args.again, dry_run: args.dry_run };
-    let imported = house::import(&context.dir, &asked)?;
+    let asked = ImportText {
+        name: file.name.to_owned(),
+        format: Some(format),
+        list: args.list,
+        again: args.again,
+        dry_run: args.dry_run,
+        text: text.clone(),
+    };
+    let imported = context.service()?.import(asked)?;
     context.answer(&imported, lines)?;
     if !context.json {
         tell(&imported);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use landfall_api::{Ask, NewTask, NewTasks, Proposal, ProposalOutcome};
+use landfall_api::{Ask, NewTask, NewTasks, Proposal, ProposalOf, ProposalOutcome};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::words;
@@ -53,7 +53,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if let Some(number) = args.accept {
-        let changed = house::accept(&context.dir, number)?;
+        let changed = context.service()?.proposal_accept(ProposalOf { number })?;
         context.answer(&changed, words::changed)?;
         return Ok(Exit::Ok);
     }

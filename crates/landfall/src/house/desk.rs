@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
-use landfall_api::{Problem, ProblemCode, Request, Response, Service};
+use landfall_api::{Ask as _, NewTasks, Problem, ProblemCode, Request, Response, Service};
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::raise_file_limit;
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
@@ -16,8 +16,8 @@ use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, inbox, looks, output, pilot,
-    problem, queue, reclaim, reports, settings, sprints, stats, wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, import, inbox, looks, output,
+    pilot, problem, propose, queue, reclaim, reports, settings, sprints, stats, wire, writes,
 };
 
 /// Answers for one project.
@@ -155,6 +155,15 @@ impl Desk {
             (Request::RunNow(asked), Hand::Running(running)) => {
                 Ok(Response::RunNow(Box::new(running.now(*asked))))
             }
+            (Request::Propose(asked), Hand::Kept(keeper)) => {
+                let desk = Arc::new(Self::door(self.place.clone()));
+                Ok(Response::Propose(keeper.proposals().start(&self.place, desk, asked.clone())?))
+            }
+            (Request::Proposals(_), Hand::Kept(keeper)) => Ok(Response::Proposals(keeper.proposals().list())),
+            (Request::Propose(_) | Request::Proposals(_), Hand::Running(_)) => {
+                Err(no_server("only a server keeps proposals")
+                    .hint("`landfall propose` asks for one without"))
+            }
             (_, Hand::Door) => match Client::connect(&self.place.folder.socket()) {
                 Ok(client) => client.call(request.clone()),
                 Err(_) => Err(no_server("no server holds this project")),
@@ -225,7 +234,15 @@ impl Service for Desk {
             | Request::Doctor(_)
             | Request::Reclaimable(_) => self.read(request),
             Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
-            Request::RunStart(_) | Request::RunNow(_) => self.drive(&request),
+            Request::Import(asked) => {
+                Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
+            }
+            Request::ProposalAccept(of) => {
+                Ok(Response::ProposalAccept(propose::accept(&self.place, self, of.number)?))
+            }
+            Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
+                self.drive(&request)
+            }
             // The server itself answers these; where they arrive here, no server listens for browsers.
             Request::Sessions(_) | Request::SessionRevoke(_) | Request::Pair(_) | Request::AgentToken(_) => {
                 match self.hand {

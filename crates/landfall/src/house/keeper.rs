@@ -10,6 +10,7 @@ use landfall_engine::host::lock::{Holder, StateLock};
 use super::desk::{open, write_at_rest};
 use super::engine_at::EngineAt;
 use super::place::Place;
+use super::proposals::Proposals;
 use super::run::{self, Run, UnderWay};
 use super::{moment, problem, writes};
 use crate::running::RunHandle as _;
@@ -19,6 +20,7 @@ pub(super) struct Keeper {
     place: Place,
     since_ms: i64,
     state: Mutex<Keep>,
+    proposals: Proposals,
 }
 
 /// What is done with it.
@@ -46,12 +48,17 @@ impl Keeper {
         let engine = open(&place, "landfall serve").map_err(|error| problem::open(&error))?;
         let stamp = Stamp::of(&place);
         let state = Mutex::new(Keep::Rest { engine: Some((Box::new(engine), stamp)), last: None });
-        Ok(Self { place, since_ms, state })
+        Ok(Self { place, since_ms, state, proposals: Proposals::default() })
     }
 
     /// The project.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// What agents were asked to propose.
+    pub fn proposals(&self) -> &Proposals {
+        &self.proposals
     }
 
     /// Since when it is kept.

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use landfall_api::{
-    Ask as _, Changed, EditTask, NewTask, Problem, ProblemCode, Proposal, ProposalOutcome, TaskRef,
+    Ask as _, Changed, EditTask, NewTask, Problem, ProblemCode, Proposal, ProposalOutcome, Service, TaskRef,
 };
 use landfall_engine::engine;
 use landfall_engine::model::proposal::{Need, Plan};
 use landfall_engine::model::{Spending, Status, TaskId, Usage};
 use landfall_engine::propose::{ProposeError, Proposed, RoundNews};
 
-use super::desk::Desk;
 use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::place::Place;
@@ -217,12 +216,12 @@ fn tasks(plan: &Plan, source: &str) -> Vec<NewTask> {
 }
 
 /// Lets the drafts of a proposal start; groups stay drafts.
-pub(super) fn accept(place: Place, number: u32) -> Result<Changed, Problem> {
+pub(super) fn accept(place: &Place, desk: &dyn Service, number: u32) -> Result<Changed, Problem> {
     let none = |what: String| {
         Problem::new(ProblemCode::UnknownTask, what)
             .hint("`landfall list --status draft` shows the drafts there are")
     };
-    let of: Vec<TaskId> = backlog::sources(&place)?
+    let of: Vec<TaskId> = backlog::sources(place)?
         .into_iter()
         .filter(|(_, source)| number_of(source) == Some(number))
         .map(|(id, _)| id)
@@ -241,7 +240,6 @@ pub(super) fn accept(place: Place, number: u32) -> Result<Changed, Problem> {
         return Err(none(format!("proposal {number} has no drafts any more")));
     }
     drop(reader); // the engine writes now
-    let desk = Desk::door(place);
     let mut changed = Changed { tasks: Vec::new() };
     for id in drafts {
         let edit = EditTask { ready: Some(true), ..EditTask::new(wire::task_id(id)) };

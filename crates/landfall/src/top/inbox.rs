@@ -60,7 +60,7 @@ pub fn request(action: &Action, text: &str) -> Option<Request> {
         let parent = asked.pointer_mut(parent)?.as_object_mut()?;
         parent.insert(name.to_owned(), Value::String(text.to_owned())); // it may be left out as long as it is empty
     }
-    serde_json::from_value(serde_json::json!({ "op": action.op, "asked": asked })).ok()
+    Request::of_words(&action.op, asked).ok().flatten()
 }
 
 #[cfg(test)]

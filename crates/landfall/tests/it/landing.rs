@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use landfall_testkit::Scratch;
 use serde_json::Value;
@@ -584,30 +585,156 @@ fn publish_push_pushes_the_base() {
     assert_eq!(scratch.git(&["rev-parse", "main"]), before, "the local branch is the person's to pull");
 }
 
+/// What a colleague has of a remote.
+struct Colleague<'a> {
+    scratch: &'a Scratch,
+    clone: String,
+}
+
+impl<'a> Colleague<'a> {
+    fn of(scratch: &'a Scratch, remote: &Path) -> Self {
+        let clone = scratch.root().join("colleague").display().to_string();
+        scratch.git(&["clone", "--quiet", &remote.display().to_string(), &clone]);
+        Self { scratch, clone }
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        self.scratch.git(&[&["-C", &self.clone], args].concat())
+    }
+
+    /// Commits a file and pushes it, by `push` and what else is said. Gives the commit.
+    fn pushes(&self, file: &str, more: &[&str]) -> String {
+        std::fs::write(Path::new(&self.clone).join(file), "theirs\n").expect("ours");
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", "theirs"]);
+        self.git(&[&["push", "--quiet"], more].concat());
+        self.git(&["rev-parse", "HEAD"])
+    }
+}
+
+fn queue_hold(scratch: &Scratch) -> serde_json::Value {
+    scratch.landfall(&["--json", "queue"]).json()["hold"].clone()
+}
+
 #[test]
 fn a_push_that_the_remote_refuses_is_held_and_never_forced() {
     let (scratch, remote) = with_remote();
+    let hook = remote.join("hooks/pre-receive");
+    std::fs::write(&hook, "#!/bin/sh\necho 'not today'\nexit 1\n").expect("ours");
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("ours");
     let remote = remote.display().to_string();
-    // A colleague was faster.
-    let other = scratch.root().join("colleague").display().to_string();
-    scratch.git(&["clone", "--quiet", &remote, &other]);
-    std::fs::write(Path::new(&other).join("theirs.txt"), "theirs\n").expect("ours");
-    scratch.git(&["-C", &other, "add", "--all"]);
-    scratch.git(&["-C", &other, "commit", "--quiet", "--message", "theirs"]);
-    scratch.git(&["-C", &other, "push", "--quiet"]);
-    let theirs = scratch.git(&["-C", &remote, "rev-parse", "main"]);
+    let before = scratch.git(&["-C", &remote, "rev-parse", "main"]);
     scratch.task("First", &writes("b.txt", "b"), &[]);
     let run = scratch.landfall(&["run"]);
     assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
-    assert_eq!(scratch.git(&["-C", &remote, "rev-parse", "main"]), theirs, "never by force");
+    assert_eq!(scratch.git(&["-C", &remote, "rev-parse", "main"]), before, "never by force");
     let held = base(&scratch)["held"].as_str().unwrap_or_default().to_owned();
-    assert!(held.contains("refused"), "{held}");
-    // The person pulls; the next run merges, verifies and pushes.
-    scratch.git(&["pull", "--quiet", "--ff-only", "upstream", "main"]);
+    assert!(held.contains("refused") && held.contains("not today"), "{held}");
+    std::fs::remove_file(hook).expect("ours");
     let run = scratch.landfall(&["run"]);
     assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
     assert_eq!(scratch.git(&["-C", &remote, "show", "main:b.txt"]), "b");
-    assert_eq!(scratch.git(&["-C", &remote, "show", "main:theirs.txt"]), "theirs");
+}
+
+#[test]
+fn what_a_colleague_pushes_is_taken_in_and_work_lands_on_top_of_it() {
+    let (scratch, remote) = with_remote();
+    let colleague = Colleague::of(&scratch, &remote);
+    let one = colleague.pushes("one.txt", &[]);
+    let local = scratch.git(&["rev-parse", "main"]);
+    scratch.task("First", &writes("b.txt", "b"), &[]);
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    let far = remote.display().to_string();
+    assert_eq!(scratch.git(&["-C", &far, "show", "main:b.txt"]), "b");
+    scratch.git(&["-C", &far, "merge-base", "--is-ancestor", &one, "main"]);
+    // And again, with what is known by now.
+    colleague.git(&["pull", "--quiet", "--ff-only"]);
+    let two = colleague.pushes("two.txt", &[]);
+    scratch.task("Second", &writes("c.txt", "c"), &[]);
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    done(&scratch, &["T1", "T2"]);
+    scratch.git(&["-C", &far, "merge-base", "--is-ancestor", &two, "main"]);
+    assert_eq!(scratch.git(&["-C", &far, "show", "main:c.txt"]), "c");
+    assert_eq!(scratch.git(&["rev-parse", "main"]), local, "the local branch is the person's to pull");
+}
+
+#[test]
+fn a_push_while_an_agent_works_is_brought_together_with_its_work() {
+    let (scratch, remote) = with_remote();
+    let folder = open(&scratch);
+    let (began, go) = (folder.join("began"), folder.join("go"));
+    let script = format!(
+        "run = [\"sh\", \"-c\", \"touch {}; while [ ! -e {} ]; do sleep 0.02; done\"]\n{}",
+        began.display(),
+        go.display(),
+        writes("b.txt", "b")
+    );
+    scratch.task("First", &script, &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the agent", || began.exists());
+    let theirs = Colleague::of(&scratch, &remote).pushes("one.txt", &[]);
+    std::fs::write(&go, "").expect("ours");
+    assert_eq!(run.wait(Duration::from_secs(60)), Some(0), "{}", scratch.heard());
+    let far = remote.display().to_string();
+    assert_eq!(scratch.git(&["-C", &far, "show", "main:b.txt"]), "b");
+    scratch.git(&["-C", &far, "merge-base", "--is-ancestor", &theirs, "main"]);
+}
+
+#[test]
+fn a_remote_that_was_rewritten_holds_the_queue_until_the_person_says_what_is_meant() {
+    let (scratch, remote) = with_remote();
+    let far = remote.display().to_string();
+    scratch.task("First", &writes("b.txt", "b"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let colleague = Colleague::of(&scratch, &remote);
+    colleague.git(&["reset", "--quiet", "--hard", "HEAD^1"]);
+    let theirs = colleague.pushes("one.txt", &["--force"]);
+    scratch.task("Second", &writes("c.txt", "c"), &[]);
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
+    assert_eq!(
+        scratch.git(&["-C", &far, "rev-parse", "main"]),
+        theirs,
+        "nothing is pushed over what they did"
+    );
+    let hold = queue_hold(&scratch);
+    assert_eq!(hold["why"], "rewritten", "{hold}");
+    let reason = hold["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("`main` of `upstream` was rewritten"), "{reason}");
+
+    scratch.landfall(&["queue", "resume"]).ok();
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    done(&scratch, &["T2"]);
+    scratch.git(&["-C", &far, "merge-base", "--is-ancestor", &theirs, "main"]);
+    let files = scratch.git(&["-C", &far, "ls-tree", "--name-only", "main"]);
+    let has = |name: &str| files.lines().any(|file| file == name);
+    assert!(has("c.txt") && has("one.txt") && !has("b.txt"), "their branch as it was, and T2: {files}");
+}
+
+#[test]
+fn a_branch_that_is_gone_from_the_remote_holds_the_queue_and_is_not_made_up() {
+    let (scratch, remote) = with_remote();
+    let far = remote.display().to_string();
+    scratch.task("First", &writes("b.txt", "b"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let was = scratch.git(&["-C", &far, "rev-parse", "main"]);
+    scratch.git(&["-C", &far, "branch", "--quiet", "kept", "main"]);
+    scratch.git(&["-C", &far, "update-ref", "-d", "refs/heads/main"]);
+    scratch.task("Second", &writes("c.txt", "c"), &[]);
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
+    assert_eq!(queue_hold(&scratch)["why"], "deleted");
+    assert_eq!(scratch.git(&["-C", &far, "branch", "--list", "main"]), "", "it is not made up");
+    assert_ne!(scratch.landfall(&["queue", "resume"]).code, Some(0), "it is still gone");
+    scratch.git(&["-C", &far, "update-ref", "refs/heads/main", &was]);
+    scratch.landfall(&["queue", "resume"]).ok();
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(0), "{}\n{}", run.out, run.err);
+    done(&scratch, &["T2"]);
+    assert_eq!(scratch.git(&["-C", &far, "show", "main:c.txt"]), "c");
 }
 
 #[test]

@@ -9,9 +9,10 @@ use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Batch, BatchDoing, Closed, HoldWhy, Member, Queue};
 use landfall_model::{
     Attempt, BatchId, Counters, Doing, Drive, Effect, EndCode, EndKind, EndedRun, Ending, EngineEvent, Entry,
-    Event, Fact, Mover, News, Opening, QueueEvent, Spending, Standing, State, StepKind, Task, TaskId, Wait,
-    World, apply,
+    Event, Fact, Mover, News, Opening, Parting, QueueEvent, Spending, Standing, State, StepKind, Task,
+    TaskId, Timestamp, Wait, World, apply, score,
 };
+use landfall_store::{Batch as Written, Journal as _, Memory, Seq};
 
 use landfall_engine::core::Core;
 
@@ -55,6 +56,18 @@ pub struct Book {
     /// Turns in a row in which a slot was free and somebody could have had it.
     idle: u32,
     pub landings: u32,
+    /// Who stands in line to land, with the place of the fact that brought them there.
+    arrived: BTreeMap<TaskId, usize>,
+    /// Who is ready, with the place of the fact that made them so.
+    readied: BTreeMap<TaskId, usize>,
+    /// Where in the journal the run began.
+    run_began: usize,
+    /// Agents that began in this turn for tasks that were not begun: who, and since when it was ready.
+    fresh: Vec<(TaskId, Timestamp)>,
+    /// Why tasks last gave their attempt up.
+    parted: BTreeMap<TaskId, Parting>,
+    /// Pauses before another try, by what failed and how often.
+    pauses: BTreeMap<(&'static str, u32), BTreeMap<TaskId, u64>>,
 }
 
 impl Book {
@@ -81,6 +94,12 @@ impl Book {
             met: BTreeMap::new(),
             idle: 0,
             landings: 0,
+            arrived: BTreeMap::new(),
+            readied: BTreeMap::new(),
+            run_began: 0,
+            fresh: Vec::new(),
+            parted: BTreeMap::new(),
+            pauses: BTreeMap::new(),
         }
     }
 
@@ -100,6 +119,12 @@ impl Book {
             })
         };
         task.spec.needs.iter().all(met)
+    }
+
+    /// Since when a task could have begun: with needs, since the last of them landed.
+    fn ready_since(&self, task: &Task, since: Timestamp) -> Timestamp {
+        let landed = |need: &TaskId| self.tasks.get(need).and_then(|need| Some(need.landed.as_ref()?.at));
+        task.spec.needs.iter().filter_map(landed).fold(since, Timestamp::max)
     }
 
     fn batch(&self, id: BatchId) -> Option<&Batch> {
@@ -124,11 +149,34 @@ impl Sim {
             Err(illegal) => self.fail(&format!("5 {illegal}")),
         };
         self.book.pilot.note(id, event);
-        if let Some(before) = before {
-            self.check_event(&before, &after, event);
+        if let Some(before) = &before {
+            self.check_event(before, &after, event);
         }
+        self.note_place(before.as_ref(), &after, event);
+        self.book.queue.note(id, event);
         self.book.queue.put(&after);
         self.book.tasks.insert(id, after);
+    }
+
+    /// Where in the journal a task came into a line.
+    fn note_place(&mut self, before: Option<&Task>, after: &Task, event: &Event) {
+        let (id, place) = (after.id, self.journal.len());
+        let is_queued = matches!(after.state, State::Active { doing: Doing::Queued { .. }, .. });
+        match event {
+            Event::Entered { .. } | Event::Requeued { .. } if is_queued => {
+                self.book.arrived.insert(id, place);
+            }
+            _ if !is_queued => {
+                self.book.arrived.remove(&id);
+            }
+            _ => {}
+        }
+        let is_ready = |task: &Task| matches!(task.state, State::Ready { .. });
+        match (before.is_some_and(is_ready), is_ready(after)) {
+            (false, true) => self.book.readied.insert(id, place),
+            (true, false) => self.book.readied.remove(&id),
+            (true, true) | (false, false) => None,
+        };
     }
 
     fn check_event(&mut self, before: &Task, after: &Task, event: &Event) {
@@ -153,6 +201,10 @@ impl Sim {
                 self.book.checks_began += u32::from(*opening == Opening::Check);
             }
             Event::IterationBegan { .. } => self.check_iteration(before),
+            Event::Yielded { why, .. } => {
+                self.book.parted.insert(id, *why);
+            }
+            Event::Waited { wait: Wait::Backoff { until, .. }, .. } => self.check_pause(after, *until),
             Event::IterationEnded { attempt, iteration, usage, took_ms, .. } => {
                 let spent = Spending { usage: *usage, time_ms: *took_ms };
                 self.check_ended(before, after, (id, *attempt, *iteration), spent);
@@ -221,6 +273,12 @@ impl Sim {
     fn check_start(&mut self, task: &Task) {
         let id = task.id;
         self.book.began += 1;
+        if let State::Ready { next: None, since } = &task.state
+            && task.landed.is_none()
+            && task.landing.is_none()
+        {
+            self.book.fresh.push((id, self.book.ready_since(task, *since)));
+        }
         self.demand(matches!(task.state, State::Ready { .. }), || {
             format!("17 {id} was {}", task.state.name())
         });
@@ -232,6 +290,35 @@ impl Sim {
         self.demand(!self.low_disk, || format!("17 {id} starts without room on the disk"));
         let only = self.book.only.is_empty() || self.book.only.contains(&id);
         self.demand(only, || format!("17 {id} starts although the run is not for it"));
+    }
+
+    /// A task waits before it is tried again: twice as long each time, up to a bound, and a little longer by its number.
+    fn check_pause(&mut self, task: &Task, until: Timestamp) {
+        let State::Waiting { since, .. } = &task.state else { return };
+        let (id, counters) = (task.id, &task.counters);
+        let Some(why) = self.book.parted.get(&id) else { return };
+        let (what, tries, first_ms, cap_ms) = match why {
+            Parting::Transient => ("transient", counters.transients, 1_000, 600_000),
+            Parting::Machine => ("machine", counters.machine, 1_000, 60_000),
+            Parting::Overspent => ("overspent", counters.overspent, 500, 30_000),
+            Parting::Crashed | Parting::Lost | Parting::NotStarted => {
+                ("restart", counters.restarts, 500, 30_000)
+            }
+            _ => return,
+        };
+        let plain = first_ms.max(1) * (1u64 << tries.saturating_sub(1).min(20));
+        let plain = plain.min(cap_ms);
+        let waits = u64::try_from(until.0 - since.0).unwrap_or(0);
+        self.demand(waits >= plain && waits <= plain + plain / 10, || {
+            format!("20 {id} waits {waits} ms after {what} {tries}, not about {plain}")
+        });
+        let alike = self.book.pauses.entry((what, tries)).or_default();
+        alike.insert(id, waits);
+        let together =
+            alike.iter().find(|(other, ms)| **other != id && **ms == waits).map(|(other, _)| *other);
+        // With many tasks some have the same pause by chance.
+        let few = self.scene.tasks_max <= super::world::TASKS_MAX;
+        self.demand(!few || together.is_none(), || format!("20 {id} and {together:?} come back together"));
     }
 
     fn check_iteration(&mut self, task: &Task) {
@@ -365,6 +452,7 @@ impl Sim {
         match event {
             EngineEvent::RunStarted { .. } => {
                 self.book.pilot.run_started();
+                self.book.run_began = self.journal.len();
                 self.book.used = Spending::default();
             }
             EngineEvent::RunEnded { why, .. } => {
@@ -582,8 +670,10 @@ impl Sim {
         self.demand(self.book.checks_began == 0 || checks <= lanes, || {
             format!("14 {checks} checks on {lanes} lanes")
         });
-        let alive = self.host.agents.values().filter(|agent| agent.end.is_none()).count();
+        let alive = self.check_leases();
         self.demand(alive <= agents as usize, || format!("14 {alive} agents run, {agents} are known"));
+        self.check_line();
+        self.check_overtaken();
         if self.book.began > 0 {
             self.check_caps();
         }
@@ -595,6 +685,107 @@ impl Sim {
         if self.turns.is_multiple_of(if self.journal.len() < 1_500 { 64 } else { 2_048 }) {
             self.check_rebuilt();
         }
+    }
+
+    /// As long as an agent lives, its task is its own, however late its end is told. Gives how many live.
+    fn check_leases(&self) -> usize {
+        let alive = self.host.agents.iter().filter(|(_, agent)| agent.end.is_none());
+        alive
+            .inspect(|((id, attempt, _), _)| {
+                let task = &self.book.tasks[id];
+                let owned = matches!(task.state, State::Active { doing: Doing::Running { .. }, .. })
+                    && task.attempt == *attempt;
+                self.demand(owned, || {
+                    format!(
+                        "12 an agent of {id} {attempt} runs on, and it is {} {}",
+                        task.state.name(),
+                        task.attempt
+                    )
+                });
+            })
+            .count()
+    }
+
+    /// Whoever came first stands first, by the order of the facts: a clock that is set back moves nobody.
+    fn check_line(&self) {
+        let place = |id: TaskId| (self.book.tasks[&id].spec.priority, self.book.arrived.get(&id));
+        let line: Vec<TaskId> = self.core().queue().line().collect();
+        let wrong = line.windows(2).find(|two| place(two[0]) > place(two[1]));
+        self.demand(wrong.is_none(), || format!("8 {wrong:?} stand in line the wrong way round"));
+    }
+
+    /// Nobody is overtaken without end: only by who has a higher score, and not if they wait so many minutes longer. Who
+    /// waits since an earlier run does not begin anew.
+    fn check_overtaken(&mut self) {
+        const POINT_MS: i64 = 60_000;
+        let fresh = std::mem::take(&mut self.book.fresh);
+        if fresh.is_empty() || fresh.iter().any(|(id, _)| self.core().task(*id).counters.retries > 0) {
+            return;
+        }
+        let core = self.core();
+        let (world, limits) = (core.world(), core.limits(&self.out));
+        let lead = |id: TaskId, since: Timestamp| score(world, &core.task(id)) * POINT_MS - since.0;
+        for id in self.book.readied.keys() {
+            let task = &self.book.tasks[id];
+            let State::Ready { next: None, since } = &task.state else { continue };
+            // Files and earlier work may hold it back for good reasons.
+            let plain = task.spec.touches.is_empty() && task.counters.runs == 0 && task.landing.is_none();
+            let waits = plain
+                && world.filter().admits(&task.spec, *id)
+                && self.book.needs_met(task)
+                && self.wants_an_agent(task)
+                && matches!(world.held(*id, &limits), Some(Wait::Slot));
+            if !waits {
+                continue;
+            }
+            let mine = lead(*id, self.book.ready_since(task, *since));
+            let over = fresh.iter().find(|(other, since)| mine - lead(*other, *since) >= POINT_MS);
+            let number = if self.book.readied[id] < self.book.run_began { 18 } else { 16 };
+            self.demand(over.is_none(), || {
+                format!("{number} {over:?} overtakes {id}, which waits since {since:?}")
+            });
+        }
+    }
+
+    fn wants_an_agent(&self, task: &Task) -> bool {
+        let flow = self.core().world().flow_of(task);
+        let kind = flow.as_ref().and_then(|flow| flow.step(task.next_step(flow))).map(|step| &step.kind);
+        matches!(kind, Some(StepKind::Agent { .. }))
+    }
+
+    /// Nothing is done about what is not on record.
+    pub fn check_order(&self, effect: &Effect) {
+        let recorded = self.book.tasks.get(&effect.task()).map(|task| task.attempt);
+        let known = recorded.is_some_and(|attempt| attempt_of(effect).is_none_or(|of| of <= attempt));
+        self.demand(known, || format!("3 {effect:?} is carried out, and the journal is at {recorded:?}"));
+    }
+
+    /// An engine reads the journal: it holds all that anybody was told of, number after number, as it was written.
+    pub fn check_durable(&self) {
+        let lost = self.told.iter().find(|id| !self.book.tasks.contains_key(id));
+        self.demand(lost.is_none(), || format!("3 a person was told of {lost:?}, and the journal is not"));
+        let Some(kept) = &self.kept else { return };
+        let mut seqs = (1..).map(Seq).zip(&self.journal);
+        let read = kept.replay(Seq::FIRST, &mut |seq, entry| {
+            let same = seqs.next().is_some_and(|(at, written)| at == seq && *written == entry);
+            self.demand(same, || format!("2 {seq:?} is not what was written: {entry:?}"));
+            Ok(())
+        });
+        let count = self.journal.len() as u64;
+        self.demand(matches!(&read, Ok(read) if read.events == count && read.to.seq == Seq(count)), || {
+            format!("2 {count} facts were written, read: {read:?}")
+        });
+    }
+
+    /// The chain over the journal is the one that anybody makes of the same facts.
+    fn check_chain(&self) {
+        let Some(kept) = &self.kept else { return };
+        let again = Memory::new();
+        let tasks = self.book.tasks.values().cloned().map(Arc::new).collect();
+        let made = again.append(Written { entries: self.journal.clone(), tasks });
+        self.demand(made.is_ok() && again.head().ok() == kept.head().ok(), || {
+            "2 the chain is another".to_owned()
+        });
     }
 
     /// Not more agents on an account, or of a profile, than there may be.
@@ -777,6 +968,7 @@ impl Sim {
 
     /// Every trouble is over: whoever could land has landed, and whoever could not says why.
     pub fn check_settled(&self) {
+        self.check_chain();
         for task in self.book.tasks.values() {
             let id = task.id;
             let settled = match &task.state {

@@ -88,6 +88,7 @@ impl Sim {
     // ── orders ───────────────────────────────────────────────────────────────────────────────────────────
 
     pub fn perform(&mut self, effect: Effect) {
+        self.check_order(&effect);
         if let Effect::Kill { task, attempt, .. } = &effect {
             self.host.stops.insert((*task, *attempt));
             for ((of, under, _), agent) in &mut self.host.agents {
@@ -190,6 +191,14 @@ impl Sim {
                 };
                 self.tell(id, news);
             }
+            // Who sits with the run cannot be made out: it is given up, and ended first.
+            Effect::Spawn { attempt, iteration, .. } if self.faults.machine && self.rng.once_in(40) => {
+                if self.host.agents.contains_key(&(id, attempt, iteration)) {
+                    self.abandon((id, attempt, iteration));
+                }
+                let detail = "the record of the run cannot be read".to_owned();
+                self.tell(id, News::MachineFailed { attempt, detail, hopeless: false });
+            }
             Effect::Spawn { attempt, iteration, deadline_ms, talk, .. } => {
                 self.spawn(&task, (id, attempt, iteration), talk);
                 self.orders.push(Order::Follow(id, attempt, iteration, deadline_ms));
@@ -224,10 +233,26 @@ impl Sim {
         let base = match (&task.restart, &task.head) {
             (Some(restart), _) => oid(restart),
             (None, Some(head)) if task.workspace.is_some() => oid(head),
-            (None, _) => self.look()?.0,
+            (None, _) => {
+                let ours = self.look()?.0;
+                self.spare(task, ours).unwrap_or(ours)
+            }
         };
         self.host.workspaces.insert(task.id, Workspace { base, head: base, dirt: BTreeMap::new() });
         Ok(base)
+    }
+
+    /// A workspace that stood ready: a little behind the base, with all that the task needs.
+    fn spare(&mut self, task: &Task, ours: Oid) -> Option<Oid> {
+        let begins = task.counters.runs == 0 && task.head.is_none();
+        let behind = self.git.moves.last()?.from.filter(|_| begins && self.rng.once_in(3))?;
+        let landed = |need: &TaskId| Some(oid(&self.book.tasks.get(need)?.landed.as_ref()?.commit));
+        let mut needs = task.spec.needs.iter().filter_map(landed);
+        let fits = self.git.is_ancestor(behind, ours) && needs.all(|need| self.git.is_ancestor(need, behind));
+        if fits {
+            self.book.meet("begun behind");
+        }
+        fits.then_some(behind)
     }
 
     // ── agents ───────────────────────────────────────────────────────────────────────────────────────────
@@ -251,6 +276,14 @@ impl Sim {
                 Usage::default(),
                 Traces::default(),
             );
+        }
+    }
+
+    /// An agent is ended because nobody can follow it.
+    fn abandon(&mut self, of: Key) {
+        if self.host.agents[&of].end.is_none() && !planted::is(Bug::AbandonWithoutKill) {
+            self.book.meet("abandoned");
+            self.agent_vanishes(of);
         }
     }
 

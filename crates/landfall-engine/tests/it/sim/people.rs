@@ -37,6 +37,7 @@ impl Sim {
         let new = NewTask { spec, needs_here: Vec::new(), parent_here: None };
         let added = self.core.as_mut().expect("it is open").add(&self.out, vec![new]);
         self.demand(added.is_ok(), || format!("a task is refused: {added:?}"));
+        self.answered.extend(added.into_iter().flatten().map(|task| task.id));
     }
 
     fn any_task(&mut self) -> TaskId {

@@ -1,7 +1,7 @@
 //! The loop around the real core: an engine that starts, looks, writes, performs, hears, ends and crashes, as the one in
 //! `engine.rs` does, with everything outside of it simulated.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
@@ -14,8 +14,9 @@ use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::sprint::{Goal, SprintPlan};
 use landfall_model::{
     Area, Attempt, Budget, Caps, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, Purse, QueueEffect,
-    QueueNews, Route, RunEnd, RunId, Style, TaskId, TaskLimits, Timestamp,
+    QueueNews, Route, RunEnd, RunId, Style, Task, TaskId, TaskLimits, Timestamp,
 };
+use landfall_store::{Batch, Journal as _, Memory, Seq};
 
 use super::check::Book;
 use super::git::{Git, Oid};
@@ -140,6 +141,11 @@ pub struct Sim {
     pub scene: Scene,
     pub out: Out,
     pub journal: Vec<Entry>,
+    /// The journal as the real format keeps it, for some seeds: it takes time.
+    pub kept: Option<Memory>,
+    /// Tasks that people asked for in this turn, and those of which they were told that they are on record.
+    pub answered: Vec<TaskId>,
+    pub told: BTreeSet<TaskId>,
     pub core: Option<Core>,
     pub run: Option<RunId>,
     pub why: Option<RunEnd>,
@@ -352,6 +358,9 @@ impl Sim {
             book: Book::new(),
             scene,
             journal: Vec::new(),
+            kept: seed.is_multiple_of(KEPT_ONE_IN).then(Memory::new),
+            answered: Vec::new(),
+            told: BTreeSet::new(),
             core: None,
             run: None,
             why: None,
@@ -390,6 +399,7 @@ impl Sim {
     /// A new engine reads the journal.
     pub fn open(&mut self) {
         self.life += 1;
+        self.check_durable();
         let (out, core) = self.rebuilt();
         (self.out, self.core) = (out, Some(core));
         (self.draining, self.interrupted, self.why) = (false, false, None);
@@ -550,8 +560,12 @@ impl Sim {
     pub fn commit(&mut self) -> Option<Turn> {
         let mut turn = self.core.as_mut().expect("it runs").take_turn();
         let entries = std::mem::take(&mut turn.entries);
+        let answered = std::mem::take(&mut self.answered);
         if entries.is_empty() {
             return Some(turn);
+        }
+        if planted::is(Bug::AckBeforeSync) {
+            self.told.extend(&answered);
         }
         for effect in turn.queue_effects.clone() {
             if planted::is(Bug::LandBeforeRecord) && matches!(effect, QueueEffect::Land { .. }) {
@@ -569,15 +583,33 @@ impl Sim {
             return None;
         }
         self.write(entries);
+        self.told.extend(answered);
         self.check_touched(&turn.touched);
         Some(turn)
     }
 
     fn write(&mut self, entries: Vec<Entry>) {
-        for entry in entries {
-            self.absorb(&entry);
-            self.journal.push(entry);
+        for entry in &entries {
+            self.absorb(entry);
+            self.journal.push(entry.clone());
         }
+        if let Some(kept) = &self.kept {
+            let batch = Batch { tasks: self.touched_by(&entries), entries };
+            let appended = kept.append(batch).map(|it| it.last);
+            let last = Seq(self.journal.len() as u64);
+            self.demand(matches!(&appended, Ok(it) if *it == last), || {
+                format!("2 {appended:?}, not {last:?}")
+            });
+        }
+    }
+
+    fn touched_by(&self, entries: &[Entry]) -> Vec<Arc<Task>> {
+        let ids = entries.iter().filter_map(|entry| match &entry.fact {
+            Fact::Task(id, _) => Some(*id),
+            Fact::Engine(_) => None,
+        });
+        let ids: BTreeSet<TaskId> = ids.collect();
+        ids.iter().map(|id| Arc::new(self.book.tasks[id].clone())).collect()
     }
 
     /// The engine is killed. Agents go on without it; some die.
@@ -820,5 +852,6 @@ impl Sim {
     }
 }
 
+const KEPT_ONE_IN: u64 = 16;
 const LAST_SHOWN: usize = 14; // a turn or three: enough to see what led to it
 const LINE_MAX: usize = 260;

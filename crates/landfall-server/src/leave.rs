@@ -1,0 +1,66 @@
+//! When somebody who is being told something has to go: their session is revoked or runs out, or the server ends.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::door::{Shared, Who};
+use crate::keys::Keys;
+
+/// Watches over one who watches.
+pub(crate) struct Leave {
+    shared: Arc<Shared>,
+    /// The session they were let in by; none for the owner.
+    session: Option<String>,
+    revoked: Option<watch::Receiver<u64>>,
+    stopping: Option<watch::Receiver<bool>>,
+}
+
+impl Leave {
+    pub(crate) fn of(shared: &Arc<Shared>, who: &Who) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            session: who.session().map(str::to_owned),
+            revoked: shared.keys.as_ref().map(Keys::revocations),
+            stopping: shared.stopping.clone(),
+        }
+    }
+
+    /// Whether they have to go now.
+    pub(crate) fn is_over(&self) -> bool {
+        match (&self.session, &self.shared.keys) {
+            (Some(session), Some(keys)) => !keys.is_let_in(session),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
+    /// Waits until they have to go.
+    pub(crate) async fn over(&mut self) {
+        while !self.is_over() {
+            tokio::select! {
+                () = heard(&mut self.revoked) => {}
+                () = closed(&mut self.stopping) => return,
+            }
+        }
+    }
+}
+
+/// Waits until somebody is let in no more; for ever where nobody can be.
+async fn heard(revoked: &mut Option<watch::Receiver<u64>>) {
+    let heard = match revoked {
+        Some(revoked) => revoked.changed().await.is_ok(),
+        None => false,
+    };
+    if !heard {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Waits until the server ends; for ever where nothing ends it.
+async fn closed(stopping: &mut Option<watch::Receiver<bool>>) {
+    match stopping {
+        Some(stopping) => while stopping.changed().await.is_ok() {},
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,14 @@
+//! The server from outside: a real one on a free port, raw requests, and a project that only pretends.
+
+mod agents;
+mod door;
+mod events;
+mod forms;
+mod idempotency;
+mod keys;
+mod limits;
+mod metrics;
+mod samples;
+mod socket;
+mod support;
+mod tokens;
