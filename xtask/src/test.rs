@@ -1,5 +1,5 @@
-//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest and
-//! cargo-deny are used where they are installed.
+//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest,
+//! cargo-deny and a browser are used where they are installed.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 
 use crate::agents::{self, Agents};
+use crate::web;
 
 /// Format, lints, every test, the documentation.
 pub fn all() -> Result<()> {
@@ -15,6 +16,7 @@ pub fn all() -> Result<()> {
     step("format", cargo(&["fmt", "--all", "--check"]))?;
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     tests()?;
+    web::as_part()?;
     planted(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     // A sentence may point at a private item for whoever reads the source.
@@ -81,13 +83,13 @@ pub fn agents() -> Result<()> {
     step("agents", command)
 }
 
-fn cargo(args: &[&str]) -> Command {
+pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
     command
 }
 
-fn step(name: &str, mut command: Command) -> Result<()> {
+pub fn step(name: &str, mut command: Command) -> Result<()> {
     eprintln!("── {name}");
     let began = Instant::now();
     let status = command.status().with_context(|| format!("start {command:?}"))?;
@@ -109,7 +111,7 @@ fn needs(program: &str, args: &[&str], what: &str) -> Result<()> {
     Ok(())
 }
 
-fn runs(program: &str, args: &[&str]) -> bool {
+pub fn runs(program: &str, args: &[&str]) -> bool {
     let status = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
