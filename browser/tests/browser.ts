@@ -5,8 +5,9 @@ import axe from "axe-core";
 /** What a page must not do. */
 export class Watch {
   readonly wrong: string[] = [];
-  /** Sentences that are expected, such as those of a lost connection. */
-  readonly expected: RegExp[] = [];
+  /** Sentences that are expected, such as those of a lost connection. A page that is drawn again while it is drawn, or left
+   * meanwhile, breaks the first off; htmx calls that an error. */
+  readonly expected: RegExp[] = [/htmx:(afterRequest|sendAbort), \[object HTMLElement\]$/];
 
   constructor(context: BrowserContext, private readonly host: string) {
     context.on("page", (page) => this.page(page));
@@ -67,4 +68,12 @@ export async function violations(page: Page): Promise<string[]> {
     return result.violations.map((it: any) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node: any) => `${node.target.join(" ")} ${node.any?.[0]?.message ?? node.failureSummary}`).join(" | ")}`);
   });
   return found;
+}
+
+/** Shows what an agent printed: several outputs may be there, those of checks too. */
+export async function output(page: Page, task: string, which: RegExp) {
+  await page.goto(`/tasks/${task}/log`);
+  const options = page.locator("#log-key option");
+  const value = await options.filter({ hasText: which }).first().getAttribute("value");
+  await page.goto(`/tasks/${task}/log?key=${encodeURIComponent(value ?? "")}`);
 }

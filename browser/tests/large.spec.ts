@@ -1,6 +1,6 @@
 // Ten thousand tasks and a log of two hundred thousand lines: pages come soon, scroll without a stutter, and stay small.
 import { type Page, expect, test } from "@playwright/test";
-import { enter } from "./browser";
+import { enter, output } from "./browser";
 import { Scratch, settings } from "./scratch";
 
 const TASKS = 10_000;
@@ -13,7 +13,7 @@ let link: string;
 
 test.beforeAll(async () => {
   test.setTimeout(180_000);
-  scratch = new Scratch("large-shop", settings(`[agent.printer]\nkind = "command"\nrun = "seq -f 'line %.0f: a chatty agent says what it is about to do' 1 ${LINES}; echo '<landfall>COMPLETE</landfall>'"\n`));
+  scratch = new Scratch("large-shop", settings(`[agent.printer]\nkind = "command"\nrun = "sh print.sh"\n`), { "print.sh": `seq -f 'line %.0f: a chatty agent says what it is about to do' 1 ${LINES}\necho '<landfall>COMPLETE</landfall>'\n` });
   scratch.landfall("add", "Print a lot", "--agent", "printer", "--priority", "0");
   scratch.try("run", "--non-interactive");
   const head = (at: number) => `+++\ntitle = "Task number ${at} of a long list"\ntags = ["area-${at % 20}"]\n${at > 3 && at % 7 === 0 ? `needs = ["t${at - 3}"]\n` : ""}id = "t${at}"\n+++\n\nSomething to do.\n\n`;
@@ -70,7 +70,7 @@ test("ten thousand tasks do not stutter", async ({ browser }) => {
 test("two hundred thousand lines are scrolled", async ({ browser }) => {
   const { context, page, watch } = await enter(browser, link);
   await context.addInitScript(WATCH);
-  await page.goto("/tasks/T1/log");
+  await output(page, "T1", /iteration 1/);
   await expect(page.locator("#log-scroll")).toContainText(`line ${LINES}`);
   await page.locator("a[data-log=start]").click();
   await expect(page.locator("#log-scroll")).toContainText("line 1:");

@@ -1,6 +1,6 @@
 // Without scripts: every page can be read, and every form that matters is posted and comes back.
 import { type Page, expect, test } from "@playwright/test";
-import { enter } from "./browser";
+import { enter, output } from "./browser";
 import { Scratch, settings, task } from "./scratch";
 
 let scratch: Scratch;
@@ -14,7 +14,7 @@ const TASKS = [
 ].join("");
 
 test.beforeAll(async () => {
-  scratch = new Scratch("quiet-shop", settings(`[agent.printer]\nkind = "command"\nrun = "seq -f 'line %g' 1 3000; echo '<landfall>COMPLETE</landfall>'"\n[run]\nslots = 4\n[review.tags]\ncareful = "per-task"\n`));
+  scratch = new Scratch("quiet-shop", settings(`[agent.printer]\nkind = "command"\nrun = "sh print.sh"\n[run]\nslots = 4\n[review.tags]\ncareful = "per-task"\n`), { "print.sh": "seq -f 'line %g' 1 3000\necho '<landfall>COMPLETE</landfall>'\n" });
   scratch.add(TASKS);
   link = await scratch.serve();
 });
@@ -78,7 +78,9 @@ test("a person without scripts reads and decides", async ({ browser }) => {
   await says(page, "/tasks/T2", "#task-why", /landed/i);
 
   // Pages through the log.
-  await says(page, "/tasks/T3/log", "#log", /line/);
+  await says(page, "/tasks/T3", "#task-why", /landed|nothing/i);
+  await output(page, "T3", /iteration 1/);
+  await expect(page.locator("#log")).toContainText("line");
   await page.locator("a[data-log=start]").click();
   await expect(page.locator("#log-scroll")).toContainText("line 1");
   await page.locator("a[data-log=newer]").click();
