@@ -230,3 +230,5 @@ document.addEventListener("htmx:configRequest", (event) => {
   const kept = document.getElementById("log") ?? document.getElementById("diff");
   if (kept && event.target instanceof Element && event.target.id === "main") detail.parameters.bare = "1";
 });
+
+export {}; // a module, with names of its own

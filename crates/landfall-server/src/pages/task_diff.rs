@@ -28,6 +28,8 @@ struct DiffPage<'a> {
     trouble: Option<String>,
     /// The commit of the work as it is now.
     now: String,
+    /// The work that was last verified: another one means that this page is old.
+    seen: String,
     in_review: bool,
     /// Only the head is wanted: the rest stays as the browser has it.
     bare: bool,
@@ -150,6 +152,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         shown,
         trouble,
         now,
+        seen: head.detail.gate.as_ref().map(|gate| gate.head.clone()).unwrap_or_default(),
         in_review: head.detail.line.status == Status::Review,
         bare,
         head: &head,
