@@ -103,7 +103,8 @@ pub fn install() -> Result<Agents> {
     Ok(Agents::Here(std::env::join_paths(folders).context("a folder with a colon in its name")?))
 }
 
-fn cache_folder() -> PathBuf {
+/// Where what tests need is kept between them.
+pub fn cache_folder() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     let own = || variable(CACHE);
     let xdg = || variable("XDG_CACHE_HOME").map(|it| it.join("landfall-agents"));
@@ -193,7 +194,8 @@ impl Pinned {
     }
 }
 
-fn clear(folder: &Path) -> Result<()> {
+/// Removes a folder that may not be there.
+pub fn clear(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -208,19 +210,24 @@ fn answers(program: &str) -> bool {
     within(command, VERSION_MAX).is_ok_and(|ended| ended == Ended::Well)
 }
 
-fn quiet(command: &mut Command) {
+/// Lets a command say nothing.
+pub fn quiet(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
 }
 
+/// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Ended {
+pub enum Ended {
+    /// With code 0.
     Well,
+    /// With another one.
     Badly,
+    /// Not in time.
     TooLate,
 }
 
 /// Runs a command, at most so long.
-fn within(mut command: Command, limit: Duration) -> Result<Ended> {
+pub fn within(mut command: Command, limit: Duration) -> Result<Ended> {
     let began = Instant::now();
     let mut child = command.spawn().with_context(|| format!("start {command:?}"))?;
     loop {

@@ -2,6 +2,7 @@
 
 mod agents;
 mod bench;
+mod schemathesis;
 mod test;
 
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ usage: cargo xtask <command>
   test --fast        the tests alone
   test --agents      as `test`, then the real agents: what CI runs
   agents             the tests with the real agents alone
+  schemathesis       asks a server everything its reference says, and more
   planted [bug]      shows that the simulation finds every bug that is there on purpose, or this one
   bench [--json] [--quick] [B1 B4 …]
                      the benchmarks, floor and product in the same run, as ratios
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         ["test", "--fast"] => test::tests(),
         ["test", "--agents"] => test::all().and_then(|()| test::agents()),
         ["agents"] => test::agents(),
+        ["schemathesis"] => test::schemathesis(),
         ["planted"] => test::planted(None),
         ["planted", bug] => test::planted(Some(bug)),
         ["bench", rest @ ..] => bench::run(rest),

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 
 use crate::agents::{self, Agents};
+use crate::schemathesis::{self, Schemathesis};
 
 /// Format, lints, every test, the documentation.
 pub fn all() -> Result<()> {
@@ -15,6 +16,7 @@ pub fn all() -> Result<()> {
     step("format", cargo(&["fmt", "--all", "--check"]))?;
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     tests()?;
+    schemathesis()?;
     planted(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     // A sentence may point at a private item for whoever reads the source.
@@ -49,6 +51,27 @@ pub fn planted(bug: Option<&str>) -> Result<()> {
         command.env("LANDFALL_PLANTED", bug);
     }
     step("planted bugs", command)
+}
+
+/// A server is asked everything its reference says, and more. Where schemathesis cannot be had, a line says so.
+pub fn schemathesis() -> Result<()> {
+    let python = match schemathesis::install()? {
+        Schemathesis::Here(python) => python,
+        Schemathesis::Skipped(why) => {
+            eprintln!("── schemathesis: skipped, {why}");
+            return Ok(());
+        }
+    };
+    let mut command = cargo(&["test", "--package", "landfall", "--test", "it"]);
+    command.args([
+        "--",
+        "--exact",
+        "schemathesis::the_server_answers_as_its_reference_says",
+        "--ignored",
+        "--nocapture",
+    ]);
+    command.env(schemathesis::VARIABLE, python);
+    step("schemathesis", command)
 }
 
 /// The tests that drive the real agents. Where they cannot be had, a line says so.
