@@ -1,5 +1,5 @@
-//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest and
-//! cargo-deny are used where they are installed.
+//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest,
+//! cargo-deny and a browser are used where they are installed.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::agents::{self, Agents};
 use crate::schemathesis::{self, Schemathesis};
+use crate::web;
 
 /// Format, lints, every test, the documentation.
 pub fn all() -> Result<()> {
@@ -17,6 +18,7 @@ pub fn all() -> Result<()> {
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     tests()?;
     schemathesis()?;
+    web::as_part()?;
     planted(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     // A sentence may point at a private item for whoever reads the source.
@@ -104,13 +106,13 @@ pub fn agents() -> Result<()> {
     step("agents", command)
 }
 
-fn cargo(args: &[&str]) -> Command {
+pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
     command
 }
 
-fn step(name: &str, mut command: Command) -> Result<()> {
+pub fn step(name: &str, mut command: Command) -> Result<()> {
     eprintln!("── {name}");
     let began = Instant::now();
     let status = command.status().with_context(|| format!("start {command:?}"))?;
@@ -132,7 +134,7 @@ fn needs(program: &str, args: &[&str], what: &str) -> Result<()> {
     Ok(())
 }
 
-fn runs(program: &str, args: &[&str]) -> bool {
+pub fn runs(program: &str, args: &[&str]) -> bool {
     let status = Command::new(program)
         .args(args)
         .stdin(Stdio::null())

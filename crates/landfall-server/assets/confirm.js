@@ -56,7 +56,7 @@ export function askBefore() {
     if (!question || allowed.delete(form)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    confirm(question, submitter?.textContent?.trim() || "Yes").then((yes) => {
+    confirm(question, (submitter ?? form.querySelector("button"))?.firstChild?.textContent?.trim() || "Yes").then((yes) => {
       if (!yes || !form.isConnected) return;
       allowed.add(form);
       form.requestSubmit(submitter?.isConnected ? submitter : null);

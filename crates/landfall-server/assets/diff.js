@@ -23,6 +23,14 @@ class DiffView {
     });
     document.addEventListener("keydown", (event) => this.key(event));
     this.look();
+    document.addEventListener("htmx:afterSettle", () => this.compare());
+  }
+
+  /** Says so when the work has moved on. */
+  compare() {
+    const notice = document.getElementById("diff-stale");
+    const [now, seen] = [notice?.dataset.now, this.root.dataset.seen];
+    if (notice) notice.hidden = !now || !seen || now === seen;
   }
 
   /** @returns {Comment[]} */

@@ -7,16 +7,20 @@ const CALM_MS = 250; // news come in bursts: the page is drawn once for all of t
 const CALM_MAX_MS = 1000; // but not later than this
 const SILENT_MS = 45000; // the server says something every 15 seconds
 
+const HIDDEN_MS = 20000; // browsers give all tabs of a site six connections: one that nobody looks at gives its own back
+
 /** The last fact that was heard of. */
 let last = "";
 let lost = false;
 let first = 0;
 let timer = 0;
 let missed = false;
+/** Ends the stream, if there is one. @type {(() => void) | null} */
+let close = null;
 
 /** Draws the page again soon. */
 export function changed() {
-  if (document.hidden) {
+  if (document.hidden && !isTold()) {
     missed = true;
     return;
   }
@@ -29,30 +33,62 @@ export function changed() {
   }, Math.max(0, Math.min(CALM_MS, first + CALM_MAX_MS - now)));
 }
 
+/** Whether somebody is told by the browser, so that a hidden page must go on. */
+function isTold() {
+  return "Notification" in window && Notification.permission === "granted";
+}
+
 /** Follows the stream for as long as the page is open. */
 export function followEvents() {
   last = document.getElementById("state")?.dataset.seq ?? "";
+  let leaving = 0;
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden || !missed) return;
+    clearTimeout(leaving);
+    if (document.hidden) {
+      leaving = window.setTimeout(() => {
+        if (isTold()) return;
+        close?.();
+        close = null;
+        missed = true;
+      }, HIDDEN_MS);
+      return;
+    }
+    if (!close) open();
+    if (!missed) return;
     missed = false;
+    changed();
+  });
+  window.addEventListener("pagehide", () => {
+    close?.();
+    close = null;
+  });
+  window.addEventListener("pageshow", (event) => {
+    if (!event.persisted || close) return;
+    open();
     changed();
   });
   open();
 }
 
 function open() {
-  // A new stream goes on where the last one ended. The browser's own Last-Event-ID does the same while it reconnects by itself.
+  // A new stream goes on where the last one ended; while the browser reconnects by itself, its Last-Event-ID says the same.
   const stream = new EventSource(`/api/v1/events${last ? `?after=${encodeURIComponent(last)}` : ""}`);
   let heard = Date.now();
-  const again = () => {
+  let retry = 0;
+  const end = () => {
     stream.close();
     clearInterval(watch);
+    clearTimeout(retry);
+  };
+  const again = () => {
+    end();
     say(true);
-    window.setTimeout(open, AGAIN_MS);
+    retry = window.setTimeout(open, AGAIN_MS);
   };
   const watch = window.setInterval(() => {
     if (Date.now() - heard > SILENT_MS && !document.hidden) again();
   }, 5000);
+  close = end;
   stream.onopen = () => {
     heard = Date.now();
     if (!lost) return;
@@ -69,6 +105,7 @@ function open() {
   stream.addEventListener("live", (event) => {
     heard = Date.now();
     const lines = read(event.data);
+    document.dispatchEvent(new CustomEvent("landfall:live", { detail: lines }));
     if (Array.isArray(lines)) for (const line of lines) live(line);
   });
   stream.addEventListener("alive", () => {

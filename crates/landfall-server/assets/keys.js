@@ -29,6 +29,13 @@ export function handleKeys() {
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    // What the page itself offers comes first.
+    const own = document.querySelector(`main [data-press="${CSS.escape(event.key)}"]`);
+    if (own instanceof HTMLElement) {
+      event.preventDefault();
+      press(own);
+      return;
+    }
     const name = event.key === " " ? "Space" : /^[1-9]$/.test(event.key) ? "1" : event.key;
     const key = KEYS.find((it) => it.key === name);
     if (key) {
@@ -51,6 +58,7 @@ export function handleKeys() {
 /** Opens what the address points into, where it is folded, and takes the focus there. */
 export function openTarget() {
   const target = document.querySelector(":target");
+  if (target?.id === "main") return; // whoever skips the navigation comes to the beginning of the page
   for (let at = /** @type {Element | null} */ (target); at; at = at.parentElement) if (at instanceof HTMLDetailsElement) at.open = true;
   const field = target?.matches("input, textarea, select, button") ? target : target?.querySelector("input:not([type=hidden]), textarea, summary");
   if (field instanceof HTMLElement) field.focus();
@@ -116,6 +124,18 @@ function search() {
   } else openPalette();
 }
 
+/** Does what a part of the page says: a link is opened, a form is sent, or its text is begun.
+ * @param {HTMLElement} own
+ */
+function press(own) {
+  if (!(own instanceof HTMLFormElement)) own.click();
+  else {
+    const text = own.querySelector("textarea");
+    if (text && !text.value) text.focus();
+    else own.requestSubmit();
+  }
+}
+
 /** @param {Element | null | undefined} form */
 function submit(form) {
   if (form instanceof HTMLFormElement) form.requestSubmit();
@@ -143,7 +163,12 @@ export function showKeys() {
     it instanceof HTMLElement ? (it.dataset.key ?? "") : "",
     it.firstChild?.textContent?.trim() ?? "",
   ]);
-  for (const [key, what] of [...KEYS.map((it) => [it.key, it.what]), ...pages]) {
+  /** @type {[string, string][]} */
+  const own = [...document.querySelectorAll("main [data-press]")].map((it) => [
+    it instanceof HTMLElement ? (it.dataset.press ?? "") : "",
+    (it instanceof HTMLFormElement ? it.querySelector("button[type=submit]") : it)?.firstChild?.textContent?.trim() ?? "",
+  ]);
+  for (const [key, what] of [...own, ...KEYS.map((it) => [it.key, it.what]), ...pages]) {
     const row = table.insertRow();
     const left = row.insertCell();
     const cap = document.createElement("kbd");

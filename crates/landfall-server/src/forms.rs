@@ -163,6 +163,14 @@ pub(crate) fn sentence(response: &Response) -> String {
     match response {
         Response::Stop(it) => it.text.clone(),
         Response::Rollback(it) => it.text.clone(),
+        Response::Pause(it) | Response::Resume(it) | Response::Auto(it) => it.text.clone(),
+        Response::Next(it) => it.text.clone(),
+        Response::SprintPause(it) | Response::SprintResume(it) | Response::SprintCancel(it) => {
+            it.text.clone()
+        }
+        Response::QueuePause(it) | Response::QueueResume(it) => it.text.clone(),
+        Response::RunStart(_) => "The run begins.".to_owned(),
+        Response::SessionRevoke(_) => "It is let in no more.".to_owned(),
         Response::Add(added) => {
             let ids: Vec<String> = added.tasks.iter().map(|it| it.id.to_string()).collect();
             format!("Added {}.", ids.join(", "))

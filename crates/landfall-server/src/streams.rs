@@ -244,7 +244,14 @@ mod tests {
 
     async fn open(toy: &Arc<Toy>, query: &str, last: Option<&str>) -> Answer {
         let service: Arc<dyn Service + Send + Sync> = Arc::clone(toy) as _;
-        let shared = Arc::new(Shared::new(service, None, &[], Vec::new(), "toy".to_owned()));
+        let shared = Arc::new(Shared::new(
+            service,
+            None,
+            &[],
+            Vec::new(),
+            "toy".to_owned(),
+            tokio::sync::watch::channel(false).1,
+        ));
         let mut request = Request::builder().uri(format!("/api/v1/tasks/T1/output/stream?{query}"));
         if let Some(last) = last {
             request = request.header("last-event-id", last);
@@ -353,7 +360,8 @@ mod tests {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         assert!(text.contains("&lt;001&gt;") && !text.contains("<001>"), "{text}");
         for (query, last) in [("offset=x", None), ("as=xml", None), ("", Some("-1"))] {
-            assert_eq!(open(&toy(1, true), query, last).await.status(), 400, "{query} {last:?}");
+            let status = open(&toy(1, true), query, last).await.status();
+            assert_eq!(status, ProblemCode::BadInput.status(), "{query} {last:?}");
         }
     }
 }

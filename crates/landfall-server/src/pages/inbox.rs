@@ -194,7 +194,7 @@ pub(super) fn mark(outcome: Outcome) -> (&'static str, &'static str) {
         Outcome::Flaky => ("≈", "warn"),
         Outcome::PreExisting => ("=", "quiet"),
         Outcome::Fail => ("✗", "bad"),
-        Outcome::Timeout => ("⏱", "bad"),
+        Outcome::Timeout => ("◷", "bad"),
         Outcome::Broken => ("⚠", "bad"),
     }
 }

@@ -1,9 +1,10 @@
 //! The runs there were, and the report of each.
 
 use askama::Template;
-use landfall_api::{Ask as _, Nothing, Problem, Report, ReportAsked, RunId, RunLine};
+use landfall_api::{Ask as _, Nothing, Problem, ReportAsked, RunId, RunLine};
 
-use super::{Page, Visit, parts, words};
+use super::markup::Markup;
+use super::{Page, Visit, markdown, parts, words};
 
 const SHOWN_MAX: usize = 200;
 
@@ -26,11 +27,11 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
 #[template(path = "run.html")]
 struct Run {
     run: RunId,
-    report: Report,
+    report: Markup,
 }
 
 pub(super) fn one(visit: &Visit<'_>) -> Result<Page, Problem> {
     let run: RunId = visit.field("run")?;
     let report = visit.report(ReportAsked { task: None, run: Some(run) })?;
-    Page::new(format!("Run {run}"), &Run { run, report })
+    Page::new(format!("Run {run}"), &Run { run, report: markdown::render(&report.markdown) })
 }

@@ -31,10 +31,13 @@ fn page(stats: &Stats, days: u32) -> StatsPage<'_> {
     StatsPage { stats, days, figures: figures(stats), agreed: (same * 100).checked_div(all) }
 }
 
+/// A number of a day.
+type Of = fn(&StatsSum) -> f64;
+
 fn figures(stats: &Stats) -> Vec<Figure> {
-    let days: Vec<String> = stats.days.iter().map(|day| words::line(&day.day)).collect();
-    let by_day = |of: fn(&StatsSum) -> f64| stats.days.iter().map(|day| of(&day.sum)).collect::<Vec<f64>>();
-    let daily = |id, title, unit, series: &[(&str, fn(&StatsSum) -> f64)]| {
+    let days: Vec<String> = stats.days.iter().map(|day| short_day(&day.day)).collect();
+    let by_day = |of: Of| stats.days.iter().map(|day| of(&day.sum)).collect::<Vec<f64>>();
+    let daily = |id, title, unit, series: &[(&str, Of)]| {
         let series: Vec<Series<'_>> =
             series.iter().map(|(name, of)| Series { name, values: by_day(*of) }).collect();
         bars(id, title, unit, &days, &series)
@@ -89,6 +92,15 @@ fn figures(stats: &Stats) -> Vec<Figure> {
         counted("rounds", "Rounds of a reviewing agent until a task landed", "tasks", &stats.review_rounds),
         bars("profiles", "Tasks by the profile that worked last", Unit::Count, &profiles, &by_profile),
     ]
+}
+
+/// A day without its year, where it has one: the plot says how far back it goes.
+fn short_day(day: &str) -> String {
+    let day = words::line(day);
+    match day.split_once('-') {
+        Some((year, rest)) if year.len() == 4 => rest.to_owned(),
+        Some(_) | None => day,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a plot is coarser than a float")]
