@@ -220,7 +220,8 @@ impl Pinned {
     }
 }
 
-fn clear(folder: &Path) -> Result<()> {
+/// Removes a folder that may not be there.
+pub fn clear(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -235,19 +236,24 @@ fn answers(program: &str) -> bool {
     within(command, VERSION_MAX).is_ok_and(|ended| ended == Ended::Well)
 }
 
-fn quiet(command: &mut Command) {
+/// Lets a command say nothing.
+pub fn quiet(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
 }
 
+/// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Ended {
+pub enum Ended {
+    /// With code 0.
     Well,
+    /// With another one.
     Badly,
+    /// Not in time.
     TooLate,
 }
 
 /// Runs a command, at most so long.
-fn within(mut command: Command, limit: Duration) -> Result<Ended> {
+pub fn within(mut command: Command, limit: Duration) -> Result<Ended> {
     let began = Instant::now();
     let mut child = command.spawn().with_context(|| format!("start {command:?}"))?;
     loop {

@@ -2,6 +2,7 @@
 
 mod agents;
 mod bench;
+mod schemathesis;
 mod test;
 mod web;
 
@@ -14,6 +15,7 @@ usage: cargo xtask <command>
   test --fast        the tests alone
   test --agents      as `test`, then the real agents: what CI runs
   agents             the tests with the real agents alone
+  schemathesis       asks a server everything its reference says, and more
   web [name]         the tests of the pages in a real browser, or those whose file or name has this in it
   planted [bug]      shows that the simulation finds every bug that is there on purpose, or this one
   bench [--json] [--quick] [B1 B4 …]
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         ["test", "--fast"] => test::tests(),
         ["test", "--agents"] => test::all().and_then(|()| test::agents()),
         ["agents"] => test::agents(),
+        ["schemathesis"] => test::schemathesis(),
         ["web", rest @ ..] => web::alone(rest),
         ["planted"] => test::planted(None),
         ["planted", bug] => test::planted(Some(bug)),

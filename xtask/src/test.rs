@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 
 use crate::agents::{self, Agents};
+use crate::schemathesis::{self, Schemathesis};
 use crate::web;
 
 /// Format, lints, every test, the documentation.
@@ -16,6 +17,7 @@ pub fn all() -> Result<()> {
     step("format", cargo(&["fmt", "--all", "--check"]))?;
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     tests()?;
+    schemathesis()?;
     web::as_part()?;
     planted(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
@@ -51,6 +53,27 @@ pub fn planted(bug: Option<&str>) -> Result<()> {
         command.env("LANDFALL_PLANTED", bug);
     }
     step("planted bugs", command)
+}
+
+/// A server is asked everything its reference says, and more. Where schemathesis cannot be had, a line says so.
+pub fn schemathesis() -> Result<()> {
+    let python = match schemathesis::install()? {
+        Schemathesis::Here(python) => python,
+        Schemathesis::Skipped(why) => {
+            eprintln!("── schemathesis: skipped, {why}");
+            return Ok(());
+        }
+    };
+    let mut command = cargo(&["test", "--package", "landfall", "--test", "it"]);
+    command.args([
+        "--",
+        "--exact",
+        "schemathesis::the_server_answers_as_its_reference_says",
+        "--ignored",
+        "--nocapture",
+    ]);
+    command.env(schemathesis::VARIABLE, python);
+    step("schemathesis", command)
 }
 
 /// The tests that drive the real agents. Where they cannot be had, a line says so.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 use landfall_api::{
-    Access, Ask, EditTask, Filter, Method, NewTask, NewTasks, Nothing, Problem, ProblemCode, ReportAsked,
-    Request, Response, Route, RunId, Service, Status, StopAsked, TaskAsked, TaskId, TaskRef, UnknownWord,
-    WaitFor, Why, http,
+    Access, Ask, EditTask, Filter, Level, Method, NewTask, NewTasks, Nothing, OutputAsked, OutputOf, Problem,
+    ProblemCode, ReportAsked, Request, Response, Route, RunId, Service, Status, StopAsked, TaskAsked, TaskId,
+    TaskRef, UnknownWord, WaitFor, Why, http,
 };
 
 /// Reads a request as the server does: the fields of the path are taken out of the target first.
@@ -37,6 +37,22 @@ fn requests_are_words_in_the_path_the_query_or_the_body() {
         }),
         Request::Edit(EditTask { ready: Some(true), ..EditTask::new(TaskId(3)) }),
         Request::Status(Nothing {}),
+        Request::Output(OutputAsked {
+            of: OutputOf {
+                task: TaskId(7),
+                key: None,
+                attempt: Some(1),
+                iteration: Some(2),
+                check: None,
+                stderr: true,
+            },
+            at: Some(100),
+            backward: true,
+            lines: 50,
+            search: "error".to_owned(),
+            levels: vec![Level::Raw],
+            raw: false,
+        }),
         Request::Stop(StopAsked { task: None, now: true }),
         Request::Report(ReportAsked { run: Some(RunId(2)), ..ReportAsked::default() }),
         Request::Report(ReportAsked::default()),
