@@ -32,6 +32,12 @@ async function seen(page: Page, what: string) {
   expect(drawn, what).toBe("");
 }
 
+/** Keys do something from the moment on that scripts run. */
+async function live(page: Page, at: RegExp) {
+  await expect(page).toHaveURL(at);
+  await expect(page.locator("#tools")).toBeVisible();
+}
+
 test("the pages are worked by keys alone", async ({ browser }) => {
   const { context, page, watch } = await enter(browser, link);
 
@@ -49,6 +55,7 @@ test("the pages are worked by keys alone", async ({ browser }) => {
 
   // Help.
   await page.goto("/");
+  await live(page, /\/$/);
   await page.keyboard.press("?");
   await expect(page.locator("#keys-dialog")).toContainText("Next card or row");
   await page.keyboard.press("Escape");
@@ -65,7 +72,7 @@ test("the pages are worked by keys alone", async ({ browser }) => {
   await page.keyboard.press("k");
   expect(await page.evaluate(() => document.activeElement?.closest("[data-task]")?.id)).toBe(first);
   await page.keyboard.press("Enter");
-  await expect(page).toHaveURL(new RegExp(`/tasks/${first!.slice(5)}`));
+  await live(page, new RegExp(`/tasks/${first!.slice(5)}`));
 
   // The palette finds a task by its words and a page by its name.
   await page.keyboard.press("Control+k");
@@ -74,13 +81,14 @@ test("the pages are worked by keys alone", async ({ browser }) => {
   await expect(page.locator("#palette .palette-item").first()).toContainText("Write five");
   await page.keyboard.press("Enter");
   await expect(page.locator("h1")).toContainText("Write five");
+  await live(page, /\/tasks\/T5/);
   await page.keyboard.press("Control+k");
   await page.keyboard.press("Escape");
   await expect(page.locator("#palette")).toHaveCount(0);
 
   // Letters are letters while somebody types.
   await page.keyboard.press("p");
-  await expect(page).toHaveURL(/\/backlog/);
+  await live(page, /\/backlog/);
   await page.keyboard.press("/");
   await expect(page.locator("#f-text")).toBeFocused();
   await page.keyboard.type("smxjk?");
@@ -92,12 +100,12 @@ test("the pages are worked by keys alone", async ({ browser }) => {
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
   for (const [key, at] of [["m", "/queue"], ["s", "/settings"], ["l", "/discoveries"], ["S", "/sprint"]] as const) {
     await page.keyboard.press(key === "S" ? "Shift+S" : key);
-    await expect(page).toHaveURL(new RegExp(`${at}$`));
+    await live(page, new RegExp(`${at}$`));
   }
 
   // Decides in the inbox, and stands before the next decision.
   await page.keyboard.press("r");
-  await expect(page).toHaveURL(/\/inbox/);
+  await live(page, /\/inbox/);
   await expect(page.locator("#item-title")).toContainText("Write one");
   await page.keyboard.press("a");
   await expect(page.locator("#toasts")).toContainText(/T1|approved|land/i);

@@ -66,32 +66,40 @@ const ODD = [
 
 const ALL = [...PLAIN, ...ODD];
 const LINES = ALL.join("\n");
+/** A signal is a tag by itself, so it holds no other. What agents say by the command or by tools may. */
+const SIGNALS = ALL.filter((text) => !/[<>]/.test(text));
+const LANDFALL = process.env.LANDFALL_BIN ?? "landfall";
 
 /** A name that a file can have. */
 const name = (text: string) => text.replaceAll("/", "∕").slice(0, 120);
 const toml = (text: string) => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, "?");
 
 function hostile(): string {
-  const titles = ALL.map((text, at) => task({ title: text, tags: [text.replace(/[\s,]+/g, "_").slice(0, 40)], criteria: [text], draft: at % 3 === 0, size: "S" }, `signal = ${toml(`blocked:${text}`)}`, text));
+  const titles = ALL.map((text, at) => task({ title: text, criteria: [text], draft: at % 3 === 0, size: "S" }, `say = ${toml(text)}\nsignal = ${toml(`blocked:${SIGNALS[at % SIGNALS.length]}`)}`, text));
   const works = task(
     { id: "works", title: `works ${PLAIN[0]}`, tags: ["wanted"], criteria: ALL, priority: 0 },
     `usage = { tokens_in = 10, tokens_out = 10 }
 [[iteration]]
 say = [${ALL.map(toml).join(", ")}]
 commit = ${toml(LINES)}
-signal = [${ALL.map((text) => toml(`discovery-global:${text}`)).join(", ")}, "complete"]
+run = ["sh", "say.sh"]
+signal = [${SIGNALS.map((text) => toml(`discovery-global:${text}`)).join(", ")}, "complete"]
 ${ALL.map((text, at) => `[[iteration.write]]\npath = ${toml(`${at} ${name(text)}`)}\ntext = ${toml(`${LINES}\n`)}`).join("\n")}
 `,
     LINES,
   );
-  const asks = ALL.slice(0, 6).map((text, at) => task({ title: `asks ${at}`, priority: 1 }, `say = ${toml(text)}\nsignal = ${toml(`pending:${text} a) ${text} b) ${PLAIN[at + 6]}`)}`));
+  const asks = SIGNALS.slice(0, 6).map((text, at) => task({ title: `asks ${at}`, priority: 1 }, `say = ${toml(PLAIN[at]!)}\nsignal = ${toml(`pending:${text} a) ${SIGNALS[at + 1]} b) ${SIGNALS[at + 2]}`)}`));
   return [works, ...asks, ...titles].join("");
 }
 
 /** What there would be if a text had become more than a text. */
 function made(): string[] {
-  const never = "main img, main script, main iframe, main object, main embed, main base, main link, main meta, main style, body > script, [onerror], [onload], [onclick], [onfocus], [onmouseover], [ontoggle], [onbegin], a[href^='javascript:' i], a[href^='data:' i], [src*='evil.invalid'], [href*='evil.invalid'], [action*='evil.invalid'], [hx-get*='evil.invalid'], [data-hx-get]";
-  return [...document.querySelectorAll(never)].map((it) => it.outerHTML.slice(0, 200));
+  const never = "main img, main script, main iframe, main object, main embed, main base, main link, main meta, main style, body > script, [onerror], [onload], [onclick], [onfocus], [onmouseover], [ontoggle], [onbegin], [data-hx-get]";
+  const leads = ["href", "src", "action", "formaction", "hx-get", "hx-post"];
+  const away = [...document.querySelectorAll(leads.map((it) => `[${it}]`).join())].filter((element) =>
+    leads.some((name) => element.hasAttribute(name) && new URL(element.getAttribute(name) ?? "", location.href).origin !== location.origin),
+  );
+  return [...document.querySelectorAll(never), ...away].map((it) => it.outerHTML.slice(0, 200));
 }
 
 let scratch: Scratch;
@@ -100,7 +108,12 @@ let link: string;
 test.beforeAll(async () => {
   // Checks say and are called what the attacker likes, too.
   const checks = PLAIN.slice(0, 4).map((text, at) => `[[verify.command]]\nname = ${toml(`${at} ${text}`)}\nrun = "cat notes.txt; cat notes.txt >&2${at === 3 ? "; exit 1" : ""}"\nrequired = false\n`).join("");
-  scratch = new Scratch("evil<b>shop", `${settings("[run]\nslots = 4\nfailures_max = 0\n[review.tags]\nwanted = \"per-task\"\n")}${checks}`, { "notes.txt": `${LINES}\n` });
+  scratch = new Scratch("evil<b>shop", `${settings("[run]\nslots = 4\nfailures_max = 0\n[review.tags]\nwanted = \"per-task\"\n")}${checks}`, {
+    "notes.txt": `${LINES}\n`,
+    "say.sh": PLAIN.slice(0, 12).map((text) => `${LANDFALL} signal discovery-global '${text.replaceAll("'", "'\\''")}'\n`).join(""),
+  });
+  // Tags are words of few letters; whoever tries others is refused.
+  expect(scratch.try("add", "one", "--tag", PLAIN[0]!)).toContain("is not a tag");
   scratch.add(hostile());
   link = await scratch.serve();
 });
@@ -112,10 +125,11 @@ test.afterAll(async () => {
 test("text from outside is text on every page", async ({ browser }) => {
   test.setTimeout(240_000);
   const { context, page, watch } = await enter(browser, link);
+  watch.expected.push(/the server responded with a status of 404/);
   const wrong: string[] = [];
   const look = async (at: string) => {
     const answer = await page.goto(at);
-    if ((answer?.status() ?? 500) >= 400) wrong.push(`${at}: ${answer?.status()}`);
+    if ((answer?.status() ?? 500) >= 500) wrong.push(`${at}: ${answer?.status()}`);
     for (const it of await page.evaluate(made)) wrong.push(`${at}: ${it}`);
     const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (sideways > 0) wrong.push(`${at}: ${sideways} px too wide`);
@@ -143,6 +157,8 @@ test("text from outside is text on every page", async ({ browser }) => {
   await expect.poll(() => scratch.json("show", "T1").task?.status ?? scratch.json("show", "T1").status, { timeout: 60_000 }).toBe("review");
   scratch.landfall("queue", "pause", "--reason", PLAIN[5]!);
   scratch.try("hold", "T9", PLAIN[3]!);
+  scratch.try("block", "T9", PLAIN[12]!);
+  scratch.try("stop", "T3");
   scratch.try("tell", "T1", LINES);
 
   for (const it of await page.evaluate(made)) wrong.push(`live: ${it}`);
@@ -183,7 +199,7 @@ test("text from outside is text on every page", async ({ browser }) => {
   await page.goto("/tasks/T1/diff");
   await reads("diff", PLAIN.slice(0, 10));
   await page.goto("/discoveries");
-  await reads("discoveries", PLAIN.slice(0, 3));
+  await reads("discoveries", [...PLAIN.slice(0, 3), ...SIGNALS.slice(0, 3)]);
   await page.goto("/inbox");
   for (const it of await violations(page)) wrong.push(`inbox: ${it}`);
 
@@ -191,8 +207,7 @@ test("text from outside is text on every page", async ({ browser }) => {
   await page.goto("/backlog?status=all&text=marks");
   expect(await page.locator("main").innerText()).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
 
-  expect(wrong.filter((it) => !/: 404/.test(it))).toEqual([]);
-  watch.expected.push(/404 \(Not Found\)/);
-  expect(watch.wrong.filter((it) => !/404 \(Not Found\)/.test(it))).toEqual([]);
+  expect(wrong).toEqual([]);
+  watch.clean();
   await context.close();
 });

@@ -174,3 +174,5 @@ class DiffView {
 const root = document.getElementById("diff");
 const form = document.getElementById("comments");
 if (root && form instanceof HTMLFormElement) new DiffView(root, form);
+
+export {}; // a module, with names of its own

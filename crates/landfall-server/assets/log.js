@@ -3,6 +3,7 @@
 
 const PAGES_MAX = 6; // pages in the document; the rest is on the server
 const ROWS_MAX = 400; // rows of a page that grows
+const PARTS_MAX = 50; // more than the largest output that is kept has
 const NEAR_PX = 900; // how near to an end the next page is fetched
 
 class LogView {
@@ -31,6 +32,18 @@ class LogView {
     }
     this.bottom();
     this.place();
+    this.fill();
+  }
+
+  /** A search looks at a part of a long log at a time: goes back through the others until there is something to see. */
+  async fill() {
+    for (let tried = 0; tried < PARTS_MAX && this.scroll.scrollHeight <= this.scroll.clientHeight; tried += 1) {
+      const first = this.pages()[0];
+      if (!first || first.dataset.first) return;
+      await this.prepend(first);
+      if (this.pages().some((it) => it.childElementCount > 0)) document.getElementById("log-none")?.remove();
+    }
+    this.bottom();
   }
 
   /** @returns {HTMLElement[]} */
@@ -217,3 +230,5 @@ document.addEventListener("htmx:configRequest", (event) => {
   const kept = document.getElementById("log") ?? document.getElementById("diff");
   if (kept && event.target instanceof Element && event.target.id === "main") detail.parameters.bare = "1";
 });
+
+export {}; // a module, with names of its own

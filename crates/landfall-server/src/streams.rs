@@ -244,14 +244,7 @@ mod tests {
 
     async fn open(toy: &Arc<Toy>, query: &str, last: Option<&str>) -> Answer {
         let service: Arc<dyn Service + Send + Sync> = Arc::clone(toy) as _;
-        let shared = Arc::new(Shared::new(
-            service,
-            None,
-            &[],
-            Vec::new(),
-            "toy".to_owned(),
-            tokio::sync::watch::channel(false).1,
-        ));
+        let shared = Arc::new(Shared::new(service, None, &[], Vec::new(), "toy".to_owned()));
         let mut request = Request::builder().uri(format!("/api/v1/tasks/T1/output/stream?{query}"));
         if let Some(last) = last {
             request = request.header("last-event-id", last);

@@ -206,7 +206,7 @@ fn shown(html: &str) -> String {
 /// Every tag that is opened is closed, in order.
 #[track_caller]
 fn balanced(html: &str, what: &str) {
-    const ALONE: &[&str] = &["br", "input", "rect", "meta", "link", "hr", "img"];
+    const ALONE: &[&str] = &["br", "col", "input", "rect", "meta", "link", "hr", "img"];
     let mut open: Vec<&str> = Vec::new();
     for part in html.split('<').skip(1) {
         let tag = part.split(['>', ' ', '\n', '/']).next().unwrap_or_default();
