@@ -139,20 +139,25 @@ impl Desk {
     }
 
     fn write(&self, request: Request) -> Result<Response, Problem> {
-        match (self.hand.running(), &self.hand) {
-            (Some(running), hand) => {
-                let ask = |ask: Ask| running.handle.ask(ask).map_err(|error| problem::ask(&error));
-                let answer = writes::write(&self.place, &self.engine(), &ask, request.clone());
-                match (answer, hand) {
-                    // The run ends this moment: what was asked is done at rest.
-                    (Err(problem), Hand::Kept(keeper)) if problem::is_ending(&problem) => {
-                        keeper.at_rest(&request)
-                    }
-                    (answer, _) => answer,
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = match (self.hand.running(), &self.hand) {
+                (Some(running), _) => {
+                    let ask = |ask: Ask| running.handle.ask(ask).map_err(|error| problem::ask(&error));
+                    writes::write(&self.place, &self.engine(), &ask, request.clone())
                 }
+                (None, Hand::Kept(keeper)) => keeper.at_rest(&request),
+                (None, Hand::Running(_) | Hand::Door) => return through_the_door(&self.place, request),
+            };
+            match (&self.hand, answer) {
+                // A run of ours that is just ending is waited for: then the project is at rest, and the answer another one.
+                (Hand::Kept(_), Err(problem))
+                    if problem::is_ending(&problem) && Instant::now() < deadline =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
+                (_, answer) => return answer,
             }
-            (None, Hand::Kept(keeper)) => keeper.at_rest(&request),
-            (None, Hand::Running(_) | Hand::Door) => through_the_door(&self.place, request),
         }
     }
 
