@@ -253,7 +253,8 @@ fn settings_that_were_edited_count_from_the_next_run_on() {
     ));
     scratch.task("Second", &writes("c.txt"), &[]);
     let second = scratch.landfall(&["run"]);
-    assert_eq!(second.code, Some(8), "the new check does not let it land: {} {}", second.out, second.err);
+    assert_eq!(second.code, Some(9), "the new check does not let it land: {} {}", second.out, second.err);
+    assert!(second.out.contains("`never`"), "{}", second.out);
     // Broken ones are told, and the server goes on.
     scratch.settings(&format!("{settings}\n[run]\nslotz = 1\n"));
     let broken = scratch.landfall(&["run"]);
@@ -328,13 +329,14 @@ fn a_confined_agent_reaches_neither_token_nor_socket_nor_port() {
             "try() {{ name=$1; shift; if \"$@\" >/dev/null 2>&1; then echo \"$name: yes\"; else echo \"$name: no\"; fi >> {marks}; }}\n\
              try control true\n\
              try token sh -c 'cat {state}/token {state}/*/token'\n\
-             try sessions sh -c 'ls {state}'\n\
+             try sessions sh -c 'cat {state}/sessions.json {state}/*/sessions.json'\n\
              try port bash -c 'exec 3<>/dev/tcp/{host}/{port}'\n\
-             try socket {LANDFALL} list\n\
-             try steer {LANDFALL} cancel T1\n\
-             try serve {LANDFALL} token\n",
+             try socket sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} list | grep Tries'\n\
+             try steer sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} cancel T1'\n\
+             try serve sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} token'\n",
             marks = marks.display(),
             state = scratch.state().display(),
+            project = scratch.project().display(),
             host = served.at.ip(),
             port = served.at.port(),
         ),
