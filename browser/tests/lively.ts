@@ -105,13 +105,17 @@ replace = "  if (name.passkey) return assert(name.passkey);\\n  return check(nam
 /** Makes the project. It takes a few seconds; agents are at work for two minutes more. */
 export async function lively(): Promise<{ scratch: Scratch; link: string }> {
   const scratch = new Scratch("harbour-shop", SETTINGS, FILES);
-  scratch.add(MORNING);
-  scratch.landfall("queue", "pause", "--reason", "until all stand in line");
-  scratch.try("run"); // it ends because the queue wants a person
-  scratch.landfall("queue", "resume");
-  scratch.landfall("sprint", "start", "--no-ready");
-  scratch.landfall("checkpoint", "create", "before-summer-sale");
-  scratch.add(NOON);
-  const link = await scratch.serve();
-  return { scratch, link };
+  try {
+    scratch.add(MORNING);
+    scratch.landfall("queue", "pause", "--reason", "until all stand in line");
+    scratch.try("run"); // it ends because the queue wants a person
+    scratch.landfall("queue", "resume");
+    scratch.landfall("sprint", "start", "--no-ready");
+    scratch.landfall("checkpoint", "create", "before-summer-sale");
+    scratch.add(NOON);
+    return { scratch, link: await scratch.serve() };
+  } catch (error) {
+    await scratch.remove(); // nobody else knows of it yet
+    throw error;
+  }
 }
