@@ -10,7 +10,7 @@ const TASKS = [
   task({ title: "Ask first", priority: 1 }, `[[iteration]]\nsignal = "pending:with spaces or with dots?"\n[[iteration]]\nsignal = "complete"\n[[iteration.write]]\npath = "asked.txt"\ntext = "dots\\n"\n`),
   task({ title: "Look at it first", priority: 2, tags: ["careful"] }, `signal = "complete"\n[[write]]\npath = "looked.txt"\ntext = "x\\n"\n`),
   task({ title: "Print a lot", priority: 3, agent: "printer" }, `signal = "complete"`),
-  task({ title: "Take a while", priority: 4 }, `[[iteration]]\nsignal = "complete"\n[[iteration.say]]\ntext = "slowly"\npause = "60s"\n`),
+  task({ title: "Take a while", priority: 4 }, `[[iteration]]\nsignal = "complete"\n[[iteration.say]]\ntext = "slowly"\npause = "15s"\n`),
 ].join("");
 
 test.beforeAll(async () => {
@@ -94,9 +94,7 @@ test("a person without scripts reads and decides", async ({ browser }) => {
   await page.goto("/");
   await page.locator("#act-stop button").click();
   await expect(page.locator("#toasts")).not.toBeEmpty();
-  const stop = page.locator("#act-stop button");
-  if (await stop.count()) await stop.click(); // the second time stops now
-  await says(page, "/", "#drive", /not running|stopp|idle|nothing/i);
+  await says(page, "/", "#drive", /not running/i);
 
   // Every page can be read.
   const links = await page.locator(".rail a[href]").evaluateAll((all) => all.map((it) => it.getAttribute("href") ?? ""));

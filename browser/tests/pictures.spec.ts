@@ -25,11 +25,10 @@ test("pictures for the guide", async ({ browser }) => {
     await shoot("/inbox?task=T5", "inbox");
     await shoot("/queue", "queue");
     await page.goto("/tasks/T5/diff");
-    await page.locator("#intervene[open] > summary").click();
     await page.locator("tr[data-line='3'] .d-num").first().click();
     await page.getByLabel("Comment on line 3").fill("what if the browser has no passkeys?");
     await page.getByLabel("Comment on line 3").scrollIntoViewIfNeeded();
-    await page.evaluate(() => window.scrollTo(0, 0));
+    await page.locator("main .tabs").evaluate((it) => window.scrollTo(0, it.getBoundingClientRect().top + window.scrollY - 70));
     await page.screenshot({ path: path.join(FOLDER!, "task.png") });
     await context.close();
     const phone = await blank(browser, new URL(scratch.url).host, { viewport: { width: 390, height: 780 }, storageState: kept, hasTouch: true, colorScheme: "dark" });

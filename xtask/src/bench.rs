@@ -6,14 +6,18 @@ mod backlog;
 mod busy;
 mod crew;
 mod gap;
+mod http;
 mod inside;
 mod lab;
+mod load;
 mod output;
 mod queue;
 mod scale;
 mod table;
 mod tasks;
 mod times;
+mod trivial;
+mod viewers;
 
 use std::process::Command;
 use std::time::Instant;
@@ -26,7 +30,7 @@ use table::Row;
 /// A benchmark: its number and what measures it.
 type Benchmark = (&'static str, fn(&Lab) -> Result<Vec<Row>>);
 
-const ALL: [Benchmark; 13] = [
+const ALL: [Benchmark; 14] = [
     ("B1", gap::measure),
     ("B2", tasks::measure_small),
     ("B3", tasks::measure_large),
@@ -35,6 +39,7 @@ const ALL: [Benchmark; 13] = [
     ("B6", scale::recovery),
     ("B7", scale::memory),
     ("B8", output::measure),
+    ("B9", load::measure),
     ("B10", backlog::measure),
     ("B11", inside::landing),
     ("B12", busy::measure),
@@ -53,6 +58,9 @@ struct Asked {
 pub fn run(words: &[&str]) -> Result<()> {
     if let ["read", database, question] = words {
         return backlog::read(database, question); // the floor of B10 where there is no sqlite3
+    }
+    if let ["trivial", sizes @ ..] = words {
+        return trivial::serve(sizes); // the floor of B9
     }
     let asked = Asked::parse(words)?;
     if cfg!(debug_assertions) {

@@ -35,15 +35,22 @@ class LogView {
     this.fill();
   }
 
-  /** A search looks at a part of a long log at a time: goes back through the others until there is something to see. */
+  /** A search looks at a part of a long log at a time: goes through the others until there is something to see. */
   async fill() {
     for (let tried = 0; tried < PARTS_MAX && this.scroll.scrollHeight <= this.scroll.clientHeight; tried += 1) {
       const first = this.pages()[0];
-      if (!first || first.dataset.first) return;
-      await this.prepend(first);
+      const last = this.pages().at(-1);
+      if (last && !last.dataset.last) {
+        await this.append(last);
+        const next = this.pages().at(-1);
+        if (next && next !== last) fold(last, next, ["from", "first"]);
+      } else if (first && !first.dataset.first) {
+        await this.prepend(first);
+        const before = this.pages()[0];
+        if (before && before !== first) fold(first, before, ["next", "last"]);
+      } else return;
       if (this.pages().some((it) => it.childElementCount > 0)) document.getElementById("log-none")?.remove();
     }
-    this.bottom();
   }
 
   /** @returns {HTMLElement[]} */
@@ -212,6 +219,17 @@ class LogView {
     else return;
     event.preventDefault();
   }
+}
+
+/** Puts a page without a line into the one beside it: it would push others out.
+ * @param {HTMLElement} empty
+ * @param {HTMLElement} beside
+ * @param {string[]} names what the other one takes over
+ */
+function fold(empty, beside, names) {
+  if (empty.childElementCount > 0) return;
+  for (const name of names) beside.dataset[name] = empty.dataset[name];
+  empty.remove();
 }
 
 const root = document.getElementById("log");

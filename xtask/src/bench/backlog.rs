@@ -9,9 +9,13 @@ use rusqlite::{Connection, OpenFlags};
 use super::lab::{Lab, Project};
 use super::table::{Amount, Row, Target};
 use super::times::{p50, timed};
+use super::trivial::Trivial;
+use super::{load, scale};
 
 const VERSION_MAX: f64 = 2.0;
 const COMMAND_MAX: f64 = 3.0;
+const API_PAGE: &str = "/api/v1/tasks?limit=100";
+const API_PAGE_MAX_MS: f64 = 5.0;
 
 /// What is asked of the product, and the same of the journal itself.
 struct Question {
@@ -55,8 +59,37 @@ pub fn measure(lab: &Lab) -> Result<Vec<Row>> {
         for question in &QUESTIONS {
             rows.push(ask(&project, question, *size, rounds)?);
         }
+        rows.push(api_page(&project, *size, rounds * 5)?);
     }
     Ok(rows)
+}
+
+/// A page of the list by the API, beside a server that knows its answers.
+fn api_page(project: &Project, size: u32, rounds: usize) -> Result<Row> {
+    let (mut engine, server) = load::serve(project, &[])?;
+    let measure = || -> Result<(Vec<f64>, Vec<f64>)> {
+        let mut caller = server.call()?;
+        let (_, page) = caller.get(API_PAGE)?;
+        let trivial = Trivial::start(&[page.len()])?;
+        let mut knowing = trivial.server.call()?;
+        let (mut floor, mut product) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            floor.push(knowing.get("/0")?.0);
+            product.push(caller.get(API_PAGE)?.0);
+        }
+        Ok((floor, product))
+    };
+    let measured = measure();
+    scale::stop(&mut engine)?;
+    let (floor, product) = measured?;
+    Ok(Row {
+        id: "B10",
+        what: format!("`GET {API_PAGE}`, {size} tasks"),
+        floor: Some(Amount { value: p50(floor), unit: "ms" }),
+        product: Amount { value: p50(product), unit: "ms" },
+        target: Target::Max(API_PAGE_MAX_MS),
+        note: "floor: a server that answers with the same number of bytes and looks nothing up".to_owned(),
+    })
 }
 
 fn version(lab: &Lab, rounds: usize) -> Result<Row> {

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{Fields, Page, Visit, parts, words};
 
 const ROWS: u32 = 100; // a page that a person still looks through
-const ORDER_ROWS: u32 = 300; // what can be dragged about without getting lost
+const ORDER_ROWS: u32 = 120; // what can be dragged about without getting lost, and without a stutter
 const BULK_MAX: usize = 500;
 
 /// Statuses in which a task has not begun, so that its place in line means something.

@@ -31,7 +31,11 @@ fn main() {
             log("up");
             std::thread::sleep(Duration::from_secs(number(seconds)));
         }
-        ["write", bytes_per_second, seconds] => write(number(bytes_per_second), number(seconds)),
+        ["write", bytes_per_second, seconds] => {
+            write(number(bytes_per_second), number(seconds));
+            say(BLOCKED);
+        }
+        ["chat", bytes_per_second, seconds] => write(number(bytes_per_second), number(seconds)),
         ["flood", bytes] => flood(number(bytes)),
         _ => std::process::exit(2),
     }
@@ -108,7 +112,6 @@ fn write(bytes_per_second: u64, seconds: u64) {
         std::thread::sleep(due.saturating_sub(began.elapsed()));
     }
     log(&format!("{bytes} {} {}", longest.as_micros(), began.elapsed().as_millis()));
-    out.write_all(BLOCKED.as_bytes()).and_then(|()| out.flush()).expect("somebody reads");
 }
 
 /// Writes as fast as somebody reads, and notes how many milliseconds that took.
