@@ -71,6 +71,7 @@ fn requests_are_words_in_the_path_the_query_or_the_body() {
         GET /api/v1/tasks?status=ready&status=draft&text=a%26b%3Dc%20%C3%A9&limit=10
         PATCH /api/v1/tasks/T3 {"ready":true}
         GET /api/v1/status
+        GET /api/v1/tasks/T7/output?levels=raw&attempt=1&iteration=2&stderr=true&at=100&backward=true&lines=50&search=error
         POST /api/v1/stop {"now":true}
         GET /api/v1/report?run=R2
         GET /api/v1/report
