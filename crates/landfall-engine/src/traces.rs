@@ -463,7 +463,7 @@ impl Post {
             return true;
         }
         let sent = self.post(&message(&self.ground.project(), &self.kept[..count]));
-        let well = match sent {
+        match sent {
             Ok(()) => {
                 self.kept.drain(..count);
                 true
@@ -477,8 +477,7 @@ impl Post {
                 );
                 false
             }
-        };
-        well
+        }
     }
 
     fn post(&self, body: &Value) -> Result<(), String> {
