@@ -1,4 +1,4 @@
-//! The real agents: installed once, at versions that are written down, outside the repository.
+//! Programs that npm has, the real agents foremost: installed once, at versions that are written down, outside the repository.
 //!
 //! `xtask/agents/<program>/` holds what npm is asked for and the hashes of everything that comes. A cache folder has one
 //! folder for each program and version; it appears under its name only when it is whole, so that an interrupted
@@ -42,6 +42,17 @@ const PINNED: [Pinned; 5] = [
     pinned!("claude-agent-acp", None),
 ];
 
+/// What the tests of the pages run on. The browser itself is not among it.
+const BROWSER_TESTS: Pinned = Pinned {
+    program: "playwright",
+    manifest: include_str!("../../browser/package.json"),
+    lock: include_str!("../../browser/package-lock.json"),
+    finish: None,
+};
+
+/// Where npm puts programs, in a folder it installs to.
+pub const PROGRAMS: &str = "node_modules/.bin";
+
 /// The tests find the agents through this: folders as in `PATH`.
 pub const VARIABLE: &str = "LANDFALL_AGENTS";
 
@@ -72,14 +83,29 @@ pub enum Agents {
 
 /// Installs what is missing.
 pub fn install() -> Result<Agents> {
+    let homes = match homes(&PINNED)? {
+        Ok(homes) => homes,
+        Err(why) => return Ok(Agents::Skipped(why)),
+    };
+    let folders = homes.iter().map(|home| home.join(PROGRAMS));
+    Ok(Agents::Here(std::env::join_paths(folders).context("a folder with a colon in its name")?))
+}
+
+/// Installs what the tests of the pages need, and says where it is, or why it cannot be had.
+pub fn install_browser_tests() -> Result<Result<PathBuf, String>> {
+    Ok(homes(&[BROWSER_TESTS])?.map(|mut homes| homes.remove(0)))
+}
+
+/// Where each of these is, after what is missing was installed; or why they cannot be had.
+fn homes(wanted: &[Pinned]) -> Result<Result<Vec<PathBuf>, String>> {
     for program in ["node", "npm"] {
         if !answers(program) {
-            return Ok(Agents::Skipped(format!("{program} is not installed")));
+            return Ok(Err(format!("{program} is not installed")));
         }
     }
     let cache = cache_folder();
     if let Err(error) = fs::create_dir_all(&cache) {
-        return Ok(Agents::Skipped(format!("{} cannot be made: {error}", cache.display())));
+        return Ok(Err(format!("{} cannot be made: {error}", cache.display())));
     }
     // Two checkouts may be tested at once: the second waits for the first.
     let lock = File::create(cache.join("lock")).context("open the lock of the cache")?;
@@ -89,21 +115,22 @@ pub fn install() -> Result<Agents> {
             drop(fs::remove_dir_all(entry.path())); // the next one tries again
         }
     }
-    let mut folders = Vec::new();
-    for pinned in &PINNED {
+    let mut homes = Vec::new();
+    for pinned in wanted {
         let home = cache.join(format!("{}@{}", pinned.program, pinned.version()?));
         if !pinned.is_in(&home) {
             if !pinned.is_reachable()? {
-                return Ok(Agents::Skipped("the npm registry cannot be reached".to_owned()));
+                return Ok(Err("the npm registry cannot be reached".to_owned()));
             }
             pinned.install(&cache, &home)?;
         }
-        folders.push(home.join("node_modules/.bin"));
+        homes.push(home);
     }
-    Ok(Agents::Here(std::env::join_paths(folders).context("a folder with a colon in its name")?))
+    Ok(Ok(homes))
 }
 
-fn cache_folder() -> PathBuf {
+/// Where programs of others are kept, and what tests leave behind to be looked at.
+pub fn cache_folder() -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     let own = || variable(CACHE);
     let xdg = || variable("XDG_CACHE_HOME").map(|it| it.join("landfall-agents"));
@@ -129,7 +156,7 @@ impl Pinned {
     /// Whether the folder holds what is pinned now.
     fn is_in(&self, home: &Path) -> bool {
         fs::read_to_string(home.join(STAMP)).is_ok_and(|there| there == self.lock)
-            && home.join("node_modules/.bin").join(self.program).exists()
+            && home.join(PROGRAMS).join(self.program).exists()
     }
 
     fn is_reachable(&self) -> Result<bool> {
@@ -177,7 +204,7 @@ impl Pinned {
                     continue;
                 }
             }
-            let mut version = Command::new(part.join("node_modules/.bin").join(self.program));
+            let mut version = Command::new(part.join(PROGRAMS).join(self.program));
             version.arg("--version").env("HOME", part.join("npm")).current_dir(&part); // some write there at once
             quiet(&mut version);
             if within(version, VERSION_MAX)? != Ended::Well {
@@ -193,7 +220,8 @@ impl Pinned {
     }
 }
 
-fn clear(folder: &Path) -> Result<()> {
+/// Removes a folder that may not be there.
+pub fn clear(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -208,19 +236,24 @@ fn answers(program: &str) -> bool {
     within(command, VERSION_MAX).is_ok_and(|ended| ended == Ended::Well)
 }
 
-fn quiet(command: &mut Command) {
+/// Lets a command say nothing.
+pub fn quiet(command: &mut Command) {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
 }
 
+/// How a command ended.
 #[derive(Debug, PartialEq, Eq)]
-enum Ended {
+pub enum Ended {
+    /// With code 0.
     Well,
+    /// With another one.
     Badly,
+    /// Not in time.
     TooLate,
 }
 
 /// Runs a command, at most so long.
-fn within(mut command: Command, limit: Duration) -> Result<Ended> {
+pub fn within(mut command: Command, limit: Duration) -> Result<Ended> {
     let began = Instant::now();
     let mut child = command.spawn().with_context(|| format!("start {command:?}"))?;
     loop {

@@ -2,17 +2,21 @@
 
 mod agents;
 mod bench;
+mod schemathesis;
 mod test;
+mod web;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test               format, lints, every test, the documentation
+  test               format, lints, every test, the pages in a browser, the documentation
   test --fast        the tests alone
   test --agents      as `test`, then the real agents: what CI runs
   agents             the tests with the real agents alone
+  schemathesis       asks a server everything its reference says, and more
+  web [name]         the tests of the pages in a real browser, or those whose file or name has this in it
   planted [bug]      shows that the simulation finds every bug that is there on purpose, or this one
   bench [--json] [--quick] [B1 B4 …]
                      the benchmarks, floor and product in the same run, as ratios
@@ -26,6 +30,8 @@ fn main() -> ExitCode {
         ["test", "--fast"] => test::tests(),
         ["test", "--agents"] => test::all().and_then(|()| test::agents()),
         ["agents"] => test::agents(),
+        ["schemathesis"] => test::schemathesis(),
+        ["web", rest @ ..] => web::alone(rest),
         ["planted"] => test::planted(None),
         ["planted", bug] => test::planted(Some(bug)),
         ["bench", rest @ ..] => bench::run(rest),

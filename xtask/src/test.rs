@@ -1,5 +1,5 @@
-//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest and
-//! cargo-deny are used where they are installed.
+//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest,
+//! cargo-deny and a browser are used where they are installed.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -7,6 +7,8 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 
 use crate::agents::{self, Agents};
+use crate::schemathesis::{self, Schemathesis};
+use crate::web;
 
 /// Format, lints, every test, the documentation.
 pub fn all() -> Result<()> {
@@ -15,6 +17,8 @@ pub fn all() -> Result<()> {
     step("format", cargo(&["fmt", "--all", "--check"]))?;
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     tests()?;
+    schemathesis()?;
+    web::as_part()?;
     planted(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     // A sentence may point at a private item for whoever reads the source.
@@ -51,6 +55,27 @@ pub fn planted(bug: Option<&str>) -> Result<()> {
     step("planted bugs", command)
 }
 
+/// A server is asked everything its reference says, and more. Where schemathesis cannot be had, a line says so.
+pub fn schemathesis() -> Result<()> {
+    let python = match schemathesis::install()? {
+        Schemathesis::Here(python) => python,
+        Schemathesis::Skipped(why) => {
+            eprintln!("── schemathesis: skipped, {why}");
+            return Ok(());
+        }
+    };
+    let mut command = cargo(&["test", "--package", "landfall", "--test", "it"]);
+    command.args([
+        "--",
+        "--exact",
+        "schemathesis::the_server_answers_as_its_reference_says",
+        "--ignored",
+        "--nocapture",
+    ]);
+    command.env(schemathesis::VARIABLE, python);
+    step("schemathesis", command)
+}
+
 /// The tests that drive the real agents. Where they cannot be had, a line says so.
 pub fn agents() -> Result<()> {
     let began = Instant::now();
@@ -81,13 +106,13 @@ pub fn agents() -> Result<()> {
     step("agents", command)
 }
 
-fn cargo(args: &[&str]) -> Command {
+pub fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args);
     command
 }
 
-fn step(name: &str, mut command: Command) -> Result<()> {
+pub fn step(name: &str, mut command: Command) -> Result<()> {
     eprintln!("── {name}");
     let began = Instant::now();
     let status = command.status().with_context(|| format!("start {command:?}"))?;
@@ -109,7 +134,7 @@ fn needs(program: &str, args: &[&str], what: &str) -> Result<()> {
     Ok(())
 }
 
-fn runs(program: &str, args: &[&str]) -> bool {
+pub fn runs(program: &str, args: &[&str]) -> bool {
     let status = Command::new(program)
         .args(args)
         .stdin(Stdio::null())

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::http::{self, Piece, ProblemBody};
 use crate::operation::{Access, Method, Route, schemas};
-use crate::{ActiveLine, LogEntry, ProblemCode, Request};
+use crate::{ActiveLine, LogEntry, ProblemCode, Request, Said};
 
 /// Where the schemas of the types are within the document.
 const TYPES: &str = "/components/schemas";
@@ -22,6 +22,7 @@ pub fn document() -> Value {
     let types = schemas(&mut generator);
     let problem = generator.subschema_for::<ProblemBody>();
     let entry = generator.subschema_for::<LogEntry>();
+    let said = generator.subschema_for::<Vec<Said>>();
     let live = generator.subschema_for::<Vec<ActiveLine>>();
     let mut paths = Map::new();
     for (route, (asked, answer)) in Request::ROUTES.iter().zip(types) {
@@ -30,6 +31,7 @@ pub fn document() -> Value {
         path[route.method.word().to_lowercase()] = operation;
     }
     paths.insert(format!("{}/events", http::ROOT), events(&entry, &live));
+    paths.insert(format!("{}/tasks/{{task}}/output/stream", http::ROOT), output_stream(&said));
     paths.insert(format!("{}/hello", http::ROOT), hello());
     paths.insert(format!("{}/openapi.json", http::ROOT), reference());
     paths.insert("/metrics".to_owned(), metrics());
@@ -237,6 +239,45 @@ fn events(entry: &Schema, live: &Schema) -> Value {
                     "schema": { "type": "string" },
                     "x-events": { "message": entry, "live": live, "alive": { "const": "yes" } },
                     "example": "id: 41\ndata: {\"seq\":41,\"at_ms\":1785283200000,\"task\":\"T7\",\"kind\":\"iteration-ended\",\"text\":\"iteration 2 ended\"}\n\n",
+                } },
+            }),
+            Method::Get,
+        ),
+    } })
+}
+
+fn output_stream(lines: &Schema) -> Value {
+    let query = |name: &str, what: &str, schema: Value| json!({ "in": "query", "name": name, "required": false, "description": what, "schema": schema });
+    let number = || json!({ "type": "integer", "minimum": 0 });
+    let small = || json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX });
+    let text = || json!({ "type": "string" });
+    json!({ "get": {
+        "operationId": "output_stream",
+        "tags": ["tasks"],
+        "summary": "One output as it grows, as server-sent events.",
+        "description": "Each event has the lines since the one before, and as its id the place of the next line. `end` says that nothing more \
+                        comes. Who takes nothing for a while is hung up on; come back with `Last-Event-ID` and no line is missing. Any token may.",
+        "parameters": [
+            { "in": "path", "name": "task", "required": true, "description": "Of this task.", "schema": { "$ref": "#/components/schemas/TaskId" } },
+            query("offset", "From this place; from the start otherwise.", number()),
+            query("as", "How lines are written: as data, or as rows of the page.", json!({ "type": "string", "enum": ["lines", "html"] })),
+            query("key", "Exactly this output, by its `key` in the list.", text()),
+            query("attempt", "Of this attempt.", small()),
+            query("iteration", "Of this run of the agent.", small()),
+            query("check", "Of this check.", text()),
+            { "in": "header", "name": "Last-Event-ID", "required": false, "description": "The id that was seen last; it wins over `offset`.", "schema": number() },
+        ],
+        "responses": answers(
+            json!({
+                "description": "The stream.",
+                "content": { "text/event-stream": {
+                    "schema": { "type": "string" },
+                    "x-events": {
+                        "message": { "type": "object", "properties": {
+                            "from": number(), "next": number(), "total_bytes": number(), "grows": { "type": "boolean" }, "lines": lines,
+                        } },
+                        "end": { "type": "object", "properties": { "next": number() } },
+                    },
                 } },
             }),
             Method::Get,

@@ -326,7 +326,7 @@ operations! {
     /// Lets the drafts of a proposal start.
     ProposalAccept: proposal_accept(ProposalOf) -> Changed, Steer Post "/proposals/accept";
     /// Which agents there are, and what each profile would run.
-    Agents: agents(AgentsAsked) -> AgentsFound, Read Get "/agents";
+    Agents: agents(AgentsAsked) -> AgentsFound, Steer Get "/agents";
     /// Asks agents a small question each, to see whether they answer. It costs a little.
     Probe: probe(AgentsAsked) -> AgentsFound, Steer Post "/agents/probe";
     /// What agents found out.

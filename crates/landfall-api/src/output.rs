@@ -17,17 +17,32 @@ pub struct OutputOf {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Of this attempt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose")]
     pub attempt: Option<u32>,
     /// Of this run of the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "loose")]
     pub iteration: Option<u32>,
     /// Of this check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// What was said to stderr instead of stdout.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", deserialize_with = "loose")]
     pub stderr: bool,
+}
+
+/// Numbers and marks are texts in a query. Fields that are gathered from within another request come as they were written, so what
+/// they are to be is found out here.
+fn loose<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    use serde::de::Error as _;
+    let value = match serde_json::Value::deserialize(from)? {
+        serde_json::Value::String(text) => serde_json::from_str(&text).map_err(D::Error::custom)?,
+        other => other,
+    };
+    serde_json::from_value(value).map_err(D::Error::custom)
 }
 
 impl OutputOf {

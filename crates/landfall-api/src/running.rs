@@ -20,8 +20,11 @@ pub struct RunAsked {
     /// The sprint it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sprint: Option<SprintAsked>,
-    /// Somebody is there to resume a pause, to pick a task, or to answer.
+    /// Somebody is there to resume a pause, to pick a task, or to answer. A server takes that for granted.
     pub attended: bool,
+    /// Nobody is there, says whoever asks a server: it never waits for a person, and a pause ends the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 /// The sprint a run is for.

@@ -368,6 +368,14 @@ impl Gate<'_> {
             }
         }
         let outcome = weigh(&first.seen, again.as_ref(), on_base.as_ref());
+        // Where only the second run passed, its tests are those that count.
+        let counted = match outcome {
+            Outcome::Flaky => again.as_ref().unwrap_or(&first.seen),
+            Outcome::Pass | Outcome::Fail | Outcome::Timeout | Outcome::Broken | Outcome::PreExisting => {
+                &first.seen
+            }
+        };
+        let tests = counted.tests;
         Ok(Some(CommandResult {
             name: command.name.clone(),
             command: command.run.clone(),
@@ -376,7 +384,7 @@ impl Gate<'_> {
             exit: first.seen.exit,
             took_ms: first.took_ms,
             limit_ms: command.timeout_ms,
-            tests: first.seen.tests,
+            tests,
             // What passed needs no words; the whole log is in the folder of the run.
             excerpt: if outcome == Outcome::Pass { String::new() } else { first.excerpt },
         }))

@@ -1,4 +1,4 @@
-//! The herald hears the facts the engine has written and tells those who want to know: hooks run, messages go out.
+//! The herald hears the facts the engine has written and tells those who want to know: hooks run, messages go out, traces are sent.
 //!
 //! It never holds the engine up and never changes what it decides. [`Herald::hear`] only puts things in line; when a line
 //! is full, what matters least is left out, and the log says so. What was in line when the engine died is not told: a
@@ -19,6 +19,7 @@ use crate::launch::safe_environment;
 use crate::notify::{Post, Timing};
 use crate::occasions::{Heard, Priority, heard};
 use crate::settings::Settings;
+use crate::traces::Traces;
 
 /// What the herald needs to know of the place it works in.
 #[derive(Debug, Clone)]
@@ -60,6 +61,7 @@ impl Ground {
 pub struct Herald {
     hooks: Option<HookLine>,
     posts: Vec<Post>,
+    traces: Option<Traces>,
     watchers: Arc<AtomicUsize>,
 }
 
@@ -80,19 +82,23 @@ impl Herald {
         if hooks.is_some() || !posts.is_empty() {
             errand::sweep(&ground.folder.errands());
         }
-        Self { hooks, posts, watchers: Arc::default() }
+        let traces = settings.telemetry.as_deref().map(|otlp| Traces::start(ground.clone(), otlp, timing));
+        Self { hooks, posts, traces, watchers: Arc::default() }
     }
 
     /// Whether nobody wants to be told anything.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.hooks.is_none() && self.posts.is_empty()
+        self.hooks.is_none() && self.posts.is_empty() && self.traces.is_none()
     }
 
     /// Hears facts that are in the journal. `world` is as it is after them. Returns at once.
     pub fn hear(&self, entries: &[Entry], world: &World) {
         if self.is_idle() {
             return;
+        }
+        if let Some(traces) = &self.traces {
+            traces.hear(entries, world);
         }
         for heard in entries.iter().filter_map(|entry| heard(entry, world)) {
             self.tell(heard);
@@ -130,6 +136,9 @@ impl Herald {
         }
         for post in &mut self.posts {
             post.finish(deadline);
+        }
+        if let Some(traces) = &mut self.traces {
+            traces.finish(deadline);
         }
     }
 }

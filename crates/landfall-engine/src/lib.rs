@@ -40,6 +40,7 @@ mod scout;
 pub mod settings;
 mod site;
 mod spare;
+pub mod traces;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, NewTask, Reply, Rewritten};

@@ -501,7 +501,7 @@ fn host_of(url: &str) -> &str {
 }
 
 /// The proxy for an address, as the environment says.
-fn proxy(ground: &Ground, url: &str) -> Option<ureq::Proxy> {
+pub(crate) fn proxy(ground: &Ground, url: &str) -> Option<ureq::Proxy> {
     let either = |name: &str| ground.variable(name).or_else(|| ground.variable(&name.to_lowercase()));
     let host = host_of(url);
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);

@@ -23,6 +23,14 @@ class DiffView {
     });
     document.addEventListener("keydown", (event) => this.key(event));
     this.look();
+    document.addEventListener("htmx:afterSettle", () => this.compare());
+  }
+
+  /** Says so when the work has moved on. */
+  compare() {
+    const notice = document.getElementById("diff-stale");
+    const [now, seen] = [notice?.dataset.now, this.root.dataset.seen];
+    if (notice) notice.hidden = !now || !seen || now === seen;
   }
 
   /** @returns {Comment[]} */
@@ -166,3 +174,5 @@ class DiffView {
 const root = document.getElementById("diff");
 const form = document.getElementById("comments");
 if (root && form instanceof HTMLFormElement) new DiffView(root, form);
+
+export {}; // a module, with names of its own

@@ -58,6 +58,7 @@ export function handleKeys() {
 /** Opens what the address points into, where it is folded, and takes the focus there. */
 export function openTarget() {
   const target = document.querySelector(":target");
+  if (target?.id === "main") return; // whoever skips the navigation comes to the beginning of the page
   for (let at = /** @type {Element | null} */ (target); at; at = at.parentElement) if (at instanceof HTMLDetailsElement) at.open = true;
   const field = target?.matches("input, textarea, select, button") ? target : target?.querySelector("input:not([type=hidden]), textarea, summary");
   if (field instanceof HTMLElement) field.focus();

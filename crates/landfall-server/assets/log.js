@@ -3,6 +3,7 @@
 
 const PAGES_MAX = 6; // pages in the document; the rest is on the server
 const ROWS_MAX = 400; // rows of a page that grows
+const PARTS_MAX = 50; // more than the largest output that is kept has
 const NEAR_PX = 900; // how near to an end the next page is fetched
 
 class LogView {
@@ -31,6 +32,25 @@ class LogView {
     }
     this.bottom();
     this.place();
+    this.fill();
+  }
+
+  /** A search looks at a part of a long log at a time: goes through the others until there is something to see. */
+  async fill() {
+    for (let tried = 0; tried < PARTS_MAX && this.scroll.scrollHeight <= this.scroll.clientHeight; tried += 1) {
+      const first = this.pages()[0];
+      const last = this.pages().at(-1);
+      if (last && !last.dataset.last) {
+        await this.append(last);
+        const next = this.pages().at(-1);
+        if (next && next !== last) fold(last, next, ["from", "first"]);
+      } else if (first && !first.dataset.first) {
+        await this.prepend(first);
+        const before = this.pages()[0];
+        if (before && before !== first) fold(first, before, ["next", "last"]);
+      } else return;
+      if (this.pages().some((it) => it.childElementCount > 0)) document.getElementById("log-none")?.remove();
+    }
   }
 
   /** @returns {HTMLElement[]} */
@@ -201,6 +221,17 @@ class LogView {
   }
 }
 
+/** Puts a page without a line into the one beside it: it would push others out.
+ * @param {HTMLElement} empty
+ * @param {HTMLElement} beside
+ * @param {string[]} names what the other one takes over
+ */
+function fold(empty, beside, names) {
+  if (empty.childElementCount > 0) return;
+  for (const name of names) beside.dataset[name] = empty.dataset[name];
+  empty.remove();
+}
+
 const root = document.getElementById("log");
 const scroll = document.getElementById("log-scroll");
 if (root && scroll) new LogView(root, scroll);
@@ -217,3 +248,5 @@ document.addEventListener("htmx:configRequest", (event) => {
   const kept = document.getElementById("log") ?? document.getElementById("diff");
   if (kept && event.target instanceof Element && event.target.id === "main") detail.parameters.bare = "1";
 });
+
+export {}; // a module, with names of its own

@@ -37,6 +37,12 @@ export function keepToasts() {
   const place = document.getElementById("toasts");
   if (!place) return;
   for (const box of place.children) keep(box);
+  // A form that got no answer, or one that cannot be told: the page itself says when the connection is lost.
+  const failed = (/** @type {string} */ text, /** @type {string} */ hint) => (/** @type {Event} */ event) => {
+    if (event.target instanceof HTMLFormElement) toast("bad", text, hint);
+  };
+  document.addEventListener("htmx:sendError", failed("The server does not answer.", "Nothing is known to have changed; try again when the connection is back."));
+  document.addEventListener("htmx:responseError", failed("The server refused that.", "Reload the page and try again; you may have to sign in anew."));
   new MutationObserver((changes) => {
     for (const change of changes) for (const node of change.addedNodes) if (node instanceof Element) keep(node);
     while (place.children.length > TOASTS_MAX) place.firstElementChild?.remove();

@@ -10,7 +10,7 @@ use landfall_api::{
 };
 
 use crate::answer::{self, Answer};
-use crate::api::read_body;
+use crate::api::read_short;
 use crate::door::{Shared, Who};
 use crate::keys::{Keys, KeysProblem, Known, now_ms};
 use crate::pages;
@@ -87,6 +87,9 @@ pub(crate) fn routes(routes: &mut Routes) {
     routes.post("/logout", Guard::Needs(Access::Steer), logout);
 }
 
+/// A token and the words of a form around it: strangers send this.
+const LOGIN_BYTES_MAX: usize = 4 * 1024;
+
 async fn login_page(State(shared): State<Arc<Shared>>) -> Answer {
     pages::login(&shared, None)
 }
@@ -96,7 +99,7 @@ async fn login(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Ans
     if let Err(problem) = from_form(&parts.headers) {
         return pages::problem(&problem);
     }
-    let body = match read_body(body).await {
+    let body = match read_short(body, LOGIN_BYTES_MAX).await {
         Ok(body) => body,
         Err(problem) => return pages::problem(&problem),
     };

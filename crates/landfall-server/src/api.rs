@@ -11,6 +11,8 @@ use http_body_util::{BodyExt as _, Limited};
 use landfall_api::http::{self, BODY_BYTES_MAX, IDEMPOTENCY_HEADER, ROOT};
 use landfall_api::{Access, Method, Problem, ProblemCode, Request as Asked, Response, Route};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use crate::access;
 use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
@@ -35,7 +37,7 @@ pub(crate) fn routes(routes: &mut Routes) {
 }
 
 /// The reference of everything that can be asked, as it is in the repository.
-const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
+pub(crate) const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
 
 async fn operate(
     shared: &Arc<Shared>,
@@ -59,10 +61,26 @@ async fn operate(
         return Ok(answer::json(written(&call(shared, &who, asked).await?)?));
     };
     let mark = Done::mark(&parts.uri.to_string(), &body);
+    // In a task of its own: whoever hangs up meanwhile and asks again gets what came of it.
+    let once = tokio::spawn(once(Arc::clone(shared), who, key, mark, asked));
+    match once.await {
+        Ok(text) => Ok(answer::json(text?)),
+        Err(_) => Err(unfinished()),
+    }
+}
+
+/// Carries a request out once for its key, however often it is asked.
+async fn once(
+    shared: Arc<Shared>,
+    who: Who,
+    key: String,
+    mark: [u8; 32],
+    asked: Asked,
+) -> Result<Vec<u8>, Problem> {
     let slot = shared.done.slot(&who, &key);
     let mut done = slot.lock().await;
     match &*done {
-        Some((asked, answer)) if *asked == mark => return Ok(answer::json(answer.clone())),
+        Some((asked, answer)) if *asked == mark => return Ok(answer.clone()),
         Some(_) => {
             return Err(Problem::new(
                 ProblemCode::KeyReused,
@@ -73,10 +91,14 @@ async fn operate(
         None => {}
     }
     // A problem is not kept: nothing was done, and asking again may help.
-    let text = written(&call(shared, &who, asked).await?)?;
+    let text = written(&call(&shared, &who, asked).await?)?;
     *done = Some((mark, text.clone()));
     shared.done.weigh(&who, &key, text.len());
-    Ok(answer::json(text))
+    Ok(text)
+}
+
+fn unfinished() -> Problem {
+    Problem::new(ProblemCode::Internal, "the request could not be carried out to its end")
 }
 
 fn written(response: &Response) -> Result<Vec<u8>, Problem> {
@@ -85,11 +107,62 @@ fn written(response: &Response) -> Result<Vec<u8>, Problem> {
 
 /// Carries one request out, for whoever asks.
 pub(crate) async fn call(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
+    let room = shared.rooms.enter(&asked).await?;
     let (shared, who) = (Arc::clone(shared), who.clone());
-    let done = tokio::task::spawn_blocking(move || call_here(&shared, &who, asked)).await;
-    done.unwrap_or_else(|_| {
-        Err(Problem::new(ProblemCode::Internal, "the request could not be carried out to its end"))
-    })
+    let done = tokio::task::spawn_blocking(move || {
+        let _room = room; // whoever hung up still takes it until the work is done
+        call_here(&shared, &who, asked)
+    });
+    done.await.unwrap_or_else(|_| Err(unfinished()))
+}
+
+/// How many requests of a kind are carried out at once, so that none of them keeps the others out: what changes something always
+/// finds a thread.
+pub(crate) struct Rooms {
+    slow: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
+}
+
+const SLOW_MAX: usize = 3; // each starts processes, or goes through everything
+const READS_MAX: usize = 20; // of the server's 32 threads
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(20);
+
+impl Default for Rooms {
+    fn default() -> Self {
+        Self { slow: Arc::new(Semaphore::new(SLOW_MAX)), reads: Arc::new(Semaphore::new(READS_MAX)) }
+    }
+}
+
+impl Rooms {
+    /// Leave to be carried out; none is needed by what changes something.
+    async fn enter(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+        match asked {
+            Asked::Doctor(_)
+            | Asked::Rebuild(_)
+            | Asked::Reclaimable(_)
+            | Asked::Reclaim(_)
+            | Asked::Agents(_)
+            | Asked::Probe(_)
+            | Asked::Fleet(_)
+            | Asked::Export(_)
+            | Asked::Import(_) => self.wait(&self.slow).await.map(Some),
+            asked if asked.route().access == Access::Read => self.read().await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Leave to read, for a page too.
+    pub(crate) async fn read(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.wait(&self.reads).await
+    }
+
+    async fn wait(&self, room: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
+        match tokio::time::timeout(ROOM_WAIT_MAX, Arc::clone(room).acquire_owned()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(Problem::new(ProblemCode::TooMany, "too many ask for this at once")
+                .hint("ask again in a moment")),
+        }
+    }
 }
 
 /// The same, in this thread.
@@ -99,6 +172,10 @@ pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Resp
     let asked = match (who, asked) {
         // What an agent brings is for a person to look at first.
         (Who::Agent { session }, Asked::Add(mut new)) => {
+            if new.tasks.len() > AGENT_TASKS_MAX {
+                let what = format!("an agent adds at most {AGENT_TASKS_MAX} drafts at once");
+                return Err(Problem::new(ProblemCode::BadInput, what));
+            }
             for task in &mut new.tasks {
                 task.draft = true;
                 task.source = format!("agent:{session}");
@@ -115,6 +192,8 @@ pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Resp
     shared.metrics.asked(name, answer.is_ok(), began.elapsed());
     answer
 }
+
+const AGENT_TASKS_MAX: usize = 50; // as many as a person still looks through
 
 /// A JSON body, within its bounds.
 async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
@@ -133,11 +212,16 @@ async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> 
 
 /// A body, within its bounds.
 pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, Problem> {
-    let read = Limited::new(body, BODY_BYTES_MAX).collect();
+    read_short(body, BODY_BYTES_MAX).await
+}
+
+/// A body of at most so many bytes.
+pub(crate) async fn read_short(body: Body, bytes_max: usize) -> Result<Vec<u8>, Problem> {
+    let read = Limited::new(body, bytes_max).collect();
     match tokio::time::timeout(BODY_TIME_MAX, read).await {
         Ok(Ok(read)) => Ok(read.to_bytes().to_vec()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Problem::new(ProblemCode::TooLarge, format!("a request has at most {BODY_BYTES_MAX} bytes")))
+            Err(Problem::new(ProblemCode::TooLarge, format!("a request has at most {bytes_max} bytes")))
         }
         Ok(Err(_)) => Err(Problem::new(ProblemCode::BadInput, "the request broke off")),
         Err(_) => Err(Problem::new(ProblemCode::BadInput, "the request did not arrive in time")),

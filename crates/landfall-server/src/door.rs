@@ -30,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) feed: Feed,
     pub(crate) flashes: Flashes,
     pub(crate) done: crate::api::Done,
+    pub(crate) rooms: crate::api::Rooms,
     pub(crate) metrics: crate::metrics::Metrics,
     /// Closed when the server ends, so that what goes on for ever hears of it.
     pub(crate) stopping: Option<watch::Receiver<bool>>,
@@ -67,6 +68,7 @@ impl Shared {
             feed: Feed::default(),
             flashes: Flashes::default(),
             done: crate::api::Done::default(),
+            rooms: crate::api::Rooms::default(),
             metrics: crate::metrics::Metrics::default(),
             stopping: None,
         }

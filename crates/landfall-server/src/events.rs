@@ -210,10 +210,9 @@ async fn watch_journal(
         }
     };
     let line = shared.feed.line.subscribe(); // before the first look, so that nothing falls between
-    let at = match last.or(wanted.after) {
-        Some(at) => at,
-        None => journal(shared, LogAsked { limit: 1, last: true, ..LogAsked::default() }).await?.next,
-    };
+    // A place beyond the journal is one of another journal: from here on, then.
+    let head = journal(shared, LogAsked { limit: 1, last: true, ..LogAsked::default() }).await?.next;
+    let at = last.or(wanted.after).map_or(head, |at| at.min(head));
     let viewer = Viewer {
         shared: Arc::clone(shared),
         line,

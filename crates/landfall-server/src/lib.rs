@@ -4,6 +4,8 @@
 //! before any route is looked for, so a route cannot forget to be guarded. [`api`] turns the table of operations into
 //! routes, [`events`] is the stream, [`pages`] draws what people see.
 
+#![cfg_attr(test, recursion_limit = "256")]
+
 mod access;
 mod answer;
 mod api;

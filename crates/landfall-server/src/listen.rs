@@ -18,6 +18,7 @@ pub const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
 
 /// How many connections are held at once: each viewer holds one or two.
 const CONNECTIONS_MAX: usize = 1024;
+const SOCKET_CONNECTIONS_MAX: usize = 128;
 /// How long the head of a request may take to arrive.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long the other side may take nothing of an answer.
@@ -40,8 +41,9 @@ pub(crate) async fn listen(
         it.set_nonblocking(true).ok()?;
         tokio::net::UnixListener::from_std(it).ok()
     }) {
-        let (shared, room, router, stopping) =
-            (Arc::clone(&shared), Arc::clone(&room), router.clone(), stopping.clone());
+        // A room of its own: however many browsers come, `landfall stop` gets in.
+        let room = Arc::new(Semaphore::new(SOCKET_CONNECTIONS_MAX));
+        let (shared, router, stopping) = (Arc::clone(&shared), router.clone(), stopping.clone());
         tasks.spawn(async move {
             let mut guests = tokio::task::JoinSet::new();
             loop {

@@ -353,7 +353,8 @@ mod tests {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         assert!(text.contains("&lt;001&gt;") && !text.contains("<001>"), "{text}");
         for (query, last) in [("offset=x", None), ("as=xml", None), ("", Some("-1"))] {
-            assert_eq!(open(&toy(1, true), query, last).await.status(), 400, "{query} {last:?}");
+            let status = open(&toy(1, true), query, last).await.status();
+            assert_eq!(status, ProblemCode::BadInput.status(), "{query} {last:?}");
         }
     }
 }

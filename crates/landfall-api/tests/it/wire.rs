@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use expect_test::expect;
 use landfall_api::{
-    Access, Ask, EditTask, Filter, Method, NewTask, NewTasks, Nothing, Problem, ProblemCode, ReportAsked,
-    Request, Response, Route, RunId, Service, Status, StopAsked, TaskAsked, TaskId, TaskRef, UnknownWord,
-    WaitFor, Why, http,
+    Access, Ask, EditTask, Filter, Level, Method, NewTask, NewTasks, Nothing, OutputAsked, OutputOf, Problem,
+    ProblemCode, ReportAsked, Request, Response, Route, RunId, Service, Status, StopAsked, TaskAsked, TaskId,
+    TaskRef, UnknownWord, WaitFor, Why, http,
 };
 
 /// Reads a request as the server does: the fields of the path are taken out of the target first.
@@ -37,6 +37,22 @@ fn requests_are_words_in_the_path_the_query_or_the_body() {
         }),
         Request::Edit(EditTask { ready: Some(true), ..EditTask::new(TaskId(3)) }),
         Request::Status(Nothing {}),
+        Request::Output(OutputAsked {
+            of: OutputOf {
+                task: TaskId(7),
+                key: None,
+                attempt: Some(1),
+                iteration: Some(2),
+                check: None,
+                stderr: true,
+            },
+            at: Some(100),
+            backward: true,
+            lines: 50,
+            search: "error".to_owned(),
+            levels: vec![Level::Raw],
+            raw: false,
+        }),
         Request::Stop(StopAsked { task: None, now: true }),
         Request::Report(ReportAsked { run: Some(RunId(2)), ..ReportAsked::default() }),
         Request::Report(ReportAsked::default()),
@@ -55,6 +71,7 @@ fn requests_are_words_in_the_path_the_query_or_the_body() {
         GET /api/v1/tasks?status=ready&status=draft&text=a%26b%3Dc%20%C3%A9&limit=10
         PATCH /api/v1/tasks/T3 {"ready":true}
         GET /api/v1/status
+        GET /api/v1/tasks/T7/output?levels=raw&attempt=1&iteration=2&stderr=true&at=100&backward=true&lines=50&search=error
         POST /api/v1/stop {"now":true}
         GET /api/v1/report?run=R2
         GET /api/v1/report

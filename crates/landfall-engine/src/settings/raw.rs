@@ -55,6 +55,18 @@ pub struct RawSettings {
     /// Whom to tell, and of what. Each is a section of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<RawNotify>,
+    /// What is told to tools that watch over programs.
+    pub telemetry: RawTelemetry,
+}
+
+/// What is told to tools that watch over programs.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawTelemetry {
+    /// The address of an OpenTelemetry collector, such as `http://127.0.0.1:4318`. Runs, tasks, attempts, iterations, verifications
+    /// and landings are sent there as traces (OTLP over HTTP, in JSON). Nothing waits for it. Without it, nothing is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otlp: Option<String>,
 }
 
 /// What the project is.

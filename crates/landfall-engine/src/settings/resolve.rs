@@ -62,6 +62,8 @@ pub struct Settings {
     pub hooks: Hooks,
     /// Whom to tell.
     pub notify: Vec<Channel>,
+    /// Where traces are sent.
+    pub telemetry: Option<String>,
 }
 
 /// What the project is.
@@ -359,7 +361,7 @@ impl Fault {
 
 fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
-    let RawSettings { workspace, hooks, notify, account, area, review, checkpoint, .. } = raw;
+    let RawSettings { workspace, hooks, notify, telemetry, account, area, review, checkpoint, .. } = raw;
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -446,6 +448,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         workspace: service::workspace(workspace)?,
         hooks: service::hooks(hooks)?,
         notify: service::channels(notify)?,
+        telemetry: service::telemetry(telemetry)?,
     })
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use landfall_agents::nearest;
 
-use super::raw::{RawHooks, RawNotify, RawNotifyKind, RawPriority, RawWorkspace};
+use super::raw::{RawHooks, RawNotify, RawNotifyKind, RawPriority, RawTelemetry, RawWorkspace};
 use super::resolve::{Fault, check_names};
 use crate::occasions::{Occasion, Priority, Topic};
 
@@ -253,6 +253,17 @@ fn channel(place: &str, raw: RawNotify) -> Result<Channel, Fault> {
         RawPriority::Urgent => Priority::Urgent,
     };
     Ok(Channel { way, floor, topics })
+}
+
+/// Where traces are sent.
+pub(super) fn telemetry(raw: RawTelemetry) -> Result<Option<String>, Fault> {
+    match raw.otlp {
+        Some(url) if !is_address(&url) || url.contains(['?', '#']) => {
+            Err(Fault::new(&["telemetry", "otlp"], "`otlp` is not the address of a collector")
+                .hint("`http://127.0.0.1:4318`"))
+        }
+        otlp => Ok(otlp),
+    }
 }
 
 /// Whether this can be posted to at all: a scheme we speak, a host, and nothing that could be read as another line.

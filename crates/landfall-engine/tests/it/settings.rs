@@ -208,6 +208,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 env: [],
             },
             notify: [],
+            telemetry: None,
         }
     "#]]
     .assert_debug_eq(&Settings::defaults());
@@ -275,14 +276,14 @@ fn a_section_this_version_does_not_have_is_named_not_ignored() {
         &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
         expect![[r#"
             landfall.toml:26:2: unknown section [tracker]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
         "#]],
     );
 }

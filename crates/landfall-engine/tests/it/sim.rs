@@ -29,7 +29,7 @@ const FACTS: usize = 300; // a walk is that long before all trouble ends
 const TICKS_MAX: u64 = 2_500; // or that, when nothing much happens
 
 /// What walks have to meet, or they show nothing about it.
-const MET: [&str; 47] = [
+const MET: [&str; 48] = [
     "abandoned",
     "account",
     "begun behind",

@@ -23,7 +23,9 @@ const CUT: usize = 20_000; // letters of one line; a longer one is read in its f
 pub(crate) fn render(line: &str, to: &mut Markup) {
     let mut look = Look::default();
     pieces(line, |piece| match piece {
-        Piece::Text(text) if look == Look::default() => drop(to.text(text)),
+        Piece::Text(text) if look == Look::default() => {
+            to.text(text);
+        }
         Piece::Text(text) => {
             open(look, to);
             to.text(text).tag("</span>");

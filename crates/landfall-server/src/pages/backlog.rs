@@ -7,15 +7,15 @@ use askama::Template;
 use landfall_api::import::{self, Format};
 use landfall_api::taskfile::{self, Source};
 use landfall_api::{
-    Ask as _, Cancel, EditTask, Filter, NewTask, NewTasks, Nothing, Problem, ProblemCode, Request, Retry,
-    Service as _, Size, Status, TaskId, TaskLine, TaskRef,
+    Ask as _, Cancel, EditTask, Filter, NewTask, NewTasks, Nothing, Problem, ProblemCode, ProposalOutcome,
+    Proposing, Request, Retry, Service as _, Size, Status, TaskId, TaskLine, TaskRef,
 };
 use serde_json::json;
 
 use super::{Fields, Page, Visit, parts, words};
 
 const ROWS: u32 = 100; // a page that a person still looks through
-const ORDER_ROWS: u32 = 300; // what can be dragged about without getting lost
+const ORDER_ROWS: u32 = 60; // what can be dragged about without getting lost, and without a stutter
 const BULK_MAX: usize = 500;
 
 /// Statuses in which a task has not begun, so that its place in line means something.
@@ -48,6 +48,9 @@ struct Backlog {
     here: String,
     flows: Vec<String>,
     places: Vec<Place>,
+    /// What agents were asked to propose.
+    proposals: Vec<Proposing>,
+    now_ms: i64,
 }
 
 #[derive(Template)]
@@ -113,6 +116,9 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         tasks: found.tasks,
         flows: flows.unwrap_or_default(),
         places: places(),
+        // Nobody who cannot see proposals is kept from their tasks.
+        proposals: visit.proposals(Nothing {}).map(|list| list.proposals).unwrap_or_default(),
+        now_ms: visit.now_ms(),
     };
     Page::new("Backlog", &page)
 }
@@ -406,6 +412,16 @@ mod tests {
             here: "/backlog".to_owned(),
             flows: vec![hostile.to_owned()],
             places: places(),
+            proposals: vec![Proposing {
+                place: 1,
+                goal: hostile.to_owned(),
+                agent: hostile.to_owned(),
+                since_ms: 0,
+                told: vec![hostile.to_owned()],
+                proposal: None,
+                problem: Some(Problem::new(ProblemCode::AgentFailed, hostile).hint(hostile)),
+            }],
+            now_ms: 0,
         };
         let order = Order { zones: zones(vec![task]), places: places(), more: true };
         for html in [page.render().expect("drawn"), order.render().expect("drawn")] {

@@ -101,11 +101,8 @@ fn picture(steps: &[Step]) -> Picture {
     for (from, step) in steps.iter().enumerate() {
         for (result, target) in &step.on {
             match place(target) {
-                Some(to) if to > from => {
-                    if !edges.contains(&(from, to)) {
-                        edges.push((from, to));
-                    }
-                }
+                Some(to) if edges.contains(&(from, to)) => {} // one arrow for several results
+                Some(to) if to > from => edges.push((from, to)),
                 Some(to) if to == from => back[from].push(format!("↺ {result}")),
                 Some(_) => back[from].push(format!("↶ {target}: {result}")),
                 None => {}

@@ -59,7 +59,12 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         task: None,
         limit: LIST_MAX,
     })?;
-    let at = at(&inbox.items, visit.asked("at"), visit.asked("then"));
+    // The board knows the task, and not what this list calls the thing that waits.
+    let of_task = visit
+        .asked("task")
+        .and_then(|task| inbox.items.iter().find(|item| item.task.is_some_and(|it| it.to_string() == task)));
+    let wanted = visit.asked("at").or(of_task.map(|item| item.key.as_str()));
+    let at = at(&inbox.items, wanted, visit.asked("then"));
     let mut open = at.map(|at| open(&inbox, at, kind, newest));
     if let Some(open) = &mut open {
         enrich(visit, open);
@@ -194,7 +199,7 @@ pub(super) fn mark(outcome: Outcome) -> (&'static str, &'static str) {
         Outcome::Flaky => ("≈", "warn"),
         Outcome::PreExisting => ("=", "quiet"),
         Outcome::Fail => ("✗", "bad"),
-        Outcome::Timeout => ("⏱", "bad"),
+        Outcome::Timeout => ("◷", "bad"),
         Outcome::Broken => ("⚠", "bad"),
     }
 }

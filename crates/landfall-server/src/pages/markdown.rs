@@ -12,7 +12,7 @@ pub(crate) fn render(text: &str) -> Markup {
         let trimmed = line.trim_start();
         if let Some(fence) = fence(trimmed) {
             open.close(&mut html);
-            html.tag("<pre><code>");
+            html.tag("<pre tabindex=\"0\"><code>"); // whoever has no mouse scrolls it, too
             for line in lines.by_ref() {
                 if line.trim() == fence {
                     break;
@@ -170,7 +170,7 @@ mod tests {
         check("> said\n> again", "<blockquote>said<br>again</blockquote>");
         check(
             "```rust\nlet a = \"<b>\";\n```\nafter",
-            "<pre><code>let a = &quot;&lt;b&gt;&quot;;\n</code></pre><p>after</p>",
+            "<pre tabindex=\"0\"><code>let a = &quot;&lt;b&gt;&quot;;\n</code></pre><p>after</p>",
         );
         check("*so* be it", "<p><em>so</em> be it</p>");
     }
@@ -181,14 +181,17 @@ mod tests {
         check("<svg>alert(1)</svg>", "<p>&lt;svg&gt;alert(1)&lt;/svg&gt;</p>");
         check("`<b>` **<i>** # <u>", "<p><code>&lt;b&gt;</code> <strong>&lt;i&gt;</strong> # &lt;u&gt;</p>");
         check("# <img onerror=x>", "<h3>&lt;img onerror=x&gt;</h3>");
-        check("```\n</code></pre><svg>", "<pre><code>&lt;/code&gt;&lt;/pre&gt;&lt;svg&gt;\n</code></pre>");
+        check(
+            "```\n</code></pre><svg>",
+            "<pre tabindex=\"0\"><code>&lt;/code&gt;&lt;/pre&gt;&lt;svg&gt;\n</code></pre>",
+        );
     }
 
     #[test]
     fn what_is_not_closed_stays_as_it_was_written() {
         check("a * b ** c ` d", "<p>a * b ** c ` d</p>");
         check("snake*case*name 2*3*4", "<p>snake*case*name 2*3*4</p>");
-        check("```\nnever closed", "<pre><code>never closed\n</code></pre>");
+        check("```\nnever closed", "<pre tabindex=\"0\"><code>never closed\n</code></pre>");
         check("**", "<p>**</p>");
     }
 
@@ -210,7 +213,7 @@ mod tests {
     fn balanced(html: &str) {
         let mut open = Vec::new();
         for tag in html.split('<').skip(1) {
-            let name = tag.split('>').next().expect("a part there is");
+            let name = tag.split(['>', ' ']).next().expect("a part there is");
             match name.strip_prefix('/') {
                 Some(name) => assert_eq!(open.pop(), Some(name), "{html}"),
                 None if name == "br" => {}

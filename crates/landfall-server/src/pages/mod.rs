@@ -291,7 +291,12 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
         (query, parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned())
     };
     let shared = Arc::clone(shared);
+    let room = match shared.rooms.read().await {
+        Ok(room) => room,
+        Err(busy) => return problem(&busy),
+    };
     let drawn = tokio::task::spawn_blocking(move || {
+        let _room = room; // until it is drawn
         let visit = Visit { shared: &shared, who: &who, fields, query };
         let flashes = shared.flashes.take(who.session().unwrap_or_default());
         let (status, page) = match (entry.draw)(&visit) {

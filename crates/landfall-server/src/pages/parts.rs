@@ -122,14 +122,11 @@ impl HtmlSafe for Act {}
 pub(super) fn act(action: &Action, back: &str) -> Option<Act> {
     let plain =
         |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-    let fill = match &action.fill {
-        None => None,
-        Some(fill) => Some(FillField {
-            name: fill.at.trim_start_matches('/').replace('/', "."),
-            label: words::line(&fill.label),
-            required: fill.required,
-        }),
-    };
+    let fill = action.fill.as_ref().map(|fill| FillField {
+        name: fill.at.trim_start_matches('/').replace('/', "."),
+        label: words::line(&fill.label),
+        required: fill.required,
+    });
     let mut fields = Vec::new();
     flatten(&action.asked, "", &mut fields)?;
     if let Some(fill) = &fill {

@@ -31,10 +31,13 @@ fn page(stats: &Stats, days: u32) -> StatsPage<'_> {
     StatsPage { stats, days, figures: figures(stats), agreed: (same * 100).checked_div(all) }
 }
 
+/// A number of a day.
+type Of = fn(&StatsSum) -> f64;
+
 fn figures(stats: &Stats) -> Vec<Figure> {
     let days: Vec<String> = stats.days.iter().map(|day| short_day(&day.day)).collect();
-    let by_day = |of: fn(&StatsSum) -> f64| stats.days.iter().map(|day| of(&day.sum)).collect::<Vec<f64>>();
-    let daily = |id, title, unit, series: &[(&str, fn(&StatsSum) -> f64)]| {
+    let by_day = |of: Of| stats.days.iter().map(|day| of(&day.sum)).collect::<Vec<f64>>();
+    let daily = |id, title, unit, series: &[(&str, Of)]| {
         let series: Vec<Series<'_>> =
             series.iter().map(|(name, of)| Series { name, values: by_day(*of) }).collect();
         bars(id, title, unit, &days, &series)

@@ -43,6 +43,8 @@ pub(super) struct Head {
     unblocks: Vec<Other>,
     more_unblocked: usize,
     parent: Option<TaskId>,
+    /// Works under way that it does not fit together with, and where.
+    clashes: Vec<(TaskId, String)>,
     tabs: Vec<Tab>,
     panel: Panel,
     /// What the task is, for the page below.
@@ -154,6 +156,7 @@ impl Head {
             more_unblocked: needed_by.len().saturating_sub(UNBLOCKED_MAX),
             unblocks: needed_by.into_iter().take(UNBLOCKED_MAX).map(other).collect(),
             parent: detail.line.parent,
+            clashes: why.clashes.iter().map(|it| (it.with, words::line(&it.files.join(", ")))).collect(),
             tabs: tabs.collect(),
             panel,
             detail,
@@ -267,9 +270,13 @@ fn rail(detail: &TaskDetail, flows: &[FlowLine], now_ms: i64) -> Vec<Step> {
         .collect()
 }
 
-/// A length of time where a second is long: `0.4s`, `42s`, `4m 10s`.
+/// A length of time where a second is long: `86ms`, `4.2s`, `42s`, `4m 10s`.
 pub(super) fn precise(ms: u64) -> String {
-    if ms < 10_000 { format!("{}.{}s", ms / 1000, ms % 1000 / 100) } else { words::length(ms) }
+    match ms {
+        0..1_000 => format!("{ms}ms"),
+        1_000..10_000 => format!("{}.{}s", ms / 1000, ms % 1000 / 100),
+        _ => words::length(ms),
+    }
 }
 
 /// A commit as people write it.

@@ -28,6 +28,8 @@ struct DiffPage<'a> {
     trouble: Option<String>,
     /// The commit of the work as it is now.
     now: String,
+    /// The work that was last verified: another one means that this page is old.
+    seen: String,
     in_review: bool,
     /// Only the head is wanted: the rest stays as the browser has it.
     bare: bool,
@@ -150,6 +152,7 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         shown,
         trouble,
         now,
+        seen: head.detail.gate.as_ref().map(|gate| gate.head.clone()).unwrap_or_default(),
         in_review: head.detail.line.status == Status::Review,
         bare,
         head: &head,
@@ -300,7 +303,9 @@ fn beside(pairs: &[Pair<'_>], painter: &mut Option<Painter>, html: &mut Markup) 
                     }
                     html.tag("</td>");
                 }
-                None => drop(html.tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>")),
+                None => {
+                    html.tag("<td class=\"d-num\"></td><td class=\"d-none\"></td>");
+                }
             }
         }
         html.tag("</tr>");
@@ -319,8 +324,12 @@ fn class(kind: Kind) -> &'static str {
 /// Where a line is, for comments on it.
 fn place(line: &Line<'_>, html: &mut Markup) {
     match (line.new, line.old) {
-        (Some(new), _) => drop(html.tag(" data-line=\"").number(new).tag("\"")),
-        (None, Some(old)) => drop(html.tag(" data-line=\"").number(old).tag("\" data-old")),
+        (Some(new), _) => {
+            html.tag(" data-line=\"").number(new).tag("\"");
+        }
+        (None, Some(old)) => {
+            html.tag(" data-line=\"").number(old).tag("\" data-old");
+        }
         (None, None) => {}
     }
 }

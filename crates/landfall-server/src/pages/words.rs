@@ -143,7 +143,7 @@ pub(super) fn symbol(status: impl Borrow<Status>) -> &'static str {
         Status::Landing => "⇣",
         Status::Done => "✓",
         Status::Failed => "✗",
-        Status::Timeout => "⏱",
+        Status::Timeout => "◷",
         Status::Cancelled => "⊘",
     }
 }

@@ -49,6 +49,12 @@ fn every_route_is_known_here_and_only_these_are_open() {
         let here = routes.iter().find(|it| it.method == operation.method.word() && it.path == path);
         assert_eq!(here.map(|it| it.guard), Some(Guard::Needs(operation.access)), "{path}");
     }
+    // What programs may ask is in the reference.
+    let reference = landfall_api::openapi::document();
+    for route in routes.iter().filter(|it| it.path.starts_with("/api/") || it.path == "/metrics") {
+        let there = &reference["paths"][&route.path][route.method.to_lowercase()];
+        assert!(there.is_object(), "{} {} is not in the reference", route.method, route.path);
+    }
     // Pages and forms are for people; what has another access is an operation or one of these.
     for route in
         routes.iter().filter(|it| it.guard == Guard::Needs(Access::Read) && !it.path.starts_with("/api/v1/"))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use landfall_api::client::{Client, ConnectError};
 use landfall_api::{Ask as _, NewTasks, Problem, ProblemCode, Request, Response, Service};
 use landfall_engine::host::lock::LockError;
-use landfall_engine::host::sitter::raise_file_limit;
+use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
 
 use super::engine_at::EngineAt;
@@ -122,24 +122,42 @@ impl Desk {
 
     /// What needs the lock, and not the engine's loop.
     fn keep_house(&self, request: &Request) -> Result<Response, Problem> {
-        if self.hand.running().is_some() {
-            return Err(busy_with_run());
-        }
-        match request {
-            Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild(&self.place)?)),
-            Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim(&self.place)?)),
+        let keep = |place: &Place| match request {
+            Request::Rebuild(_) => Ok(Response::Rebuild(doctor::rebuild(place)?)),
+            Request::Reclaim(_) => Ok(Response::Reclaim(reclaim::reclaim(place)?)),
             other => unreachable!("`{}` keeps no house", other.name()),
+        };
+        match &self.hand {
+            Hand::Running(_) => Err(busy_with_run()),
+            Hand::Kept(keeper) => keeper.keep_house(keep).unwrap_or_else(|| Err(busy_with_run())),
+            // Whoever keeps the project holds its lock.
+            Hand::Door => match Client::connect(&self.place.folder.socket()) {
+                Ok(client) => client.call(request.clone()),
+                Err(_) => keep(&self.place),
+            },
         }
     }
 
     fn write(&self, request: Request) -> Result<Response, Problem> {
-        match (self.hand.running(), &self.hand) {
-            (Some(running), _) => {
-                let ask = |ask: Ask| running.handle.ask(ask).map_err(|error| problem::ask(&error));
-                writes::write(&self.place, &self.engine(), &ask, request)
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = match (self.hand.running(), &self.hand) {
+                (Some(running), _) => {
+                    let ask = |ask: Ask| running.handle.ask(ask).map_err(|error| problem::ask(&error));
+                    writes::write(&self.place, &self.engine(), &ask, request.clone())
+                }
+                (None, Hand::Kept(keeper)) => keeper.at_rest(&request),
+                (None, Hand::Running(_) | Hand::Door) => return through_the_door(&self.place, request),
+            };
+            match (&self.hand, answer) {
+                // A run of ours that is just ending is waited for: then the project is at rest, and the answer another one.
+                (Hand::Kept(_), Err(problem))
+                    if problem::is_ending(&problem) && Instant::now() < deadline =>
+                {
+                    std::thread::sleep(PAUSE);
+                }
+                (_, answer) => return answer,
             }
-            (None, Hand::Kept(keeper)) => keeper.at_rest(request),
-            (None, Hand::Running(_) | Hand::Door) => through_the_door(&self.place, request),
         }
     }
 
@@ -180,12 +198,13 @@ fn no_server(what: &str) -> Problem {
 impl Service for Desk {
     /// An agent, or a check, may not ask the engine for anything: it says what it has to say by its own socket.
     fn admit(&self, pid: i32) -> Result<(), Problem> {
-        match self.hand.running() {
-            Some(running) if running.site.is_confined(pid) => {
+        match self.hand {
+            // Agents work while nothing runs, too: for proposals and probes, and those that outlived an engine.
+            Hand::Running(_) | Hand::Kept(_) if is_confined(pid).unwrap_or(true) => {
                 let what = "an agent at work may not ask the engine";
                 Err(Problem::new(ProblemCode::NotNow, what).hint("`landfall signal` says where you stand"))
             }
-            Some(_) | None => Ok(()),
+            Hand::Running(_) | Hand::Kept(_) | Hand::Door => Ok(()),
         }
     }
 
@@ -327,6 +346,13 @@ enum Shut {
 }
 
 fn in_process(place: &Place, request: &Request) -> Result<Response, Shut> {
+    if place.lock.is_some() {
+        // This process keeps the project already: a second engine would meet no lock.
+        return Err(Shut::Held(Problem::new(
+            ProblemCode::EngineBusy,
+            "the server is too busy to answer itself",
+        )));
+    }
     if let Some(problem) = writes::refused_at_rest(place, request).map_err(Shut::Other)? {
         return Err(Shut::Other(problem));
     }
@@ -339,23 +365,28 @@ fn in_process(place: &Place, request: &Request) -> Result<Response, Shut> {
     write_at_rest(place, engine, &EngineAt::Nowhere, request).1.map_err(Shut::Other)
 }
 
-/// Carries a write out by an engine that does not drive, and gives the engine back.
+/// Carries a write out by an engine that does not drive, and gives the engine back. One that could not write what it had
+/// decided knows facts that are in no journal: it is given up.
 pub(super) fn write_at_rest(
     place: &Place,
     engine: Engine,
     at: &EngineAt,
     request: &Request,
-) -> (Engine, Result<Response, Problem>) {
+) -> (Option<Engine>, Result<Response, Problem>) {
     let engine = std::cell::RefCell::new(engine);
+    let broken = std::cell::Cell::new(false);
     let ask = |ask: Ask| -> Result<Reply, Problem> {
         match engine.borrow_mut().once(ask) {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => Err(problem::ask(&error)),
-            Err(error) => Err(problem::store(&error)),
+            Err(error) => {
+                broken.set(true);
+                Err(problem::store(&error))
+            }
         }
     };
     let answer = writes::write(place, at, &ask, request.clone());
-    (engine.into_inner(), answer)
+    ((!broken.get()).then(|| engine.into_inner()), answer)
 }
 
 /// Opens the engine of a project, exclusively.

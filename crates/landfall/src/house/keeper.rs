@@ -1,7 +1,9 @@
 //! Keeps a project: holds its lock for as long as the process lives, writes while nothing runs, and drives when asked to.
 
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
 use landfall_engine::Engine;
@@ -20,15 +22,24 @@ pub(super) struct Keeper {
     place: Place,
     since_ms: i64,
     state: Mutex<Keep>,
+    /// The run under way, for those who only look: they do not wait for whoever writes or begins.
+    under_way: Mutex<Option<UnderWay>>,
     proposals: Proposals,
+    ending: AtomicBool,
 }
 
 /// What is done with it.
 enum Keep {
     /// Nothing runs. The engine is kept open between writes.
-    Rest { engine: Option<(Box<Engine>, Stamp)>, last: Option<Box<api::RunOutcome>> },
+    Rest { engine: Option<(Box<Engine>, Stamp)>, last: Option<Last> },
     /// It is driven.
     Running(Box<Run>),
+}
+
+/// The run before this.
+struct Last {
+    outcome: Box<api::RunOutcome>,
+    run: UnderWay,
 }
 
 /// When what the engine has read was last changed: then it is read again.
@@ -48,7 +59,14 @@ impl Keeper {
         let engine = open(&place, "landfall serve").map_err(|error| problem::open(&error))?;
         let stamp = Stamp::of(&place);
         let state = Mutex::new(Keep::Rest { engine: Some((Box::new(engine), stamp)), last: None });
-        Ok(Self { place, since_ms, state, proposals: Proposals::default() })
+        Ok(Self {
+            place,
+            since_ms,
+            state,
+            under_way: Mutex::new(None),
+            proposals: Proposals::default(),
+            ending: AtomicBool::new(false),
+        })
     }
 
     /// The project.
@@ -68,38 +86,48 @@ impl Keeper {
 
     /// The run under way.
     pub fn running(&self) -> Option<UnderWay> {
-        match &*self.look() {
-            Keep::Running(run) => Some(run.under_way()),
-            Keep::Rest { .. } => None,
-        }
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a run is under way. Whoever asks regularly lets a run that is over be noticed.
+    pub fn is_running(&self) -> bool {
+        matches!(*self.look(), Keep::Running(_))
     }
 
     /// Begins a run.
     pub fn start(&self, asked: &api::RunAsked) -> Result<api::RunStarted, Problem> {
         let mut state = self.look();
-        if let Keep::Running(_) = *state {
+        if self.ending.load(Ordering::SeqCst) {
+            return Err(Problem::new(ProblemCode::NotNow, "the server is ending, so nothing more begins"));
+        }
+        let Keep::Rest { engine, .. } = &mut *state else {
             return Err(Problem::new(ProblemCode::NotNow, "a run is under way already")
                 .hint("`landfall status` shows it; `landfall pause` and `landfall resume` steer it"));
-        }
+        };
         // Settings are read again: whoever changed them means this run.
-        if let Keep::Rest { engine, .. } = &mut *state {
-            *engine = None;
-        }
-        // A browser may be closed at any time; whoever asks a server to drive is there when they look again.
-        let asked = api::RunAsked { attended: true, ..asked.clone() };
+        *engine = None;
+        // A browser may be closed at any time; whoever asks a server to drive is there when they look again, unless a
+        // command says that nobody is.
+        let asked = api::RunAsked { attended: !asked.unattended, ..asked.clone() };
         let run = run::begin(self.place.clone(), &asked)?;
-        let after = run.under_way().now(api::RunNowAsked::default()).head;
+        let after = run.from();
+        self.tell(Some(run.under_way()));
         *state = Keep::Running(Box::new(run));
         Ok(api::RunStarted { after })
     }
 
     /// What goes on in the run under way, or how the last one ended.
     pub fn now(&self, asked: api::RunNowAsked) -> Result<Box<api::RunView>, Problem> {
-        match &*self.look() {
+        if let Some(run) = self.running() {
+            return Ok(Box::new(run.now(asked)));
+        }
+        let state = self.look();
+        match &*state {
             Keep::Running(run) => Ok(Box::new(run.under_way().now(asked))),
-            Keep::Rest { last: Some(outcome), .. } => {
-                let run = Some(outcome.run);
-                Ok(Box::new(api::RunView { run, outcome: Some(outcome.clone()), ..api::RunView::default() }))
+            Keep::Rest { last: Some(last), .. } => {
+                let view = last.run.now(asked);
+                let outcome = Some(last.outcome.clone());
+                Ok(Box::new(api::RunView { run: Some(last.outcome.run), outcome, slots: Vec::new(), ..view }))
             }
             Keep::Rest { last: None, .. } => Err(Problem::new(ProblemCode::NotNow, "no run is under way")
                 .hint("`landfall run` starts one, and so does the board")),
@@ -107,14 +135,22 @@ impl Keeper {
     }
 
     /// Carries a write out while nothing runs.
-    pub fn at_rest(&self, request: Request) -> Result<Response, Problem> {
-        if let Some(problem) = writes::refused_at_rest(&self.place, &request)? {
+    pub fn at_rest(&self, request: &Request) -> Result<Response, Problem> {
+        if let Some(problem) = writes::refused_at_rest(&self.place, request)? {
             return Err(problem);
         }
+        let deadline = Instant::now() + ENDING_MAX;
         let mut state = self.look();
-        let Keep::Rest { engine, .. } = &mut *state else {
-            return Err(Problem::new(ProblemCode::NotNow, "a run has just begun").hint("ask again"));
-        };
+        while let Keep::Running(_) = *state {
+            // It ends this moment, or it has just begun.
+            if Instant::now() > deadline {
+                return Err(Problem::new(ProblemCode::EngineBusy, "a run has just begun").hint("ask again"));
+            }
+            drop(state);
+            std::thread::sleep(Duration::from_millis(20));
+            state = self.look();
+        }
+        let Keep::Rest { engine, .. } = &mut *state else { unreachable!("waited for") };
         let stamp = Stamp::of(&self.place);
         let open = match engine.take() {
             Some((engine, kept)) if kept == stamp => engine,
@@ -123,39 +159,71 @@ impl Keeper {
             }
         };
         let at = EngineAt::Resting { since_ms: self.since_ms };
-        let (open, answer) = write_at_rest(&self.place, *open, &at, &request);
-        *engine = Some((Box::new(open), stamp));
+        let (open, answer) = write_at_rest(&self.place, *open, &at, request);
+        *engine = open.map(|open| (Box::new(open), stamp));
         answer
     }
 
-    /// Asks the run under way to end: after the iterations at work, or now.
+    /// Does what needs the project to itself; none while a run is under way.
+    pub fn keep_house<T>(&self, keep: impl FnOnce(&Place) -> T) -> Option<T> {
+        let mut state = self.look();
+        let Keep::Rest { engine, .. } = &mut *state else { return None };
+        *engine = None; // whatever is written now, it would not know
+        Some(keep(&self.place))
+    }
+
+    /// Asks the run under way to end: after the iterations at work, or now. Nothing more begins.
     pub fn stop(&self, now: bool) {
+        self.ending.store(true, Ordering::SeqCst);
+        self.proposals.stop();
         if let Keep::Running(run) = &mut *self.look() {
             if now { run.stop_now() } else { run.drain() }
         }
     }
 
-    /// Looks whether the run under way is over.
+    /// The state, once a run that is over was put away.
     fn look(&self) -> MutexGuard<'_, Keep> {
-        let mut state = self.state.lock().expect("no thread panics while it holds the project");
-        if let Keep::Running(run) = &mut *state
-            && let Some(outcome) = run.wait(Duration::ZERO)
-        {
-            *state = Keep::Rest { engine: None, last: Some(Box::new(outcome)) };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Keep::Running(run) = &mut *state {
+            let ended = catch_unwind(AssertUnwindSafe(|| run.wait(Duration::ZERO)));
+            let outcome = match ended {
+                Ok(ended) => ended,
+                Err(_) => Some(api::RunOutcome::broken(
+                    Problem::new(ProblemCode::Internal, "the engine has a fault and left the run")
+                        .hint("what was acknowledged is safe; another run goes on from there"),
+                )),
+            };
+            if let Some(outcome) = outcome {
+                let last = Last { outcome: Box::new(outcome), run: run.under_way() };
+                self.tell(None);
+                *state = Keep::Rest { engine: None, last: Some(last) };
+            }
         }
         state
     }
+
+    fn tell(&self, run: Option<UnderWay>) {
+        *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = run;
+    }
 }
+
+/// How long a run that ends is waited for by whoever writes.
+const ENDING_MAX: Duration = Duration::from_secs(2);
+
+const FILES_MAX: usize = 1_000; // nobody has so many flows
 
 impl Stamp {
     fn of(place: &Place) -> Self {
         let overrides = place.root.join(".landfall");
-        let read = [
-            place.root.join("landfall.toml"),
-            overrides.join("flows"),
-            overrides.join("prompts"),
-            place.git_dir.join("HEAD"),
-        ];
+        let mut read = vec![place.root.join("landfall.toml"), place.git_dir.join("HEAD")];
+        for folder in ["flows", "prompts"] {
+            let folder = overrides.join(folder);
+            let files = std::fs::read_dir(&folder).into_iter().flatten().take(FILES_MAX);
+            let mut files: Vec<_> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+            files.sort();
+            read.push(folder);
+            read.extend(files);
+        }
         let stamp = |path: &std::path::PathBuf| {
             let meta = std::fs::metadata(path).ok()?;
             Some((meta.modified().ok()?, meta.len()))

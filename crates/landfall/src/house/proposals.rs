@@ -1,6 +1,7 @@
 //! Proposals that the server was asked for: each in a thread of its own, kept while the server runs.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landfall_api::{
     Ask as _, NewTasks, Problem, ProblemCode, ProposalList, ProposalOutcome, ProposeStart, Proposing, Service,
@@ -18,7 +19,10 @@ const TASKS_MAX: u32 = 50;
 
 /// The proposals of one server.
 #[derive(Default, Clone)]
-pub(super) struct Proposals(Arc<Mutex<Vec<Proposing>>>);
+pub(super) struct Proposals {
+    all: Arc<Mutex<Vec<Proposing>>>,
+    stopped: Arc<AtomicBool>,
+}
 
 impl Proposals {
     /// Asks an agent. What comes of it is added as drafts by `desk`.
@@ -72,6 +76,16 @@ impl Proposals {
         Ok(new)
     }
 
+    /// Stops those on their way: an agent that nobody waits for does not go on spending.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether any is on its way.
+    pub fn is_busy(&self) -> bool {
+        self.lock().iter().any(|it| it.proposal.is_none() && it.problem.is_none())
+    }
+
     /// All of them, newest first.
     pub fn list(&self) -> ProposalList {
         ProposalList { proposals: self.lock().iter().rev().cloned().collect() }
@@ -91,7 +105,7 @@ impl Proposals {
             source: "web",
             agent: &asked.agent,
             tasks_max,
-            is_stopped: &|| false,
+            is_stopped: &|| self.stopped.load(Ordering::SeqCst),
         };
         let proposed = propose::propose(place, &question, &mut tell).and_then(|mut proposal| {
             for task in &mut proposal.tasks {
@@ -114,6 +128,6 @@ impl Proposals {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Proposing>> {
-        self.0.lock().expect("no thread panics while it holds the proposals")
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

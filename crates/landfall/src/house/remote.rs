@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Begins a run in the server that keeps the project; none if no server does.
 pub(super) fn start(place: &Place, asked: &RunAsked) -> Result<Option<Remote>, Problem> {
     let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(None) };
-    match client.run_start(asked.clone()) {
+    match client.run_start(RunAsked { unattended: !asked.attended, ..asked.clone() }) {
         Ok(started) => Ok(Some(Remote {
             client,
             shown: started.after,
@@ -57,14 +57,16 @@ impl RunHandle for Remote {
     fn snapshot(&mut self) -> RunView {
         if let Some(view) = self.ask() {
             self.shown = self.shown.max(view.head);
+            let news = std::mem::take(&mut self.view.news);
             self.view = view;
+            self.view.news.splice(0..0, news); // what a wait has seen meanwhile
             if self.view.mode == RunMode::Draining && self.mode == RunMode::Running {
                 self.mode = RunMode::Draining; // asked for by another command
             }
-        } else {
-            self.view.news.clear(); // shown already
         }
-        RunView { mode: self.mode, ..self.view.clone() }
+        let view = RunView { mode: self.mode, ..self.view.clone() };
+        self.view.news.clear(); // shown now
+        view
     }
 
     fn drain(&mut self) {
@@ -86,10 +88,19 @@ impl RunHandle for Remote {
             if let Some(outcome) = self.view.outcome.take() {
                 return Some(*outcome);
             }
-            if let Some(view) = self.ask()
-                && let Some(outcome) = view.outcome
-            {
-                return Some(*outcome);
+            if let Some(view) = self.ask() {
+                if let (Some(ours), Some(theirs)) = (self.view.run, view.run)
+                    && ours != theirs
+                {
+                    let what = format!("{ours} is over, and {theirs} has begun meanwhile");
+                    let hint = format!("`landfall report {ours}` says what became of it");
+                    return Some(RunOutcome::broken(Problem::new(ProblemCode::NotNow, what).hint(hint)));
+                }
+                self.shown = self.shown.max(view.head);
+                self.view.news.extend(view.news);
+                if let Some(outcome) = view.outcome {
+                    return Some(*outcome);
+                }
             }
             if self.lost.is_some_and(|since| since.elapsed() > PATIENCE) {
                 let problem = Problem::new(ProblemCode::Internal, "the server that drives does not answer any more")

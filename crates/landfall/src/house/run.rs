@@ -182,6 +182,11 @@ impl Run {
         self.running.handle()
     }
 
+    /// Where the journal stood before it.
+    pub fn from(&self) -> u64 {
+        self.shown
+    }
+
     /// The same, for whoever asks about it.
     pub fn under_way(&self) -> UnderWay {
         self.under_way.clone()

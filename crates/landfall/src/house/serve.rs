@@ -35,6 +35,15 @@ pub struct Serve {
 
 pub(super) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
     let mut listeners = vec![listen(&asked.listen, true)?];
+    if asked.hosts.is_empty()
+        && let Some(all) = asked.bind.iter().find(|it| it.starts_with("0.0.0.0:") || it.starts_with("[::]:"))
+    {
+        return Err(Problem::new(
+            ProblemCode::BadInput,
+            format!("`--bind {all}` says no name by which browsers may come"),
+        )
+        .hint("add `--host NAME:PORT`, or bind the address of this machine in the network"));
+    }
     for address in &asked.bind {
         listeners.push(listen(address, false)?);
     }
@@ -86,7 +95,7 @@ impl Serve {
 
     /// Whether a run is under way.
     pub fn is_running(&self) -> bool {
-        self.keeper.running().is_some()
+        self.keeper.is_running()
     }
 
     /// Asks the run under way to end.
@@ -97,7 +106,8 @@ impl Serve {
     /// Ends: the run under way first, within `patience`, then the door.
     pub fn end(mut self, patience: Duration) {
         let until = Instant::now() + patience;
-        while self.is_running() && Instant::now() < until {
+        self.keeper.proposals().stop();
+        while (self.is_running() || self.keeper.proposals().is_busy()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(50));
         }
         drop(self.door.take());

@@ -438,6 +438,13 @@ pub(super) fn list(ids: &[TaskId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The limits a person set, if they set any.
+pub(super) fn own_limits(limits: model::OwnLimits) -> Option<api::OwnLimits> {
+    let model::OwnLimits { iterations_max, task_ms, micro_usd } = limits;
+    let own = api::OwnLimits { iterations: iterations_max, time_ms: task_ms, usd: micro_usd.and_then(usd) };
+    (own != api::OwnLimits::default()).then_some(own)
+}
+
 #[cfg(test)]
 mod tests {
     use landfall_api as api;
@@ -521,11 +528,4 @@ mod tests {
         assert_eq!(made.title, spec.title);
         assert_eq!((made.priority, made.needs.len()), (Some(2), 1));
     }
-}
-
-/// The limits a person set, if they set any.
-pub(super) fn own_limits(limits: model::OwnLimits) -> Option<api::OwnLimits> {
-    let model::OwnLimits { iterations_max, task_ms, micro_usd } = limits;
-    let own = api::OwnLimits { iterations: iterations_max, time_ms: task_ms, usd: micro_usd.and_then(usd) };
-    (own != api::OwnLimits::default()).then_some(own)
 }

@@ -30,6 +30,8 @@ mod quota;
 mod review;
 mod run;
 mod sandbox;
+mod schemathesis;
+mod serve;
 mod services;
 mod shares;
 mod signal;

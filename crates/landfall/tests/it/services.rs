@@ -194,3 +194,76 @@ fn a_command_that_cleans_up_badly_is_a_warning_on_the_task() {
         assert!(warnings.contains(words), "`{words}` is not in: {warnings}");
     }
 }
+
+#[test]
+fn a_collector_is_told_of_runs_tasks_attempts_iterations_checks_and_landings() {
+    let scratch = Scratch::new(LANDFALL);
+    let (address, received) = server();
+    scratch.more_settings(&format!("[telemetry]\notlp = \"{address}\"\n"));
+    // The first try is wrong, and the check says so.
+    let script = "[[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"b.txt.want\"\ntext = \"right\\n\"\n\
+                  [[iteration.write]]\npath = \"b.txt\"\ntext = \"wrong\\n\"\n\
+                  [[iteration]]\nsignal = \"complete\"\n[[iteration.write]]\npath = \"b.txt\"\ntext = \"right\\n\"\n";
+    scratch.task("Lands at last", script, &[]);
+    scratch.landfall(&["run"]).ok();
+    let spans: Vec<serde_json::Value> = received
+        .try_iter() // all was told before the run ended
+        .flat_map(|it| {
+            it["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().cloned().unwrap_or_default()
+        })
+        .collect();
+    let named = |name: &str| spans.iter().filter(|it| it["name"] == name).collect::<Vec<_>>();
+    let count = |name: &str| named(name).len();
+    assert_eq!(
+        (count("run"), count("task"), count("iteration"), count("landing")),
+        (1, 1, 2, 1),
+        "{spans:#?}"
+    );
+    assert!(count("attempt") >= 3 && count("verification") >= 2, "{spans:#?}");
+    assert!(named("verification").iter().any(|it| it["status"]["code"] == 2), "the wrong try failed");
+    let time = |it: &serde_json::Value, key: &str| -> u64 {
+        it[key].as_str().expect("text").parse().expect("a number")
+    };
+    let mut ids = BTreeSet::new();
+    for span in &spans {
+        let id = span["spanId"].as_str().expect("an id");
+        assert!(id.len() == 16 && ids.insert(id), "{span}");
+        assert_eq!(span["traceId"], spans[0]["traceId"], "one run is one trace");
+        assert_eq!(span["traceId"].as_str().map(str::len), Some(32));
+        let (from, to) = (time(span, "startTimeUnixNano"), time(span, "endTimeUnixNano"));
+        assert!(from <= to, "{span}");
+        let wanted = match span["name"].as_str().expect("a name") {
+            "run" => {
+                assert_eq!(span["parentSpanId"], "");
+                continue;
+            }
+            "task" => "run",
+            "attempt" => "task",
+            _ => "attempt",
+        };
+        let parent =
+            spans.iter().find(|it| it["spanId"] == span["parentSpanId"]).unwrap_or_else(|| panic!("{span}"));
+        assert_eq!(parent["name"], wanted, "{span}");
+        assert!(
+            time(parent, "startTimeUnixNano") <= from && to <= time(parent, "endTimeUnixNano"),
+            "{span} in {parent}"
+        );
+    }
+}
+
+#[test]
+fn a_collector_that_does_not_answer_holds_nothing_up() {
+    let scratch = Scratch::new(LANDFALL);
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port"); // it takes connections and says nothing
+    let address = silent.local_addr().expect("bound");
+    scratch.more_settings(&format!("[telemetry]\notlp = \"http://{address}\"\n"));
+    scratch.task("Lands", &writes("b.txt", "b"), &[]);
+    let began = std::time::Instant::now();
+    scratch.landfall(&["run"]).ok();
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    for wrong in ["nonsense", "ftp://x", "http://a b", "http://x/?y"] {
+        scratch.settings(&format!("[agent.default]\nkind = \"script\"\n[telemetry]\notlp = \"{wrong}\"\n"));
+        let said = scratch.landfall(&["run"]);
+        assert!(said.code != Some(0) && said.err.contains("otlp"), "{wrong}: {}", said.err);
+    }
+}

@@ -261,6 +261,30 @@ fn a_run_is_paused_and_stopped_and_an_engine_that_goes_away_is_noticed() {
 }
 
 #[test]
+fn a_run_is_started_where_a_server_holds_the_project() {
+    let scratch = Scratch::new(LANDFALL);
+    let Some(terminal) = Terminal::open(&scratch, 80, 24, &[]) else { return };
+    scratch.task("Works", &writes("b.txt", "1ms"), &[]);
+    terminal.top();
+    terminal.types("s");
+    terminal.shows(&["Start a run?", "1 task ready"]);
+    terminal.types("y");
+    terminal.shows(&["no server holds this project", "landfall serve"]);
+
+    let server = scratch.start(&["serve", "--listen", "127.0.0.1:0"]);
+    terminal.shows(&["an engine drives the project now", "no run"]);
+    terminal.types("s");
+    terminal.shows(&["Start a run?"]);
+    terminal.types("y");
+    scratch.eventually("the work to land", || scratch.status("T1") == "done");
+    terminal.press(&["BTab"]);
+    terminal.shows(&["✓ done", "Works"]);
+    terminal.types("q");
+    terminal.is_restored(0);
+    drop(server);
+}
+
+#[test]
 fn the_terminal_is_given_back_when_a_signal_ends_the_view() {
     let scratch = Scratch::new(LANDFALL);
     let Some(terminal) = Terminal::open(&scratch, 80, 24, &[("NO_COLOR", "1")]) else { return };

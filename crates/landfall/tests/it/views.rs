@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landfall_api::socket::Client;
+use landfall_api::client::Client;
 use landfall_api::{
     Ask as _, Board, BoardAsked, Card, ColumnName, FleetAsked, Graph, Inbox, InboxKind, Level, Output,
     OutputAsked, OutputKind, OutputOf, OutputRange, Stats, TaskAsked, TaskId,
@@ -121,8 +121,8 @@ fn a_board_an_inbox_and_a_fleet_show_tasks_in_every_state_while_they_are_driven(
     let fill = action.fill.as_ref().expect("a person writes the answer");
     let mut asked = action.asked.clone();
     *asked.pointer_mut(&fill.at).expect("there") = "tabs".into();
-    let request = serde_json::json!({ "op": action.op, "asked": asked });
-    let request: landfall_api::Request = serde_json::from_value(request).expect("a request");
+    let request = landfall_api::Request::of_words(&action.op, asked).expect("its words");
+    let request = request.expect("a request");
     landfall_api::Service::call(&client, request).expect("it is answered");
     scratch.eventually("the answer to arrive", || scratch.wait_of("T2") != "question");
 

@@ -2,7 +2,7 @@
 
 use landfall_api::{
     AutoAsked, DiscoveriesAsked, InboxItem, InboxKind, Mode, NextAsked, Nothing, PauseAsked, Release,
-    Request, ReviewAsked, ReviewSaid, StopAsked, TaskId,
+    Request, ReviewAsked, ReviewSaid, RunAsked, Status, StopAsked, TaskId,
 };
 
 use super::{
@@ -394,9 +394,25 @@ impl State {
         });
     }
 
+    /// A run spends money, so it is asked for first.
+    fn start(&mut self) {
+        let ready = self.status().and_then(|status| status.counts.get(&Status::Ready)).copied().unwrap_or(0);
+        let asked = RunAsked { attended: true, ..RunAsked::default() };
+        let ready = format::plural(ready, "task");
+        self.popup = Some(Popup::Choice {
+            title: "Start a run?".to_owned(),
+            text: vec![format!("{ready} ready. Agents begin to work as the settings say.")],
+            ways: vec![Choice {
+                key: 'y',
+                label: "start".to_owned(),
+                way: Way::Send(Request::RunStart(asked)),
+            }],
+        });
+    }
+
     fn run(&mut self) -> Vec<Action> {
         let Some(run) = self.status().and_then(|status| status.run.as_ref()).map(|run| run.run) else {
-            self.toast(Tone::Info, "no run is under way; `landfall run` in another terminal starts one");
+            self.start();
             return Vec::new();
         };
         let stop = |now| Request::Stop(StopAsked { task: None, now });

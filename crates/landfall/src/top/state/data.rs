@@ -331,6 +331,7 @@ impl State {
             Response::Stop(stopped) => stopped.text.clone(),
             Response::Pause(pilot) | Response::Resume(pilot) | Response::Auto(pilot) => pilot.text.clone(),
             Response::Next(picked) => picked.text.clone(),
+            Response::RunStart(_) => "a run has begun".to_owned(),
             other => format!("{} is done", other.name()),
         };
         self.toast(Tone::Info, text);

@@ -10,6 +10,7 @@ use crate::top::views;
 
 /// What must be answered before anything else.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one popup at a time")]
 pub enum Popup {
     /// A text.
     Text(TextPopup),

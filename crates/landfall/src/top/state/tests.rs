@@ -3,7 +3,7 @@
 use landfall_api::{
     Added, Answer, AutoAsked, Block, Changed, ChangedTask, Hold, InboxKind, Level, LogPage, Message, Mode,
     Nothing, Output, OutputKind, OutputLine, PauseAsked, Problem, ProblemCode, Redo, Release, Request,
-    Response, Retry, ReviewAsked, ReviewSaid, Said, Status, StopAsked, TaskPage,
+    Response, Retry, ReviewAsked, ReviewSaid, RunAsked, Said, Status, StopAsked, TaskPage,
 };
 
 use super::{About, Action, JOURNAL_MAX, Link, News, Page, Panel, Popup, Screen, State};
@@ -143,7 +143,9 @@ fn a_run_is_paused_and_resumed_with_one_key_and_nothing_is_asked_of_none() {
     (rest.run, rest.pilot, rest.engine) = (None, None, None);
     sample.poll(Poll::Status, Response::Status(Box::new(rest)));
     assert!(toasts(&sample.state).contains("no engine drives the project any more"));
-    assert_eq!(sample.press("p s "), []);
+    assert_eq!(sample.press("p s"), []);
+    let asked = RunAsked { attended: true, ..RunAsked::default() };
+    assert_eq!(sample.press("y"), [Request::RunStart(asked)], "a run is started after a word more");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: The
     if status.active.is_empty() {
         let hint = match &status.run {
             Some(_) => "nobody is at work just now",
-            None => "no run is under way; `landfall run` starts one",
+            None => "no run is under way; s starts one",
         };
         return vec![Line::styled(hint, Theme::dim())];
     }

@@ -1,0 +1,472 @@
+//! `landfall serve` from outside: commands, programs and browsers come by HTTP, runs outlive whoever asked for them, and what is
+//! secret stays so.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use landfall_api::client::{Address, Client};
+use landfall_api::{
+    Ask as _, Nothing, OutputAsked, OutputOf, RunAsked, RunEnded, RunNowAsked, RunOutcome, Status, TaskAsked,
+    TaskId,
+};
+use landfall_testkit::{Scratch, Started};
+use serde_json::Value;
+
+use crate::LANDFALL;
+use crate::sandbox::open;
+
+const TIME_MAX: Duration = Duration::from_secs(60);
+
+/// A server at work.
+pub struct Served {
+    process: Started,
+    pub at: SocketAddr,
+    pub token: String,
+}
+
+impl Served {
+    pub fn start(scratch: &Scratch, more: &[&str]) -> Self {
+        let process = scratch.start(&[&["--json", "serve", "--listen", "127.0.0.1:0"], more].concat());
+        let log = scratch.root().join("started.log");
+        let mut first = None;
+        scratch.eventually("the server says where it is", || {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            first = text.lines().find_map(|line| serde_json::from_str::<Value>(line).ok());
+            first.is_some()
+        });
+        let first = first.expect("it was said");
+        let at =
+            first["addresses"][0].as_str().and_then(|it| it.strip_prefix("http://")).expect("an address");
+        let token = scratch.landfall(&["token"]).ok().trim().to_owned();
+        Self { process, at: at.parse().expect("an address"), token }
+    }
+
+    /// A program that talks to it over the network.
+    fn client(&self) -> Client {
+        let address = Address::Server { at: self.at, host: self.at.to_string(), token: self.token.clone() };
+        Client::reach(address).expect("it lets us in")
+    }
+
+    /// A raw request; status and body.
+    fn ask(&self, method: &str, target: &str, headers: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.at).expect("it listens");
+        stream.set_read_timeout(Some(TIME_MAX)).expect("a timeout");
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\n{headers}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            self.at,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).expect("an answer");
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let status =
+            said.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{said:?}"));
+        (status, said.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
+    }
+
+    fn get(&self, target: &str) -> (u16, String) {
+        self.ask("GET", target, &format!("Authorization: Bearer {}\r\n", self.token), "")
+    }
+
+    /// How often an operation was carried out by the server.
+    fn count(&self, operation: &str) -> u32 {
+        let line = format!("landfall_requests_total{{operation=\"{operation}\",result=\"ok\"}} ");
+        let (_, text) = self.get("/metrics");
+        text.lines().find_map(|it| it.strip_prefix(&line)).map_or(0, |it| it.parse().expect("a number"))
+    }
+
+    /// Interrupts it, and waits for its end.
+    pub fn end(mut self) {
+        self.process.signal("INT");
+        assert_eq!(self.process.wait(TIME_MAX), Some(0));
+    }
+}
+
+fn writes(path: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"here\\n\"\n")
+}
+
+fn outcome(client: &Client) -> RunOutcome {
+    let began = std::time::Instant::now();
+    loop {
+        let view = client.run_now(RunNowAsked::default()).expect("a run");
+        if let Some(outcome) = view.outcome {
+            return *outcome;
+        }
+        assert!(began.elapsed() < TIME_MAX, "{view:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn commands_go_through_the_server_and_have_no_other_way() {
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    scratch.task("Lands", &writes("b.txt"), &[]);
+    assert_eq!(served.count("add"), 1, "it was asked by HTTP, not done beside it");
+    scratch.landfall(&["list"]).ok();
+    scratch.landfall(&["status"]).ok();
+    scratch.landfall(&["edit", "T1", "--priority", "2"]).ok();
+    assert_eq!(served.count("list"), 1);
+    assert_eq!(served.count("edit"), 1);
+    assert!(served.count("status") >= 1);
+    // A run is followed to its end, in the server.
+    let ran = scratch.landfall(&["--json", "run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let outcome: RunOutcome = serde_json::from_str(&ran.out).expect("an outcome");
+    assert_eq!((outcome.ended, outcome.tasks[0].status), (RunEnded::Finished, Status::Done));
+    assert_eq!(served.count("run_start"), 1);
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "here");
+    // The same for one that does not end well.
+    scratch.task("Stuck", "signal = \"blocked:no key\"\n", &[]);
+    let ran = scratch.landfall(&["run"]);
+    assert_eq!(ran.code, Some(8), "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("no key"), "{}", ran.out);
+    served.end();
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn a_run_that_a_program_starts_lands_and_the_stream_tells_of_it() {
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    let client = served.client();
+    let mut stream = TcpStream::connect(served.at).expect("it listens");
+    stream.set_read_timeout(Some(TIME_MAX)).expect("a timeout");
+    let head = format!(
+        "GET /api/v1/events?after=0 HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+        served.at, served.token
+    );
+    stream.write_all(head.as_bytes()).expect("sent");
+    scratch.task("Lands", &writes("b.txt"), &[]);
+    assert_eq!(client.run_now(RunNowAsked::default()).expect_err("none yet").code.word(), "not-now");
+    let (status, body) = served.ask(
+        "POST",
+        "/api/v1/runs",
+        &format!(
+            "Authorization: Bearer {}\r\nContent-Type: application/json\r\nIdempotency-Key: k1\r\n",
+            served.token
+        ),
+        "{}",
+    );
+    assert_eq!(status, 200, "{body}");
+    let again = client.run_start(RunAsked::default()).expect_err("one at a time");
+    assert_eq!(again.code.word(), "not-now");
+    let outcome = outcome(&client);
+    assert_eq!((outcome.ended, outcome.tasks[0].status), (RunEnded::Finished, Status::Done));
+    assert_eq!(scratch.git(&["show", "main:b.txt"]), "here");
+    let mut places = Vec::new();
+    let mut landed = false;
+    for line in BufReader::new(stream).lines() {
+        let line = line.expect("the stream goes on until it was told");
+        if let Some(place) = line.strip_prefix("id: ") {
+            places.push(place.parse::<u64>().expect("a number"));
+        }
+        landed |= line.contains("\"kind\":\"landed\"");
+        if line.contains("\"kind\":\"run-ended\"") {
+            break;
+        }
+    }
+    assert!(landed);
+    let expected: Vec<u64> = (places[0]..places[0] + places.len() as u64).collect();
+    assert_eq!(places, expected, "every fact once, in order");
+    served.end();
+}
+
+#[test]
+fn a_second_server_is_refused_and_told_who_holds_the_project() {
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    let second = scratch.landfall(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_ne!(second.code, Some(0), "{}", second.out);
+    assert!(
+        second.err.contains("landfall serve") && second.err.contains(&served.process.pid().to_string()),
+        "{}",
+        second.err
+    );
+    // Nor is its address taken twice.
+    let other = Scratch::new(LANDFALL);
+    let taken = other.landfall(&["serve", "--listen", &served.at.to_string()]);
+    assert!(taken.code != Some(0) && taken.err.contains("127.0.0.1:0"), "{}", taken.err);
+    served.end();
+}
+
+#[test]
+fn a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents() {
+    let scratch = Scratch::new(LANDFALL);
+    let count = open(&scratch).join("runs");
+    let script =
+        format!("run = [\"sh\", \"-c\", \"echo one >> {}; sleep 3\"]\n{}", count.display(), writes("b.txt"));
+    scratch.task("Slow", &script, &[]);
+    let mut served = Served::start(&scratch, &["--run"]);
+    scratch.eventually("the agent is at work", || count.exists());
+    served.process.kill();
+    let next = Served::start(&scratch, &["--run"]);
+    assert_eq!(next.token, served.token, "the token is the same");
+    let outcome = outcome(&next.client());
+    assert_eq!(outcome.tasks[0].status, Status::Done, "{outcome:?}");
+    let runs = std::fs::read_to_string(&count).expect("the agent ran");
+    assert_eq!(runs, "one\n", "it was adopted, not run again");
+    assert_eq!(scratch.facts("T1", "iteration-ended").len(), 1);
+    next.end();
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn an_interrupt_finishes_what_is_under_way_and_a_second_one_stops_now() {
+    for (interrupts, sleep) in [(1, "2s"), (2, "120s")] {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.task("Slow", &format!("sleep = \"{sleep}\"\nsignal = \"progress:10\"\n"), &[]);
+        let mut served = Served::start(&scratch, &["--run"]);
+        scratch.eventually("the agent is at work", || scratch.why("T1").contains("iteration 1"));
+        served.process.signal("INT");
+        let says = |words: &str| {
+            let log = scratch.root().join("started.log");
+            scratch.eventually(words, || std::fs::read_to_string(&log).unwrap_or_default().contains(words));
+        };
+        says("finishing the iterations under way");
+        if interrupts == 2 {
+            served.process.signal("INT");
+            says("stopping the agents");
+        }
+        assert_eq!(served.process.wait(TIME_MAX), Some(0));
+        assert_ne!(scratch.status("T1"), "failed", "nothing is lost: {}", scratch.why("T1"));
+        let ended = scratch.facts("T1", "iteration-ended").len();
+        assert_eq!(ended, 1, "the iteration was {}", if interrupts == 1 { "finished" } else { "stopped" });
+        assert_eq!(scratch.left_behind(), []);
+    }
+}
+
+#[test]
+fn settings_that_were_edited_count_from_the_next_run_on() {
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    scratch.task("First", &writes("b.txt"), &[]);
+    scratch.landfall(&["run"]).ok();
+    let settings = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("settings");
+    scratch.settings(&format!(
+        "{settings}\n[run]\niterations_max = 1\n[[verify.command]]\nname = \"never\"\nrun = \"false\"\n"
+    ));
+    scratch.task("Second", &writes("c.txt"), &[]);
+    let second = scratch.landfall(&["run"]);
+    assert_eq!(second.code, Some(9), "the new check does not let it land: {} {}", second.out, second.err);
+    assert!(second.out.contains("`never`"), "{}", second.out);
+    // Broken ones are told, and the server goes on.
+    scratch.settings(&format!("{settings}\n[run]\nslotz = 1\n"));
+    let broken = scratch.landfall(&["run"]);
+    assert!(broken.code != Some(0) && broken.err.contains("slotz"), "{}", broken.err);
+    scratch.settings(&settings);
+    scratch.landfall(&["retry", "T2"]).ok();
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.git(&["show", "main:c.txt"]), "here");
+    served.end();
+}
+
+/// Every file below `folder` with this text in it.
+fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            files_with(&path, text, found);
+        } else if kind.is_file() {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            if bytes.windows(text.len()).any(|part| part == text.as_bytes()) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_token_is_in_its_file_and_nowhere_else() {
+    let scratch = Scratch::new(LANDFALL);
+    let slow = format!("sleep = \"2s\"\n{}", writes("b.txt"));
+    scratch.task("Slow", &slow, &[]);
+    let served = Served::start(&scratch, &["--run"]);
+    scratch.eventually("the agent is at work", || scratch.why("T1").contains("iteration 1"));
+    // While the server, a sitter and an agent are at work.
+    let mut seen = 0;
+    for entry in std::fs::read_dir("/proc").expect("processes").flatten() {
+        for file in ["cmdline", "environ"] {
+            let text = std::fs::read(entry.path().join(file)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            seen += usize::from(text.contains(&scratch.root().display().to_string()));
+            assert!(!text.contains(&served.token), "{} of {}", file, entry.path().display());
+        }
+    }
+    assert!(seen >= 3, "the processes of the test were looked at: {seen}");
+    served.get(&format!("/api/v1/status?token={}", "f".repeat(64)));
+    outcome(&served.client());
+    let mut found = Vec::new();
+    files_with(scratch.root(), &served.token, &mut found);
+    let file = std::fs::read_dir(scratch.state())
+        .expect("the state")
+        .flatten()
+        .map(|it| it.path().join("token"))
+        .chain([scratch.state().join("token")])
+        .find(|it| it.exists())
+        .expect("a token");
+    assert_eq!(found, [file.display().to_string()]);
+    assert_eq!(std::fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
+    served.end();
+}
+
+#[test]
+fn a_confined_agent_reaches_neither_token_nor_socket_nor_port() {
+    let scratch = Scratch::new(LANDFALL);
+    let marks = open(&scratch).join("marks");
+    let settings = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("settings");
+    scratch.settings(&settings.replacen("[run]\n", "[run]\nsandbox = \"strict\"\niterations_max = 1\n", 1));
+    let served = Served::start(&scratch, &[]);
+    scratch.file(
+        "tries.sh",
+        &format!(
+            "try() {{ name=$1; shift; if \"$@\" >/dev/null 2>&1; then echo \"$name: yes\"; else echo \"$name: no\"; fi >> {marks}; }}\n\
+             try control true\n\
+             try token sh -c 'cat {state}/token {state}/*/token'\n\
+             try sessions sh -c 'cat {state}/sessions.json {state}/*/sessions.json'\n\
+             try port bash -c 'exec 3<>/dev/tcp/{host}/{port}'\n\
+             try socket sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} list | grep Tries'\n\
+             try steer sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} cancel T1'\n\
+             try serve sh -c 'cd {project} && LANDFALL_STATE={state} {LANDFALL} token'\n",
+            marks = marks.display(),
+            state = scratch.state().display(),
+            project = scratch.project().display(),
+            host = served.at.ip(),
+            port = served.at.port(),
+        ),
+    );
+    scratch.commit("tries");
+    // The same from outside: each of them works there, so the answers below mean something.
+    let outside = std::process::Command::new("bash")
+        .args(["-c", &format!("exec 3<>/dev/tcp/{}/{}", served.at.ip(), served.at.port())])
+        .status()
+        .expect("bash");
+    assert!(outside.success());
+    scratch.task("Tries", "run = [\"sh\", \"tries.sh\"]\nsignal = \"blocked:enough\"\n", &[]);
+    scratch.landfall(&["run"]);
+    let said = std::fs::read_to_string(&marks).expect("it tried");
+    assert_eq!(
+        said.lines().collect::<Vec<_>>(),
+        ["control: yes", "token: no", "sessions: no", "port: no", "socket: no", "steer: no", "serve: no"]
+    );
+    served.end();
+}
+
+#[test]
+fn only_this_machine_is_served_unless_it_is_said() {
+    let scratch = Scratch::new(LANDFALL);
+    for address in ["0.0.0.0:0", "[::]:0", "nonsense", "127.0.0.1", "127.0.0.1:99999"] {
+        let said = scratch.landfall(&["serve", "--listen", address]);
+        assert_eq!(said.code, Some(2), "{address}: {}", said.err);
+        assert!(
+            address.starts_with('n') || address.starts_with('1') || said.err.contains("--bind"),
+            "{}",
+            said.err
+        );
+    }
+    let served = Served::start(&scratch, &["--bind", "127.0.0.1:0", "--host", "build-box:7878"]);
+    let log = std::fs::read_to_string(scratch.root().join("started.log")).expect("a log");
+    let first: Value = log.lines().find_map(|line| serde_json::from_str(line).ok()).expect("where it is");
+    assert_eq!(first["addresses"].as_array().map(Vec::len), Some(2), "{first}");
+    assert!(first["links"].to_string().contains("http://build-box:7878/pair/"), "{first}");
+    let (status, _) = served.ask("GET", "/login", "", "");
+    assert_eq!(status, 200);
+    served.end();
+}
+
+#[test]
+fn outputs_are_read_by_their_names_and_from_plain_files_alone() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task("Says", &format!("say = \"hello\"\n{}", writes("b.txt")), &[]);
+    let served = Served::start(&scratch, &["--run"]);
+    let client = served.client();
+    outcome(&client);
+    let list = client.outputs(TaskAsked { task: TaskId(1) }).expect("outputs");
+    let key = list.outputs.first().expect("the agent's").key.clone();
+    let page = |key: &str| {
+        let of = OutputOf {
+            task: TaskId(1),
+            key: Some(key.to_owned()),
+            attempt: None,
+            iteration: None,
+            check: None,
+            stderr: false,
+        };
+        client.output(OutputAsked {
+            of,
+            at: None,
+            backward: false,
+            lines: 0,
+            search: String::new(),
+            levels: Vec::new(),
+            raw: true,
+        })
+    };
+    assert!(format!("{:?}", page(&key).expect("a page")).contains("hello"));
+    let token = served.token.as_str();
+    let names = [
+        "..",
+        ".",
+        "/",
+        "../token",
+        "../../token",
+        "/etc/passwd",
+        "token",
+        "T1-1/../../token",
+        "T1-1/out.log",
+        "..%2ftoken",
+        "\0",
+        "T1-1\0",
+        "CON",
+        "a\u{202e}b",
+        "．．/token",
+        "..\\token",
+        "~",
+        "T2-1",
+        "",
+        " ",
+        "-",
+        "T1-",
+        "engine.sock",
+    ];
+    let long = [
+        "x".repeat(5000),
+        "../".repeat(500) + "etc/passwd",
+        format!("{key}/."),
+        format!("{key}/"),
+        format!("./{key}"),
+    ];
+    for name in names.iter().map(|it| (*it).to_owned()).chain(long) {
+        let problem = page(&name).expect_err(&name);
+        assert!(!format!("{problem:?}").contains(token), "{name:?}");
+        let escaped: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let (status, body) = served.get(&format!("/api/v1/tasks/T1/output/bytes?key={escaped}"));
+        assert!((400..500).contains(&status) && !body.contains(token), "{name:?}: {status} {body}");
+    }
+    // The file is exchanged for something else: it is not followed, and not waited for.
+    let mut found = Vec::new();
+    files_with(&scratch.state(), "hello", &mut found);
+    let file = found.into_iter().find(|it| it.ends_with("out.log")).expect("the file of the output");
+    let secret = scratch.root().join("secret");
+    std::fs::write(&secret, "canary of a secret\n").expect("ours");
+    let exchange = |make: &dyn Fn(&Path)| {
+        std::fs::remove_file(&file).expect("ours");
+        make(Path::new(&file));
+        let said = page(&key);
+        assert!(!format!("{said:?}").contains("canary"), "{said:?}");
+    };
+    exchange(&|path| std::os::unix::fs::symlink(&secret, path).expect("a link"));
+    exchange(&|path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo");
+        assert!(made.success());
+    });
+    exchange(&|path| std::os::unix::fs::symlink("/dev/zero", path).expect("a link"));
+    assert!(client.status(Nothing {}).is_ok(), "the server goes on");
+    served.end();
+}
