@@ -290,16 +290,19 @@ fn the_token_is_in_its_file_and_nowhere_else() {
     let served = Served::start(&scratch, &["--run"]);
     scratch.eventually("the agent is at work", || scratch.why("T1").contains("iteration 1"));
     // While the server, a sitter and an agent are at work.
-    let mut seen = 0;
-    for entry in std::fs::read_dir("/proc").expect("processes").flatten() {
-        for file in ["cmdline", "environ"] {
-            let text = std::fs::read(entry.path().join(file)).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text);
-            seen += usize::from(text.contains(&scratch.root().display().to_string()));
-            assert!(!text.contains(&served.token), "{} of {}", file, entry.path().display());
+    let looked = || {
+        let mut seen = 0;
+        for entry in std::fs::read_dir("/proc").expect("processes").flatten() {
+            for file in ["cmdline", "environ"] {
+                let text = std::fs::read(entry.path().join(file)).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                seen += usize::from(text.contains(&scratch.root().display().to_string()));
+                assert!(!text.contains(&served.token), "{} of {}", file, entry.path().display());
+            }
         }
-    }
-    assert!(seen >= 3, "the processes of the test were looked at: {seen}");
+        seen
+    };
+    scratch.eventually("the processes of the test are looked at", || looked() >= 3);
     served.get(&format!("/api/v1/status?token={}", "f".repeat(64)));
     outcome(&served.client());
     let mut found = Vec::new();

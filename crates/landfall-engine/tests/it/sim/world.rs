@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use landfall_engine::AskError;
 use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
@@ -476,7 +477,14 @@ impl Sim {
         let options = self.options();
         self.attended = options.attended;
         self.book.only.clone_from(&options.only);
-        let started = self.core.as_mut().expect("just opened").start(&self.out, "sim", &options);
+        let core = self.core.as_mut().expect("just opened");
+        let started = match core.start(&self.out, "sim", &options) {
+            // A sprint that nothing fits is refused, and the person lets it run without.
+            Err(AskError::SprintMatchesNothing) => {
+                core.start(&self.out, "sim", &RunOptions { sprint: None, ..options })
+            }
+            started => started,
+        };
         match started {
             Ok(run) => self.run = Some(run),
             Err(error) => self.fail(&format!("a run cannot start: {error}")),
