@@ -9,7 +9,7 @@ use crate::{Place, rounds};
 #[test]
 fn live_tables_equal_rebuilt_tables_after_random_histories() {
     let mut seen = [0; 9];
-    for seed in 0..rounds(40) {
+    for seed in 0..rounds(60) {
         let place = Place::new();
         let (sqlite, memory) = (place.open(), Memory::new());
         let mut history = History::new(seed, 30);
