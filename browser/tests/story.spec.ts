@@ -137,7 +137,7 @@ test("a day with the pages", async ({ browser }) => {
   watch.clean();
   await context.close();
   expect(scratch.json("show", "T8").status).toBe("active");
-  await expect.poll(() => scratch.json("show", "T8").status, { timeout: 60_000 }).toBe("done");
-  const landed = scratch.json("list").tasks.filter((it: any) => it.status === "done").map((it: any) => it.id);
-  expect(landed).toEqual(expect.arrayContaining(["T1", "T2", "T3", "T4", "T5", "T6", "T8"]));
+  // T6 was under way when its engine was ended: which of the two lands first is nobody's promise.
+  const landed = () => scratch.json("list").tasks.filter((it: any) => it.status === "done").map((it: any) => it.id);
+  await expect.poll(landed, { timeout: 60_000 }).toEqual(expect.arrayContaining(["T1", "T2", "T3", "T4", "T5", "T6", "T8"]));
 });

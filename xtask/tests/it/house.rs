@@ -15,7 +15,11 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("landfall-api", &[]),
         ("landfall-agents", &["landfall-model"]),
         ("landfall-store", &["landfall-model"]),
-        ("landfall-engine", &["landfall-model", "landfall-agents", "landfall-host", "landfall-store"]),
+        ("landfall-trackers", &["landfall-model"]),
+        (
+            "landfall-engine",
+            &["landfall-model", "landfall-agents", "landfall-host", "landfall-store", "landfall-trackers"],
+        ),
         // What needs an async runtime: agents that want to be talked with, and the tools agents are given.
         ("landfall-bridge", &["landfall-agents"]),
         // The scripted agent is played by the binary; its script is understood by landfall-agents.

@@ -1,0 +1,1 @@
+//! Where tasks come from and reports go. One file, or folder, per tracker.
