@@ -5,13 +5,16 @@
 //! ever written. The engine calls [`step`], which is both.
 
 mod account;
+pub mod annotate;
 mod apply;
+pub mod audit;
 mod budget;
 mod caps;
 pub mod checkpoint;
 pub mod conflict;
 pub mod course;
 mod decide;
+pub mod delegate;
 pub mod discovery;
 pub mod disk;
 mod driving;
@@ -33,6 +36,7 @@ pub mod planted;
 pub mod proposal;
 pub mod queue;
 mod recover;
+pub mod regression;
 pub mod review;
 mod schedule;
 mod signal;
@@ -41,6 +45,8 @@ pub mod sprint;
 mod status;
 mod task;
 mod touch;
+pub mod tune;
+pub mod vfp;
 
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
