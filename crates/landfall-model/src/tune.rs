@@ -1,6 +1,8 @@
 //! How strict the checks of a task are: thresholds, retries, intervals and weights by the type of the task, and what
 //! earlier runs teach about them. Scores and verdicts are made elsewhere; here are only the numbers they are made with.
 
+use crate::score::{Checkpoint, WEIGHTS};
+
 /// What a checkpoint has a number for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PerCheckpoint {
@@ -13,6 +15,16 @@ pub struct PerCheckpoint {
 }
 
 impl PerCheckpoint {
+    /// The number of one checkpoint.
+    #[must_use]
+    pub fn of(self, checkpoint: Checkpoint) -> u32 {
+        match checkpoint {
+            Checkpoint::PostPlan => self.post_plan,
+            Checkpoint::MidExec => self.mid_exec,
+            Checkpoint::PostExec => self.post_exec,
+        }
+    }
+
     /// For each checkpoint what `f` makes of both numbers.
     fn with(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
         Self {
@@ -276,9 +288,6 @@ pub fn learn(params: Params, runs: &[Observed]) -> Params {
     }
     .bounded()
 }
-
-/// The weights of D1 to D6 when nothing is emphasised, in thousandths.
-pub const WEIGHTS: [u32; 6] = [250, 200, 200, 100, 100, 150];
 
 /// What a type cares about more: a quarter more for each mark, by dimension.
 fn emphasis(word: &str) -> [u32; 6] {
