@@ -137,11 +137,10 @@ pub fn verdict(
     if checkpoint == "post-exec" && facts.red {
         rungs.push(rung("NEEDS_FIX"));
     }
-    // None: nothing. Minor: dealt with at the end. Moderate: at the next check. Major: another plan.
+    // None: nothing. Minor: dealt with at the end. Moderate: a check on the way is called, and decides as it would
+    // anyway; at the end it has to be dealt with. Major: another plan.
     match (checkpoint, facts.refinement) {
-        ("post-exec", Some("minor" | "moderate")) | ("mid-exec", Some("moderate")) => {
-            rungs.push(rung("NEEDS_FIX"))
-        }
+        ("post-exec", Some("minor" | "moderate")) => rungs.push(rung("NEEDS_FIX")),
         ("post-exec" | "mid-exec", Some("major")) => rungs.push(rung("REPLAN")),
         _ => {}
     }
