@@ -10,6 +10,7 @@ mod batches;
 mod behaviours;
 mod branch;
 mod budgets;
+mod by_hand;
 mod checkpoint;
 mod conflicts;
 mod crash;

@@ -68,7 +68,13 @@ impl Served {
         (status, said.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
     }
 
-    fn get(&self, target: &str) -> (u16, String) {
+    /// Posts JSON; status and body.
+    pub fn post(&self, target: &str, body: &str) -> (u16, String) {
+        let headers = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", self.token);
+        self.ask("POST", target, &headers, body)
+    }
+
+    pub fn get(&self, target: &str) -> (u16, String) {
         self.ask("GET", target, &format!("Authorization: Bearer {}\r\n", self.token), "")
     }
 
