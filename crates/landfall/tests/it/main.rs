@@ -20,6 +20,7 @@ mod init;
 mod intervene;
 mod json;
 mod landing;
+mod lifecycle;
 mod mcp;
 mod misbehave;
 mod person;
