@@ -5,7 +5,9 @@
 //! ever written. The engine calls [`step`], which is both.
 
 mod account;
+pub mod annotate;
 mod apply;
+pub mod audit;
 mod budget;
 mod caps;
 pub mod checkpoint;
@@ -13,6 +15,7 @@ pub mod conflict;
 pub mod convergence;
 pub mod course;
 mod decide;
+pub mod delegate;
 pub mod discovery;
 pub mod disk;
 mod driving;
@@ -36,6 +39,7 @@ pub mod planted;
 pub mod proposal;
 pub mod queue;
 mod recover;
+pub mod regression;
 pub mod review;
 mod schedule;
 pub mod score;
@@ -46,6 +50,8 @@ pub mod staged;
 mod status;
 mod task;
 mod touch;
+pub mod tune;
+pub mod vfp;
 
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Draft, Refusal, not_now};
 use crate::convergence::{self, Exclusion, Progress, Stage};
 use crate::event::{Event, StepResult};
-use crate::flow::{Flow, StepKind, Target};
+use crate::flow::{Flow, Step, StepKind, Target};
 use crate::input::{EndedRun, Parting};
 use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requirement, Weight};
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
@@ -499,6 +499,13 @@ impl Draft {
         {
             return Err(refuse());
         }
+        if matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Land)) && !self.is_accepted(flow)
+        {
+            return Err(not_now(
+                task,
+                "no judge has accepted this work: `check --checkpoint post-exec` comes first",
+            ));
+        }
         match self.task.state.clone() {
             State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Err(refuse()),
             State::Ended(_) => {
@@ -516,6 +523,24 @@ impl Draft {
             | State::Review { .. }
             | State::Active { .. } => self.event(Event::Directed { step, alone }),
         }
+    }
+
+    /// Whether the work as it is was accepted, in a flow where a judge has to: no hand leads past that.
+    fn is_accepted(&self, flow: &Flow) -> bool {
+        let judges =
+            |step: &Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
+        if !flow.steps.iter().any(judges) {
+            return true;
+        }
+        let task = &self.task;
+        // What an agent is at work on is not what was judged.
+        if let State::Active { step, .. } = &task.state
+            && matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
+        {
+            return false;
+        }
+        let last = task.staged.judged.iter().rev().find(|it| it.checkpoint == Checkpoint::PostExec);
+        last.is_some_and(|it| it.result == StepResult::Accept && it.head == task.head)
     }
 
     /// Taken up again, it goes on by the phase it was in, where its flow says how.
