@@ -423,8 +423,11 @@ impl Tracker for Github {
     fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>> {
         let call =
             Call::get(format!("read the history of {number}"), self.at("issues", number.get(), ["events"]));
-        let events = self.client.list::<EventWire>(call)?.into_iter();
-        Ok(events.filter(|event| event.event == "reopened").map(|event| event.created_at).max())
+        let mut last = None;
+        for event in self.client.list::<EventWire>(call)? {
+            last = last.max(event.reopened()?);
+        }
+        Ok(last)
     }
 
     fn comments(&self, thread: Thread) -> Answer<Vec<Comment>> {

@@ -229,10 +229,7 @@ impl House {
                 }
                 Some(Trouble::Secondary(seconds)) => {
                     let reply = Reply::said(403, "You have exceeded a secondary rate limit.");
-                    (
-                        seconds.iter().fold(reply, |reply, seconds| reply.with("retry-after", seconds)),
-                        true,
-                    )
+                    (seconds.iter().fold(reply, |reply, seconds| reply.with("retry-after", seconds)), true)
                 }
                 Some(Trouble::Exhausted(seconds)) => {
                     let reply = Reply::said(403, "API rate limit exceeded for user.");

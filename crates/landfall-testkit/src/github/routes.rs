@@ -83,7 +83,8 @@ fn paged(at: SocketAddr, path: &str, query: &Query, mut reply: Reply) -> Reply {
     reply.body = all.into_iter().skip((page - 1) * per_page).take(per_page).collect();
     if page < pages {
         // GitHub names repositories by their ids in these.
-        let below = path.split('/').skip(4).collect::<Vec<_>>().join("/");
+        let before = if path.starts_with("/repositories/") { 3 } else { 4 };
+        let below = path.split('/').skip(before).collect::<Vec<_>>().join("/");
         let others: String = query
             .iter()
             .filter(|(name, _)| name != "page")
@@ -379,7 +380,7 @@ fn one_issue(
         }
         ("GET", ["events"]) => {
             let events = world.issues[&number].events.iter().enumerate();
-            let events = events.map(|(id, (event, at))| json!({ "id": id, "event": event, "created_at": moment(*at), "actor": null }));
+            let events = events.map(|(id, (event, at))| json!({ "id": id, "event": event, "created_at": moment(*at), "actor": world.user("someone") }));
             Some(Reply::new(200, events.collect()))
         }
         ("GET", ["sub_issues"]) => {

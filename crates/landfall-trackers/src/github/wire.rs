@@ -139,8 +139,21 @@ pub(super) struct CommentWire {
 pub(super) struct EventWire {
     #[serde(default)]
     pub event: String,
-    #[serde(deserialize_with = "moment")]
-    pub created_at: Timestamp,
+    /// Some kinds have none; the one we look for has.
+    pub created_at: Option<String>,
+}
+
+impl EventWire {
+    /// When an issue was opened again, if this is that.
+    pub(super) fn reopened(&self) -> Answer<Option<Timestamp>> {
+        if self.event != "reopened" {
+            return Ok(None);
+        }
+        let at = self.created_at.as_deref().ok_or_else(|| malformed("event", "a moment is missing"))?;
+        let at: jiff::Timestamp =
+            at.parse().map_err(|error: jiff::Error| malformed("event", &error.to_string()))?;
+        Ok(Some(Timestamp(at.as_millisecond())))
+    }
 }
 
 #[derive(Debug, Deserialize)]
