@@ -63,6 +63,15 @@ pub enum Trouble {
     Then(Arc<dyn Fn(&mut World) + Send + Sync>),
     /// Answered with this body instead of the true one.
     Garbled(String),
+    /// Not done, but answered as GitHub once did.
+    Recorded {
+        /// The status.
+        status: u16,
+        /// Headers. Addresses of GitHub in them become addresses of the fake.
+        headers: Vec<(String, String)>,
+        /// The body, with its addresses.
+        body: Value,
+    },
 }
 
 struct Fault {
@@ -242,6 +251,13 @@ impl House {
                     (reply, true)
                 }
                 Some(Trouble::Garbled(_)) => (do_it(world), true),
+                Some(Trouble::Recorded { status, headers, body }) => {
+                    let here = format!("http://{}/api/v3", self.at);
+                    let ours = |text: &str| text.replace("https://api.github.com", &here);
+                    let headers = headers.iter().map(|(name, value)| (name.clone(), ours(value))).collect();
+                    let body = serde_json::from_str(&ours(&body.to_string())).expect("it was JSON before");
+                    (Reply { status: *status, headers, body }, true)
+                }
             }
         };
         let date = lock(&self.world).date();

@@ -3,6 +3,7 @@
 mod contract;
 mod corpus;
 mod github;
+mod github_recorded;
 mod github_schema;
 mod local;
 mod schema;
