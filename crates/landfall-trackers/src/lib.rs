@@ -1,1 +1,6 @@
 //! Where tasks come from and reports go. One file, or folder, per tracker.
+
+pub mod github;
+pub mod local;
+pub mod registry;
+pub mod tracker;
