@@ -1,0 +1,3 @@
+//! Tests of the trackers from outside.
+
+mod modules;
