@@ -311,6 +311,7 @@ impl Engine {
             pool,
             settings,
             prompts,
+            end: journal.end(),
             clock,
             program: options.program.clone(),
             env,

@@ -16,11 +16,11 @@ pub(crate) fn of(status: u16, kind: &'static str, body: impl Into<Body>) -> Answ
     answer
 }
 
-pub(crate) fn json(body: Vec<u8>) -> Answer {
+pub(crate) fn json(body: impl Into<Body>) -> Answer {
     of(200, "application/json", body)
 }
 
-pub(crate) fn html(status: u16, text: String) -> Answer {
+pub(crate) fn html(status: u16, text: impl Into<Body>) -> Answer {
     of(status, "text/html; charset=utf-8", text)
 }
 

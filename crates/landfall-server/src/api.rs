@@ -57,6 +57,9 @@ async fn operate(
         Method::Post | Method::Patch => read_json(&parts.headers, body).await?,
     };
     let asked = http::read(route, &fields, parts.uri.query().unwrap_or_default(), &body)?;
+    if is_shared(&asked) {
+        return shared_answer(shared, asked, &parts.uri).await;
+    }
     let Some(key) = key else {
         return Ok(answer::json(written(&call(shared, &who, asked).await?)?));
     };
@@ -67,6 +70,21 @@ async fn operate(
         Ok(text) => Ok(answer::json(text?)),
         Err(_) => Err(unfinished()),
     }
+}
+
+/// Whether everybody who asks this is answered the same until something is written.
+fn is_shared(asked: &Asked) -> bool {
+    matches!(asked, Asked::Status(_) | Asked::Board(_) | Asked::List(_) | Asked::Show(_) | Asked::Inbox(_))
+}
+
+/// The answer to what is the same for everybody.
+async fn shared_answer(shared: &Arc<Shared>, asked: Asked, uri: &axum::http::Uri) -> Result<Answer, Problem> {
+    let (name, began) = (asked.name(), std::time::Instant::now());
+    let question = uri.path_and_query().map_or("", |it| it.as_str());
+    let make = move |shared: &Arc<Shared>| Ok(written(&shared.service.call(asked.clone())?)?.into());
+    let answer = shared.kept.get(shared, question, make).await;
+    shared.metrics.asked(name, answer.is_ok(), began.elapsed());
+    answer.map(answer::json)
 }
 
 /// Carries a request out once for its key, however often it is asked.

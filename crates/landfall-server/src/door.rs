@@ -31,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) flashes: Flashes,
     pub(crate) done: crate::api::Done,
     pub(crate) rooms: crate::api::Rooms,
+    pub(crate) kept: crate::kept::Kept,
     pub(crate) metrics: crate::metrics::Metrics,
     /// Closed when the server ends, so that what goes on for ever hears of it.
     pub(crate) stopping: Option<watch::Receiver<bool>>,
@@ -69,6 +70,7 @@ impl Shared {
             flashes: Flashes::default(),
             done: crate::api::Done::default(),
             rooms: crate::api::Rooms::default(),
+            kept: crate::kept::Kept::default(),
             metrics: crate::metrics::Metrics::default(),
             stopping: None,
         }

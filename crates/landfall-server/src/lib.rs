@@ -15,6 +15,7 @@ mod door;
 mod downloads;
 mod events;
 mod forms;
+mod kept;
 mod keys;
 mod leave;
 mod listen;

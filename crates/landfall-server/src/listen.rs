@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::door::{Peer, Shared};
 use crate::patient::Patient;
-use crate::{LAST_WORDS, events, router};
+use crate::{LAST_WORDS, events, kept, router};
 
 /// Where `landfall serve` listens unless told otherwise.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
@@ -37,6 +37,7 @@ pub(crate) async fn listen(
     let router = router::router(Arc::clone(&shared));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(events::pump(Arc::clone(&shared), stopping.clone()));
+    tasks.spawn(kept::make_ahead(Arc::clone(&shared), stopping.clone()));
     if let Some(listener) = socket.and_then(|it| {
         it.set_nonblocking(true).ok()?;
         tokio::net::UnixListener::from_std(it).ok()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
-use landfall_api::{Ask as _, NewTasks, Problem, ProblemCode, Request, Response, Service};
+use landfall_api::{Access, Ask as _, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service};
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
@@ -208,7 +208,27 @@ impl Service for Desk {
         }
     }
 
+    fn mark(&self) -> Option<Mark> {
+        match &self.hand {
+            Hand::Kept(keeper) => Some(keeper.mark()),
+            // Others write as well, and do not tell.
+            Hand::Running(_) | Hand::Door => None,
+        }
+    }
+
+    fn wait_past(&self, mark: Mark, at_most: Duration) {
+        match &self.hand {
+            Hand::Kept(keeper) => keeper.wait_past(mark, at_most),
+            Hand::Running(_) | Hand::Door => std::thread::sleep(at_most),
+        }
+    }
+
     fn call(&self, request: Request) -> Result<Response, Problem> {
+        // Whoever is answered after a change must not be shown what was made before it; a change that failed half-way is one.
+        let _noted = match &self.hand {
+            Hand::Kept(keeper) if request.route().access != Access::Read => Some(Noted(keeper)),
+            Hand::Kept(_) | Hand::Running(_) | Hand::Door => None,
+        };
         match &request {
             Request::Status(_)
             | Request::List(_)
@@ -298,6 +318,15 @@ impl Service for Desk {
             | Request::Consulted(_)
             | Request::Rollback(_) => self.write(request),
         }
+    }
+}
+
+/// Counts a request that may have changed something, when it is done: however that went.
+struct Noted<'a>(&'a Keeper);
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.0.note_write();
     }
 }
 

@@ -131,6 +131,39 @@ fn commands_go_through_the_server_and_have_no_other_way() {
 }
 
 #[test]
+fn nobody_is_shown_less_than_what_was_written_by_any_face() {
+    const FACES: [&str; 5] = ["/api/v1/status", "/api/v1/board", "/api/v1/tasks", "/api/v1/tasks/T1", "/"];
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    scratch.landfall(&["add", "The first"]).ok();
+    let json = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", served.token);
+    for round in 1..=25 {
+        // Whoever looked just before has an answer that would still do for others.
+        for face in FACES.iter().chain(&FACES) {
+            assert_eq!(served.get(face).0, 200, "{face}");
+        }
+        let title = format!("Written in round {round}");
+        let body = format!("{{\"title\":\"{title}\"}}");
+        let (status, said) = if round % 2 == 0 {
+            served.ask("PATCH", "/api/v1/tasks/T1", &json, &body)
+        } else {
+            (200, scratch.landfall(&["edit", "T1", "--title", &title]).ok())
+        };
+        assert_eq!(status, 200, "{said}");
+        for face in &FACES[1..] {
+            let (_, shown) = served.get(face);
+            assert!(shown.contains(&title), "{face} shows no `{title}`");
+        }
+        let added = format!("{{\"tasks\":[{{\"title\":\"Number {round}\"}}]}}");
+        assert_eq!(served.ask("POST", "/api/v1/tasks", &json, &added).0, 200);
+        let counted: Value = serde_json::from_str(&served.get(FACES[0]).1).expect("JSON");
+        assert_eq!(counted["counts"]["ready"], round + 1, "{counted}");
+        assert!(scratch.landfall(&["list"]).ok().contains(&format!("Number {round}")));
+    }
+    served.end();
+}
+
+#[test]
 fn a_run_that_a_program_starts_lands_and_the_stream_tells_of_it() {
     let scratch = Scratch::new(LANDFALL);
     let served = Served::start(&scratch, &[]);
