@@ -19,7 +19,10 @@ export interface Served {
 export class Scratch {
   readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), "landfall-web-"));
   readonly project: string;
+  /** Where its pages are. */
   url = "";
+  /** Where it listens. */
+  at = "";
   private child: ChildProcess | null = null;
 
   constructor(name: string, settings: string, files: Record<string, string> = {}) {
@@ -115,7 +118,8 @@ export class Scratch {
         }
       });
     });
-    this.url = served.addresses[0]!;
+    this.url = new URL(served.links[0]!).origin;
+    this.at = new URL(served.addresses[0]!).host;
     return served.links[0]!;
   }
 

@@ -32,6 +32,11 @@ pub trait Service {
     fn admit(&self, _pid: i32) -> Result<(), Problem> {
         Ok(())
     }
+
+    /// Texts that nobody is to read in any answer, as far as they are known.
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Who may ask for an operation. A new operation has to say.

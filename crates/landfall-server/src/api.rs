@@ -189,6 +189,15 @@ pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Resp
         Some(answer) => answer,
         None => shared.service.call(asked),
     };
+    let answer = answer.map(|mut answer| {
+        // The person's own commands see what is there; who comes by the network does not.
+        if *who != Who::Owner
+            && let Some(mask) = shared.masks.now(&*shared.service)
+        {
+            mask.hide_in(&mut answer);
+        }
+        answer
+    });
     shared.metrics.asked(name, answer.is_ok(), began.elapsed());
     answer
 }

@@ -16,8 +16,8 @@ use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, import, inbox, looks, output,
-    pilot, problem, propose, queue, reclaim, reports, settings, sprints, stats, wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
+    output, pilot, problem, propose, queue, reclaim, reports, settings, sprints, stats, wire, writes,
 };
 
 /// Answers for one project.
@@ -206,6 +206,10 @@ impl Service for Desk {
             }
             Hand::Running(_) | Hand::Kept(_) | Hand::Door => Ok(()),
         }
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        hidden::secrets(&self.place)
     }
 
     fn call(&self, request: Request) -> Result<Response, Problem> {
