@@ -41,9 +41,16 @@ export class Scratch {
     fs.writeFileSync(at, text);
   }
 
+  /** A program that only this project has: in the place of an agent, say. */
+  program(name: string, text: string) {
+    const bin = path.join(this.folder, "bin");
+    fs.mkdirSync(bin, { recursive: true });
+    fs.writeFileSync(path.join(bin, name), text, { mode: 0o755 });
+  }
+
   private env(): NodeJS.ProcessEnv {
     return {
-      PATH: process.env.PATH,
+      PATH: `${path.join(this.folder, "bin")}:${process.env.PATH}`,
       HOME: path.join(this.folder, "home"),
       LANDFALL_STATE: path.join(this.folder, "state"),
       GIT_CONFIG_NOSYSTEM: "1",

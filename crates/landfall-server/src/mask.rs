@@ -107,21 +107,25 @@ impl Mask {
     }
 }
 
+/// What `&<>"'` are called in HTML made by hand, and in that of templates.
+const MARKUP: [&str; 5] = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"];
+const TEMPLATES: [&str; 5] = ["&#38;", "&#60;", "&#62;", "&#34;", "&#39;"];
+
 /// How programs write a text, ours among them.
 fn ways(secret: &str) -> Vec<Vec<u8>> {
     let json = |text: &str| {
         let quoted = serde_json::to_string(text).unwrap_or_default(); // text always can be written
         quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
     };
-    let entities = |names: [&str; 5]| {
-        let mut text = String::new();
-        for char in secret.chars() {
+    let entities = |names: [&str; 5], text: &str| {
+        let mut escaped = String::new();
+        for char in text.chars() {
             match ['&', '<', '>', '"', '\''].iter().position(|it| *it == char) {
-                Some(at) => text.push_str(names[at]),
-                None => text.push(char),
+                Some(at) => escaped.push_str(names[at]),
+                None => escaped.push(char),
             }
         }
-        text
+        escaped
     };
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let percent = |all: bool| -> String {
@@ -135,9 +139,11 @@ fn ways(secret: &str) -> Vec<Vec<u8>> {
     let mut ways = vec![
         secret.to_owned(),
         json(&once),
+        entities(MARKUP, secret),
+        entities(MARKUP, &once),
+        entities(TEMPLATES, secret),
+        entities(TEMPLATES, &once),
         once,
-        entities(["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"]),
-        entities(["&#38;", "&#60;", "&#62;", "&#34;", "&#39;"]),
         percent(true).to_lowercase(),
         percent(true),
         percent(false),

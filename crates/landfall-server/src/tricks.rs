@@ -97,7 +97,8 @@ mod tests {
                     // Half of them from what begins or goes on with a trick.
                     let odd =
                         [0x1b, 0x9b, 0xc2, 0xe2, 0x80, 0xae, 0xef, 0xbb, 0xbf, 0xf3, 0xa0, 0x0d, 0x7f, b'['];
-                    if seed & 1 == 0 { (seed >> 8) as u8 } else { odd[(seed >> 8) as usize % odd.len()] }
+                    let [low, high, ..] = (seed >> 8).to_le_bytes();
+                    if seed & 1 == 0 { low } else { odd[usize::from(high) % odd.len()] }
                 })
                 .collect();
             let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -69,6 +69,14 @@ impl Toy {
         mute
     }
 
+    /// Changes one place in the answers of an operation.
+    pub fn answer(&self, name: &'static str, at: &str, value: serde_json::Value) {
+        let mut answers = self.answers.lock().expect("no panic while it is held");
+        let mut answer: serde_json::Value = serde_json::from_slice(&answers[name]).expect("json");
+        *answer.pointer_mut(at).unwrap_or_else(|| panic!("`{name}` has no `{at}`")) = value;
+        answers.insert(name, serde_json::to_vec(&answer).expect("json"));
+    }
+
     /// Whether this operation was asked for since the last look.
     pub fn has_asked(&self, name: &str) -> bool {
         self.asked.lock().expect("no panic while it is held").iter().any(|it| it.name() == name)

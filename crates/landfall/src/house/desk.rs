@@ -17,7 +17,7 @@ use super::reads::Look;
 use super::run::UnderWay;
 use super::{
     agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
-    output, pilot, problem, propose, queue, reclaim, reports, settings, sprints, stats, wire, writes,
+    output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, wire, writes,
 };
 
 /// Answers for one project.
@@ -260,9 +260,6 @@ impl Service for Desk {
             Request::Import(asked) => {
                 Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
             }
-            Request::ProposalAccept(of) => {
-                Ok(Response::ProposalAccept(propose::accept(&self.place, self, of.number)?))
-            }
             Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
                 self.drive(&request)
             }
@@ -276,6 +273,7 @@ impl Service for Desk {
             Request::Auto(_)
             | Request::Add(_)
             | Request::Edit(_)
+            | Request::ProposalAccept(_)
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
