@@ -184,6 +184,7 @@ impl Desk {
             }
             (_, Hand::Door) => match Client::connect(&self.place.folder.socket()) {
                 Ok(client) => client.call(request.clone()),
+                Err(ConnectError::Refused(problem)) => Err(problem),
                 Err(_) => Err(no_server("no server holds this project")),
             },
             (other, _) => unreachable!("`{}` is not about a run", other.name()),

@@ -29,7 +29,7 @@ fn steers(scratch: &Scratch, marks: &std::path::Path) -> String {
 #[track_caller]
 fn was_refused(scratch: &Scratch, marks: &std::path::Path, titles_before: &[&str]) {
     let said = std::fs::read_to_string(marks).expect("it tried");
-    assert_eq!(said.matches("an agent at work may not ask the engine").count(), 4, "{said}");
+    assert!(said.matches("an agent at work may not ask the engine").count() >= 4, "{said}");
     assert_eq!(titles(scratch), titles_before, "{said}");
     assert_ne!(scratch.status("T1"), "cancelled", "{said}");
 }
@@ -116,7 +116,7 @@ fn what_could_not_be_written_at_rest_did_not_happen() {
 #[test]
 fn a_served_project_is_cleaned_and_rebuilt_and_written_to_afterwards() {
     let scratch = Scratch::new(LANDFALL);
-    scratch.more_settings("[keep]\nfailed = \"0s\"\nlanded = \"0s\"");
+    scratch.more_settings("[keep]\nfailed = \"0s\"");
     let served = Served::start(&scratch, &[]);
     scratch.task("Blocked", "signal = \"blocked:no key\"\n[[write]]\npath = \"x\"\ntext = \"y\"\n", &[]);
     scratch.landfall(&["run"]);

@@ -44,7 +44,7 @@ impl Canaries {
 #[test]
 fn a9_cleaning_up_follows_no_link_out_of_the_folder() {
     let scratch = Scratch::new(LANDFALL);
-    scratch.more_settings("[keep]\nfailed = \"0s\"\nlanded = \"0s\"\nrecords = \"0s\"");
+    scratch.more_settings("[keep]\nfailed = \"0s\"\nattempts = \"0s\"");
     off(&scratch); // an agent that could do this is not confined
     let canaries = Canaries::new(&scratch);
     let there = canaries.folder.display().to_string();
@@ -336,7 +336,7 @@ fn a22_no_answer_holds_a_secret_that_the_engine_knows() {
     assert!(seen > 3, "the leak itself was to be seen: {seen}");
     for form in ["lines", "html"] {
         let told = heard(&served, &format!("/api/v1/tasks/T1/output/stream?as={form}"), "event: end\n");
-        assert!(told.contains("leak"), "{form}");
+        assert!(told.contains("****"), "{form}");
         for (how, text) in &all {
             assert!(!told.contains(text.trim_end()), "{form}: {how}");
         }
