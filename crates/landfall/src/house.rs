@@ -18,6 +18,7 @@ mod engine_at;
 mod fleet;
 mod flows;
 mod graph;
+mod hidden;
 mod holds;
 mod import;
 mod inbox;
