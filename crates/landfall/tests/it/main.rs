@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod assistant;
 mod attack;
 mod autopilot;
 mod backlog;
