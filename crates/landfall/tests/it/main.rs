@@ -25,6 +25,7 @@ mod mcp;
 mod misbehave;
 mod person;
 mod player;
+mod plugin;
 mod propose;
 mod queue;
 mod quota;
