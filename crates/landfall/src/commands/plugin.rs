@@ -258,6 +258,8 @@ impl From<SpotProblem> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind;
+
     use crate::plugin::SKILLS;
 
     /// Commands that the skills name, as they stand in their code.
@@ -280,6 +282,7 @@ mod tests {
         words
     }
 
+    /// Commands that may not be there yet; as soon as they are, their words are looked at.
     const COMING: [&str; 4] = ["do", "target", "refine", "annotate"];
 
     #[test]
@@ -287,12 +290,13 @@ mod tests {
         let mut seen = 0;
         for (name, text) in SKILLS {
             for line in commands(text) {
-                if words(&line).get(1).is_some_and(|word| COMING.contains(&word.as_str())) {
-                    continue;
+                let words = words(&line);
+                let command = words.iter().skip(1).find(|word| !word.starts_with('-')).cloned().unwrap_or_default();
+                match crate::commands::cli().try_get_matches_from(words) {
+                    Err(error) if error.kind() == ErrorKind::InvalidSubcommand && COMING.contains(&command.as_str()) => {}
+                    Err(error) => panic!("{name}: {line}: {error}"),
+                    Ok(_) => seen += 1,
                 }
-                let parsed = crate::commands::cli().try_get_matches_from(words(&line));
-                assert!(parsed.is_ok(), "{name}: {line}: {}", parsed.expect_err("just seen"));
-                seen += 1;
             }
         }
         assert!(seen > 20, "only {seen} were found");
