@@ -38,7 +38,7 @@ pub(crate) fn routes(routes: &mut Routes) {
 }
 
 /// The reference of everything that can be asked, as it is in the repository.
-pub(crate) const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
+pub const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
 
 async fn operate(
     shared: &Arc<Shared>,

@@ -2,6 +2,7 @@
 
 mod acp;
 mod agents;
+mod assistant;
 mod attack;
 mod autopilot;
 mod backlog;
@@ -26,6 +27,7 @@ mod mcp;
 mod misbehave;
 mod person;
 mod player;
+mod plugin;
 mod propose;
 mod queue;
 mod quota;
