@@ -1204,6 +1204,24 @@ impl Core {
         made && self.world.tasks().any(|other| other.spec.parent == Some(task.id))
     }
 
+    /// Lets drafts start, all or none.
+    ///
+    /// # Errors
+    /// The first that refuses.
+    pub fn ready(&mut self, out: &dyn Outside, drafts: &[TaskId]) -> Result<Vec<Arc<Task>>, AskError> {
+        let mut told = Vec::new();
+        for id in drafts {
+            let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
+            if self.is_made_group(task) {
+                return Err(AskError::Group(*id));
+            }
+            let news = News::Edit { spec: TaskSpec { draft: false, ..task.spec.clone() } };
+            landfall_model::step(task, &self.input(out, &news))?;
+            told.push((*id, news));
+        }
+        told.iter().map(|(id, news)| Ok(self.try_hear(out, *id, news)?)).collect()
+    }
+
     /// Changes the words of a task.
     ///
     /// # Errors

@@ -244,12 +244,15 @@ impl Task {
     /// The flow's own word for where it is.
     #[must_use]
     pub fn phase(&self) -> Option<&str> {
-        let step = self.step()?;
-        let step = self.flow.as_ref()?.step(step)?;
+        let flow = self.flow.as_ref()?;
+        let step = flow.step(self.step()?)?;
+        // It is the word of a task that comes there, not of one that is sent back: that one has begun.
+        let from = self.last_step.as_ref().and_then(|last| flow.step(last));
+        let sent_back = from.is_some_and(|from| {
+            from.phase == step.phase || matches!(from.kind, StepKind::Converge | StepKind::Land)
+        });
         match (&self.state, &step.before) {
-            (State::Ready { .. }, Some(before)) if self.last_step.as_ref() != Some(&step.name) => {
-                Some(before)
-            }
+            (State::Ready { .. }, Some(before)) if !sent_back => Some(before),
             _ => Some(&step.phase),
         }
     }

@@ -15,7 +15,8 @@ use crate::routing_tables::{
 
 fn built_in(name: &str) -> Flow {
     let sources = flows::built_in();
-    flows::parse(&sources[name], &format!("{name}.toml")).unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
+    flows::parse(&sources[name], &format!("{name}.toml"))
+        .unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
 }
 
 /// The word the tables have for a step.
@@ -97,13 +98,17 @@ fn compare(flow: &Flow, table: &[(&str, &str, &str)], verifying: Verifying, depa
     }
     let unused: Vec<_> = (0..table.len()).filter(|row| !used.contains(row)).map(|row| table[row]).collect();
     assert!(unused.is_empty(), "{}: no edge for the rows {unused:?}", flow.name);
-    let idle: Vec<_> = (0..departures.len()).filter(|it| !departed.contains(it)).map(|it| departures[it]).collect();
+    let idle: Vec<_> =
+        (0..departures.len()).filter(|it| !departed.contains(it)).map(|it| departures[it]).collect();
     assert!(idle.is_empty(), "{}: no departures any more: {idle:?}", flow.name);
 }
 
-const PLAN_BLOCKED: Departure = ("plan", "blocked", "stop", "who cannot plan says so, and a person looks at it");
-const RED: Departure = ("merge", "red", "exec", "green alone and red on the base: the base moved, the work follows");
-const CONFLICT: Departure = ("merge", "conflict", "exec", "three rounds, then it stops and can be taken up again");
+const PLAN_BLOCKED: Departure =
+    ("plan", "blocked", "stop", "who cannot plan says so, and a person looks at it");
+const RED: Departure =
+    ("merge", "red", "exec", "green alone and red on the base: the base moved, the work follows");
+const CONFLICT: Departure =
+    ("merge", "conflict", "exec", "three rounds, then it stops and can be taken up again");
 
 #[test]
 fn the_lifecycle_follows_the_second_table() {
@@ -314,9 +319,15 @@ fn walks_at_random_go_where_the_table_says() {
             let Target::Step(name) = &edge.to else { break };
             step = flow.step(name).expect("a loaded flow leads to its own steps");
             // Nothing is executed that no check let pass, and nothing is merged that was not accepted.
-            let last = |wanted: &[&str]| trace.iter().rev().find(|it| wanted.iter().any(|end| it.ends_with(end)));
+            let last =
+                |wanted: &[&str]| trace.iter().rev().find(|it| wanted.iter().any(|end| it.ends_with(end)));
             if word(step) == "merge" {
-                assert_eq!(last(&["ACCEPT", "REPLAN", "NEEDS_FIX"]).map(|it| it.ends_with("ACCEPT")), Some(true), "{}", told());
+                assert_eq!(
+                    last(&["ACCEPT", "REPLAN", "NEEDS_FIX"]).map(|it| it.ends_with("ACCEPT")),
+                    Some(true),
+                    "{}",
+                    told()
+                );
             }
             if word(step) == "exec" {
                 let plan = trace.iter().rposition(|it| it.starts_with("plan ") || it.starts_with("re-plan "));

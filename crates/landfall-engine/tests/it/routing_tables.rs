@@ -125,16 +125,17 @@ pub fn becomes(status: &str, command: &str, result: &str) -> Option<&'static str
 
 /// Whether a command is taken at all in a status.
 pub fn allows(status: &str, command: &str) -> bool {
-    let results = [
-        "", "PASS", "NEEDS_REVISION", "BLOCKED", "CONTINUE", "NEEDS_FIX", "REPLAN", "ACCEPT", "success",
-    ];
+    let results =
+        ["", "PASS", "NEEDS_REVISION", "BLOCKED", "CONTINUE", "NEEDS_FIX", "REPLAN", "ACCEPT", "success"];
     results.iter().any(|result| becomes(status, command, result).is_some())
 }
 
 /// Whether a task in `status` is at or past `min` in `draft < planning < review < executing < complete`. Blocked,
 /// planning again and cancelled satisfy nothing.
 pub fn satisfies(status: &str, min: &str) -> bool {
-    let place = |word: &str| ["draft", "planning", "review", "executing", "complete"].iter().position(|it| *it == word);
+    let place = |word: &str| {
+        ["draft", "planning", "review", "executing", "complete"].iter().position(|it| *it == word)
+    };
     match (place(status), place(min)) {
         (Some(status), Some(min)) => status >= min,
         _ => false,

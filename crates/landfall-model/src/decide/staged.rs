@@ -7,13 +7,14 @@ use super::{Draft, Refusal, not_now};
 use crate::annotate::Onward;
 use crate::convergence::{self, Exclusion, Progress, Stage};
 use crate::event::{Event, StepResult};
-use crate::flow::{Flow, StepKind, Target};
+use crate::flow::{Flow, Step, StepKind, Target};
 use crate::input::{Annotated, EndedRun, Parting};
 use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requirement, Weight};
 use crate::plan::Outline;
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
 use crate::staged::{Judged, PLAN, StagedEvent};
 use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop};
+use crate::tune::{self, Params};
 use crate::{StepName, Wait};
 
 /// Refinements that may be open. Who has more to say had better change the objective.
@@ -83,6 +84,10 @@ impl Draft {
         }
         let staged = &self.task.staged;
         let plan = &staged.plan;
+        let every = match self.params() {
+            Some(params) if every > 0 => params.mid_exec_interval,
+            _ => every,
+        };
         let due = every > 0 && plan.done < plan.steps && plan.done - plan.checked >= every;
         let new = staged.refinements.iter().any(|it| it.state == RefinementState::Pending);
         due || new
@@ -101,7 +106,13 @@ impl Draft {
             return self.judge_failed("it did not say how far the requirements are covered");
         }
         let known = self.known_of(judgement, checkpoint);
-        let Some(ruling) = score::weigh(checkpoint, threshold, score::WEIGHTS, judgement, &known) else {
+        // What kind of task it is outweighs what the flow says for all of them.
+        let threshold = self.params().map_or(threshold, |params| params.thresholds.of(checkpoint));
+        let weights = match self.types().as_slice() {
+            [] => score::WEIGHTS,
+            types => tune::weights(types),
+        };
+        let Some(ruling) = score::weigh(checkpoint, threshold, weights, judgement, &known) else {
             return self.judge_failed("it gave no scores");
         };
         let Ruling { result, scores, composite, shortfalls } = ruling;
@@ -143,6 +154,27 @@ impl Draft {
         }
         let says = !feedback.text.trim().is_empty() && result != StepResult::Accept;
         self.leave(result, says.then_some(feedback))
+    }
+
+    /// The kinds of work it is, by its tags `type:…`.
+    fn types(&self) -> Vec<&str> {
+        self.task.spec.tags.iter().filter_map(|tag| tag.as_str().strip_prefix("type:")).collect()
+    }
+
+    /// What its kind asks of checks; none when nobody said what kind it is.
+    pub(super) fn params(&self) -> Option<Params> {
+        let types = self.types();
+        (!types.is_empty()).then(|| Params::of(&types))
+    }
+
+    /// How often an edge may be taken: what the flow says, or what the kind of the task does.
+    pub(super) fn bound_of(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
+        match (&self.flow_step(step).kind, result) {
+            (StepKind::Check { checkpoint, .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => {
+                self.params().map_or(max, |params| params.retries.of(*checkpoint))
+            }
+            _ => max,
+        }
     }
 
     fn has_objective(&self) -> bool {
@@ -501,11 +533,11 @@ impl Draft {
         {
             return Err(refuse());
         }
-        let lands = flow.step(&step).is_some_and(|step| step.kind == StepKind::Land);
-        if lands && !self.is_accepted(flow) {
+        if matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Land)) && !self.is_accepted(flow)
+        {
             return Err(not_now(
-                &self.task,
-                "its work was not accepted as it stands; `verify` and then `check` come before `land`",
+                task,
+                "no judge has accepted this work: `check --checkpoint post-exec` comes first",
             ));
         }
         match self.task.state.clone() {
@@ -527,18 +559,22 @@ impl Draft {
         }
     }
 
-    /// Whether a judge accepted the work as it stands, where the flow asks one.
+    /// Whether the work as it is was accepted, in a flow where a judge has to: no hand leads past that.
     fn is_accepted(&self, flow: &Flow) -> bool {
-        let asks = flow
-            .steps
-            .iter()
-            .any(|step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. }));
-        let accepted = self.task.staged.last_judged().is_some_and(|judged| {
-            judged.checkpoint == Checkpoint::PostExec
-                && judged.result == StepResult::Accept
-                && judged.head == self.task.head
-        });
-        !asks || accepted
+        let judges =
+            |step: &Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
+        if !flow.steps.iter().any(judges) {
+            return true;
+        }
+        let task = &self.task;
+        // What an agent is at work on is not what was judged.
+        if let State::Active { step, .. } = &task.state
+            && matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
+        {
+            return false;
+        }
+        let last = task.staged.judged.iter().rev().find(|it| it.checkpoint == Checkpoint::PostExec);
+        last.is_some_and(|it| it.result == StepResult::Accept && it.head == task.head)
     }
 
     /// Taken up again, it goes on by the phase it was in, where its flow says how.

@@ -30,6 +30,7 @@ mod test_review;
 mod test_schedule;
 mod test_sprint;
 mod test_staged_numbers;
+mod test_staged_status;
 mod test_stories;
 mod test_touch;
 mod test_walk;

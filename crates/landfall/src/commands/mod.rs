@@ -85,6 +85,7 @@ commands! {
     Attach: attach,
     Signal: signal,
     Mcp: mcp,
+    Plugin: plugin,
     Completions: completions,
 }
 

@@ -204,6 +204,7 @@ pub(super) fn keys(error: &landfall_server::KeysProblem) -> Problem {
         landfall_server::KeysProblem::Unsafe { .. } | landfall_server::KeysProblem::Random(_) => {
             Problem::new(ProblemCode::Corrupt, error.to_string())
         }
+        landfall_server::KeysProblem::Full => Problem::new(ProblemCode::TooMany, error.to_string()),
     }
 }
 

@@ -87,7 +87,7 @@ fn a_whole_lifecycle_by_hand_step_by_step() {
     let exec = done(&scratch, &["exec"]);
     assert_eq!(exec["phase"], "executing", "{exec}");
     assert_eq!(exec["progress"]["plan_done"], 2, "it said that all is done: {exec}");
-    refused(&scratch, &["land"], "its work was not accepted as it stands");
+    refused(&scratch, &["land"], "no judge has accepted this work");
     done(&scratch, &["verify"]);
     let check = done(&scratch, &["check", "--checkpoint", "post-exec"]);
     assert_eq!(check["progress"]["verdict"], "ACCEPT", "{check}");
