@@ -81,6 +81,7 @@ commands! {
     Attach: attach,
     Signal: signal,
     Mcp: mcp,
+    Plugin: plugin,
     Completions: completions,
 }
 
