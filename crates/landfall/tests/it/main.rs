@@ -25,6 +25,7 @@ mod landing;
 mod lifecycle;
 mod mcp;
 mod misbehave;
+mod modules;
 mod person;
 mod player;
 mod plugin;
