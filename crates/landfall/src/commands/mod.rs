@@ -73,6 +73,7 @@ commands! {
     Flow: flow,
     Export: export,
     Import: import,
+    Module: module,
     Propose: propose,
     Agents: agents,
     Discoveries: discoveries,
