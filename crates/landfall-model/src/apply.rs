@@ -451,6 +451,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 std::mem::take(&mut task.counters);
             task.counters = Counters { retries, runs, step_runs, usage, agent_ms, ..Counters::default() };
             task.landed_before.extend(task.landed.take());
+            task.staged.focus = None; // what is wanted now is another stage
             (task.gate, task.cleared, task.reported) = (None, false, None);
             (task.head, task.workspace, task.session) = (None, None, None);
             (task.approved, task.approved_head) = (None, None);

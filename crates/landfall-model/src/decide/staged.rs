@@ -398,7 +398,7 @@ impl Draft {
         };
         // Under today's requirements: they may have changed since.
         let score = |stage: &Stage| convergence::convergence(&baseline, &stage.coverage);
-        let previous = staged.stages.last().and_then(score);
+        let previous = staged.stage_before().and_then(score);
         let progress = convergence::progress(previous, current);
         let attempt = self.task.attempt;
         self.staged(StagedEvent::Converged { attempt, previous, current, progress, commit: commit.clone() })?;
@@ -451,8 +451,7 @@ impl Draft {
         (from, to): (u32, u32),
         abandoned: crate::Commit,
     ) -> Result<(), Refusal> {
-        let stages = &self.task.staged.stages;
-        let Some(back) = stages.last().cloned() else {
+        let Some(back) = self.task.staged.stage_before().cloned() else {
             return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, reason);
         };
         let stage = back.number + 1;
@@ -478,7 +477,7 @@ impl Draft {
         let StepKind::Check { checkpoint: Checkpoint::PostExec, .. } = self.flow_step(step).kind else {
             return None;
         };
-        if self.task.staged.stages.is_empty() || self.task.staged.focus.is_none() {
+        if self.task.staged.stage_before().is_none() || self.task.staged.focus.is_none() {
             return None;
         }
         let flow = self.task.flow.as_ref()?;
@@ -489,7 +488,7 @@ impl Draft {
     pub(super) fn give_up(&mut self, converge: &StepName, reason: String) -> Result<(), Refusal> {
         let staged = &self.task.staged;
         let focus = staged.focus.as_ref().map(|focus| focus.requirements.clone()).unwrap_or_default();
-        let from = staged.stages.last().map_or(0, |stage| stage.convergence);
+        let from = staged.stage_before().map_or(0, |stage| stage.convergence);
         let Some(head) = self.task.head.clone() else {
             return self.end(EndKind::Failed, EndCode::EdgeLimit, reason);
         };
@@ -583,8 +582,25 @@ impl Draft {
         }
         let last = self.task.last_step.as_ref().and_then(|step| flow.step(step));
         match last.and_then(|step| flow.entries.get(&step.phase)) {
-            Some(step) => self.event(Event::Directed { step: step.clone(), alone: false }),
+            Some(step) => {
+                let step = self.planned_first(&flow, step).unwrap_or_else(|| step.clone());
+                self.event(Event::Directed { step, alone: false })
+            }
             None => Ok(()),
+        }
+    }
+
+    /// The step that writes the plan, where it would be judged and there is none.
+    fn planned_first(&self, flow: &Flow, step: &StepName) -> Option<StepName> {
+        let step = flow.step(step)?;
+        let judges_a_plan = matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostPlan, .. });
+        if !judges_a_plan || self.task.staged.papers.contains_key(PLAN) {
+            return None;
+        }
+        let revised = step.on.iter().find(|edge| edge.result == StepResult::NeedsRevision)?;
+        match &revised.to {
+            Target::Step(plan) => Some(plan.clone()),
+            Target::End | Target::Stop => None,
         }
     }
 

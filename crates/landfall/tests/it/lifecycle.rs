@@ -5,7 +5,7 @@ use landfall_testkit::Scratch;
 use crate::LANDFALL;
 
 /// Scores that pass every gate.
-const GOOD: &str = r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
+pub const GOOD: &str = r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
 /// Scores that pass none.
 const POOR: &str = r#"{"scores":{"d1":0.55,"d2":0.55,"d3":0.55,"d4":0.5,"d5":0.5,"d6":0.5},"findings":[{"severity":"major","title":"too thin"}],"reason":"not yet"}"#;
 
@@ -190,7 +190,7 @@ fn c36_a_judge_cannot_let_red_work_pass() {
     assert_eq!(scratch.git(&["show", "main:right.txt"]), "x");
 }
 
-fn staged(criteria: &[&str], script: &[String]) -> Scratch {
+pub fn staged(criteria: &[&str], script: &[String]) -> Scratch {
     let scratch = Scratch::new(LANDFALL);
     let criteria = criteria.iter().flat_map(|it| ["--criterion", it]);
     let more: Vec<&str> = ["--flow", "staged"].into_iter().chain(criteria).collect();
@@ -198,7 +198,7 @@ fn staged(criteria: &[&str], script: &[String]) -> Scratch {
     scratch
 }
 
-fn covers(pairs: &[(u32, f64)]) -> String {
+pub fn covers(pairs: &[(u32, f64)]) -> String {
     let all: Vec<String> =
         pairs.iter().map(|(r, c)| format!("{{\"r\":{r},\"coverage\":{c},\"why\":\"seen\"}}")).collect();
     GOOD.replace("\"reason\"", &format!("\"coverage\":[{}],\"reason\"", all.join(",")))

@@ -21,6 +21,7 @@ mod init;
 mod intervene;
 mod json;
 mod kept;
+mod killed;
 mod landing;
 mod lifecycle;
 mod mcp;
