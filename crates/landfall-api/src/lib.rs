@@ -71,7 +71,8 @@ pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
-    Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem, ReclaimedKind,
+    Check, CheckState, Health, InitAgent, InitCommand, InitFound, ModuleMade, ModuleMended, ModulesMended,
+    Reclaimed, ReclaimedItem, ReclaimedKind,
 };
 pub use nearest::nearest;
 pub use operation::{Access, Ask, Mark, Method, Request, Response, Route, Service};

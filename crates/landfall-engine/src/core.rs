@@ -903,6 +903,14 @@ impl Core {
         let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied();
         let looks_after = self.sprint().is_some_and(|sprint| sprint.plan.batch_review);
         limits.review = limits.review.with(by_tags, looks_after);
+        // Settled once: a task is not judged by other numbers half-way.
+        limits.tuning = match &task.flow {
+            Some(_) => task.limits.tuning,
+            None => landfall_model::tune::for_task(task, self.world.tasks().map(|it| &**it)),
+        };
+        if let Some(tuning) = limits.tuning {
+            limits.compact_percent = tuning.compact_percent;
+        }
         limits
     }
 

@@ -14,6 +14,7 @@ use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
 use crate::staged::Staged;
+use crate::tune::Params;
 use crate::{
     Attempt, Commit, Digest, RunId, StepName, StepResult, TaskId, TaskSpec, Timestamp, Tree, Wait, Warning,
 };
@@ -599,6 +600,8 @@ pub struct TaskLimits {
     pub attempt_budget: Budget,
     /// What the task may spend.
     pub task_budget: Budget,
+    /// What its kind asks of checks, as far as earlier tasks of that kind taught; none when nobody said what kind it is.
+    pub tuning: Option<Params>,
 }
 
 impl Default for TaskLimits {
@@ -619,6 +622,7 @@ impl Default for TaskLimits {
             compact_percent: 82,
             attempt_budget: Budget::default(),
             task_budget: Budget::default(),
+            tuning: None,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! How strict the checks of a task are: thresholds, retries, intervals and weights by the type of the task, and what
 //! earlier runs teach about them. Scores and verdicts are made elsewhere; here are only the numbers they are made with.
 
+use crate::TaskSpec;
 use crate::score::{Checkpoint, WEIGHTS};
+use crate::task::{EndKind, Ending, State, Task};
 
 /// What a checkpoint has a number for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -287,6 +289,52 @@ pub fn learn(params: Params, runs: &[Observed]) -> Params {
         compact_percent,
     }
     .bounded()
+}
+
+/// The kinds of work a task is, by its tags `type:…`.
+#[must_use]
+pub fn types(spec: &TaskSpec) -> Vec<&str> {
+    spec.tags.iter().filter_map(|tag| tag.as_str().strip_prefix("type:")).collect()
+}
+
+/// What the checks of one task were like.
+#[must_use]
+pub fn observed(task: &Task) -> Observed {
+    let judged = &task.staged.judged;
+    let sent_back = |at: Checkpoint| {
+        let back = judged.iter().filter(|it| it.checkpoint == at && it.result != at.passes_as()).count();
+        u32::try_from(back).unwrap_or(u32::MAX)
+    };
+    let on_the_way = judged.iter().filter(|it| it.checkpoint == Checkpoint::MidExec).count();
+    Observed {
+        retries: PerCheckpoint {
+            post_plan: sent_back(Checkpoint::PostPlan),
+            mid_exec: sent_back(Checkpoint::MidExec),
+            post_exec: sent_back(Checkpoint::PostExec),
+        },
+        iterations: task.counters.iterations,
+        mid_exec_checks: u32::try_from(on_the_way).unwrap_or(u32::MAX),
+        compactions: u32::from(task.session.as_ref().is_some_and(|session| session.compacted)),
+        took: Phases::default(),
+    }
+}
+
+/// What the kind of a task asks of its checks, and what tasks of just that kind taught that were done before it. None when
+/// nobody said what kind it is.
+#[must_use]
+pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Option<Params> {
+    let kind = types(&task.spec);
+    if kind.is_empty() {
+        return None;
+    }
+    let alike = |other: &&Task| {
+        let done = matches!(other.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+        done && other.id != task.id && !other.staged.judged.is_empty() && types(&other.spec) == kind
+    };
+    let mut before: Vec<&Task> = others.filter(alike).collect();
+    before.sort_by_key(|other| (other.changed, other.id));
+    let runs: Vec<Observed> = before.into_iter().map(observed).collect();
+    Some(learn(Params::of(&kind), &runs))
 }
 
 /// What a type cares about more: a quarter more for each mark, by dimension.

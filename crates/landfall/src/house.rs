@@ -27,6 +27,7 @@ mod intervene;
 mod keeper;
 mod known;
 mod looks;
+mod modules;
 mod moment;
 mod orphans;
 mod output;
@@ -55,7 +56,9 @@ mod writes;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use landfall_api::{AgentsAsked, AgentsFound, Ask as _, Problem, ProblemCode, Proposal, Service};
+use landfall_api::{
+    AgentsAsked, AgentsFound, Ask as _, ModuleMade, ModulesMended, Problem, ProblemCode, Proposal, Service,
+};
 
 use crate::running::{RunAsked, RunHandle};
 use desk::Desk;
@@ -63,6 +66,7 @@ use place::Place;
 
 pub use demo::Demo;
 pub use detach::Detached;
+pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
 pub use serve::{Serve, ServeAsked};
 
@@ -115,6 +119,16 @@ pub fn installed(kind: &str) -> Option<(PathBuf, String)> {
 /// Where to attach to the agent of a task in the project around `dir`.
 pub fn terminal(dir: &Path, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
     terminal::of(&Place::find(dir)?, wire::model_task(task))
+}
+
+/// Makes a task module in the project around `dir`.
+pub fn module_init(dir: &Path, ask: &ModuleAsked) -> Result<ModuleMade, Problem> {
+    modules::init(&Place::find(dir)?, ask)
+}
+
+/// Mends the task modules below `path`, or all of them, in the project around `dir`.
+pub fn module_mend(dir: &Path, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+    modules::mend(&Place::find(dir)?, path)
 }
 
 /// Has an agent propose tasks for the project around `dir`. Nothing is added yet. `tell` hears how it goes.

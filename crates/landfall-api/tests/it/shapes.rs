@@ -14,14 +14,14 @@ use landfall_api::{
     ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, ClashLine,
     CommandReport, Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile,
     FlakeLine, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health,
-    HoldLine, InitAgent, InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, NewTask, Outcome,
-    OutcomeLine, OwnLimits, PauseLine, Picked, Pilot, ProbeAnswer, Probed, Proposal, ProposalOutcome,
-    Publication, QueueBrief, QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem,
-    Report, ReportOf, Restored, ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState,
-    Size, SpendingLine, SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview,
-    SprintRecord, SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status,
-    StatusReport, Stopped, TaskBrief, TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor,
-    WaitingGroup, Why,
+    HoldLine, InitAgent, InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, ModuleMade,
+    ModuleMended, ModulesMended, NewTask, Outcome, OutcomeLine, OwnLimits, PauseLine, Picked, Pilot,
+    ProbeAnswer, Probed, Proposal, ProposalOutcome, Publication, QueueBrief, QueueChanged, QueuePlace,
+    QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report, ReportOf, Restored, ReviewLine, ReviewList,
+    RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, SpendingLine, SprintChanged, SprintGoal,
+    SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings,
+    SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskBrief, TaskDetail, TaskId,
+    TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -874,6 +874,28 @@ fn the_page_about_json_shows_what_is_written() {
         written: true,
     };
     page.sample("`init`", "What was found out. `written` is false when a file was there already.", &init);
+    let made = ModuleMade {
+        module: "AiTasks/login".to_owned(),
+        files: vec!["AiTasks/login/.target.md".to_owned(), "AiTasks/login/.index.json".to_owned()],
+        branch: "task/login".to_owned(),
+        worktree: String::new(),
+    };
+    page.sample(
+        "`module init`",
+        "The folder and the files that were written, below the root of the repository.",
+        &made,
+    );
+    let mended = ModulesMended {
+        mended: vec![ModuleMended {
+            module: "AiTasks/login".to_owned(),
+            wrong: "AiTasks/login/.index.json:3: this is no JSON: trailing comma".to_owned(),
+            done: "restored from the last commit".to_owned(),
+            copy: "AiTasks/login/.index.json.corrupt-2026-03-10".to_owned(),
+            note: "AiTasks/login/.analysis/2026-03-10-index-recovery.md".to_owned(),
+        }],
+        fine: 3,
+    };
+    page.sample("`module mend`", "What was broken, and where the broken file is kept.", &mended);
     page.sample(
         "`add`",
         "The tasks that were added, in the order they were given.",

@@ -106,7 +106,7 @@ impl Draft {
         let known = self.known_of(judgement, checkpoint);
         // What kind of task it is outweighs what the flow says for all of them.
         let threshold = self.params().map_or(threshold, |params| params.thresholds.of(checkpoint));
-        let weights = match self.types().as_slice() {
+        let weights = match tune::types(&self.task.spec).as_slice() {
             [] => score::WEIGHTS,
             types => tune::weights(types),
         };
@@ -154,15 +154,9 @@ impl Draft {
         self.leave(result, says.then_some(feedback))
     }
 
-    /// The kinds of work it is, by its tags `type:…`.
-    fn types(&self) -> Vec<&str> {
-        self.task.spec.tags.iter().filter_map(|tag| tag.as_str().strip_prefix("type:")).collect()
-    }
-
-    /// What its kind asks of checks; none when nobody said what kind it is.
-    pub(super) fn params(&self) -> Option<Params> {
-        let types = self.types();
-        (!types.is_empty()).then(|| Params::of(&types))
+    /// What its kind asks of checks, settled when it was bound; none when nobody said what kind it is.
+    fn params(&self) -> Option<Params> {
+        self.task.limits.tuning
     }
 
     /// How often an edge may be taken: what the flow says, or what the kind of the task does.

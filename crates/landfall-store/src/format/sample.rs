@@ -16,6 +16,7 @@ use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::staged::{Judged, StagedEvent};
+use landfall_model::tune::Params;
 use landfall_model::{
     AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
     EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits,
@@ -734,7 +735,8 @@ fn staged_facts(facts: &mut Facts) {
         )]),
         steps: vec![exec],
     };
-    let (limits, driving) = (TaskLimits::default(), Driving::default());
+    let tuning = Some(Params::of(&["architecture"]));
+    let (limits, driving) = (TaskLimits { tuning, ..TaskLimits::default() }, Driving::default());
     facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
     let (attempt, run, opening) = (Attempt(1), RunId(1), Opening::Workspace);
     facts.task(task, Event::Entered { attempt, step: step("exec"), run, opening });

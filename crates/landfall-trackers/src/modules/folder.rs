@@ -13,7 +13,7 @@ use super::metadata::{Form, Metadata};
 use super::problem::{FormatError, Unread};
 use super::target::Target;
 use super::text::is_name;
-use super::write::{FileError, below, digest, read_below};
+use super::write::{Applied, FileError, Write, apply_in, below, digest, read_below};
 
 /// What sort of folder it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,6 +65,14 @@ impl Place {
     #[must_use]
     pub fn dir(&self) -> PathBuf {
         self.root.join(&self.path)
+    }
+
+    /// Writes files of the folder. It is entered from the root without following links.
+    ///
+    /// # Errors
+    /// As for [`apply`](super::write::apply).
+    pub fn apply(&self, writes: &[Write]) -> Result<Applied, FileError> {
+        apply_in(&self.root, &self.shown(), writes)
     }
 
     /// Its path below the root, with `/`.

@@ -7,7 +7,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_model::Timestamp;
 use rustix::fs::FlockOperation;
@@ -70,7 +70,7 @@ impl Lock {
         let path = folder.join(FILE);
         let io = |source| LockError::Io { path: path.clone(), source };
         let door = File::open(folder).map_err(io)?;
-        rustix::fs::flock(&door, FlockOperation::LockExclusive).map_err(|errno| io(errno.into()))?;
+        enter(&door).map_err(io)?;
         let holder = Holder {
             session: session.to_owned(),
             pid: std::process::id(),
@@ -114,6 +114,19 @@ impl Drop for Lock {
             drop(fs::remove_file(&self.path)); // whoever comes next sees that we are dead
         }
     }
+}
+
+/// Waits until no other of us is at the door; that takes a few file operations, not longer.
+fn enter(door: &File) -> io::Result<()> {
+    const TRIES_MAX: usize = 200;
+    const PAUSE: Duration = Duration::from_millis(5); // one second in all
+    for _ in 0..TRIES_MAX {
+        match rustix::fs::flock(door, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            locked => return locked.map_err(Into::into),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::WouldBlock, "somebody keeps the folder itself locked"))
 }
 
 /// Makes the file with all its words at once, so that nobody ever reads half a lock of ours.

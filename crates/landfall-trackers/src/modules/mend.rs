@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::document::{Document, Syntax};
 use super::entry::{EntryName, Shelf};
-use super::folder::Seen;
+use super::folder::{Place, Seen};
 use super::metadata::{FIELDS, Form, Metadata, understand};
 use super::problem::FormatError;
 use super::record::{Module, Status};
 use super::text::{day, moment};
-use super::write::{Expect, FileError, Write, apply};
+use super::write::{Expect, FileError, Write};
 
 /// Where the mended file comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,13 +57,13 @@ pub fn mend(
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .and_then(|text| Metadata::read(seen.form, &text).ok());
     let (metadata, origin) = mended(seen.form, &broken.text(), committed.as_ref(), &seen.place.name, now);
-    let dir = seen.place.dir();
-    let copy = keep(&dir, &broken.bytes, |n| match n {
+    let place = &seen.place;
+    let copy = keep(place, &broken.bytes, |n| match n {
         1 => format!("{file}.corrupt-{}", day(now)),
         n => format!("{file}.corrupt-{}-{n}", day(now)),
     })?;
     let text = note(file, &unread.errors, &origin, &copy, now);
-    let note = keep(&dir, text.as_bytes(), |n| {
+    let note = keep(place, text.as_bytes(), |n| {
         let about = if n == 1 { "index-recovery".to_owned() } else { format!("index-recovery-{n}") };
         format!("{}/{}", Shelf::Analysis, EntryName::new(&day(now), &about).file())
     })?;
@@ -72,17 +72,17 @@ pub fn mend(
         bytes: metadata.text().as_bytes().to_vec(),
         expect: Expect::Digest(broken.digest.clone()),
     };
-    let applied = apply(&dir, &[write])?;
+    let applied = place.apply(&[write])?;
     // Somebody was faster and wrote the file anew: theirs counts, and our copy harms nobody.
     Ok(applied.refused.is_empty().then_some(Mended { metadata, origin, copy, note }))
 }
 
 /// Writes bytes under the first name that is free, or that holds the same already.
-fn keep(dir: &std::path::Path, bytes: &[u8], name: impl Fn(usize) -> String) -> Result<String, FileError> {
+fn keep(place: &Place, bytes: &[u8], name: impl Fn(usize) -> String) -> Result<String, FileError> {
     for n in 1.. {
         let path = name(n);
         let write = Write::Put { path: path.clone(), bytes: bytes.to_vec(), expect: Expect::Absent };
-        if apply(dir, &[write])?.refused.is_empty() {
+        if place.apply(&[write])?.refused.is_empty() {
             return Ok(path);
         }
     }

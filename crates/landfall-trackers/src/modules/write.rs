@@ -101,8 +101,8 @@ pub enum FileError {
     /// Not a path below the root.
     #[error("`{0}` is not a path below the folder")]
     Outside(String),
-    /// A link stands where a folder or a file should be.
-    #[error("`{0}` is a link; links are not followed here")]
+    /// A link stands where a folder or a file should be, or something that is neither.
+    #[error("`{0}` is a link, or goes through something that is no folder; links are not followed here")]
     Link(String),
     /// More than is read.
     #[error("`{path}` has {bytes} bytes; at most {FILE_BYTES_MAX} are read")]
@@ -148,6 +148,31 @@ pub fn apply(root: &Path, writes: &[Write]) -> Result<Applied, FileError> {
         }
     }
     Ok(applied)
+}
+
+/// The same for files of one folder below the root, named as they are there. The folder is entered without following links.
+///
+/// # Errors
+/// As for [`apply`].
+pub fn apply_in(root: &Path, folder: &str, writes: &[Write]) -> Result<Applied, FileError> {
+    let below = |path: &str| format!("{folder}/{path}");
+    let moved: Vec<Write> = writes
+        .iter()
+        .map(|write| match write {
+            Write::Put { path, bytes, expect } => {
+                Write::Put { path: below(path), bytes: bytes.clone(), expect: expect.clone() }
+            }
+            Write::Move { from, to, expect } => {
+                Write::Move { from: below(from), to: below(to), expect: expect.clone() }
+            }
+        })
+        .collect();
+    let Applied { written, refused } = apply(root, &moved)?;
+    let inside = |path: String| path.strip_prefix(&below("")).map_or(path.clone(), str::to_owned);
+    Ok(Applied {
+        written: written.into_iter().map(|(path, digest)| (inside(path), digest)).collect(),
+        refused: refused.into_iter().map(inside).collect(),
+    })
 }
 
 enum Done {
@@ -313,7 +338,10 @@ fn enter(root: &Path, path: &str, missing: Missing) -> Result<Option<(OwnedFd, S
     for part in names {
         if missing == Missing::Made {
             match rustix::fs::mkdirat(&folder, part, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
+                Ok(()) => {
+                    rustix::fs::fsync(&folder).map_err(|errno| failed("flush the folder of", path, errno))?
+                }
+                Err(Errno::EXIST) => {}
                 Err(errno) => return Err(failed("create the folder of", path, errno)),
             }
         }

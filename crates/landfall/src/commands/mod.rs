@@ -68,6 +68,7 @@ commands! {
     Flow: flow,
     Export: export,
     Import: import,
+    Module: module,
     Propose: propose,
     Agents: agents,
     Discoveries: discoveries,

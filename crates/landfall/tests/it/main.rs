@@ -26,6 +26,7 @@ mod landing;
 mod lifecycle;
 mod mcp;
 mod misbehave;
+mod modules;
 mod person;
 mod player;
 mod plugin;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::parts::{self, words};
 use super::{Nothing, body, json};
 use crate::format::{FormatErrorKind, Raw};
+use landfall_model::tune::{Params, PerCheckpoint};
 
 words!(Checkpoint = model::score::Checkpoint {
     PostPlan = "post-plan",
@@ -44,6 +45,42 @@ words!(Progress = model::convergence::Progress {
     NoCloser = "no-closer",
     Stuck = "stuck",
 });
+
+/// What the kind of a task asks of its checks: plan, on the way, end.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Tuning {
+    thresholds: [u32; 3],
+    retries: [u32; 3],
+    interval: u32,
+    compact_percent: u32,
+}
+
+impl From<Params> for Tuning {
+    fn from(params: Params) -> Self {
+        let Params { thresholds, retries, mid_exec_interval, compact_percent } = params;
+        let three = |PerCheckpoint { post_plan, mid_exec, post_exec }| [post_plan, mid_exec, post_exec];
+        Self {
+            thresholds: three(thresholds),
+            retries: three(retries),
+            interval: mid_exec_interval,
+            compact_percent,
+        }
+    }
+}
+
+impl From<Tuning> for Params {
+    fn from(tuning: Tuning) -> Self {
+        let Tuning { thresholds, retries, interval, compact_percent } = tuning;
+        let per =
+            |[post_plan, mid_exec, post_exec]: [u32; 3]| PerCheckpoint { post_plan, mid_exec, post_exec };
+        Self {
+            thresholds: per(thresholds),
+            retries: per(retries),
+            mid_exec_interval: interval,
+            compact_percent,
+        }
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct PlannedBody {

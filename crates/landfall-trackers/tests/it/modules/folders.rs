@@ -276,3 +276,36 @@ fn a_module_is_refused_before_anything_is_written() {
     let error = init(&ask("two"), &around, NOW).expect_err("the listing is broken");
     assert!(error.to_string().starts_with("AiTasks/.index.json:1:") && error.hint().is_some(), "{error}");
 }
+
+/// The words under which modules are taken up stand in the flows that take them up.
+#[test]
+fn every_status_that_goes_on_has_an_entry_in_its_flow() {
+    use landfall_trackers::modules::{Phase, spec::entry};
+    let words = |flow: &str| -> Vec<String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../flows/{flow}.toml"));
+        let text = fs::read_to_string(path).expect("the flow is there");
+        let lines = text
+            .lines()
+            .skip_while(|line| *line != "[entries]")
+            .skip(1)
+            .take_while(|line| !line.starts_with('['));
+        lines
+            .filter_map(|line| line.split_once(" = "))
+            .map(|(word, _)| word.trim_matches('"').to_owned())
+            .collect()
+    };
+    for sort in [Sort::Task, Sort::AiTasks, Sort::Notebook] {
+        let known = words(sort.flow());
+        let own = |status: &&Status| {
+            sort == Sort::Notebook || !matches!(status, Status::Evolving | Status::Satisfied)
+        };
+        for status in
+            Status::ALL.iter().filter(own).filter(|it| !matches!(it, Status::Blocked | Status::Cancelled))
+        {
+            for phase in [Phase::None, Phase::NeedsPlan, Phase::NeedsCheck] {
+                let word = entry(*status, &phase);
+                assert!(known.contains(&word), "{word} is no entry of {}: {known:?}", sort.flow());
+            }
+        }
+    }
+}

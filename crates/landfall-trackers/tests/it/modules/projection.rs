@@ -7,7 +7,7 @@ use std::path::Path;
 use landfall_trackers::modules::entry::{EntryName, Shelf};
 use landfall_trackers::modules::project::Entry;
 use landfall_trackers::modules::{
-    Change, Form, Module, Papers, Phase, Place, Seen, Status, Write, Written, apply, news, project, read,
+    Change, Form, Module, Papers, Phase, Place, Seen, Status, Write, Written, news, project, read,
 };
 
 use super::{FORMS, NOW, fixture, module};
@@ -42,7 +42,7 @@ impl World {
     fn show(&mut self, module: &Module, papers: &Papers) -> Vec<String> {
         let writes = self.plan(module, papers);
         self.written = self.written.clone().planned(&writes);
-        let applied = apply(&self.place.dir(), &writes).expect("it can be written");
+        let applied = self.place.apply(&writes).expect("it can be written");
         assert_eq!(applied.refused, Vec::<String>::new());
         self.written = self.written.clone().applied(self.seen().form, &writes, &applied);
         assert_eq!(news(&self.written, &self.seen()), [], "our own writes are no news");
@@ -227,7 +227,7 @@ fn what_a_person_writes_between_the_look_and_the_write_is_not_lost() {
     let writes = world.plan(&Module { status: Status::Planning, ..world.module() }, &papers());
     world.by_hand(".plan.md", "mine");
     world.by_hand(".summary.md", "mine, too");
-    let applied = apply(&world.place.dir(), &writes).expect("it can be written");
+    let applied = world.place.apply(&writes).expect("it can be written");
     assert_eq!(applied.refused, [".plan.md", ".summary.md"]);
     assert_eq!(
         (world.text(".plan.md"), world.text(".summary.md")),
@@ -270,10 +270,10 @@ fn a_projection_that_was_cut_short_goes_on() {
         let writes = world.plan(&later, &second);
         assert_eq!(writes.len(), many);
         let planned = world.written.clone().planned(&writes);
-        apply(&world.place.dir(), &writes[..cut]).expect("written");
+        world.place.apply(&writes[..cut]).expect("written");
         assert_eq!(news(&planned, &world.seen()), [], "cut after {cut}");
         // The engine repeats the writes it had planned.
-        let applied = apply(&world.place.dir(), &writes).expect("written");
+        let applied = world.place.apply(&writes).expect("written");
         assert_eq!(applied.refused, Vec::<String>::new(), "cut after {cut}");
         assert_eq!(world.text(".plan.md"), "new");
         assert_eq!(world.text(".plan-stage-1.md"), "1. do it\n");
