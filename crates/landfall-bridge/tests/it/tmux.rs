@@ -182,7 +182,7 @@ fn a_program_is_waited_for_typed_to_answered_and_left() {
 }
 
 #[test]
-fn what_destroys_is_not_agreed_to_and_told() {
+fn edge_06_what_destroys_is_not_agreed_to_and_told() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["danger"]);
     let asked = run.until("question", |note| matches!(note, Note::Asked { .. }));

@@ -116,7 +116,7 @@ fn the_lifecycle_follows_the_second_table() {
 }
 
 #[test]
-fn c5_the_lifecycle_follows_the_first_table_but_lands_what_is_accepted() {
+fn c05_the_lifecycle_follows_the_first_table_but_lands_what_is_accepted() {
     // What the first has no word for, the second has: the checks on the way and the merge.
     let mut table = V1.to_vec();
     table.extend(V2.iter().filter(|row| !V1.iter().any(|one| (one.0, one.1) == (row.0, row.1))));
@@ -143,7 +143,7 @@ fn the_staged_flow_follows_the_third_table() {
 }
 
 #[test]
-fn c9_work_is_verified_before_it_is_judged() {
+fn c09_work_is_verified_before_it_is_judged() {
     for name in ["lifecycle", "staged"] {
         let flow = built_in(name);
         let leads_to = |from: &Step, to: &StepName| {

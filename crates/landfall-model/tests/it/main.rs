@@ -27,6 +27,7 @@ mod test_proposal;
 mod test_queue;
 mod test_queue_walk;
 mod test_review;
+mod test_rows;
 mod test_schedule;
 mod test_sprint;
 mod test_staged_numbers;

@@ -87,7 +87,7 @@ fn an_interactive_program_lands_its_work_and_a_person_can_attach() {
 }
 
 #[test]
-fn an_agent_without_a_terminal_is_followed_in_the_log() {
+fn c40_an_agent_without_a_terminal_is_followed_in_the_log() {
     let environment = TestEnvironment::new();
     let go = environment.path("go");
     environment.write(
