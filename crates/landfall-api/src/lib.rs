@@ -74,7 +74,7 @@ pub use keeping::{
     Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem, ReclaimedKind,
 };
 pub use nearest::nearest;
-pub use operation::{Access, Ask, Method, Request, Response, Route, Service};
+pub use operation::{Access, Ask, Mark, Method, Request, Response, Route, Service};
 pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
 };

@@ -1,5 +1,7 @@
 //! What can be asked: one line each. A request and its response have the same name.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use crate::{
@@ -31,6 +33,41 @@ pub trait Service {
     /// Why it may not.
     fn admit(&self, _pid: i32) -> Result<(), Problem> {
         Ok(())
+    }
+
+    /// Texts that nobody is to read in any answer, as far as they are known.
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How far things have come; none where that cannot be said without asking. It costs next to nothing.
+    ///
+    /// What was answered at a mark is still so for whoever asks before there is a later one: but for what agents at work
+    /// say, and what people do to the files themselves.
+    fn mark(&self) -> Option<Mark> {
+        None
+    }
+
+    /// Waits until something is written after `mark`, for at most so long.
+    fn wait_past(&self, _mark: Mark, at_most: Duration) {
+        std::thread::sleep(at_most);
+    }
+}
+
+/// How far things have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Requests that may have changed something, counted when they were done.
+    pub writes: u64,
+    /// The last event of the journal, as far as a run writes there; what is written at rest is a request.
+    pub seq: u64,
+}
+
+impl Mark {
+    /// Whether everything that had happened by `other` had happened by this one.
+    #[must_use]
+    pub fn covers(self, other: Self) -> bool {
+        self.writes >= other.writes && self.seq >= other.seq
     }
 }
 

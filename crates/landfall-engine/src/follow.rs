@@ -22,6 +22,7 @@ use crate::engine::Mail;
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, marker};
 use crate::opinion;
+use crate::papers;
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, give_up_reading, go, reads};
 use crate::settings::Confinement;
@@ -355,7 +356,22 @@ impl Desk {
             // One that stays for now is given up before the next review.
             go(site, "end-review", move |site| drop(give_up_reading(site, &task, attempt)));
         }
+        let kind = task.step().and_then(|step| task.flow.as_ref()?.step(step)).map(|step| step.kind.clone());
+        let (papers, outline) = match site.pool.existing(&task.id.to_string()) {
+            Some(workspace) if !reads(&task) => papers::take(site, &task, &workspace),
+            _ => (Vec::new(), None),
+        };
         let evidence = Evidence {
+            papers,
+            outline,
+            judgement: match kind {
+                Some(StepKind::Check { .. }) => opinion::judgement(&open.words),
+                _ => None,
+            },
+            split: match kind {
+                Some(StepKind::Target) => opinion::split(&open.words),
+                _ => None,
+            },
             head_before: task.seen_head.clone(),
             head_after: head_of(site, &task),
             missing: missing_outputs(site, &task, began_ms),
@@ -530,6 +546,7 @@ impl Open {
 
     /// Keeps what the verdict may need; words are only shown.
     fn hear(&mut self, signals: Vec<Signal>) {
+        let mut words = None; // the last that it said: of the others nobody sees anything
         for signal in signals {
             self.answered |= match &signal {
                 Signal::ToolUse { .. } => true,
@@ -552,12 +569,13 @@ impl Open {
                         let over = self.words.len().saturating_sub(REVIEW_MAX);
                         self.words.drain(..self.words.ceil_char_boundary(over));
                     }
-                    if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-                        self.live.words = line.trim().chars().take(WORDS_MAX).collect();
+                    if !text.trim_end().is_empty() {
+                        words = Some(signal);
                     }
                     continue;
                 }
                 Signal::ToolUse { name, detail } => {
+                    words = None;
                     let detail = detail.lines().next().unwrap_or_default();
                     self.live.words =
                         format!("[{name}] {detail}").trim_end().chars().take(WORDS_MAX).collect();
@@ -589,6 +607,11 @@ impl Open {
                 self.seen.pop_front(); // the last control word wins
             }
             self.seen.push_back(signal);
+        }
+        if let Some(Signal::Text(text)) = words
+            && let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty())
+        {
+            self.live.words = line.trim().chars().take(WORDS_MAX).collect();
         }
     }
 }

@@ -2,5 +2,6 @@
 
 pub mod github;
 pub mod local;
+pub mod modules;
 pub mod registry;
 pub mod tracker;

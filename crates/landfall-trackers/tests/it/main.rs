@@ -6,5 +6,6 @@ mod github;
 mod github_recorded;
 mod github_schema;
 mod local;
+mod modules;
 mod schema;
 mod world;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
-use landfall_api::{Ask as _, NewTasks, Problem, ProblemCode, Request, Response, Service};
+use landfall_api::{Access, Ask as _, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service};
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
@@ -16,8 +16,8 @@ use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, import, inbox, looks, output,
-    pilot, problem, propose, queue, reclaim, reports, settings, sprints, stats, wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
+    output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, wire, writes,
 };
 
 /// Answers for one project.
@@ -184,6 +184,7 @@ impl Desk {
             }
             (_, Hand::Door) => match Client::connect(&self.place.folder.socket()) {
                 Ok(client) => client.call(request.clone()),
+                Err(ConnectError::Refused(problem)) => Err(problem),
                 Err(_) => Err(no_server("no server holds this project")),
             },
             (other, _) => unreachable!("`{}` is not about a run", other.name()),
@@ -208,7 +209,31 @@ impl Service for Desk {
         }
     }
 
+    fn secrets(&self) -> Vec<String> {
+        hidden::secrets(&self.place)
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        match &self.hand {
+            Hand::Kept(keeper) => Some(keeper.mark()),
+            // Others write as well, and do not tell.
+            Hand::Running(_) | Hand::Door => None,
+        }
+    }
+
+    fn wait_past(&self, mark: Mark, at_most: Duration) {
+        match &self.hand {
+            Hand::Kept(keeper) => keeper.wait_past(mark, at_most),
+            Hand::Running(_) | Hand::Door => std::thread::sleep(at_most),
+        }
+    }
+
     fn call(&self, request: Request) -> Result<Response, Problem> {
+        // Whoever is answered after a change must not be shown what was made before it; a change that failed half-way is one.
+        let _noted = match &self.hand {
+            Hand::Kept(keeper) if request.route().access != Access::Read => Some(Noted(keeper)),
+            Hand::Kept(_) | Hand::Running(_) | Hand::Door => None,
+        };
         match &request {
             Request::Status(_)
             | Request::List(_)
@@ -256,9 +281,6 @@ impl Service for Desk {
             Request::Import(asked) => {
                 Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
             }
-            Request::ProposalAccept(of) => {
-                Ok(Response::ProposalAccept(propose::accept(&self.place, self, of.number)?))
-            }
             Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
                 self.drive(&request)
             }
@@ -272,6 +294,7 @@ impl Service for Desk {
             Request::Auto(_)
             | Request::Add(_)
             | Request::Edit(_)
+            | Request::ProposalAccept(_)
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)
@@ -298,6 +321,15 @@ impl Service for Desk {
             | Request::Consulted(_)
             | Request::Rollback(_) => self.write(request),
         }
+    }
+}
+
+/// Counts a request that may have changed something, when it is done: however that went.
+struct Noted<'a>(&'a Keeper);
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.0.note_write();
     }
 }
 
