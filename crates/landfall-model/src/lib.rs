@@ -4,6 +4,7 @@
 //! [`decide`] holds policy and may change between releases. [`apply`] is bookkeeping and replays every journal
 //! ever written. The engine calls [`step`], which is both.
 
+pub mod acceptance;
 mod account;
 pub mod annotate;
 mod apply;
