@@ -35,6 +35,11 @@ pub trait Service {
         Ok(())
     }
 
+    /// Texts that nobody is to read in any answer, as far as they are known.
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How far things have come; none where that cannot be said without asking. It costs next to nothing.
     ///
     /// What was answered at a mark is still so for whoever asks before there is a later one: but for what agents at work

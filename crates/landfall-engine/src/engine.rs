@@ -36,6 +36,7 @@ use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
 use crate::land;
+use crate::papers;
 use crate::perform;
 use crate::prompts::{PromptProblem, Prompts};
 use crate::publish;
@@ -294,7 +295,7 @@ impl Engine {
         let (journal, _) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
         let store = Store::open(&git, &folder.store(), &repo)?;
         store.heal_locks()?;
-        let pool = Pool::open(&store, &folder.workspaces())?;
+        let pool = Pool::open_with_exclude(&store, &folder.workspaces(), &[papers::PATTERN])?;
 
         let (mail_to, mail) = mpsc::channel();
         let rules = rules(&settings, Timestamp(clock.now_ms()));
@@ -644,6 +645,7 @@ impl Engine {
         match ask {
             Ask::Add(tasks) => self.core.add(out, tasks).map(Reply::Tasks),
             Ask::Edit(id, spec) => self.core.edit(out, id, *spec).map(|task| Reply::Tasks(vec![task])),
+            Ask::Ready(drafts) => self.core.ready(out, &drafts).map(Reply::Tasks),
             Ask::Tell(tasks, news) => self.core.tell_all(out, &tasks, &news).map(Reply::Tasks),
             Ask::Rollback(id) => self.rollback(id),
             Ask::Pause { reason } => self.core.pause(out, &reason).map(|()| Reply::Done),
@@ -859,6 +861,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
         failures_max: run.failures_max,
         profiles: profiles(settings),
         reviewer: settings.review.agent.clone(),
+        judge: settings.judge.clone(),
         caps: settings.caps.clone(),
         retention: settings.checkpoint.retention,
         checkpoints: settings.checkpoint.automatic,

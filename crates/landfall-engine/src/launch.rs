@@ -17,6 +17,7 @@ use crate::confine::{self, Reach};
 use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::guard::{self, Prints};
+use crate::papers;
 use crate::patience::abandon;
 use crate::perform::{reads, workspace_name};
 use crate::ports;
@@ -349,6 +350,7 @@ fn begin(
         iteration: task.counters.runs,
         attempt: run.attempt.0,
         step: run.step.to_string(),
+        step_run: task.counters.step_runs.get(&run.step).copied().unwrap_or(1),
         prompt,
         workspace: workspace.path().to_owned(),
         prompt_file,
@@ -383,6 +385,9 @@ fn begin(
         out_cap: settings.output_cap,
         marker: marker.to_owned(),
     };
+    if !reads(task) {
+        papers::put(site, task, &workspace).map_err(Unlaunched::Machine)?;
+    }
     crate::workspace::before_run(site, task, run.attempt, run.iteration, &workspace)
         .map_err(Unlaunched::Machine)?;
     if site.is_stopped(task.id, run.attempt) {
@@ -414,6 +419,8 @@ fn prompt(
     let (name, outputs) = match step.map(|step| &step.kind) {
         Some(StepKind::Agent { prompt, output, .. }) => (prompt.as_str(), output.clone()),
         Some(StepKind::Review) => ("review", Vec::new()),
+        Some(StepKind::Check { .. }) => ("check", Vec::new()),
+        Some(StepKind::Target) => ("target", Vec::new()),
         _ => return Err(format!("step `{}` has no prompt", run.step)),
     };
     // The agent is told the checks it will be judged by. A section that cannot be read is the gate's to tell.
@@ -451,10 +458,32 @@ fn prompt(
         compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
         since: task.reviewed_head.as_ref().map(ToString::to_string),
+        papers: papers::FOLDER.to_owned(),
+        has_papers: papers::has_any(task),
+        checkpoint: match step.map(|step| &step.kind) {
+            Some(StepKind::Check { checkpoint, .. }) => checkpoint.word().to_owned(),
+            _ => String::new(),
+        },
+        stage: task.staged.focus.as_ref().map_or(0, |focus| focus.number),
+        requirements: requirements(task),
+        refinements: task.staged.open_refinements().map(|it| format!("{}. {}", it.number, it.text)).collect(),
+        steps: task.staged.plan.steps,
+        steps_done: task.staged.plan.done,
+        every: match step.map(|step| &step.kind) {
+            Some(StepKind::Agent { every, .. }) => *every,
+            _ => 0,
+        },
+        red: task.gate.as_ref().is_some_and(|gate| !gate.outcome().is_green()),
         fork: task.workspace.as_ref().map_or_else(|| workspace.base().to_string(), ToString::to_string),
         ..PromptContext::default()
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
+}
+
+/// The requirements a judge speaks of, one line each.
+fn requirements(task: &Task) -> Vec<String> {
+    let all = task.staged.baseline();
+    all.iter().map(|it| format!("R{} ({}): {}", it.number, it.weight.word(), it.text)).collect()
 }
 
 /// What stands above the words of a person.
@@ -467,6 +496,7 @@ fn past_line(past: &Past) -> String {
         Verdict::Complete => "said it was done".to_owned(),
         Verdict::Blocked { reason } => format!("was blocked: {reason}"),
         Verdict::Pending { question } => format!("asked a person: {question}"),
+        Verdict::Checkpoint { reason } => format!("wanted a judge to look: {reason}"),
         Verdict::Continue => "ended without a signal".to_owned(),
         Verdict::Looping => "repeated itself and was stopped".to_owned(),
         Verdict::Stalled => "fell silent and was stopped".to_owned(),

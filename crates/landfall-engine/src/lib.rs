@@ -26,6 +26,7 @@ mod meter;
 pub mod notify;
 pub mod occasions;
 mod opinion;
+pub mod papers;
 mod patience;
 mod perform;
 pub mod ports;

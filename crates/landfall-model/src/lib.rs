@@ -5,13 +5,17 @@
 //! ever written. The engine calls [`step`], which is both.
 
 mod account;
+pub mod annotate;
 mod apply;
+pub mod audit;
 mod budget;
 mod caps;
 pub mod checkpoint;
 pub mod conflict;
+pub mod convergence;
 pub mod course;
 mod decide;
+pub mod delegate;
 pub mod discovery;
 pub mod disk;
 mod driving;
@@ -27,26 +31,33 @@ mod ids;
 mod input;
 mod judge;
 pub mod liveness;
+pub mod objective;
 pub mod pilot;
+pub mod plan;
 #[doc(hidden)]
 pub mod planted;
 pub mod proposal;
 pub mod queue;
 mod recover;
+pub mod regression;
 pub mod review;
 mod schedule;
+pub mod score;
 mod signal;
 mod spec;
 pub mod sprint;
+pub mod staged;
 mod status;
 mod task;
 mod touch;
+pub mod tune;
+pub mod vfp;
 
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
 pub use budget::{Budget, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
 pub use caps::{AREAS_MAX, Area, Caps};
-pub use decide::{Decision, MESSAGES_MAX, Refusal, decide, step};
+pub use decide::{Decision, MESSAGES_MAX, REFINEMENTS_MAX, Refusal, decide, step};
 pub use driving::{Context, Driving, Past, Session, Style, Talk, Traces};
 pub use effect::Effect;
 pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
@@ -63,7 +74,7 @@ pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use sprint::SprintId;
 pub use status::{Status, Turn, Wait, why};
 pub use task::{
-    Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Hold, Landed,
-    OwnLimits, SignOff, State, Stop, Task, TaskLimits,
+    Candidate, Concern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold,
+    Landed, OwnLimits, SignOff, State, Stop, Task, TaskLimits,
 };
 pub use touch::Touch;

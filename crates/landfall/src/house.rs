@@ -12,12 +12,14 @@ mod checkpoints;
 mod consulted;
 mod demo;
 mod desk;
+mod detach;
 mod discoveries;
 mod doctor;
 mod engine_at;
 mod fleet;
 mod flows;
 mod graph;
+mod hidden;
 mod holds;
 mod import;
 mod inbox;
@@ -42,6 +44,7 @@ mod run;
 mod serve;
 mod settings;
 mod sprints;
+mod staged;
 mod stats;
 mod tables;
 mod terminal;
@@ -59,6 +62,7 @@ use desk::Desk;
 use place::Place;
 
 pub use demo::Demo;
+pub use detach::Detached;
 pub use propose::ProposeAsked;
 pub use serve::{Serve, ServeAsked};
 
@@ -129,6 +133,11 @@ pub fn run(dir: &Path, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
         Some(run) => Ok(Box::new(run)),
         None => Ok(Box::new(run::start(place, &asked)?)),
     }
+}
+
+/// Begins to drive the project around `dir`, and leaves: the server that keeps it goes on, or a process of its own.
+pub fn run_detached(dir: &Path, asked: &RunAsked) -> Result<Detached, Problem> {
+    detach::start(&Place::find(dir)?, asked)
 }
 
 /// Keeps the project around `dir`, and serves it.

@@ -55,6 +55,7 @@ use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
 use crate::router::{Guard, Routes};
+use crate::tricks::shown;
 use crate::{api, assets};
 
 /// One page.
@@ -294,12 +295,12 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
     if entry.path == "/" && target == "/" && flashes.is_empty() {
         // What everybody looks at is drawn once for all of them. It says nothing of who looks.
         let draw = move |shared: &Arc<Shared>| {
-            let visit = Visit { shared, who: &Who::Owner, fields: Vec::new(), query: Vec::new() };
+            let visit = Visit { shared, who: &Who::Token, fields: Vec::new(), query: Vec::new() };
             let page = (entry.draw)(&visit)?;
-            Ok(frame(&visit, "/", "/", &page, &[]).into())
+            Ok(shown(frame(&visit, "/", "/", &page, &[])).into())
         };
         if let Ok(page) = shared.kept.get(shared, "/", draw).await {
-            return answer::html(200, page);
+            return answer::drawn(200, page);
         }
         // Drawn once more: the page says what is wrong.
     }

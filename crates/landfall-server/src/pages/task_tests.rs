@@ -143,7 +143,7 @@ impl Service for Toy {
 
 /// Draws a page of the task by its path and query.
 fn draw(path: &str, query: &str, task: TaskDetail) -> String {
-    let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), "toy".to_owned());
+    let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), &[], "toy".to_owned());
     let visit = Visit {
         shared: &shared,
         who: &Who::Owner,
@@ -281,7 +281,7 @@ fn a_task_that_is_not_there_says_so() {
             Err(Problem::new(ProblemCode::NotFound, "no such task"))
         }
     }
-    let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), "toy".to_owned());
+    let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), &[], "toy".to_owned());
     for (path, _) in ALL {
         let visit = Visit {
             shared: &shared,

@@ -80,6 +80,7 @@ commands! {
     Attach: attach,
     Signal: signal,
     Mcp: mcp,
+    Plugin: plugin,
     Completions: completions,
 }
 

@@ -226,6 +226,7 @@ fn command(place: &Place, profile: &Profile) -> Result<String, Unfit> {
         iteration: 1,
         attempt: 1,
         step: "STEP".to_owned(),
+        step_run: 1,
         prompt: "PROMPT".to_owned(),
         workspace: "WORKSPACE".into(),
         prompt_file: "PROMPT_FILE".into(),
@@ -277,7 +278,7 @@ fn shown(word: &OsStr, secrets: &BTreeSet<&str>, hide: bool) -> String {
 }
 
 /// Whether something of this name is likely to be a secret.
-fn is_secret(name: &str) -> bool {
+pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase().replace('-', "_");
     let parts: Vec<&str> = name.split('_').collect();
     [
@@ -360,7 +361,7 @@ fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
         Verdict::Complete | Verdict::Continue if probed.words.is_empty() => {
             (ProbeAnswer::Failed, said("it ended well without a word"), None)
         }
-        Verdict::Complete | Verdict::Continue | Verdict::Pending { .. } => {
+        Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
             (ProbeAnswer::Answers, probed.words.clone(), None)
         }
         Verdict::Blocked { reason } => (ProbeAnswer::Answers, reason.clone(), None),

@@ -357,7 +357,8 @@ fn checking(look: &Look<'_>) -> BTreeMap<TaskId, usize> {
 /// Why a task ended, in a line.
 fn detail(row: &TaskRow) -> String {
     match (&row.ended, row.detail.is_empty()) {
-        (Some(code), false) if row.landed.is_none() => format!("{code}: {}", row.detail),
+        // The status says what became of it; a code beside a sentence tells nobody more.
+        (Some(_), false) if row.landed.is_none() => row.detail.clone(),
         (Some(code), true) if row.landed.is_none() => code.clone(),
         _ => String::new(),
     }

@@ -16,8 +16,8 @@ use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, import, inbox, looks, output,
-    pilot, problem, propose, queue, reclaim, reports, settings, sprints, stats, wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
+    output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, wire, writes,
 };
 
 /// Answers for one project.
@@ -184,6 +184,7 @@ impl Desk {
             }
             (_, Hand::Door) => match Client::connect(&self.place.folder.socket()) {
                 Ok(client) => client.call(request.clone()),
+                Err(ConnectError::Refused(problem)) => Err(problem),
                 Err(_) => Err(no_server("no server holds this project")),
             },
             (other, _) => unreachable!("`{}` is not about a run", other.name()),
@@ -206,6 +207,10 @@ impl Service for Desk {
             }
             Hand::Running(_) | Hand::Kept(_) | Hand::Door => Ok(()),
         }
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        hidden::secrets(&self.place)
     }
 
     fn mark(&self) -> Option<Mark> {
@@ -276,9 +281,6 @@ impl Service for Desk {
             Request::Import(asked) => {
                 Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
             }
-            Request::ProposalAccept(of) => {
-                Ok(Response::ProposalAccept(propose::accept(&self.place, self, of.number)?))
-            }
             Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
                 self.drive(&request)
             }
@@ -292,6 +294,7 @@ impl Service for Desk {
             Request::Auto(_)
             | Request::Add(_)
             | Request::Edit(_)
+            | Request::ProposalAccept(_)
             | Request::Stop(_)
             | Request::Retry(_)
             | Request::Cancel(_)

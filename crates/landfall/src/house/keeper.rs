@@ -223,7 +223,12 @@ impl Keeper {
                         .hint("what was acknowledged is safe; another run goes on from there"),
                 )),
             };
-            if let Some(outcome) = outcome {
+            if let Some(mut outcome) = outcome {
+                if outcome.run == NO_RUN {
+                    // What broke does not know which run it was; whoever asks wants to.
+                    let view = run.under_way().now(api::RunNowAsked::default());
+                    outcome.run = view.run.unwrap_or(api::RunId(1));
+                }
                 let last = Last { outcome: Box::new(outcome), run: run.under_way() };
                 self.tell(None);
                 *state = Keep::Rest { engine: None, last: Some(last) };
@@ -237,6 +242,9 @@ impl Keeper {
         self.note_write();
     }
 }
+
+/// The run of an outcome that does not say which.
+const NO_RUN: api::RunId = api::RunId(0);
 
 /// How long a run that ends is waited for by whoever writes.
 const ENDING_MAX: Duration = Duration::from_secs(2);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use landfall_api::{AttemptLine, DiffStat, Problem};
 use landfall_engine::host::git::{DiffOptions, Oid, Store};
@@ -22,7 +23,29 @@ const AT_WORK_MAX: u32 = 1_000; // tasks at work that are looked at; a list has 
 const MOMENTS_MAX: usize = 8; // projects that one process answers for
 
 type OfTasks<T> = BTreeMap<(PathBuf, TaskId), (Seq, Arc<T>)>;
-type Diffs = BTreeMap<(Commit, Commit), Option<DiffStat>>;
+type Diffs = BTreeMap<(Commit, Commit), Counted>;
+
+/// What came of counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    /// So much. None where it is too much to be counted: two commits never change.
+    Known(Option<DiffStat>),
+    /// Nothing, this time: a disk was full, or git was. It is tried again.
+    Failed(Instant),
+}
+
+const AGAIN: Duration = Duration::from_secs(30); // a commit that is gone is not asked for with every look
+
+impl Counted {
+    /// What is known by now; none if it is to be counted.
+    fn known(self, now: Instant) -> Option<Option<DiffStat>> {
+        match self {
+            Self::Known(stat) => Some(stat),
+            Self::Failed(at) if now.saturating_duration_since(at) < AGAIN => Some(None),
+            Self::Failed(_) => None,
+        }
+    }
+}
 
 static TASKS: Mutex<OfTasks<Task>> = Mutex::new(BTreeMap::new());
 static ATTEMPTS: Mutex<OfTasks<Vec<AttemptLine>>> = Mutex::new(BTreeMap::new());
@@ -174,31 +197,32 @@ impl<'a> Diffstats<'a> {
             (None, None, _, _) => return None,
         };
         let key = (from.clone(), to.clone());
-        if let Some(known) = DIFFS.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return *known;
+        let kept = DIFFS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        if let Some(known) = kept.and_then(|it| it.known(Instant::now())) {
+            return known;
         }
         if self.left == 0 {
             return None;
         }
         self.left -= 1;
-        let made = self.count(from, to);
+        let made = self.count(from, to).map_or_else(|| Counted::Failed(Instant::now()), Counted::Known);
         let mut diffs = DIFFS.lock().unwrap_or_else(PoisonError::into_inner);
         if diffs.len() >= DIFFS_MAX {
             diffs.clear();
         }
         diffs.insert(key, made);
-        made
+        made.known(Instant::now()).flatten()
     }
 
-    /// A commit that is not there any more has no figures; that is no reason to show nothing else.
-    fn count(&mut self, from: &Commit, to: &Commit) -> Option<DiffStat> {
+    /// None if it cannot be said: that is no reason to show nothing else.
+    fn count(&mut self, from: &Commit, to: &Commit) -> Option<Option<DiffStat>> {
         let (from, to) = (from.as_str().parse::<Oid>().ok()?, to.as_str().parse::<Oid>().ok()?);
         if self.store.is_none() {
             self.store = self.look.store().ok();
         }
         let options = DiffOptions { context: 0, ..DiffOptions::default() };
         let text = self.store.as_ref()?.diff(&from, &to, &options).ok()?;
-        (!text.cut).then(|| counted(&text.bytes))
+        Some((!text.cut).then(|| counted(&text.bytes)))
     }
 }
 
@@ -235,7 +259,20 @@ fn hunk(line: &str) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DiffStat, counted};
+    use std::time::Instant;
+
+    use super::{AGAIN, Counted, DiffStat, counted};
+
+    #[test]
+    fn figures_that_could_not_be_had_are_asked_for_again() {
+        let now = Instant::now();
+        let failed = Counted::Failed(now);
+        assert_eq!(failed.known(now), Some(None), "not with every look");
+        assert_eq!(failed.known(now + AGAIN), None, "but not never");
+        let known = Counted::Known(Some(DiffStat { files: 1, added: 2, removed: 3 }));
+        assert!(known.known(now + 100 * AGAIN).flatten().is_some());
+        assert_eq!(Counted::Known(None).known(now + 100 * AGAIN), Some(None));
+    }
 
     #[test]
     fn lines_are_counted_by_hunks_and_not_by_what_they_look_like() {

@@ -13,7 +13,7 @@ use super::place::Place;
 use super::reads::{Look, why_sentence};
 use super::tables::Tables;
 use super::wire::Among;
-use super::{moment, orphans, problem, wire};
+use super::{moment, orphans, problem, propose, wire};
 
 /// Asks the engine, wherever it is.
 pub(super) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
@@ -29,6 +29,7 @@ pub(super) fn write(
     Ok(match request {
         Request::Add(asked) => Response::Add(clerk.add(asked)?),
         Request::Edit(asked) => Response::Edit(clerk.edit(asked)?),
+        Request::ProposalAccept(of) => Response::ProposalAccept(clerk.proposal_accept(of.number)?),
         Request::Stop(asked) => Response::Stop(clerk.stop(&asked)?),
         Request::Retry(asked) => Response::Retry(clerk.retry(asked)?),
         Request::Cancel(asked) => Response::Cancel(clerk.cancel(asked)?),
@@ -169,6 +170,13 @@ impl Clerk<'_> {
             return self.changed(&[Arc::new(before)], "is as it was");
         }
         let changed = self.tasks(Ask::Edit(id, Box::new(spec)))?;
+        self.changed(&changed, "was changed")
+    }
+
+    /// Lets the drafts of a proposal start, all or none.
+    fn proposal_accept(&self, number: u32) -> Result<api::Changed, Problem> {
+        let drafts = propose::drafts(self.place, number)?;
+        let changed = self.tasks(Ask::Ready(drafts))?;
         self.changed(&changed, "was changed")
     }
 

@@ -1,0 +1,223 @@
+//! How close a task is to its objective, and what follows for its stages.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Commit;
+use crate::objective::Requirement;
+use crate::score::Covered;
+
+/// From here on an objective is met, in ten-thousandths.
+pub const SATISFIED: u32 = 9_500;
+
+/// A whole convergence, in ten-thousandths.
+pub const WHOLE: u32 = 10_000;
+
+const QUARTER: u32 = 250; // coverage is judged in quarters
+const FOCUS_MAX: usize = 5; // requirements of one stage: what one plan can hold
+
+/// Coverage in quarters, snapped down: an eighth is not a quarter.
+#[must_use]
+pub fn snap(coverage: u32) -> u32 {
+    coverage.min(1000) / QUARTER * QUARTER
+}
+
+/// How far each requirement is covered, in thousandths, by its number.
+pub type Coverage = BTreeMap<u32, u32>;
+
+/// What a judge's coverage comes to, after what was there before. A requirement that rises by more than a quarter needs a
+/// reason; without one it is held to that. One that falls is believed: to be strict needs no reason.
+#[must_use]
+pub fn coverage(before: Option<&Coverage>, said: &[Covered]) -> Coverage {
+    let mut all = Coverage::new();
+    for covered in said {
+        let mut now = snap(covered.coverage);
+        if let (Some(before), true) = (before, covered.why.trim().is_empty()) {
+            let was = before.get(&covered.number).copied().unwrap_or(0);
+            now = now.min(was + QUARTER);
+        }
+        all.insert(covered.number, now);
+    }
+    all
+}
+
+/// Σ(weight · coverage) / Σ weight in ten-thousandths, rounded to the nearest; a requirement nobody spoke of counts as
+/// nothing. None without requirements: there is nothing to converge to.
+#[must_use]
+pub fn convergence(baseline: &[Requirement], coverage: &Coverage) -> Option<u32> {
+    let weight = |requirement: &Requirement| u64::from(requirement.weight.figure());
+    let all: u64 = baseline.iter().map(weight).sum();
+    if all == 0 {
+        return None;
+    }
+    let covered: u64 = baseline
+        .iter()
+        .map(|requirement| {
+            weight(requirement) * u64::from(snap(coverage.get(&requirement.number).copied().unwrap_or(0)))
+        })
+        .sum();
+    Some(u32::try_from((covered * 10 + all / 2) / all).expect("a mean of shares is a share"))
+}
+
+/// A stage that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// Which, from 1.
+    pub number: u32,
+    /// The requirements it was for.
+    pub focus: Vec<u32>,
+    /// The work as it was accepted.
+    pub commit: Commit,
+    /// What was covered then.
+    pub coverage: Coverage,
+    /// What that came to.
+    pub convergence: u32,
+}
+
+/// A direction that led nowhere: it is not taken again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exclusion {
+    /// The stage that was given up.
+    pub stage: u32,
+    /// The requirements it was for.
+    pub focus: Vec<u32>,
+    /// What was tried, in a line.
+    pub direction: String,
+    /// Why it was given up.
+    pub reason: String,
+    /// The work that was given up; it is kept under a ref.
+    pub abandoned: Commit,
+    /// Convergence before it.
+    pub from: u32,
+    /// And with it.
+    pub to: u32,
+}
+
+/// What a stage came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Progress {
+    /// The objective is met.
+    Satisfied,
+    /// It is closer: another stage.
+    Closer,
+    /// It is no closer: back to the stage before.
+    NoCloser,
+    /// It is no closer and there is nothing to go back to: mend it.
+    Stuck,
+}
+
+/// Compares a stage with the one before it, both under the same requirements. What is whole cannot get closer, and that
+/// is no fault.
+#[must_use]
+pub fn progress(previous: Option<u32>, current: u32) -> Progress {
+    let closer = current > previous.unwrap_or(0) || (current == WHOLE && previous == Some(WHOLE));
+    match (closer, previous) {
+        (true, _) if current >= SATISFIED => Progress::Satisfied,
+        (true, _) => Progress::Closer,
+        (false, Some(_)) => Progress::NoCloser,
+        (false, None) => Progress::Stuck,
+    }
+}
+
+/// What the next stage is for: unmet requirements, the heaviest and least covered first, as many as one plan can hold, and
+/// never a direction that was given up. None when nothing is unmet, or every direction was tried.
+#[must_use]
+pub fn next_focus(baseline: &[Requirement], coverage: &Coverage, excluded: &[Exclusion]) -> Option<Vec<u32>> {
+    let covered = |requirement: &Requirement| snap(coverage.get(&requirement.number).copied().unwrap_or(0));
+    let mut unmet: Vec<&Requirement> = baseline.iter().filter(|it| covered(it) < 1000).collect();
+    unmet.sort_by_key(|it| (std::cmp::Reverse(it.weight.figure()), covered(it), it.number));
+    let unmet: Vec<u32> = unmet.into_iter().map(|it| it.number).collect();
+    let tried: BTreeSet<BTreeSet<u32>> =
+        excluded.iter().map(|exclusion| exclusion.focus.iter().copied().collect()).collect();
+    let sizes = (1..=FOCUS_MAX.min(unmet.len())).rev();
+    let mut directions = sizes.flat_map(|size| unmet.windows(size));
+    let free = directions.find(|focus| !tried.contains(&focus.iter().copied().collect::<BTreeSet<_>>()));
+    free.map(<[u32]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objective::Weight;
+
+    fn baseline(weights: &[Weight]) -> Vec<Requirement> {
+        (1..)
+            .zip(weights)
+            .map(|(number, weight)| Requirement::new(number, &format!("r{number}"), "", *weight))
+            .collect()
+    }
+
+    fn excluded(focus: &[u32]) -> Exclusion {
+        Exclusion {
+            stage: 2,
+            focus: focus.to_vec(),
+            direction: String::new(),
+            reason: String::new(),
+            abandoned: Commit::new("1111111111111111111111111111111111111111"),
+            from: 0,
+            to: 0,
+        }
+    }
+
+    #[test]
+    fn edge_17_ties_snap_down() {
+        for (said, kept) in
+            [(125, 0), (249, 0), (250, 250), (375, 250), (625, 500), (999, 750), (1000, 1000), (4000, 1000)]
+        {
+            assert_eq!(snap(said), kept, "{said}");
+        }
+    }
+
+    #[test]
+    fn convergence_weighs_requirements_and_misses_count_as_nothing() {
+        let three = baseline(&[Weight::Critical, Weight::Important, Weight::Optional]);
+        assert_eq!(convergence(&three, &Coverage::from([(1, 1000), (2, 500)])), Some(6_667));
+        assert_eq!(convergence(&three, &Coverage::new()), Some(0));
+        assert_eq!(convergence(&[], &Coverage::from([(1, 1000)])), None);
+    }
+
+    #[test]
+    fn edge_16_whole_stays_satisfied_and_equal_does_not_count_as_closer() {
+        assert_eq!(progress(Some(WHOLE), WHOLE), Progress::Satisfied);
+        assert_eq!(progress(Some(5_000), 5_000), Progress::NoCloser);
+        assert_eq!(progress(Some(5_000), 5_001), Progress::Closer);
+        assert_eq!(progress(Some(9_600), 9_600), Progress::NoCloser);
+        assert_eq!(progress(Some(5_000), SATISFIED), Progress::Satisfied);
+    }
+
+    #[test]
+    fn edge_18_the_first_stage_has_nothing_to_go_back_to() {
+        assert_eq!(progress(None, 0), Progress::Stuck);
+        assert_eq!(progress(None, 1), Progress::Closer);
+    }
+
+    #[test]
+    fn a_jump_without_a_reason_is_held_to_a_quarter() {
+        let before = Coverage::from([(1, 250), (2, 1000)]);
+        let said = |number, coverage, why: &str| Covered { number, coverage, why: why.to_owned() };
+        let now = coverage(Some(&before), &[said(1, 1000, ""), said(2, 0, " ")]);
+        assert_eq!(now, Coverage::from([(1, 500), (2, 0)]));
+        let now =
+            coverage(Some(&before), &[said(1, 1000, "all of it is there"), said(2, 0, "it was removed")]);
+        assert_eq!(now, Coverage::from([(1, 1000), (2, 0)]));
+        assert_eq!(
+            coverage(None, &[said(1, 1000, "")]),
+            Coverage::from([(1, 1000)]),
+            "there was nothing before"
+        );
+    }
+
+    #[test]
+    fn the_next_stage_is_for_the_heaviest_and_least_covered_and_never_a_way_that_failed() {
+        let all = baseline(&[Weight::Optional, Weight::Critical, Weight::Critical, Weight::Important]);
+        let coverage = Coverage::from([(2, 500), (4, 1000)]);
+        assert_eq!(next_focus(&all, &coverage, &[]), Some(vec![3, 2, 1]));
+        let mut tried = vec![excluded(&[1, 2, 3])];
+        assert_eq!(next_focus(&all, &coverage, &tried), Some(vec![3, 2]));
+        tried.extend([excluded(&[2, 3]), excluded(&[1, 2]), excluded(&[3]), excluded(&[2])]);
+        assert_eq!(next_focus(&all, &coverage, &tried), Some(vec![1]));
+        tried.push(excluded(&[1]));
+        assert_eq!(next_focus(&all, &coverage, &tried), None, "every direction was tried");
+        let met = Coverage::from([(1, 1000), (2, 1000), (3, 1000), (4, 1000)]);
+        assert_eq!(next_focus(&all, &met, &[]), None);
+    }
+}

@@ -1,0 +1,367 @@
+//! What a task is for, worked out in a dialogue: items, each split into requirements that can be checked, confirmed once.
+
+use std::collections::BTreeSet;
+
+/// The most requirements one objective may have.
+pub const REQUIREMENTS_MAX: usize = 30;
+
+/// How much a requirement matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Weight {
+    /// Nice to have.
+    Optional,
+    /// Wanted.
+    #[default]
+    Important,
+    /// Without it the rest is worth nothing.
+    Critical,
+}
+
+impl Weight {
+    /// Every weight, the least first.
+    pub const ALL: [Self; 3] = [Self::Optional, Self::Important, Self::Critical];
+
+    /// The word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Optional => "optional",
+            Self::Important => "important",
+            Self::Critical => "critical",
+        }
+    }
+
+    /// The weight a word means.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|weight| weight.word() == word)
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn figure(self) -> u32 {
+        match self {
+            Self::Optional => 1,
+            Self::Important => 2,
+            Self::Critical => 3,
+        }
+    }
+}
+
+/// Something that must hold, by its number: `R3`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirement {
+    /// Counted through all items.
+    pub number: u32,
+    /// What must hold.
+    pub text: String,
+    /// How to see that it does; may be empty.
+    pub criteria: String,
+    /// How much it matters.
+    pub weight: Weight,
+}
+
+impl Requirement {
+    /// A requirement.
+    #[must_use]
+    pub fn new(number: u32, text: &str, criteria: &str, weight: Weight) -> Self {
+        Self { number, text: text.to_owned(), criteria: criteria.to_owned(), weight }
+    }
+}
+
+/// One part of an objective.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// In a line.
+    pub text: String,
+    /// What it comes to.
+    pub requirements: Vec<Requirement>,
+}
+
+/// What a task is for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Objective {
+    /// Its parts.
+    pub items: Vec<Item>,
+    /// What holds for all of them.
+    pub constraints: Vec<String>,
+    /// Counts the changes.
+    pub revision: u32,
+    /// The revision a person was last asked about.
+    pub shown: Option<u32>,
+    /// The revision a person said yes to.
+    pub confirmed: Option<u32>,
+}
+
+impl Objective {
+    /// All requirements, in order.
+    #[must_use]
+    pub fn requirements(&self) -> Vec<Requirement> {
+        self.items.iter().flat_map(|item| item.requirements.iter().cloned()).collect()
+    }
+
+    /// Whether a person said yes to it as it is.
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmed == Some(self.revision)
+    }
+
+    /// Whether a yes would count now: it was shown as it is.
+    #[must_use]
+    pub fn awaits_a_yes(&self) -> bool {
+        self.shown == Some(self.revision) && !self.is_confirmed()
+    }
+}
+
+/// What an agent made of a person's words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Split {
+    /// The parts; requirements carry no numbers yet.
+    pub items: Vec<Item>,
+    /// What holds for all of them.
+    pub constraints: Vec<String>,
+    /// Something it has to know first.
+    pub ask: Option<String>,
+}
+
+/// What is wrong with a split.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SplitError {
+    /// Nothing to do.
+    #[error("it names no requirement")]
+    Empty,
+    /// An item without any.
+    #[error("the item `{0}` has no requirement")]
+    Bare(String),
+    /// More than can be converged to.
+    #[error(
+        "it names {0} requirements; at most {REQUIREMENTS_MAX} can be followed (join some, or split the task)"
+    )]
+    TooMany(usize),
+}
+
+/// The items after one more round. An item that is said again replaces the one it speaks of: the one with the same words,
+/// else the one that shares half of its words; anything else is new. Numbers are counted anew through all of them.
+///
+/// # Errors
+/// When what comes out cannot be followed.
+pub fn merged(known: &[Item], split: &Split) -> Result<Vec<Item>, SplitError> {
+    let mut all: Vec<Item> = known.to_vec();
+    let mut taken = BTreeSet::new();
+    for item in &split.items {
+        let free = |at: &usize| !taken.contains(at);
+        let same = (0..known.len()).filter(free).find(|at| normal(&known[*at].text) == normal(&item.text));
+        let near = || {
+            let shared = |at: &usize| overlap(&known[*at].text, &item.text);
+            let mut found: Vec<usize> = (0..known.len()).filter(free).filter(|at| shared(at) >= 50).collect();
+            found.sort_by_key(|at| std::cmp::Reverse(shared(at)));
+            found.first().copied()
+        };
+        match same.or_else(near) {
+            Some(at) => {
+                taken.insert(at);
+                all[at] = item.clone();
+            }
+            None => all.push(item.clone()),
+        }
+    }
+    let mut number = 0;
+    for item in &mut all {
+        if item.requirements.is_empty() {
+            return Err(SplitError::Bare(item.text.clone()));
+        }
+        for requirement in &mut item.requirements {
+            number += 1;
+            requirement.number = number;
+        }
+    }
+    let count = all.iter().map(|item| item.requirements.len()).sum::<usize>();
+    match count {
+        0 => Err(SplitError::Empty),
+        count if count > REQUIREMENTS_MAX => Err(SplitError::TooMany(count)),
+        _ => Ok(all),
+    }
+}
+
+fn normal(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+fn keywords(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() > 2)
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// How many of the smaller text's words the other has, in per cent.
+fn overlap(one: &str, other: &str) -> usize {
+    let (one, other) = (keywords(one), keywords(other));
+    let least = one.len().min(other.len());
+    if least == 0 {
+        return 0;
+    }
+    one.intersection(&other).count() * 100 / least
+}
+
+/// The question that is put to a person, the same each time but for what it is about.
+#[must_use]
+pub fn prompt(objective: &Objective) -> String {
+    let all = objective.requirements().len();
+    let mut text =
+        format!("---\n📋 Objectives extracted — {} items, {all} requirements:\n\n", objective.items.len());
+    for (at, item) in objective.items.iter().enumerate() {
+        text.push_str(&format!("{}. {} (R: {})\n", at + 1, item.text, item.requirements.len()));
+    }
+    text.push_str(
+        "\n→ Reply \"OK\" or \"confirmed\" to start. From then on it runs by itself.\n\
+         → To adjust, say what to change, add or leave out.\n---",
+    );
+    text
+}
+
+const YES: [&str; 14] = [
+    "ok",
+    "okay",
+    "ok.",
+    "yes",
+    "confirmed",
+    "confirm",
+    "looks good",
+    "ok looks good",
+    "ok, looks good",
+    "start",
+    "go",
+    "好",
+    "确认",
+    "可以",
+];
+
+/// Whether a person's words are a plain yes. "OK, but …" is not.
+#[must_use]
+pub fn is_yes(text: &str) -> bool {
+    let text = normal(text);
+    let bare = text.trim_end_matches(['.', '!', '。', '！']);
+    YES.contains(&text.as_str()) || YES.contains(&bare)
+}
+
+/// Whether a task's words say anything to work from: headings and placeholders alone do not.
+#[must_use]
+pub fn is_substantive(text: &str) -> bool {
+    let said = |line: &str| {
+        let line = line.trim().trim_start_matches(['-', '*', '>']).trim();
+        let empty =
+            line.is_empty() || line.starts_with('#') || line.starts_with("<!--") || line.starts_with("|--");
+        let placeholder =
+            (line.starts_with('(') && line.ends_with(')')) || (line.starts_with('[') && line.ends_with(']'));
+        !empty && !placeholder && line.chars().filter(|c| c.is_alphanumeric()).count() >= 3
+    };
+    text.lines().any(said)
+}
+
+/// A person's change of mind while work is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refinement {
+    /// By this number it is spoken of.
+    pub number: u32,
+    /// When it was said.
+    pub at: crate::Timestamp,
+    /// In their words.
+    pub text: String,
+    /// What became of it.
+    pub state: RefinementState,
+}
+
+/// What became of a refinement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefinementState {
+    /// Nobody has looked at it.
+    Pending,
+    /// A judge has: it matters this much, and is to be dealt with.
+    Weighed(crate::score::Impact),
+    /// It is in the plan, or in the work.
+    TakenIn,
+    /// The person took it back.
+    Withdrawn,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(text: &str, requirements: &[&str]) -> Item {
+        let requirements =
+            requirements.iter().map(|text| Requirement::new(0, text, "", Weight::Important)).collect();
+        Item { text: text.to_owned(), requirements }
+    }
+
+    fn split(items: Vec<Item>) -> Split {
+        Split { items, ..Split::default() }
+    }
+
+    #[test]
+    fn requirements_are_counted_through_all_items_and_anew_after_each_change() {
+        let first =
+            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Export a report as CSV", &["c"])]))
+                .expect("fits");
+        let numbers = |items: &[Item]| {
+            items.iter().flat_map(|it| it.requirements.iter().map(|r| r.number)).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers(&first), [1, 2, 3]);
+        let more = merged(&first, &split(vec![item("log  in", &["a", "b", "d"]), item("Send mail", &["e"])]))
+            .expect("fits");
+        assert_eq!(more.len(), 3, "the first was replaced, the last is new");
+        assert_eq!(numbers(&more), [1, 2, 3, 4, 5]);
+        let near = merged(&first, &split(vec![item("Export the report as PDF", &["f"])])).expect("fits");
+        assert_eq!(near.len(), 2, "half of the words are the same: it is the same item");
+        assert_eq!(near[1].requirements[0].text, "f");
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_refused() {
+        assert_eq!(merged(&[], &Split::default()), Err(SplitError::Empty));
+        assert_eq!(merged(&[], &split(vec![item("x", &[])])), Err(SplitError::Bare("x".to_owned())));
+        let many = vec!["r"; 31];
+        assert_eq!(merged(&[], &split(vec![item("x", &many)])), Err(SplitError::TooMany(31)));
+    }
+
+    #[test]
+    fn behaviour_20_the_question_is_the_same_each_time() {
+        let items =
+            merged(&[], &split(vec![item("Log in", &["a", "b"]), item("Log out", &["c"])])).expect("fits");
+        let objective = Objective { items, ..Objective::default() };
+        let wanted = "---\n📋 Objectives extracted — 2 items, 3 requirements:\n\n1. Log in (R: 2)\n2. Log out (R: 1)\n\n\
+                      → Reply \"OK\" or \"confirmed\" to start. From then on it runs by itself.\n\
+                      → To adjust, say what to change, add or leave out.\n---";
+        assert_eq!(prompt(&objective), wanted);
+    }
+
+    #[test]
+    fn only_a_plain_yes_is_a_yes() {
+        for yes in ["OK", " ok. ", "Confirmed!", "OK looks good", "确认"] {
+            assert!(is_yes(yes), "{yes}");
+        }
+        for no in ["ok, but add a test", "", "no", "continue", "looks good except the last"] {
+            assert!(!is_yes(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn edge_23_a_yes_counts_only_after_it_was_shown_and_unchanged() {
+        let mut objective = Objective { revision: 2, ..Objective::default() };
+        assert!(!objective.awaits_a_yes());
+        objective.shown = Some(1);
+        assert!(!objective.awaits_a_yes(), "it changed since");
+        objective.shown = Some(2);
+        assert!(objective.awaits_a_yes());
+    }
+
+    #[test]
+    fn a_template_is_not_substantive() {
+        assert!(!is_substantive(
+            "# Objective\n\n(what is wanted)\n\n## Requirements\n- \n<!-- fill in -->\n"
+        ));
+        assert!(is_substantive("# Objective\n\nGreet by name\n"));
+        assert!(!is_substantive(""));
+    }
+}

@@ -1,0 +1,129 @@
+//! What the engine reads out of a plan: its steps, and which requirements each covers.
+
+use std::collections::BTreeSet;
+
+/// The steps of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outline {
+    /// In order.
+    pub steps: Vec<PlanStep>,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanStep {
+    /// The number it has in the plan.
+    pub number: u32,
+    /// In a line.
+    pub title: String,
+    /// The requirements it covers.
+    pub covers: BTreeSet<u32>,
+}
+
+/// The most steps a plan may have.
+pub const STEPS_MAX: usize = 200;
+
+impl Outline {
+    /// Reads a plan. A step is a heading such as `## Step 3: …`, or, where there is none, a line `3. …` at the margin.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let headed = Self::by(text, heading);
+        if headed.steps.is_empty() { Self::by(text, listed) } else { headed }
+    }
+
+    fn by(text: &str, begins: fn(&str) -> Option<(u32, String)>) -> Self {
+        let mut steps: Vec<PlanStep> = Vec::new();
+        let mut fenced = false;
+        for line in text.lines() {
+            if line.trim_start().starts_with("```") {
+                fenced = !fenced;
+            }
+            if fenced {
+                continue;
+            }
+            let next = steps.last().map_or(1, |step| step.number + 1);
+            match begins(line) {
+                // Numbers go up by one; a list within a step begins anew and is none.
+                Some((number, title)) if number == next && steps.len() < STEPS_MAX => {
+                    steps.push(PlanStep { number, title, covers: covers(line) });
+                }
+                _ => {
+                    if let Some(step) = steps.last_mut() {
+                        step.covers.extend(covers(line));
+                    }
+                }
+            }
+        }
+        Self { steps }
+    }
+
+    /// How many steps there are.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.steps.len()).expect("at most a few hundred")
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Every requirement that some step covers.
+    #[must_use]
+    pub fn covered(&self) -> BTreeSet<u32> {
+        self.steps.iter().flat_map(|step| step.covers.iter().copied()).collect()
+    }
+}
+
+fn heading(line: &str) -> Option<(u32, String)> {
+    let rest = line.strip_prefix('#')?.trim_start_matches('#').trim_start();
+    let rest = rest.strip_prefix("Step ").or_else(|| rest.strip_prefix("step "))?;
+    numbered(rest)
+}
+
+fn listed(line: &str) -> Option<(u32, String)> {
+    let (number, title) = numbered(line)?;
+    let mark = line[digits(line)..].chars().next()?;
+    matches!(mark, '.' | ')').then_some((number, title))
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+fn numbered(text: &str) -> Option<(u32, String)> {
+    let length = digits(text);
+    let number = text[..length].parse().ok()?;
+    let title = text[length..].trim_start_matches(['.', ')', ':', ' ', '-', '–', '—']).trim();
+    Some((number, title.chars().take(200).collect()))
+}
+
+/// The requirements named after `Covers:` in a line.
+fn covers(line: &str) -> BTreeSet<u32> {
+    let lower = line.to_ascii_lowercase();
+    let Some(at) = lower.find("covers:") else { return BTreeSet::new() };
+    let named = lower[at + "covers:".len()..].split(|c: char| !c.is_ascii_alphanumeric()).map(str::to_owned);
+    named.filter_map(|word| word.strip_prefix('r')?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_headings_or_a_list_and_name_what_they_cover() {
+        let plan = "# Plan\n\n1. not a step\n\n## Step 1: Make it\nCovers: R1, R3\n1. inner\n2. inner\n\n## Step 2 - Test it (Covers: r2)\n";
+        let outline = Outline::read(plan);
+        assert_eq!(outline.len(), 2);
+        assert_eq!(outline.steps[0].title, "Make it");
+        assert_eq!(outline.covered(), BTreeSet::from([1, 2, 3]));
+        let list =
+            "Goal: x\n\n1. Make it. Covers: R1\n   1. inner\n2) Test it\n```\n3. not this\n```\n3. Ship it\n";
+        assert_eq!(
+            Outline::read(list).steps.iter().map(|it| it.title.as_str()).collect::<Vec<_>>(),
+            ["Make it. Covers: R1", "Test it", "Ship it"]
+        );
+        assert!(Outline::read("no steps here\n").is_empty());
+    }
+}

@@ -1,0 +1,476 @@
+//! What a judge's scores come to. A judge gives six figures and findings; composite, gates and verdict are computed here,
+//! and what the engine has seen for itself caps them.
+
+use std::fmt;
+
+use crate::event::StepResult;
+use crate::review::Said;
+
+/// The six dimensions, in the order of their weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dimension {
+    /// Did we do what was asked.
+    Correctness,
+    /// Did we defend against what must not happen.
+    Security,
+    /// Does it degrade well.
+    Reliability,
+    /// Is it fast and lean enough.
+    Performance,
+    /// Does it support change.
+    Architecture,
+    /// Can the next person change it.
+    Maintainability,
+}
+
+impl Dimension {
+    /// All six, D1 to D6.
+    pub const ALL: [Self; 6] = [
+        Self::Correctness,
+        Self::Security,
+        Self::Reliability,
+        Self::Performance,
+        Self::Architecture,
+        Self::Maintainability,
+    ];
+
+    /// The dimensions that block below [`GATE`], in the order they are asked.
+    pub const GATES: [Self; 3] = [Self::Security, Self::Correctness, Self::Reliability];
+
+    /// The short name: `D1`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        ["D1", "D2", "D3", "D4", "D5", "D6"][self as usize]
+    }
+
+    /// The word for people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Correctness => "correctness",
+            Self::Security => "security",
+            Self::Reliability => "reliability",
+            Self::Performance => "performance",
+            Self::Architecture => "architecture",
+            Self::Maintainability => "maintainability",
+        }
+    }
+}
+
+/// What each dimension weighs, in thousandths; they sum to a thousand.
+pub const WEIGHTS: [u32; 6] = [250, 200, 200, 100, 100, 150];
+
+/// A gate dimension below this blocks, in thousandths, whatever the others are.
+pub const GATE: u32 = 500;
+
+/// Six scores, each from 0 to 1000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scores([u32; 6]);
+
+impl Scores {
+    /// Scores in thousandths; none if one is out of range.
+    #[must_use]
+    pub fn new(thousandths: [u32; 6]) -> Option<Self> {
+        thousandths.iter().all(|score| *score <= 1000).then_some(Self(thousandths))
+    }
+
+    /// The score of one dimension.
+    #[must_use]
+    pub fn of(self, dimension: Dimension) -> u32 {
+        self.0[dimension as usize]
+    }
+
+    /// All six, D1 first.
+    #[must_use]
+    pub fn all(self) -> [u32; 6] {
+        self.0
+    }
+
+    /// The same with one dimension held to at most `cap`.
+    #[must_use]
+    pub fn capped(mut self, dimension: Dimension, cap: u32) -> Self {
+        let score = &mut self.0[dimension as usize];
+        *score = (*score).min(cap);
+        self
+    }
+
+    /// The weighted mean, in millionths: exact, so that a threshold is met or not without rounding.
+    #[must_use]
+    pub fn composite(self, weights: [u32; 6]) -> u32 {
+        let sum: u64 =
+            self.0.iter().zip(weights).map(|(score, weight)| u64::from(*score) * u64::from(weight)).sum();
+        let all: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
+        u32::try_from(sum * 1000 / all.max(1)).expect("a mean of scores is a score")
+    }
+
+    /// The first gate that blocks, in the order security, correctness, reliability.
+    #[must_use]
+    pub fn blocked_by(self) -> Option<Dimension> {
+        Dimension::GATES.into_iter().find(|dimension| self.of(*dimension) < GATE)
+    }
+}
+
+/// Where in a flow a judge is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Checkpoint {
+    /// The plan, before anything is done.
+    PostPlan,
+    /// Work under way.
+    MidExec,
+    /// Work that is said to be done.
+    PostExec,
+}
+
+impl Checkpoint {
+    /// Every checkpoint.
+    pub const ALL: [Self; 3] = [Self::PostPlan, Self::MidExec, Self::PostExec];
+
+    /// The word in flows and files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::PostPlan => "post-plan",
+            Self::MidExec => "mid-exec",
+            Self::PostExec => "post-exec",
+        }
+    }
+
+    /// The checkpoint a word means.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|checkpoint| checkpoint.word() == word)
+    }
+
+    /// The composite that must be reached unless a flow says otherwise, in thousandths.
+    #[must_use]
+    pub fn threshold(self) -> u32 {
+        match self {
+            Self::PostPlan => 700,
+            Self::MidExec => 600,
+            Self::PostExec => 750,
+        }
+    }
+
+    /// The result when all is well.
+    #[must_use]
+    pub fn passes_as(self) -> StepResult {
+        match self {
+            Self::PostPlan => StepResult::CheckPass,
+            Self::MidExec => StepResult::Continue,
+            Self::PostExec => StepResult::Accept,
+        }
+    }
+
+    /// The result when it is not, and nothing more is known.
+    #[must_use]
+    pub fn fails_as(self) -> StepResult {
+        match self {
+            Self::PostPlan => StepResult::NeedsRevision,
+            Self::MidExec | Self::PostExec => StepResult::NeedsFix,
+        }
+    }
+
+    /// The results a judge's step of this kind can end with.
+    #[must_use]
+    pub fn results(self) -> &'static [StepResult] {
+        use StepResult as R;
+        match self {
+            Self::PostPlan => &[R::CheckPass, R::NeedsRevision, R::CheckBlocked],
+            Self::MidExec => &[R::Continue, R::NeedsFix, R::Replan, R::CheckBlocked],
+            Self::PostExec => &[R::Accept, R::NeedsFix, R::Replan, R::CheckBlocked],
+        }
+    }
+}
+
+/// How much a refinement changes what is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Impact {
+    /// Nothing.
+    None,
+    /// Something for the end.
+    Minor,
+    /// Something to look at on the way.
+    Moderate,
+    /// The plan does not hold any more.
+    Major,
+}
+
+impl Impact {
+    /// Every impact, the least first.
+    pub const ALL: [Self; 4] = [Self::None, Self::Minor, Self::Moderate, Self::Major];
+
+    /// The word judges and people use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minor => "minor",
+            Self::Moderate => "moderate",
+            Self::Major => "major",
+        }
+    }
+
+    /// The impact a word means.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|impact| impact.word() == word)
+    }
+}
+
+/// What a judge said, read from the block their words end with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Judgement {
+    /// The six scores; none only where the judge says that it cannot be done.
+    pub scores: Option<Scores>,
+    /// The judge's own word, if it gave one.
+    pub word: Option<StepResult>,
+    /// What it found.
+    pub findings: Vec<Said>,
+    /// How far each requirement is covered.
+    pub coverage: Vec<Covered>,
+    /// How much each refinement matters.
+    pub impacts: Vec<(u32, Impact)>,
+    /// Why, in a paragraph.
+    pub reason: String,
+}
+
+/// How far one requirement is covered, in a judge's opinion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Covered {
+    /// The requirement's number.
+    pub number: u32,
+    /// From 0 to 1000.
+    pub coverage: u32,
+    /// Why; may be empty.
+    pub why: String,
+}
+
+/// What the engine knows of the work itself, which no judge can overrule.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Known {
+    /// Verification of just this work failed.
+    pub red: bool,
+    /// Requirements of the stage that no step of the plan covers.
+    pub uncovered: Vec<u32>,
+    /// Dimensions that a check of the project holds down, with the check's name.
+    pub caps: Vec<(Dimension, String)>,
+    /// A refinement that the plan does not answer yet.
+    pub refinement: Option<Impact>,
+}
+
+/// Why work did not pass a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shortfall {
+    /// A gate dimension is below its bar.
+    Gate(Dimension, u32),
+    /// The composite is below the threshold; both in thousandths, the composite rounded down.
+    Composite {
+        /// It is.
+        got: u32,
+        /// It should be.
+        need: u32,
+    },
+    /// The engine's own verification failed.
+    Verification,
+    /// Requirements that no step of the plan covers.
+    Uncovered(Vec<u32>),
+    /// A refinement changes the plan.
+    Refinement(Impact),
+    /// The judge's own word is stricter than its scores.
+    Word(StepResult),
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gate(dimension, score) => write!(
+                f,
+                "{} ({}) is {}, below the gate of {}",
+                dimension.code(),
+                dimension.word(),
+                points(*score),
+                points(GATE)
+            ),
+            Self::Composite { got, need } => {
+                write!(f, "the composite is {}, below {}", points(*got), points(*need))
+            }
+            Self::Verification => f.write_str("verification failed on just this work"),
+            Self::Uncovered(numbers) => {
+                let list = numbers.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ");
+                write!(f, "no step of the plan covers {list} (write `Covers: R…` into the step that does)")
+            }
+            Self::Refinement(impact) => write!(f, "a refinement of {} impact is open", impact.word()),
+            Self::Word(word) => write!(f, "the judge says {}", word.word()),
+        }
+    }
+}
+
+/// A score for people: `0.75`.
+#[must_use]
+pub fn points(thousandths: u32) -> String {
+    match thousandths % 10 {
+        0 => format!("{}.{:02}", thousandths / 1000, thousandths % 1000 / 10),
+        _ => format!("{}.{:03}", thousandths / 1000, thousandths % 1000),
+    }
+}
+
+/// What a judgement comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruling {
+    /// How the step ends.
+    pub result: StepResult,
+    /// The scores after the caps.
+    pub scores: Option<Scores>,
+    /// Their composite, in millionths.
+    pub composite: Option<u32>,
+    /// Why it did not pass; empty when it did.
+    pub shortfalls: Vec<Shortfall>,
+}
+
+const CAP: u32 = 400; // below every gate, so that a failing check of the project blocks whatever a judge says
+
+/// Weighs a judgement. None when it says nothing that could be weighed: that is an error of the judge, not of the work.
+///
+/// A judge can be stricter than its scores, never milder. The gates come before the average.
+#[must_use]
+pub fn weigh(
+    checkpoint: Checkpoint,
+    threshold: u32,
+    weights: [u32; 6],
+    judgement: &Judgement,
+    known: &Known,
+) -> Option<Ruling> {
+    let blocked = judgement.word == Some(StepResult::CheckBlocked);
+    let scores = judgement.scores.map(|scores| {
+        known.caps.iter().fold(scores, |scores, (dimension, _)| scores.capped(*dimension, CAP))
+    });
+    let composite = scores.map(|scores| scores.composite(weights));
+    if blocked {
+        let shortfalls = vec![Shortfall::Word(StepResult::CheckBlocked)];
+        return Some(Ruling { result: StepResult::CheckBlocked, scores, composite, shortfalls });
+    }
+    let (some, mean) = (scores?, composite?);
+    let mut shortfalls = Vec::new();
+    if let Some(dimension) = some.blocked_by() {
+        shortfalls.push(Shortfall::Gate(dimension, some.of(dimension)));
+    } else if mean < threshold * 1000 {
+        shortfalls.push(Shortfall::Composite { got: mean / 1000, need: threshold });
+    }
+    if checkpoint == Checkpoint::PostExec && known.red {
+        shortfalls.push(Shortfall::Verification);
+    }
+    if checkpoint == Checkpoint::PostPlan && !known.uncovered.is_empty() {
+        shortfalls.push(Shortfall::Uncovered(known.uncovered.clone()));
+    }
+    let replans = |impact: Impact| checkpoint != Checkpoint::PostPlan && impact == Impact::Major;
+    let open = known.refinement.filter(|impact| match checkpoint {
+        Checkpoint::PostPlan => false, // the plan is made with all of them
+        Checkpoint::MidExec => *impact == Impact::Major, // the others go along
+        Checkpoint::PostExec => *impact >= Impact::Minor,
+    });
+    if let Some(impact) = open {
+        shortfalls.push(Shortfall::Refinement(impact));
+    }
+    let stricter = judgement
+        .word
+        .filter(|word| matches!(word, StepResult::NeedsRevision | StepResult::NeedsFix | StepResult::Replan));
+    if let (Some(word), true) = (stricter, shortfalls.is_empty()) {
+        shortfalls.push(Shortfall::Word(word));
+    }
+    let result = match (shortfalls.is_empty(), checkpoint) {
+        (true, _) => checkpoint.passes_as(),
+        // Of a plan there is nothing to give up yet: it is revised.
+        (false, Checkpoint::PostPlan) => StepResult::NeedsRevision,
+        (false, Checkpoint::MidExec | Checkpoint::PostExec)
+            if stricter == Some(StepResult::Replan) || open.is_some_and(replans) =>
+        {
+            StepResult::Replan
+        }
+        (false, Checkpoint::MidExec | Checkpoint::PostExec) => checkpoint.fails_as(),
+    };
+    Some(Ruling { result, scores, composite, shortfalls })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(scores: [u32; 6]) -> Judgement {
+        Judgement { scores: Scores::new(scores), ..Judgement::default() }
+    }
+
+    fn ruled(checkpoint: Checkpoint, judgement: &Judgement, known: &Known) -> Ruling {
+        weigh(checkpoint, checkpoint.threshold(), WEIGHTS, judgement, known).expect("it can be weighed")
+    }
+
+    #[test]
+    fn edge_19_a_gate_blocks_whatever_the_average() {
+        let ruling =
+            ruled(Checkpoint::PostExec, &judged([1000, 400, 1000, 1000, 1000, 1000]), &Known::default());
+        assert_eq!(ruling.result, StepResult::NeedsFix);
+        assert_eq!(ruling.composite, Some(880_000));
+        assert_eq!(ruling.shortfalls, [Shortfall::Gate(Dimension::Security, 400)]);
+    }
+
+    #[test]
+    fn gates_are_asked_in_the_order_security_correctness_reliability() {
+        let all = Scores::new([400, 400, 400, 0, 0, 0]).expect("in range");
+        assert_eq!(all.blocked_by(), Some(Dimension::Security));
+        assert_eq!(all.capped(Dimension::Security, 0).blocked_by(), Some(Dimension::Security));
+        let two = Scores::new([499, 500, 499, 0, 0, 0]).expect("in range");
+        assert_eq!(two.blocked_by(), Some(Dimension::Correctness));
+        let one = Scores::new([500, 500, 499, 0, 0, 0]).expect("in range");
+        assert_eq!(one.blocked_by(), Some(Dimension::Reliability));
+    }
+
+    #[test]
+    fn a_threshold_is_met_exactly() {
+        for checkpoint in Checkpoint::ALL {
+            let at = checkpoint.threshold();
+            assert_eq!(ruled(checkpoint, &judged([at; 6]), &Known::default()).result, checkpoint.passes_as());
+            let below = ruled(checkpoint, &judged([at, at, at, at, at, at - 1]), &Known::default());
+            assert_eq!(below.result, checkpoint.fails_as(), "{below:?}");
+        }
+    }
+
+    #[test]
+    fn c36_failing_verification_is_never_accepted() {
+        let known = Known { red: true, ..Known::default() };
+        let ruling = ruled(Checkpoint::PostExec, &judged([1000; 6]), &known);
+        assert_eq!(
+            (ruling.result, ruling.shortfalls.as_slice()),
+            (StepResult::NeedsFix, &[Shortfall::Verification][..])
+        );
+    }
+
+    #[test]
+    fn a_judge_is_stricter_than_its_scores_but_never_milder() {
+        let strict = Judgement { word: Some(StepResult::Replan), ..judged([900; 6]) };
+        assert_eq!(ruled(Checkpoint::PostExec, &strict, &Known::default()).result, StepResult::Replan);
+        let mild = Judgement { word: Some(StepResult::Accept), ..judged([600; 6]) };
+        assert_eq!(ruled(Checkpoint::PostExec, &mild, &Known::default()).result, StepResult::NeedsFix);
+        let blocked = Judgement { word: Some(StepResult::CheckBlocked), ..Judgement::default() };
+        assert_eq!(ruled(Checkpoint::PostPlan, &blocked, &Known::default()).result, StepResult::CheckBlocked);
+    }
+
+    #[test]
+    fn a_judgement_without_scores_is_an_error_of_the_judge() {
+        let nothing = Judgement::default();
+        assert_eq!(weigh(Checkpoint::PostExec, 750, WEIGHTS, &nothing, &Known::default()), None);
+    }
+
+    #[test]
+    fn a_check_of_the_project_holds_its_dimension_below_the_gate() {
+        let known = Known { caps: vec![(Dimension::Reliability, "lint".to_owned())], ..Known::default() };
+        let ruling = ruled(Checkpoint::PostExec, &judged([1000; 6]), &known);
+        assert_eq!(ruling.shortfalls, [Shortfall::Gate(Dimension::Reliability, CAP)]);
+    }
+
+    #[test]
+    fn requirements_that_no_step_covers_send_the_plan_back() {
+        let known = Known { uncovered: vec![2, 5], ..Known::default() };
+        let ruling = ruled(Checkpoint::PostPlan, &judged([900; 6]), &known);
+        assert_eq!(ruling.result, StepResult::NeedsRevision);
+        assert!(ruling.shortfalls[0].to_string().contains("R2, R5"));
+    }
+}
