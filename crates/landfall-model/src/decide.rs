@@ -523,7 +523,10 @@ impl Draft {
                 Signal::Said(Said::Step(number)) => Some(*number),
                 _ => None,
             });
-            self.steps_done(step_said.max(), verdict == Verdict::Complete)?;
+            let last_step = step_said.max();
+            // Whoever writes a plan is done with the plan, not with its steps.
+            let works = matches!(self.flow_step(&step).kind, StepKind::Agent { iterate: true, .. });
+            self.steps_done(last_step, works && verdict == Verdict::Complete)?;
         }
         let open = review::blocking(&self.task.findings).next().is_some();
         if open && !reviews && verdict == Verdict::Complete && !run.evidence.last_words.is_empty() {
@@ -1256,7 +1259,7 @@ impl Draft {
             return self.event(stop);
         };
         let taken = self.task.counters.edges.get(&(step.clone(), result)).copied().unwrap_or(0);
-        if let Some(max) = edge.max
+        if let Some(max) = edge.max.map(|max| self.bound_of(&step, result, max))
             && taken >= max
         {
             let detail = match self.flow_step(&step).kind {

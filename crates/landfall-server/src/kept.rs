@@ -246,7 +246,7 @@ mod tests {
 
     fn shared(toy: &Arc<Toy>) -> Arc<Shared> {
         let service: Arc<dyn Service + Send + Sync> = Arc::clone(toy) as _;
-        Arc::new(Shared::new(service, None, &[], Vec::new(), "toy".to_owned()))
+        Arc::new(Shared::new(service, None, &[], Vec::new(), &[], "toy".to_owned()))
     }
 
     fn marking(slow: Duration) -> Arc<Toy> {

@@ -36,8 +36,8 @@ use std::thread::JoinHandle;
 
 use landfall_api::Service;
 
-pub use door::is_origin;
 pub use api::OPENAPI;
+pub use door::is_origin;
 pub use keys::{Keys, KeysProblem};
 pub use listen::LISTEN_DEFAULT;
 pub use router::{Guard, Served, served};

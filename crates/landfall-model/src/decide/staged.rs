@@ -12,6 +12,7 @@ use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requi
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
 use crate::staged::{Judged, PLAN, StagedEvent};
 use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop};
+use crate::tune::{self, Params};
 use crate::{StepName, Wait};
 
 /// Refinements that may be open. Who has more to say had better change the objective.
@@ -81,6 +82,10 @@ impl Draft {
         }
         let staged = &self.task.staged;
         let plan = &staged.plan;
+        let every = match self.params() {
+            Some(params) if every > 0 => params.mid_exec_interval,
+            _ => every,
+        };
         let due = every > 0 && plan.done < plan.steps && plan.done - plan.checked >= every;
         let new = staged.refinements.iter().any(|it| it.state == RefinementState::Pending);
         due || new
@@ -99,7 +104,13 @@ impl Draft {
             return self.judge_failed("it did not say how far the requirements are covered");
         }
         let known = self.known_of(judgement, checkpoint);
-        let Some(ruling) = score::weigh(checkpoint, threshold, score::WEIGHTS, judgement, &known) else {
+        // What kind of task it is outweighs what the flow says for all of them.
+        let threshold = self.params().map_or(threshold, |params| params.thresholds.of(checkpoint));
+        let weights = match self.types().as_slice() {
+            [] => score::WEIGHTS,
+            types => tune::weights(types),
+        };
+        let Some(ruling) = score::weigh(checkpoint, threshold, weights, judgement, &known) else {
             return self.judge_failed("it gave no scores");
         };
         let Ruling { result, scores, composite, shortfalls } = ruling;
@@ -141,6 +152,27 @@ impl Draft {
         }
         let says = !feedback.text.trim().is_empty() && result != StepResult::Accept;
         self.leave(result, says.then_some(feedback))
+    }
+
+    /// The kinds of work it is, by its tags `type:…`.
+    fn types(&self) -> Vec<&str> {
+        self.task.spec.tags.iter().filter_map(|tag| tag.as_str().strip_prefix("type:")).collect()
+    }
+
+    /// What its kind asks of checks; none when nobody said what kind it is.
+    pub(super) fn params(&self) -> Option<Params> {
+        let types = self.types();
+        (!types.is_empty()).then(|| Params::of(&types))
+    }
+
+    /// How often an edge may be taken: what the flow says, or what the kind of the task does.
+    pub(super) fn bound_of(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
+        match (&self.flow_step(step).kind, result) {
+            (StepKind::Check { checkpoint, .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => {
+                self.params().map_or(max, |params| params.retries.of(*checkpoint))
+            }
+            _ => max,
+        }
     }
 
     fn has_objective(&self) -> bool {
