@@ -65,7 +65,7 @@ pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, S
 pub use filter::Filter;
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
-pub use input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
+pub use input::{Annotated, Drive, EndedRun, Input, News, Parting, ReviewSaid};
 pub use judge::{Evidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;
