@@ -36,6 +36,7 @@ mod run;
 mod running;
 mod settings;
 pub mod socket;
+mod staged;
 mod stats;
 mod task;
 pub mod taskfile;
@@ -87,6 +88,12 @@ pub use run::{
 };
 pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
+pub use staged::{
+    Annotate, Annotated, DoAsked, ExclusionLine, FlowCheckpoint, JudgeAgreement, JudgementLine, Note,
+    NoteKind, Paper, PaperAsked, PaperLine, PaperList, PhaseMark, PhaseState, PlanStepLine, Progress, Refine,
+    RefineWithdraw, RefinementLine, RefinementState, RequirementLine, ScoreLine, StageLine, StageNow,
+    StepDone, Target, TargetConfirm, TargetItem, TargetSay, Threshold,
+};
 pub use stats::{
     Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,
 };

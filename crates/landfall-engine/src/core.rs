@@ -582,6 +582,15 @@ impl Core {
         Input { at: out.now(), drive, spent: out.spent(), attended: self.attended, news: news.clone() }
     }
 
+    /// The news for one task, with the flow it would take if it is not bound to one yet.
+    fn told(&self, out: &dyn Outside, task: &Arc<Task>, news: &News) -> Input {
+        let mut input = self.input(out, news);
+        if let News::Do { flow, .. } = &mut input.news {
+            *flow = self.world.flow_of(task);
+        }
+        input
+    }
+
     /// The same, for whoever wants to know whether it was refused.
     ///
     /// # Errors
@@ -595,10 +604,7 @@ impl Core {
         if let News::AgentEnded(run) = news {
             out.live(id, Some(Spending { usage: run.usage, time_ms: run.took_ms }));
         }
-        let mut input = self.input(out, news);
-        if let News::Do { flow, .. } = &mut input.news {
-            *flow = self.world.flow_of(&task);
-        }
+        let input = self.told(out, &task, news);
         let overruled = match news {
             News::Retry { .. } => self.world.accounts().overruled(&task, input.at),
             _ => None,
@@ -1116,7 +1122,7 @@ impl Core {
     ) -> Result<Vec<Arc<Task>>, AskError> {
         for id in tasks {
             let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
-            landfall_model::step(task, &self.input(out, news))?;
+            landfall_model::step(task, &self.told(out, task, news))?;
         }
         let mut changed = Vec::new();
         for id in tasks {

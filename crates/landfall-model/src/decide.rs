@@ -292,10 +292,14 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::Release => draft.release()?,
         News::Block { reason } => draft.block(reason)?,
         News::SetLimits { limits } => draft.set_limits(*limits)?,
-        News::Do { command, checkpoint, alone, flow } => {
+        News::Do { command, checkpoint, alone, note, flow } => {
             let wanted = (command.as_str(), *checkpoint);
             draft.do_step(wanted, *alone, task.flow.as_ref().or(flow.as_ref()))?;
+            if let Some(text) = note {
+                draft.event(Event::Messaged { text: text.clone() })?;
+            }
         }
+        News::Annotate(annotated) => draft.annotated(annotated)?,
         News::Refine { text } => draft.refine(text)?,
         News::Withdraw { number } => draft.withdraw(*number)?,
     }

@@ -4,6 +4,7 @@
 //! [`decide`] holds policy and may change between releases. [`apply`] is bookkeeping and replays every journal
 //! ever written. The engine calls [`step`], which is both.
 
+pub mod acceptance;
 mod account;
 pub mod annotate;
 mod apply;
@@ -64,7 +65,7 @@ pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, S
 pub use filter::Filter;
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
-pub use input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
+pub use input::{Annotated, Drive, EndedRun, Input, News, Parting, ReviewSaid};
 pub use judge::{Evidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;

@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use super::{Draft, Refusal, not_now};
+use crate::annotate::Onward;
 use crate::convergence::{self, Exclusion, Progress, Stage};
 use crate::event::{Event, StepResult};
 use crate::flow::{Flow, Step, StepKind, Target};
-use crate::input::{EndedRun, Parting};
+use crate::input::{Annotated, EndedRun, Parting};
 use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requirement, Weight};
+use crate::plan::Outline;
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
 use crate::staged::{Judged, PLAN, StagedEvent};
 use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop};
@@ -622,6 +624,54 @@ impl Draft {
                 "it has landed and its report is being written; refine it after that",
             )),
             _ => self.staged(StagedEvent::Refined { number, text: text.to_owned() }),
+        }
+    }
+
+    /// A person wrote into the margin of a paper. A plan that says something else now is judged again.
+    pub(super) fn annotated(&mut self, annotated: &Annotated) -> Result<(), Refusal> {
+        let Annotated { name, of, paper, outline, impact, onward } = annotated;
+        let at_work = matches!(
+            self.task.state,
+            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+        );
+        if at_work {
+            return Err(not_now(&self.task, "an agent is at work on it, and reads its papers as they were"));
+        }
+        if self.task.staged.papers.get(name) != Some(of) {
+            return Err(not_now(&self.task, "the paper has changed since it was read; look at it again"));
+        }
+        let steps = outline.as_ref().map_or(0, Outline::len);
+        let covers = outline.iter().flat_map(|outline| outline.covered()).collect();
+        let (name, paper) = (name.clone(), paper.clone());
+        self.staged(StagedEvent::Annotated { name, paper, steps, covers, impact: *impact })?;
+        let command = match onward {
+            _ if self.task.landed.is_some() => return Ok(()), // only its report is owed
+            Onward::GoOn => return Ok(()),
+            Onward::Check => "check/post-exec",
+            Onward::CheckPlan => "check/post-plan",
+            Onward::Plan => "plan",
+            Onward::Target => "target",
+        };
+        let Some(by_phase) = self.task.flow.as_ref().and_then(|flow| flow.commands.get(command)) else {
+            return Ok(());
+        };
+        // Past its check, a plan that changed is a new plan: it passes the check of one.
+        let phase = self.task.phase_word();
+        let Some(step) = by_phase.get(&phase).or_else(|| by_phase.get("re-planning")).cloned() else {
+            return Ok(());
+        };
+        match &self.task.state {
+            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Ok(()),
+            State::Ended(_) => {
+                self.event(Event::Retried { fresh: false, feedback: None })?;
+                self.event(Event::Directed { step, alone: false })
+            }
+            State::Active { doing: Doing::Queued { .. }, step: at } => {
+                let at = at.clone();
+                self.stopped(Stop::Pause, at)?;
+                self.event(Event::Directed { step, alone: false })
+            }
+            _ => self.event(Event::Directed { step, alone: false }),
         }
     }
 

@@ -39,6 +39,7 @@ mod task_diff;
 mod task_log;
 mod task_panel;
 mod task_proof;
+mod task_target;
 #[cfg(test)]
 mod task_tests;
 mod words;
@@ -91,6 +92,7 @@ const PAGES: &[Entry] = &[
     Entry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
     Entry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
     Entry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
+    Entry { path: "/tasks/{task}/target", nav: None, draw: task_target::draw },
     Entry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
     Entry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
     Entry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
@@ -121,6 +123,7 @@ const FORMS: &[Form] = &[
     Form { name: "backlog-add", send: backlog::add },
     Form { name: "backlog-paste", send: backlog::paste },
     Form { name: "backlog-change", send: backlog::change },
+    Form { name: "step", send: task_target::do_step },
 ];
 
 /// The fields of a form.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use landfall_model::annotate::Impact as Mattering;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
@@ -703,6 +704,10 @@ fn staged_facts(facts: &mut Facts) {
         to: 5_000,
     };
     staged(StagedEvent::GivenUp { exclusion });
+    for (name, impact) in ["plan.md", "notes/a.md", "plan.md", "plan.md"].into_iter().zip(Mattering::ALL) {
+        let (name, paper) = (name.to_owned(), Digest::new("dd"));
+        staged(StagedEvent::Annotated { name, paper, steps: 3, covers: vec![2], impact });
+    }
     for alone in [false, true] {
         facts.task(task, Event::Directed { step: step("plan"), alone });
     }

@@ -301,6 +301,7 @@ impl<'a> Maker<'a> {
             diff: task.as_deref().and_then(|task| self.diffs.of(task)),
             checks: task.as_deref().map(|task| self.marks(task)).unwrap_or_default(),
             unmet: row.unmet,
+            progress: task.as_deref().and_then(super::targets::progress),
             size: row.size.map(wire::size),
             tags: row.tags.clone(),
             priority: row.priority,

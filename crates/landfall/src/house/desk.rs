@@ -17,7 +17,7 @@ use super::reads::Look;
 use super::run::UnderWay;
 use super::{
     agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
-    output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, wire, writes,
+    moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, targets, wire, writes,
 };
 
 /// Answers for one project.
@@ -104,6 +104,9 @@ impl Desk {
             Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked, false)?),
             Request::Probe(asked) => Response::Probe(agents::find(&self.place, &asked, true)?),
             Request::Discoveries(asked) => Response::Discoveries(discoveries::list(&self.place, &asked)?),
+            Request::Target(asked) => Response::Target(targets::target(&look, wire::model_task(asked.task))?),
+            Request::Papers(asked) => Response::Papers(targets::list(&look, wire::model_task(asked.task))?),
+            Request::Paper(asked) => Response::Paper(targets::paper(&look, &asked)?),
             Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
             Request::Reclaimable(_) => Response::Reclaimable(reclaim::dry_run(&look)?),
             Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview(&look, asked)?),
@@ -159,6 +162,38 @@ impl Desk {
                 (_, answer) => return answer,
             }
         }
+    }
+
+    /// Cancels tasks, and gives their workspaces back where the project is at rest.
+    fn cancel_and_clean(&self, asked: landfall_api::Cancel) -> Result<Response, Problem> {
+        // Whoever keeps the project does both.
+        if let (Hand::Door, Ok(client)) = (&self.hand, Client::connect(&self.place.folder.socket())) {
+            return client.call(Request::Cancel(asked));
+        }
+        let tasks: Vec<_> = asked.tasks.iter().copied().map(wire::model_task).collect();
+        let Response::Cancel(mut changed) = self.write(Request::Cancel(asked))? else {
+            return Err(Problem::new(ProblemCode::Internal, "a cancel was answered by something else"));
+        };
+        let clean = |place: &Place| reclaim::workspaces(place, &tasks);
+        let cleaned = match &self.hand {
+            Hand::Running(_) => None,
+            Hand::Kept(keeper) => keeper.keep_house(clean),
+            Hand::Door => Some(clean(&self.place)),
+        };
+        let cleaned = cleaned.transpose()?;
+        for line in &mut changed.tasks {
+            let of = cleaned.as_ref().map(|cleaned| cleaned.get(&wire::model_task(line.id)));
+            line.text.push_str(&match of {
+                None => " Its workspace is there until `landfall reclaim`, once the run is over.".to_owned(),
+                Some(None) => " It had no workspace that could be given back.".to_owned(),
+                Some(Some(0)) => " Its workspace is given back; it had no commit that is not on the base.".to_owned(),
+                Some(Some(many)) => {
+                    let commits = moment::count(*many, "commit");
+                    format!(" Its workspace is given back; {commits} that did not land: kept under refs/landfall/kept.")
+                }
+            });
+        }
+        Ok(Response::Cancel(changed))
     }
 
     /// What is about the run as a whole.
@@ -257,6 +292,9 @@ impl Service for Desk {
             | Request::Output(_)
             | Request::OutputBytes(_)
             | Request::Diff(_)
+            | Request::Target(_)
+            | Request::Papers(_)
+            | Request::Paper(_)
             | Request::Certificate(_)
             | Request::Report(_)
             | Request::Runs(_)
@@ -278,6 +316,8 @@ impl Service for Desk {
             | Request::Doctor(_)
             | Request::Reclaimable(_) => self.read(request),
             Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
+            Request::Cancel(asked) if asked.cleanup => self.cancel_and_clean(asked.clone()),
+            Request::Cancel(_) => self.write(request),
             Request::Import(asked) => {
                 Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
             }
@@ -297,13 +337,18 @@ impl Service for Desk {
             | Request::ProposalAccept(_)
             | Request::Stop(_)
             | Request::Retry(_)
-            | Request::Cancel(_)
             | Request::Message(_)
             | Request::Hold(_)
             | Request::Release(_)
             | Request::Block(_)
             | Request::Limits(_)
             | Request::Answer(_)
+            | Request::TaskDo(_)
+            | Request::TargetSay(_)
+            | Request::TargetConfirm(_)
+            | Request::Refine(_)
+            | Request::RefineWithdraw(_)
+            | Request::Annotate(_)
             | Request::Pause(_)
             | Request::Resume(_)
             | Request::Next(_)

@@ -350,8 +350,11 @@ fn refused(refusal: &Refusal) -> Problem {
             .hint(format!("`landfall why {task}` says where it is")),
         Refusal::Stale { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
             .hint(format!("`landfall why {task}` says where it is now")),
-        Refusal::NotAllowed { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
-            .hint(format!("`landfall why {task}` says where it is")),
+        Refusal::NotAllowed { task, phase, allowed, .. } => {
+            Problem::new(ProblemCode::NotNow, refusal.to_string())
+                .hint(format!("`landfall why {task}` says where it is"))
+                .context(json!({ "task": wire::task_id(*task), "phase": phase, "allowed": allowed }))
+        }
         Refusal::Bug(_) => {
             Problem::new(ProblemCode::Internal, format!("{refusal} (a bug; nothing was changed)"))
                 .hint("please report it with the output of `landfall log`")

@@ -133,6 +133,8 @@ impl Look<'_> {
             own_limits: wire::own_limits(task.own_limits),
             landed_as: self.landed(&reader, &task)?,
             warnings: task.warnings.iter().map(landfall_engine::model::Warning::sentence).collect(),
+            progress: super::targets::flow_of(self.place, &task)
+                .and_then(|flow| super::targets::progress_in(&task, &flow)),
             branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
             workspace: has_workspace.then(|| workspace.display().to_string()),
             attempts: attempts.to_vec(),
@@ -187,10 +189,12 @@ impl Look<'_> {
         details.extend(account.map(|account| {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
+        details.extend(super::targets::details(&task));
         let sentence = self.sentence(&task, &row, &among);
+        let progress = super::targets::progress(&task);
         let task = wire::task_id(id);
         let clashes = self.clashes().into_iter().filter_map(|clash| seen_from(task, clash)).collect();
-        Ok(api::Why { task, status, sentence, details, clashes })
+        Ok(api::Why { task, status, sentence, details, progress, clashes })
     }
 
     /// Works under way that do not fit together. Only the process that drives them knows.
@@ -772,6 +776,7 @@ fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
         tokens: wire::tokens(usage),
         cost_usd: wire::usd(usage.micro_usd),
         agent: live.map(wire::at_work),
+        progress: super::targets::progress(task),
     })
 }
 

@@ -11,6 +11,7 @@ mod batches;
 mod behaviours;
 mod branch;
 mod budgets;
+mod by_hand;
 mod checkpoint;
 mod conflicts;
 mod crash;

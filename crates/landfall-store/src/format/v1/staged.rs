@@ -34,6 +34,12 @@ words!(Impact = model::score::Impact {
     Moderate = "moderate",
     Major = "major",
 });
+words!(Mattering = model::annotate::Impact {
+    None = "none",
+    Low = "low",
+    Medium = "medium",
+    High = "high",
+});
 words!(Weight = model::objective::Weight {
     Optional = "optional",
     Important = "important",
@@ -195,6 +201,17 @@ struct WithdrawnBody {
 }
 
 #[derive(Serialize, Deserialize)]
+struct AnnotatedBody {
+    name: String,
+    paper: String,
+    #[serde(default)]
+    steps: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    covers: Vec<u32>,
+    impact: Mattering,
+}
+
+#[derive(Serialize, Deserialize)]
 struct DirectedBody {
     step: String,
     #[serde(default, skip_serializing_if = "parts::is_false")]
@@ -279,6 +296,13 @@ pub(super) fn encode(event: &StagedEvent) -> String {
         }
         StagedEvent::RefinementsTaken { numbers } => json(&TakenBody { numbers: numbers.clone() }),
         StagedEvent::RefinementWithdrawn { number } => json(&WithdrawnBody { number: *number }),
+        StagedEvent::Annotated { name, paper, steps, covers, impact } => json(&AnnotatedBody {
+            name: name.clone(),
+            paper: paper.as_str().to_owned(),
+            steps: *steps,
+            covers: covers.clone(),
+            impact: (*impact).into(),
+        }),
     }
 }
 
@@ -370,6 +394,11 @@ pub(super) fn decode(raw: Raw<'_>) -> Result<Option<Event>, FormatErrorKind> {
         "refinements-taken" => StagedEvent::RefinementsTaken { numbers: body::<TakenBody>(raw)?.numbers },
         "refinement-withdrawn" => {
             StagedEvent::RefinementWithdrawn { number: body::<WithdrawnBody>(raw)?.number }
+        }
+        "annotated" => {
+            let AnnotatedBody { name, paper, steps, covers, impact } = body(raw)?;
+            let paper = Digest::new(&paper);
+            StagedEvent::Annotated { name, paper, steps, covers, impact: impact.into() }
         }
         "directed" => {
             let DirectedBody { step, alone } = body(raw)?;
