@@ -222,6 +222,20 @@ fn a_task_begins_where_the_tables_say() {
     check("staged", &ENTRIES_V3, &[("evolving", "target"), ("satisfied", "target")]);
 }
 
+#[test]
+fn c06_a_plan_that_is_made_anew_is_entered_by_its_phase() {
+    for name in ["lifecycle", "staged"] {
+        let flow = built_in(name);
+        for (phase, expected) in [
+            ("re-planning", "plan"),
+            ("re-planning/needs-plan", "plan"),
+            ("re-planning/needs-check", "check post-plan"),
+        ] {
+            assert_eq!(entry(&flow, phase).as_deref(), Some(expected), "{name}: `{phase}`");
+        }
+    }
+}
+
 /// The status of a task that an edge has led on. A step may have another word for a task that has not begun it; it is
 /// the word of those who come from another phase, not of those who are sent back.
 fn status_after(flow: &Flow, from: &Step, edge: &Edge) -> String {

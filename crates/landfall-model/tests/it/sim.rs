@@ -734,7 +734,7 @@ impl Sim {
         let news = match self.rng.below(5) {
             0..=1 => News::Refine { text: "and it sings".to_owned() },
             2 => News::Withdraw { number },
-            _ => News::Do { command, checkpoint: None, alone: self.rng.once_in(2), flow },
+            _ => News::Do { command, checkpoint: None, alone: self.rng.once_in(2), flow, note: None },
         };
         self.hear(task, news);
     }
@@ -1094,6 +1094,11 @@ impl Sim {
                 let hopeless = self.rng.once_in(8);
                 Some(News::MachineFailed { attempt: *attempt, detail: "no room".to_owned(), hopeless })
             }
+            // Whoever only reads has a room of its own.
+            Effect::Prepare { task, attempt, .. } if self.reads(*task) => {
+                let base = self.git.base.clone();
+                Some(News::WorkspaceReady { attempt: *attempt, base })
+            }
             Effect::Prepare { task, attempt, fresh } => {
                 if *fresh || !self.host.workspaces.contains_key(task) {
                     let base = self.git.base.clone();
@@ -1120,14 +1125,26 @@ impl Sim {
         }
     }
 
+    /// Whether the task is in a step that only reads.
+    fn reads(&self, task: TaskId) -> bool {
+        let task = self.world.get(task).expect("it exists");
+        let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.step(step));
+        step.is_some_and(|step| step.kind.reads())
+    }
+
     fn agent_ends(&mut self, key: (TaskId, Attempt, u32), step: &StepName, deadline_ms: u64) -> EndedRun {
         let agent = self.host.agents.get(&key).expect("spawned before it ends").clone();
         if let Some(end) = agent.end {
             return end; // it ended while the engine was away, or its end was lost on the way
         }
         let workspace = self.host.workspaces.get(&key.0).cloned();
-        let workspace =
-            workspace.unwrap_or_else(|| self.fail(&format!("{} runs without a workspace", key.0)));
+        let workspace = match workspace {
+            Some(workspace) => workspace,
+            None if self.reads(key.0) => {
+                Workspace { base: self.git.base.clone(), head: self.git.base.clone() }
+            }
+            None => self.fail(&format!("{} runs without a workspace", key.0)),
+        };
         let said = |said| vec![Signal::Said(said)];
         let mut took_ms = 10 + self.rng.below(3_000) as u64;
         let mut usage = Usage { turns: self.rng.below(4) as u64, ..Usage::default() };
@@ -1687,7 +1704,9 @@ impl Sim {
         let id = before.id;
         let final_end =
             matches!(&before.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
-        self.demand(!final_end || before.state == after.state, || format!("{id} left its last state"));
+        let reopened = events.iter().any(|event| matches!(event, Event::Reopened { .. }));
+        let stays = !final_end || before.state == after.state || reopened;
+        self.demand(stays, || format!("{id} left its last state"));
         let entered = events.iter().filter(|event| matches!(event, Event::Entered { .. })).count();
         let grown = usize::try_from(after.attempt.0 - before.attempt.0).expect("attempts only grow");
         self.demand(entered == grown, || format!("{id}: {entered} entries, {grown} new attempts"));
@@ -1716,7 +1735,6 @@ impl Sim {
         self.demand(!(paused && entered > 0), || format!("{id} was paused or a draft and started"));
         let landed = events.iter().filter(|event| matches!(event, Event::Landed { .. })).count();
         self.demand(landed == 0 || before.landed.is_none(), || format!("{id} landed twice"));
-        let reopened = events.iter().any(|event| matches!(event, Event::Reopened { .. }));
         let kept = before.landed.is_none() || before.landed == after.landed || reopened;
         self.demand(kept, || format!("{id} forgot that it landed"));
         if landed > 0 {

@@ -10,7 +10,7 @@ use landfall_model::score::{Covered, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
     Digest, Doing, EndCode, EndKind, Event, Flow, News, OwnLimits, State, Status, StepName, StepResult, Stop,
-    Style, Task, TaskId, TaskSpec, Timestamp, Wait, apply,
+    Style, Task, TaskId, TaskSpec, Timestamp, Wait,
 };
 
 use crate::flows_used::{ask, lifecycle, loops, on, stages, step};

@@ -35,6 +35,7 @@ mod propose;
 mod queue;
 mod quota;
 mod review;
+mod rows;
 mod run;
 mod sandbox;
 mod schemathesis;
