@@ -54,7 +54,13 @@ impl Draft {
             .cloned()
             .collect();
         let plan = evidence.papers.iter().find(|(name, _)| name == PLAN).map(|(_, digest)| digest.clone());
-        let plan = plan.filter(|digest| known.get(PLAN) != Some(digest));
+        // A step that must write a plan wrote one, even in the same words as the one before.
+        let plans = match self.task.last_step.as_ref().map(|step| &self.flow_step(step).kind) {
+            Some(StepKind::Agent { output, .. }) => output.iter().any(|path| path.ends_with(PLAN)),
+            _ => false,
+        };
+        let written = plans && evidence.missing.is_empty();
+        let plan = plan.filter(|digest| written || known.get(PLAN) != Some(digest));
         if let (Some(paper), Some(outline)) = (plan, &evidence.outline) {
             let covers = outline.covered().into_iter().collect();
             self.staged(StagedEvent::Planned { attempt, paper, steps: outline.len(), covers })?;

@@ -176,18 +176,23 @@ fn behaviour_17_a_gate_blocks_whatever_the_average() {
 #[test]
 fn c36_a_judge_cannot_let_red_work_pass() {
     let scratch = Scratch::new(LANDFALL);
-    scratch.settings("[project]\nflow = \"lifecycle\"\n[verify]\n[[verify.command]]\nname = \"tests\"\nrun = \"test -e right.txt\"\n[agent.default]\nkind = \"script\"\n");
+    scratch.settings("[project]\nflow = \"lifecycle\"\n[verify]\n[[verify.command]]\nname = \"tests\"\nrun = \"test ! -e wrong.txt\"\n[agent.default]\nkind = \"script\"\n");
     let script = [
         plans("plan", "one", 1, ""),
         says("check-plan", GOOD),
         works("exec", "wrong.txt", "\"complete\""),
-        works("exec", "right.txt", "\"complete\""),
+        works("exec", "right.txt", "\"complete\"").replace("signal", "delete = [\"wrong.txt\"]\nsignal"),
         says("check-exec", GOOD),
     ];
     scratch.task("First", &script.concat(), &[]);
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     assert_eq!(scratch.git(&["show", "main:right.txt"]), "x");
+    assert_eq!(
+        log(&scratch, "T1").matches("judged, post-exec").count(),
+        1,
+        "red work is not even shown to the judge"
+    );
 }
 
 pub fn staged(criteria: &[&str], script: &[String]) -> Scratch {
