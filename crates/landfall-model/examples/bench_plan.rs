@@ -186,6 +186,7 @@ fn flow() -> Flow {
         about: String::new(),
         entry: StepName::new("work"),
         entries: BTreeMap::new(),
+        style: None,
         steps: vec![work],
     }
 }

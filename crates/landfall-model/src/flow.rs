@@ -4,7 +4,7 @@ mod draw;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::{StepName, StepResult};
+use crate::{StepName, StepResult, Style};
 
 pub use draw::{mermaid, text};
 
@@ -19,6 +19,8 @@ pub struct Flow {
     pub entry: StepName,
     /// Where a task in a given phase begins, when it is taken up from outside.
     pub entries: BTreeMap<String, StepName>,
+    /// How its agents are driven, whatever their profile says.
+    pub style: Option<Style>,
     /// The steps, in the order of the file.
     pub steps: Vec<Step>,
 }

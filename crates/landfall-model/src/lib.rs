@@ -43,6 +43,7 @@ mod signal;
 mod spec;
 pub mod sprint;
 mod status;
+mod stride;
 mod task;
 mod touch;
 
@@ -66,6 +67,7 @@ pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use sprint::SprintId;
 pub use status::{Status, Turn, Wait, why};
+pub use stride::{StopReason, Stride};
 pub use task::{
     Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Hold, Landed,
     OwnLimits, SignOff, State, Stop, Task, TaskLimits,

@@ -455,6 +455,7 @@ fn flow() -> Arc<Flow> {
             about: "Work until it is done and verified.".to_owned(),
             entry: StepName::new("work"),
             entries: std::collections::BTreeMap::new(),
+            style: None,
             steps: vec![step("work", agent), step("verify", StepKind::Verify), step("land", StepKind::Land)],
         })
     };

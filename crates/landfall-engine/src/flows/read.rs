@@ -7,7 +7,7 @@ use std::path::Path;
 
 use landfall_agents::nearest;
 use landfall_model::flow::{Edge, FlowProblem, Step};
-use landfall_model::{Flow, StepKind, StepName, StepResult, Target};
+use landfall_model::{Flow, StepKind, StepName, StepResult, Style, Target};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -17,7 +17,7 @@ use crate::settings::place::{in_order, line_text, place};
 type Value<'a> = Spanned<DeValue<'a>>;
 
 const SECTIONS: [&str; 3] = ["flow", "entries", "step"];
-const FLOW_KEYS: [&str; 2] = ["about", "entry"];
+const FLOW_KEYS: [&str; 3] = ["about", "entry", "style"];
 const EDGE_KEYS: [&str; 2] = ["to", "max"];
 /// Keys of every step, then those of some kinds only.
 const STEP_KEYS: [&str; 9] =
@@ -77,6 +77,7 @@ impl<'a> Reader<'a> {
         let steps = self.steps(&document);
         let head = document.get("flow").and_then(|value| self.table("flow", value));
         let entries = document.get("entries").and_then(|value| self.table("entries", value));
+        let style = head.and_then(|head| head.get("style")).and_then(|value| self.style(value));
         let (about, entry) = head.map(|head| self.head(head)).unwrap_or_default();
         let entries = entries.map(|entries| self.entries(entries)).unwrap_or_default();
         let steps = steps?;
@@ -86,6 +87,7 @@ impl<'a> Reader<'a> {
             about: about.unwrap_or_default(),
             entry: entry?,
             entries,
+            style,
             steps,
         })
     }
@@ -98,6 +100,16 @@ impl<'a> Reader<'a> {
             self.text("flow.entry", value)
         });
         (about, entry.map(|name| StepName::new(&name)))
+    }
+
+    fn style(&mut self, value: &Value<'_>) -> Option<Style> {
+        let word = self.text("flow.style", value)?;
+        let style = Style::ALL.into_iter().find(|style| style.word() == word);
+        if style.is_none() {
+            let known = Style::ALL.map(Style::word).join(", ");
+            self.error(Some(value.span()), format!("`{word}` is no style"), format!("known: {known}"));
+        }
+        style
     }
 
     fn entries(&mut self, table: &DeTable<'_>) -> BTreeMap<String, StepName> {

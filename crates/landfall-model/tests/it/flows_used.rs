@@ -44,6 +44,7 @@ pub fn flow<const N: usize>(name: &str, steps: [Step; N]) -> Flow {
         about: format!("The flow {name}."),
         entry: steps.first().map_or_else(|| StepName::new("none"), |step| step.name.clone()),
         entries: BTreeMap::new(),
+        style: None,
         steps: steps.into(),
     }
 }

@@ -29,6 +29,7 @@ mod test_review;
 mod test_schedule;
 mod test_sprint;
 mod test_stories;
+mod test_strides;
 mod test_touch;
 mod test_walk;
 mod test_why;

@@ -433,6 +433,7 @@ pub fn flow(name: &str) -> Flow {
         about: "for tests".to_owned(),
         entry: StepName::new("work"),
         entries: BTreeMap::new(),
+        style: None,
         steps: vec![
             step(
                 "work",

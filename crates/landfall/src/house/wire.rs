@@ -257,6 +257,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
     let model::Counters {
         iterations,
         runs,
+        strides,
         fruitless,
         edges,
         restarts,
@@ -310,6 +311,9 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("machine troubles", *machine, None),
         counter("retries", *retries, None),
     ];
+    if task.strides() || *strides > 0 {
+        counters.push(counter("steps of its own loop", *strides, Some(limits.iterations_max)));
+    }
     for ((step, result), used) in edges {
         counters.push(counter(&format!("{step} → {}", result.word()), *used, edge_max(task, step, *result)));
     }

@@ -22,6 +22,7 @@ mod json;
 mod landing;
 mod mcp;
 mod misbehave;
+mod own_loop;
 mod person;
 mod player;
 mod propose;

@@ -154,7 +154,7 @@ words!(RunEnd = model::RunEnd {
     Lost = "lost",
 });
 words!(Scope = model::Scope { Attempt = "attempt", Task = "task", Run = "run", Day = "day" });
-words!(Style = model::Style { Fresh = "fresh", Session = "session" });
+words!(Style = model::Style { Fresh = "fresh", Session = "session", Own = "self", Dispatch = "dispatch" });
 words!(Overdue = model::conflict::Overdue {
     Defer = "defer",
     Skip = "skip",
@@ -375,6 +375,54 @@ impl From<Budget> for model::Budget {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stride<'a> {
+    #[serde(borrow)]
+    step: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    result: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    next: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    checkpoint: Text<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    iteration: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    compactions: u32,
+    #[serde(borrow)]
+    mark: Text<'a>,
+}
+
+impl<'a> From<&'a model::Stride> for Stride<'a> {
+    fn from(stride: &'a model::Stride) -> Self {
+        let model::Stride { step, result, next, checkpoint, iteration, compactions, mark } = stride;
+        Self {
+            step: step.into(),
+            result: result.into(),
+            next: next.into(),
+            checkpoint: checkpoint.into(),
+            iteration: *iteration,
+            compactions: *compactions,
+            mark: mark.into(),
+        }
+    }
+}
+
+impl From<Stride<'_>> for model::Stride {
+    fn from(stride: Stride<'_>) -> Self {
+        let Stride { step, result, next, checkpoint, iteration, compactions, mark } = stride;
+        Self {
+            step: step.into_string(),
+            result: result.into_string(),
+            next: next.into_string(),
+            checkpoint: checkpoint.into_string(),
+            iteration,
+            compactions,
+            mark: mark.into_string(),
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize, Default)]
 pub(super) struct Driving<'a> {
     #[serde(borrow)]
@@ -457,6 +505,8 @@ pub(super) struct Traces<'a> {
     sandbox: Option<Text<'a>>,
     #[serde(skip_serializing_if = "is_zero")]
     denials: u32,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    revision: Option<Text<'a>>,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -471,7 +521,7 @@ pub(super) struct Context {
 
 impl<'a> From<&'a model::Traces> for Traces<'a> {
     fn from(traces: &'a model::Traces) -> Self {
-        let model::Traces { session, model, context, words, sandbox, denials } = traces;
+        let model::Traces { session, model, context, words, sandbox, denials, revision } = traces;
         Self {
             session: session.as_ref().map(Into::into),
             model: model.as_ref().map(Into::into),
@@ -479,13 +529,14 @@ impl<'a> From<&'a model::Traces> for Traces<'a> {
             words: words.as_ref().map(|words| words.as_str().into()),
             sandbox: sandbox.as_ref().map(Into::into),
             denials: *denials,
+            revision: revision.as_ref().map(|revision| revision.as_str().into()),
         }
     }
 }
 
 impl From<Traces<'_>> for model::Traces {
     fn from(traces: Traces<'_>) -> Self {
-        let Traces { session, model, context, words, sandbox, denials } = traces;
+        let Traces { session, model, context, words, sandbox, denials, revision } = traces;
         Self {
             session: session.map(Text::into_string),
             model: model.map(Text::into_string),
@@ -493,6 +544,7 @@ impl From<Traces<'_>> for model::Traces {
             words: words.map(|words| model::Digest::new(words.as_str())),
             sandbox: sandbox.map(Text::into_string),
             denials,
+            revision: revision.map(|revision| model::Digest::new(revision.as_str())),
         }
     }
 }
@@ -616,6 +668,8 @@ pub(super) struct Flow<'a> {
     entry: Text<'a>,
     #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
     entries: BTreeMap<Text<'a>, Text<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    style: Option<Style>,
     #[serde(borrow)]
     steps: Vec<Step<'a>>,
 }
@@ -680,12 +734,13 @@ enum StepKind<'a> {
 
 impl<'a> From<&'a model::Flow> for Flow<'a> {
     fn from(flow: &'a model::Flow) -> Self {
-        let model::Flow { name, about, entry, entries, steps } = flow;
+        let model::Flow { name, about, entry, entries, style, steps } = flow;
         Self {
             name: name.into(),
             about: about.into(),
             entry: entry.as_str().into(),
             entries: entries.iter().map(|(phase, step)| (phase.into(), step.as_str().into())).collect(),
+            style: style.map(Into::into),
             steps: steps.iter().map(Step::from).collect(),
         }
     }
@@ -693,7 +748,7 @@ impl<'a> From<&'a model::Flow> for Flow<'a> {
 
 impl From<Flow<'_>> for model::Flow {
     fn from(flow: Flow<'_>) -> Self {
-        let Flow { name, about, entry, entries, steps } = flow;
+        let Flow { name, about, entry, entries, style, steps } = flow;
         Self {
             name: name.into_string(),
             about: about.into_string(),
@@ -702,6 +757,7 @@ impl From<Flow<'_>> for model::Flow {
                 .into_iter()
                 .map(|(phase, step)| (phase.into_string(), StepName::new(step.as_str())))
                 .collect(),
+            style: style.map(Into::into),
             steps: steps.into_iter().map(model::Step::from).collect(),
         }
     }
