@@ -155,6 +155,8 @@ pub struct Brief {
     pub attempt: u32,
     /// The step of the flow.
     pub step: String,
+    /// Which run of an agent in this step of the task this is, from 1.
+    pub step_run: u32,
     /// What the agent is told. Whoever launches it has written the same text to `prompt_file`.
     pub prompt: String,
     /// Where it works.

@@ -198,6 +198,8 @@ fn said(inner: &str) -> Result<Said, &'static str> {
         "DISCOVERY_LOCAL" => words().map(Said::DiscoveryLocal),
         "DISCOVERY_GLOBAL" => words().map(Said::DiscoveryGlobal),
         "PROGRESS" => percent(&words()?).map(Said::Progress),
+        "STEP" => number(&words()?).map(Said::Step),
+        "CHECK" => words().map(Said::Check),
         _ => Err(UNKNOWN_TYPE),
     }
 }
@@ -205,6 +207,12 @@ fn said(inner: &str) -> Result<Said, &'static str> {
 fn percent(words: &str) -> Result<u8, &'static str> {
     let plain = words.bytes().all(|byte| byte.is_ascii_digit());
     words.parse().ok().filter(|percent| plain && *percent <= 100).ok_or(INVALID_PAYLOAD)
+}
+
+/// The number of a step, from 1.
+fn number(words: &str) -> Result<u32, &'static str> {
+    let plain = words.bytes().all(|byte| byte.is_ascii_digit());
+    words.parse().ok().filter(|number| plain && *number > 0).ok_or(INVALID_PAYLOAD)
 }
 
 fn shorten(text: &str) -> &str {

@@ -148,7 +148,7 @@ fn tools() -> Vec<Tool> {
              from 0 to 100, `resolved` when a conflict is resolved.",
             &["word"],
             json!({
-                "word": {"type": "string", "enum": ["complete", "blocked", "pending", "progress", "resolved"]},
+                "word": {"type": "string", "enum": ["complete", "blocked", "pending", "progress", "step", "check", "resolved"]},
                 "text": text("The reason, or the number. Not needed for `complete` and `resolved`."),
             }),
         ),

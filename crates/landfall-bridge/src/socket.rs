@@ -37,6 +37,10 @@ pub enum Word {
     Pending(String),
     /// How far it is, in per cent.
     Progress(u8),
+    /// This step of its plan is done.
+    Step(u32),
+    /// Plan and reality part: a judge is to look.
+    Check(String),
     /// A conflict is resolved.
     Resolved,
     /// Something worth knowing for this task.
@@ -75,6 +79,12 @@ pub enum WordError {
         /// What was said.
         given: String,
     },
+    /// Not the number of a step.
+    #[error("`{given}` is not the number of a step")]
+    NotStep {
+        /// What was said.
+        given: String,
+    },
 }
 
 impl WordError {
@@ -85,16 +95,19 @@ impl WordError {
             Self::Unknown { .. } => format!("known are {}", WORDS.join(", ")),
             Self::NeedsText { word } => format!("for example: landfall signal {word} \"a sentence\""),
             Self::NotPercent { .. } => "for example: landfall signal progress 40".to_owned(),
+            Self::NotStep { .. } => "steps count from 1, for example: landfall signal step 2".to_owned(),
         }
     }
 }
 
 /// The words of `landfall signal`.
-pub const WORDS: [&str; 9] = [
+pub const WORDS: [&str; 11] = [
     "complete",
     "blocked",
     "pending",
     "progress",
+    "step",
+    "check",
     "resolved",
     "discovery",
     "discovery-global",
@@ -115,6 +128,11 @@ impl Word {
             "blocked" => needed("blocked").map(Self::Blocked),
             "pending" => needed("pending").map(Self::Pending),
             "progress" => percent(text).map(Self::Progress),
+            "step" => match text.parse() {
+                Ok(number) if number > 0 => Ok(Self::Step(number)),
+                Ok(_) | Err(_) => Err(WordError::NotStep { given: text.chars().take(40).collect() }),
+            },
+            "check" => needed("check").map(Self::Check),
             "discovery" | "discovery-local" => needed("discovery").map(Self::DiscoveryLocal),
             "discovery-global" => needed("discovery-global").map(Self::DiscoveryGlobal),
             "ask" => needed("ask").map(Self::Ask),
@@ -132,6 +150,8 @@ impl Word {
             Self::Blocked(_) => "blocked",
             Self::Pending(_) => "pending",
             Self::Progress(_) => "progress",
+            Self::Step(_) => "step",
+            Self::Check(_) => "check",
             Self::Resolved => "resolved",
             Self::DiscoveryLocal(_) => "discovery-local",
             Self::DiscoveryGlobal(_) => "discovery-global",
@@ -147,7 +167,9 @@ impl Word {
             | Self::Pending(text)
             | Self::DiscoveryLocal(text)
             | Self::DiscoveryGlobal(text)
+            | Self::Check(text)
             | Self::Ask(text) => Some(text.clone()),
+            Self::Step(number) => Some(number.to_string()),
             Self::Progress(percent) => Some(percent.to_string()),
             Self::FollowUp { title, body } if body.is_empty() => Some(title.clone()),
             Self::FollowUp { title, body } => Some(format!("{title}\n{body}")),

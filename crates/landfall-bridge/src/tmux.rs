@@ -248,23 +248,19 @@ impl<'a> Bridge<'a> {
                     LOOK
                 }
                 Phase::Between { due, wait } => {
-                    if now < *due {
-                        LOOK
-                    } else if let Some(Next { count, text }) = self.next() {
+                    let (due, wait) = (*due, *wait);
+                    let next = if now < due { None } else { self.next() };
+                    if let Some(Next { count, text }) = next {
                         let Some(text) = text else { return End::Done };
                         // Ready is an agent, or a shell, that waits at its own input: not a child of it, and not words that
                         // happen to end like a prompt.
                         if seen == Seen::Idle && times >= IDLE_LOOKS && self.prompt(&text, &screen) {
                             self.typed = count;
-                        } else if let Phase::Between { due, wait } = &mut self.phase {
-                            *due = now + *wait;
-                            *wait = (*wait * 2).min(WAIT_MAX);
+                        } else {
+                            self.phase = Phase::Between { due: now + wait, wait: (wait * 2).min(WAIT_MAX) };
                         }
-                        LOOK
-                    } else {
-                        *wait = WAIT_MIN;
-                        LOOK
                     }
+                    LOOK
                 }
             };
             self.sleep(nap);

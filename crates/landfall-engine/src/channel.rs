@@ -41,11 +41,17 @@ fn signal(line: &str) -> Signal {
             Ok(percent) if percent <= 100 => Said::Progress(percent),
             Ok(_) | Err(_) => return malformed("SIGNAL_INVALID_PAYLOAD"),
         },
+        ("step", false) => match given.parse::<u32>() {
+            Ok(number) if number > 0 => Said::Step(number),
+            Ok(_) | Err(_) => return malformed("SIGNAL_INVALID_PAYLOAD"),
+        },
+        ("check", false) => Said::Check(given.to_owned()),
         ("discovery-local", false) => Said::DiscoveryLocal(given.to_owned()),
         ("discovery-global", false) => Said::DiscoveryGlobal(given.to_owned()),
         ("follow-up", false) => Said::FollowUp(given.to_owned()),
         (
-            "blocked" | "pending" | "ask" | "progress" | "discovery-local" | "discovery-global" | "follow-up",
+            "blocked" | "pending" | "ask" | "progress" | "step" | "check" | "discovery-local"
+            | "discovery-global" | "follow-up",
             true,
         ) => return malformed("SIGNAL_MISSING_PAYLOAD"),
         _ => return malformed("SIGNAL_UNKNOWN_TYPE"),

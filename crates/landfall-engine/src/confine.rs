@@ -127,7 +127,7 @@ pub(crate) fn tmp_root() -> PathBuf {
 }
 
 /// The folder for temporary files of the run in `dir`: short, because programs put sockets into it, and its own.
-pub(crate) pub(crate) fn private_tmp(dir: &Path) -> PathBuf {
+pub(crate) fn private_tmp(dir: &Path) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     let name = blake3::hash(dir.as_os_str().as_bytes()).to_hex();
     tmp_root().join(&name.as_str()[..16])

@@ -226,6 +226,7 @@ fn prepare(
         iteration: question.round,
         attempt: 1,
         step: question.about.to_owned(),
+        step_run: question.round,
         prompt,
         workspace: work.clone(),
         prompt_file: prompt_file.clone(),

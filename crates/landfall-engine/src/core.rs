@@ -71,6 +71,8 @@ pub struct Rules {
     pub profiles: BTreeMap<String, (Route, Style)>,
     /// The profile that reads the work of others.
     pub reviewer: Option<String>,
+    /// Who judges, if not the profile that did the work.
+    pub judge: Option<String>,
     /// Limits by profile, account and part of the repository.
     pub caps: Caps,
     /// How long checkpoints are kept.
@@ -163,6 +165,7 @@ impl Core {
             rules.profiles.iter().map(|(name, (route, _))| (name.clone(), route.clone())).collect(),
         );
         world.set_reviewer(rules.reviewer.clone());
+        world.set_judge(rules.judge.clone());
         world.set_caps(rules.caps.clone());
         Self {
             world,
@@ -449,6 +452,11 @@ impl Core {
                 self.hear(out, id, &News::Due); // whoever was given time for it is not there
             }
         }
+        // Who asked for one step by hand asked for nothing after it in that run; this is another.
+        let rested = |task: &&Arc<Task>| task.hold.as_ref().is_some_and(|hold| hold.this_run);
+        for id in self.world.tasks().filter(rested).map(|task| task.id).collect::<Vec<_>>() {
+            self.hear(out, id, &News::Release);
+        }
         for id in self.astray().into_iter().filter(|_| !planted::is(Bug::AstrayForgotten)) {
             self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
         }
@@ -561,7 +569,7 @@ impl Core {
     /// Lets the model decide about news of a task. Refused news is late news: normal.
     pub fn hear(&mut self, out: &dyn Outside, id: TaskId, news: &News) {
         match self.try_hear(out, id, news) {
-            Ok(_) | Err(Refusal::Stale { .. } | Refusal::NotNow { .. }) => {}
+            Ok(_) | Err(Refusal::Stale { .. } | Refusal::NotNow { .. } | Refusal::NotAllowed { .. }) => {}
             Err(Refusal::Bug(illegal)) => panic!("the model decided what cannot follow: {illegal}"),
         }
     }
@@ -587,7 +595,10 @@ impl Core {
         if let News::AgentEnded(run) = news {
             out.live(id, Some(Spending { usage: run.usage, time_ms: run.took_ms }));
         }
-        let input = self.input(out, news);
+        let mut input = self.input(out, news);
+        if let News::Do { flow, .. } = &mut input.news {
+            *flow = self.world.flow_of(&task);
+        }
         let overruled = match news {
             News::Retry { .. } => self.world.accounts().overruled(&task, input.at),
             _ => None,

@@ -101,7 +101,8 @@ impl Dispatch {
         self.record();
         let next = Next { count: self.count, text };
         let tmp = confine::private_tmp(&self.dir);
-        let (Some(parent), Some(name)) = (tmp.parent(), tmp.file_name().and_then(|name| name.to_str())) else {
+        let (Some(parent), Some(name)) = (tmp.parent(), tmp.file_name().and_then(|name| name.to_str()))
+        else {
             return;
         };
         let told = Nook::open(parent, name).and_then(|nook| nook.write(NEXT, &next.json()));

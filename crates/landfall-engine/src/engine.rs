@@ -36,6 +36,7 @@ use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
 use crate::land;
+use crate::papers;
 use crate::perform;
 use crate::prompts::{PromptProblem, Prompts};
 use crate::publish;
@@ -294,7 +295,7 @@ impl Engine {
         let (journal, _) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
         let store = Store::open(&git, &folder.store(), &repo)?;
         store.heal_locks()?;
-        let pool = Pool::open(&store, &folder.workspaces())?;
+        let pool = Pool::open_with_exclude(&store, &folder.workspaces(), &[papers::PATTERN])?;
 
         let (mail_to, mail) = mpsc::channel();
         let rules = rules(&settings, Timestamp(clock.now_ms()));
@@ -858,6 +859,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
         failures_max: run.failures_max,
         profiles: profiles(settings),
         reviewer: settings.review.agent.clone(),
+        judge: settings.judge.clone(),
         caps: settings.caps.clone(),
         retention: settings.checkpoint.retention,
         checkpoints: settings.checkpoint.automatic,

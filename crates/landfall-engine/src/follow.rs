@@ -18,12 +18,13 @@ use landfall_model::{
 
 use crate::channel::Channel;
 use crate::confine;
+use crate::dispatch::Dispatch;
 use crate::engine::Mail;
 use crate::guard::{self, Prints};
-use crate::dispatch::Dispatch;
 use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
 use crate::module::{self, Module};
 use crate::opinion;
+use crate::papers;
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, give_up_reading, go, reads};
 use crate::settings::Confinement;
@@ -445,7 +446,22 @@ impl Desk {
             // One that stays for now is given up before the next review.
             go(site, "end-review", move |site| drop(give_up_reading(site, &task, attempt)));
         }
+        let kind = task.step().and_then(|step| task.flow.as_ref()?.step(step)).map(|step| step.kind.clone());
+        let (papers, outline) = match site.pool.existing(&task.id.to_string()) {
+            Some(workspace) if !reads(&task) => papers::take(site, &task, &workspace),
+            _ => (Vec::new(), None),
+        };
         let evidence = Evidence {
+            papers,
+            outline,
+            judgement: match kind {
+                Some(StepKind::Check { .. }) => opinion::judgement(&open.words),
+                _ => None,
+            },
+            split: match kind {
+                Some(StepKind::Target) => opinion::split(&open.words),
+                _ => None,
+            },
             head_before: task.seen_head.clone(),
             head_after: head_of(site, &task),
             missing: missing_outputs(site, &task, began_ms),

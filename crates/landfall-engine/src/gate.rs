@@ -250,6 +250,7 @@ fn unreadable(problem: &str) -> CommandResult {
         limit_ms: 0,
         tests: None,
         excerpt: problem.to_owned(),
+        caps: None,
     }
 }
 
@@ -387,6 +388,7 @@ impl Gate<'_> {
             tests,
             // What passed needs no words; the whole log is in the folder of the run.
             excerpt: if outcome == Outcome::Pass { String::new() } else { first.excerpt },
+            caps: command.caps,
         }))
     }
 

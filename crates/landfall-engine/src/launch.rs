@@ -10,7 +10,8 @@ use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
 use landfall_model::{
-    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage, Verdict,
+    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage,
+    Verdict,
 };
 
 use crate::confine::{self, Reach};
@@ -18,6 +19,7 @@ use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::guard::{self, Prints};
 use crate::module;
+use crate::papers;
 use crate::patience::abandon;
 use crate::perform::{reads, workspace_name};
 use crate::ports;
@@ -350,6 +352,7 @@ fn begin(
         iteration: task.counters.runs,
         attempt: run.attempt.0,
         step: run.step.to_string(),
+        step_run: task.counters.step_runs.get(&run.step).copied().unwrap_or(1),
         prompt,
         workspace: workspace.path().to_owned(),
         prompt_file,
@@ -385,8 +388,12 @@ fn begin(
         out_cap: settings.output_cap,
         marker: marker.to_owned(),
     };
+    if !reads(task) {
+        papers::put(site, task, &workspace).map_err(Unlaunched::Machine)?;
+    }
     if strides(task) {
-        module::prepare(task, &workspace, dir).map_err(|error| io("make the folder of its module ready", error))?;
+        module::prepare(task, &workspace, dir)
+            .map_err(|error| io("make the folder of its module ready", error))?;
     }
     crate::workspace::before_run(site, task, run.attempt, run.iteration, &workspace)
         .map_err(Unlaunched::Machine)?;
@@ -420,6 +427,8 @@ fn prompt(
         Some(StepKind::Agent { output, .. }) if is_dispatched(task) => (DISPATCH, output.clone()),
         Some(StepKind::Agent { prompt, output, .. }) => (prompt.as_str(), output.clone()),
         Some(StepKind::Review) => ("review", Vec::new()),
+        Some(StepKind::Check { .. }) => ("check", Vec::new()),
+        Some(StepKind::Target) => ("target", Vec::new()),
         _ => return Err(format!("step `{}` has no prompt", run.step)),
     };
     // The agent is told the checks it will be judged by. A section that cannot be read is the gate's to tell.
@@ -461,6 +470,22 @@ fn prompt(
             .or_else(|| is_dispatched(task).then(|| module::entry(task, workspace.path()).to_owned())),
         moved: has_moved(task, workspace),
         since: task.reviewed_head.as_ref().map(ToString::to_string),
+        papers: papers::FOLDER.to_owned(),
+        has_papers: papers::has_any(task),
+        checkpoint: match step.map(|step| &step.kind) {
+            Some(StepKind::Check { checkpoint, .. }) => checkpoint.word().to_owned(),
+            _ => String::new(),
+        },
+        stage: task.staged.focus.as_ref().map_or(0, |focus| focus.number),
+        requirements: requirements(task),
+        refinements: task.staged.open_refinements().map(|it| format!("{}. {}", it.number, it.text)).collect(),
+        steps: task.staged.plan.steps,
+        steps_done: task.staged.plan.done,
+        every: match step.map(|step| &step.kind) {
+            Some(StepKind::Agent { every, .. }) => *every,
+            _ => 0,
+        },
+        red: task.gate.as_ref().is_some_and(|gate| !gate.outcome().is_green()),
         fork: task.workspace.as_ref().map_or_else(|| workspace.base().to_string(), ToString::to_string),
         ..PromptContext::default()
     };
@@ -483,6 +508,12 @@ pub(crate) const DISPATCH: &str = "dispatch";
 /// How long a sitter lets its run go on. A loop of the agent's own is asked to end first, and may finish its step.
 pub(crate) fn sat_with_ms(site: &Site, task: &Task, limit_ms: u64) -> u64 {
     if strides(task) { limit_ms.saturating_add(site.settings.run.step_grace_ms) } else { limit_ms }
+}
+
+/// The requirements a judge speaks of, one line each.
+fn requirements(task: &Task) -> Vec<String> {
+    let all = task.staged.baseline();
+    all.iter().map(|it| format!("R{} ({}): {}", it.number, it.weight.word(), it.text)).collect()
 }
 
 /// What stands above the words of a person.
@@ -508,6 +539,7 @@ fn past_line(past: &Past) -> String {
         Verdict::Complete => "said it was done".to_owned(),
         Verdict::Blocked { reason } => format!("was blocked: {reason}"),
         Verdict::Pending { question } => format!("asked a person: {question}"),
+        Verdict::Checkpoint { reason } => format!("wanted a judge to look: {reason}"),
         Verdict::Continue => "ended without a signal".to_owned(),
         Verdict::Looping => "repeated itself and was stopped".to_owned(),
         Verdict::Stalled => "fell silent and was stopped".to_owned(),

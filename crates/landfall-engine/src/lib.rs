@@ -28,6 +28,7 @@ mod module;
 pub mod notify;
 pub mod occasions;
 mod opinion;
+pub mod papers;
 mod patience;
 mod perform;
 pub mod ports;

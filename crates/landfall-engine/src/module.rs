@@ -16,12 +16,18 @@ const BEFORE: &str = "module-status";
 /// The stop file that we wrote last, in the folder of the run.
 const ASKED: &str = "auto-stop.json";
 /// What of a module is never a part of the work.
-const ASIDE: [&str; 5] = ["/.landfall/task/", ".auto-signal", ".auto-signal.tmp", ".auto-stop", ".auto-stop.new-*"];
+const ASIDE: [&str; 5] =
+    ["/.landfall/task/", ".auto-signal", ".auto-signal.tmp", ".auto-stop", ".auto-stop.new-*"];
 
 /// Where in its workspace the module of a task is.
 pub(crate) fn path_of(task: &Task) -> &str {
     let plain = |path: &&str| path.split('/').all(|part| !matches!(part, "" | "." | ".." | ".git"));
-    task.spec.source.strip_prefix("module:").map(|path| path.trim_end_matches('/')).filter(plain).unwrap_or(OWN)
+    task.spec
+        .source
+        .strip_prefix("module:")
+        .map(|path| path.trim_end_matches('/'))
+        .filter(plain)
+        .unwrap_or(OWN)
 }
 
 /// Makes the folder ready for a run. Whatever stop or signal lies there is from before: a stop that a person asked for is in
@@ -90,10 +96,7 @@ impl Module {
     /// Of a run that another engine began. A stop that it asked for because of a limit is taken back: whether the limit still
     /// holds is seen anew. A person's stop is not ours to take back, nor is a file that somebody else put there.
     pub fn adopt(&self, task: &Task) {
-        let asked = matches!(
-            &task.state,
-            State::Active { doing: Doing::Running { stop: Some(_), .. }, .. }
-        );
+        let asked = matches!(&task.state, State::Active { doing: Doing::Running { stop: Some(_), .. }, .. });
         let (Ok(ours), Ok(nook)) = (std::fs::read(self.dir.join(ASKED)), self.nook()) else { return };
         let theirs = nook.read(files::STOP, files::BYTES_MAX).ok().flatten();
         if !asked && theirs.as_ref() == Some(&ours) {

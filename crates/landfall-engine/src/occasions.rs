@@ -326,7 +326,10 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         | Event::Messaged { .. }
         | Event::Held { .. }
         | Event::Released
-        | Event::LimitsSet { .. } => None,
+        | Event::LimitsSet { .. }
+        | Event::Staged(_)
+        | Event::Directed { .. }
+        | Event::Reopened { .. } => None,
     }
 }
 

@@ -1,7 +1,12 @@
-//! What a reviewer said, read from the JSON block their words end with. What cannot be read is no opinion.
+//! What reviewers, judges and those who split an objective said, read from the JSON block their words end with. What
+//! cannot be read is no opinion.
 
+use landfall_model::StepResult;
+use landfall_model::objective::{Item, Requirement, Split, Weight};
 use landfall_model::review::{Opinion, Said, Severity};
+use landfall_model::score::{Covered, Impact, Judgement, Scores};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 #[derive(Deserialize)]
 struct Block {
@@ -22,44 +27,240 @@ struct Found {
     file: String,
     #[serde(default)]
     line: Option<u32>,
+    #[serde(default)]
+    test: Option<Test>,
 }
 
 const TITLE_CHARS_MAX: usize = 200; // a line
 const DETAIL_CHARS_MAX: usize = 4_000; // a page
 const BLOCKS_MAX: usize = 200; // beginnings of a block that are tried
 
-/// The opinion in these words: the last block that is one.
-pub(crate) fn read(words: &str) -> Option<Opinion> {
+/// The last block of these words that reads as a `T` and means something.
+fn last<T: DeserializeOwned, R>(words: &str, meant: impl Fn(T) -> Option<R>) -> Option<R> {
     let starts = words.rmatch_indices('{').map(|(at, _)| at).take(BLOCKS_MAX);
-    let blocks = starts.filter_map(|at| {
-        let mut stream = serde_json::Deserializer::from_str(&words[at..]).into_iter::<Block>();
+    let mut blocks = starts.filter_map(|at| {
+        let mut stream = serde_json::Deserializer::from_str(&words[at..]).into_iter::<T>();
         stream.next()?.ok()
     });
-    // A finding is no block, so the first that fits is the whole of it.
-    blocks.into_iter().find_map(opinion)
+    // A part of a block is none, so the first that fits is the whole of it.
+    blocks.find_map(meant)
+}
+
+/// A reviewer's opinion in these words.
+pub(crate) fn read(words: &str) -> Option<Opinion> {
+    last(words, opinion)
 }
 
 fn opinion(block: Block) -> Option<Opinion> {
-    let cut = |text: &str, max: usize| text.trim().chars().take(max).collect::<String>();
-    let said = |found: Found| {
-        let word = found.severity.trim().to_ascii_lowercase();
-        let severity = Severity::ALL.into_iter().find(|severity| severity.word() == word)?;
-        let place = match (found.file.trim(), found.line) {
-            (file, Some(line)) if !file.is_empty() => format!("{}:{line}", cut(file, TITLE_CHARS_MAX)),
-            (file, _) => cut(file, TITLE_CHARS_MAX),
-        };
-        let title = cut(&found.title.replace(char::is_control, " "), TITLE_CHARS_MAX);
-        let id = found.id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
-        (!title.is_empty()).then(|| Said {
-            id,
-            severity,
-            title,
-            detail: cut(&found.detail, DETAIL_CHARS_MAX),
-            place,
-        })
-    };
     let findings = block.findings.into_iter().map(said).collect::<Option<Vec<Said>>>()?;
     Some(Opinion { findings, resolved: block.resolved })
+}
+
+fn cut(text: &str, max: usize) -> String {
+    text.trim().chars().take(max).collect()
+}
+
+fn said(found: Found) -> Option<Said> {
+    let word = found.severity.trim().to_ascii_lowercase();
+    let severity = Severity::ALL.into_iter().find(|severity| severity.word() == word)?;
+    let place = match (found.file.trim(), found.line) {
+        (file, Some(line)) if !file.is_empty() => format!("{}:{line}", cut(file, TITLE_CHARS_MAX)),
+        (file, _) => cut(file, TITLE_CHARS_MAX),
+    };
+    let title = line(&found.title);
+    let id = found.id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
+    let mut detail = cut(&found.detail, DETAIL_CHARS_MAX);
+    if let Some(test) = found.test {
+        detail.push_str(&test.words());
+    }
+    (!title.is_empty()).then_some(Said { id, severity, title, detail, place })
+}
+
+fn line(text: &str) -> String {
+    cut(&text.replace(char::is_control, " "), TITLE_CHARS_MAX)
+}
+
+/// The test a finding asks for: it must be red before the mend and green after it.
+#[derive(Deserialize)]
+struct Test {
+    #[serde(default)]
+    category: String,
+    #[serde(default)]
+    approach: String,
+    #[serde(default)]
+    red: String,
+    #[serde(default)]
+    green: String,
+}
+
+impl Test {
+    fn words(&self) -> String {
+        let parts = [
+            ("Test", &self.category),
+            ("How", &self.approach),
+            ("Red before the mend", &self.red),
+            ("Green after it", &self.green),
+        ];
+        let told = parts.iter().filter(|(_, text)| !text.trim().is_empty());
+        told.map(|(name, text)| format!("\n{name}: {}", cut(text, TITLE_CHARS_MAX))).collect()
+    }
+}
+
+#[derive(Deserialize)]
+struct JudgementBlock {
+    #[serde(default)]
+    scores: Option<ScoresBlock>,
+    #[serde(default)]
+    verdict: Option<String>,
+    #[serde(default)]
+    findings: Vec<Found>,
+    #[serde(default)]
+    coverage: Vec<CoveredBlock>,
+    #[serde(default)]
+    refinements: Vec<ImpactBlock>,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Deserialize)]
+struct ScoresBlock {
+    d1: f64,
+    d2: f64,
+    d3: f64,
+    d4: f64,
+    d5: f64,
+    d6: f64,
+}
+
+#[derive(Deserialize)]
+struct CoveredBlock {
+    r: Number,
+    coverage: f64,
+    #[serde(default)]
+    why: String,
+}
+
+/// A requirement as judges write it: `3` or `"R3"`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Plain(u32),
+    Named(String),
+}
+
+impl Number {
+    fn get(&self) -> Option<u32> {
+        match self {
+            Self::Plain(number) => Some(*number),
+            Self::Named(name) => name.trim().trim_start_matches(['R', 'r']).parse().ok(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct ImpactBlock {
+    n: u32,
+    impact: String,
+}
+
+/// A score from 0 to 1 in thousandths; none if it is out of range.
+fn thousandths(score: f64) -> Option<u32> {
+    (0.0..=1.0).contains(&score).then_some((score * 1000.0).round() as u32)
+}
+
+/// A judge's word in these words.
+pub(crate) fn judgement(words: &str) -> Option<Judgement> {
+    last(words, judged)
+}
+
+fn judged(block: JudgementBlock) -> Option<Judgement> {
+    let word = match block.verdict.as_deref().map(str::trim) {
+        None | Some("") => None,
+        Some(word) => Some(StepResult::from_word(&word.to_ascii_uppercase())?),
+    };
+    let scores = match block.scores {
+        Some(ScoresBlock { d1, d2, d3, d4, d5, d6 }) => {
+            let all = [d1, d2, d3, d4, d5, d6].map(thousandths);
+            let mut known = [0; 6];
+            for (at, score) in all.into_iter().enumerate() {
+                known[at] = score?;
+            }
+            Some(Scores::new(known)?)
+        }
+        None => None,
+    };
+    if scores.is_none() && word.is_none() {
+        return None;
+    }
+    let covered = |it: CoveredBlock| {
+        Some(Covered {
+            number: it.r.get()?,
+            coverage: thousandths(it.coverage)?,
+            why: cut(&it.why, DETAIL_CHARS_MAX),
+        })
+    };
+    let impact = |it: ImpactBlock| Some((it.n, Impact::from_word(&it.impact.trim().to_ascii_lowercase())?));
+    Some(Judgement {
+        scores,
+        word,
+        findings: block.findings.into_iter().map(said).collect::<Option<_>>()?,
+        coverage: block.coverage.into_iter().map(covered).collect::<Option<_>>()?,
+        impacts: block.refinements.into_iter().map(impact).collect::<Option<_>>()?,
+        reason: cut(&block.reason, DETAIL_CHARS_MAX),
+    })
+}
+
+#[derive(Deserialize)]
+struct SplitBlock {
+    items: Vec<ItemBlock>,
+    #[serde(default)]
+    constraints: Vec<String>,
+    #[serde(default)]
+    ask: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ItemBlock {
+    text: String,
+    requirements: Vec<RequirementBlock>,
+}
+
+#[derive(Deserialize)]
+struct RequirementBlock {
+    text: String,
+    #[serde(default)]
+    criteria: String,
+    #[serde(default)]
+    weight: Option<String>,
+}
+
+/// An objective, split, in these words.
+pub(crate) fn split(words: &str) -> Option<Split> {
+    last(words, |block: SplitBlock| {
+        let requirement = |it: RequirementBlock| {
+            let weight = match it.weight {
+                Some(word) => Weight::from_word(&word.trim().to_ascii_lowercase())?,
+                None => Weight::default(),
+            };
+            let text = line(&it.text);
+            (!text.is_empty()).then(|| Requirement::new(0, &text, &line(&it.criteria), weight))
+        };
+        let item = |it: ItemBlock| {
+            let requirements = it.requirements.into_iter().map(requirement).collect::<Option<Vec<_>>>()?;
+            let text = line(&it.text);
+            (!text.is_empty()).then_some(Item { text, requirements })
+        };
+        Some(Split {
+            items: block.items.into_iter().map(item).collect::<Option<_>>()?,
+            constraints: block
+                .constraints
+                .iter()
+                .map(|text| line(text))
+                .filter(|text| !text.is_empty())
+                .collect(),
+            ask: block.ask.map(|text| cut(&text, DETAIL_CHARS_MAX)).filter(|text| !text.is_empty()),
+        })
+    })
 }
 
 #[cfg(test)]
@@ -89,5 +290,38 @@ mod tests {
     #[test]
     fn an_empty_list_is_an_opinion() {
         assert_eq!(read("{\"findings\":[]}"), Some(Opinion::default()));
+    }
+
+    #[test]
+    fn a_judgement_has_six_scores_or_a_word_and_nothing_out_of_range() {
+        let scores = "\"scores\":{\"d1\":0.9,\"d2\":0.8,\"d3\":1,\"d4\":0,\"d5\":0.5,\"d6\":0.755}";
+        let words = format!(
+            "Well. {{{scores},\"verdict\":\"needs_fix\",\"coverage\":[{{\"r\":\"R2\",\"coverage\":0.5}}]}}"
+        );
+        let read = judgement(&words).expect("it is one");
+        assert_eq!(read.scores.expect("six").all(), [900, 800, 1000, 0, 500, 755]);
+        assert_eq!(read.word, Some(StepResult::NeedsFix));
+        assert_eq!((read.coverage[0].number, read.coverage[0].coverage), (2, 500));
+        assert!(judgement("{\"verdict\":\"BLOCKED\"}").is_some(), "a word alone is one");
+        for bad in [
+            "{\"scores\":{\"d1\":0.9}}".to_owned(),
+            format!("{{{}}}", scores.replace("0.9", "1.9")),
+            format!("{{{scores},\"verdict\":\"GREAT\"}}"),
+            "{}".to_owned(),
+            "nothing".to_owned(),
+        ] {
+            assert_eq!(judgement(&bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_split_names_items_with_requirements() {
+        let words = "{\"items\":[{\"text\":\"Log in\",\"requirements\":[{\"text\":\"by name\",\"weight\":\"critical\"}]}]}";
+        let read = split(words).expect("it is one");
+        assert_eq!(read.items[0].requirements[0].weight, Weight::Critical);
+        assert_eq!(
+            split("{\"items\":[{\"text\":\"x\",\"requirements\":[{\"text\":\"y\",\"weight\":\"huge\"}]}]}"),
+            None
+        );
     }
 }

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use landfall_host::crash;
 use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature};
 use landfall_host::sitter;
-use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, StepKind, Stop, Task, TaskId};
+use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, Stop, Task, TaskId};
 
 use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Manner, Site};
-use crate::{gate, land, launch, module, queue, report, spare, workspace};
+use crate::{gate, land, launch, module, papers, queue, report, spare, workspace};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -148,7 +148,7 @@ fn try_prepare(
 /// Whether the agent of a task reads the work of another.
 pub(crate) fn reads(task: &Task) -> bool {
     let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
-    step.is_some_and(|step| matches!(step.kind, StepKind::Review))
+    step.is_some_and(|step| step.kind.reads())
 }
 
 /// The name of the workspace that the agent of a task works in. Whoever reads has one of their own: what they write there
@@ -163,12 +163,16 @@ pub(crate) fn workspace_name(task: &Task) -> String {
 /// A workspace with the work as it was verified, to be read and thrown away. The task's own stays as it is.
 fn prepare_to_read(site: &Arc<Site>, task: &Task, attempt: Attempt) -> Result<Commit, String> {
     give_up_reading(site, task, attempt).map_err(|error| collect_detail(&error))?;
-    let head = task.head.as_ref().ok_or("there is no work to read")?;
+    // Before there is work, a plan or an objective is read beside what is there.
+    let head = match &task.head {
+        Some(head) => site::oid(head),
+        None => land::base(site).map_err(|error| error.full())?,
+    };
     let branch = format!("landfall/{}-review", lower(task.id));
-    site.pool
-        .prepare(&workspace_name(task), &site::oid(head), &branch)
-        .map_err(|error: GitError| error.full())?;
-    Ok(task.workspace.clone().unwrap_or_else(|| head.clone()))
+    let workspace =
+        site.pool.prepare(&workspace_name(task), &head, &branch).map_err(|error: GitError| error.full())?;
+    papers::put(site, task, &workspace)?;
+    Ok(task.workspace.clone().unwrap_or_else(|| site::commit(&head)))
 }
 
 /// Gives the workspace of a reviewer up. What is in it is kept under a ref all the same: nothing is ever lost.
@@ -196,7 +200,9 @@ pub(crate) fn kill(site: &Arc<Site>, task: &Task, attempt: Attempt, stop: &Stop)
     // A loop of the agent's own is left between two steps, if nobody is in a hurry. The follower sees to it that it is.
     let manner = match stop {
         Stop::Pause if task.strides() && !reads(task) => Manner::AfterStep,
-        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => Manner::Now,
+        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => {
+            Manner::Now
+        }
     };
     let id = task.id;
     site.stops.lock().expect("no thread panics while it holds the stops").insert((id, attempt), manner);

@@ -83,6 +83,26 @@ pub struct PromptContext {
     pub backlog: Vec<String>,
     /// What the answer must hold to, one rule each.
     pub rules: Vec<String>,
+    /// Where the papers of the task lie, below the workspace.
+    pub papers: String,
+    /// Whether the task has any.
+    pub has_papers: bool,
+    /// Where in the flow a judge is asked.
+    pub checkpoint: String,
+    /// The stage under way; 0 without one.
+    pub stage: u32,
+    /// The requirements of the objective, one line each.
+    pub requirements: Vec<String>,
+    /// What the person wants otherwise since it began, one line each.
+    pub refinements: Vec<String>,
+    /// Steps of the plan.
+    pub steps: u32,
+    /// Of these, done.
+    pub steps_done: u32,
+    /// A judge looks after so many steps; 0: only when asked.
+    pub every: u32,
+    /// Whether verification of just this work failed.
+    pub red: bool,
 }
 
 /// A template that cannot be read or filled.
@@ -251,6 +271,16 @@ impl PromptContext {
             fork: "2222222222222222222222222222222222222222".to_owned(),
             backlog: vec!["T3 Store the profile (ready)".to_owned()],
             rules: vec!["at most 20 tasks".to_owned()],
+            papers: ".landfall/task".to_owned(),
+            has_papers: true,
+            checkpoint: "post-exec".to_owned(),
+            stage: 2,
+            requirements: vec!["R1 (critical): `greet` returns the name".to_owned()],
+            refinements: vec!["1. in capitals, please".to_owned()],
+            steps: 5,
+            steps_done: 3,
+            every: 3,
+            red: true,
         }
     }
 }
@@ -286,6 +316,16 @@ struct Holes<'a> {
     fork: &'a str,
     backlog: Vec<String>,
     rules: &'a [String],
+    papers: &'a str,
+    has_papers: bool,
+    checkpoint: &'a str,
+    stage: u32,
+    requirements: Vec<String>,
+    refinements: Vec<String>,
+    steps: u32,
+    steps_done: u32,
+    every: u32,
+    red: bool,
 }
 
 #[derive(Serialize)]
@@ -295,7 +335,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 28] = [
+const HOLES: [&str; 38] = [
     "task",
     "title",
     "body",
@@ -324,6 +364,16 @@ const HOLES: [&str; 28] = [
     "fork",
     "backlog",
     "rules",
+    "papers",
+    "has_papers",
+    "checkpoint",
+    "stage",
+    "requirements",
+    "refinements",
+    "steps",
+    "steps_done",
+    "every",
+    "red",
 ];
 
 impl<'a> Holes<'a> {
@@ -364,6 +414,16 @@ impl<'a> Holes<'a> {
             fork: &context.fork,
             backlog: context.backlog.iter().map(|line| quote::line(line)).collect(),
             rules: &context.rules,
+            papers: &context.papers,
+            has_papers: context.has_papers,
+            checkpoint: &context.checkpoint,
+            stage: context.stage,
+            requirements: context.requirements.iter().map(|line| quote::line(line)).collect(),
+            refinements: context.refinements.iter().map(|line| quote::line(line)).collect(),
+            steps: context.steps,
+            steps_done: context.steps_done,
+            every: context.every,
+            red: context.red,
         }
     }
 }

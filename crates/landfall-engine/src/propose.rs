@@ -326,7 +326,9 @@ fn weigh(reply: &Reply) -> Weighed {
         complaint => format!("{detail}: {complaint}"),
     };
     match &reply.verdict {
-        Verdict::Complete | Verdict::Continue | Verdict::Pending { .. } => Weighed::Answer,
+        Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
+            Weighed::Answer
+        }
         Verdict::Blocked { reason } => Weighed::End(ProposeError::Declined(reason.clone())),
         Verdict::Quota { until } => Weighed::End(ProposeError::Quota { until: *until }),
         Verdict::Unauthorized { detail } => Weighed::End(ProposeError::Login(detail.clone())),

@@ -210,6 +210,7 @@ fn said(verdict: &Verdict) -> (&'static str, bool) {
     match verdict {
         Verdict::Complete => ("complete", true),
         Verdict::Continue => ("continue", true),
+        Verdict::Checkpoint { .. } => ("checkpoint", true),
         Verdict::Pending { .. } => ("pending", true),
         Verdict::Blocked { .. } => ("blocked", false),
         Verdict::Quota { .. } => ("quota", false),

@@ -177,8 +177,9 @@ fn flow() -> Flow {
     let on = |result, to| Edge { result, to, max: None };
     let work = Step {
         name: StepName::new("work"),
-        kind: StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true },
+        kind: StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true, every: 0 },
         phase: "work".to_owned(),
+        before: None,
         on: vec![on(StepResult::Done, Target::End)],
     };
     Flow {
@@ -186,6 +187,7 @@ fn flow() -> Flow {
         about: String::new(),
         entry: StepName::new("work"),
         entries: BTreeMap::new(),
+        commands: BTreeMap::new(),
         style: None,
         steps: vec![work],
     }

@@ -15,7 +15,10 @@ use crate::judge::Verdict;
 use crate::planted::{self, Bug};
 use crate::recover::candidate;
 use crate::signal::Usage;
-use crate::task::{Counters, Doing, EndCode, EndKind, Ending, Hold, Landed, SignOff, State, Task};
+use crate::staged::StagedEvent;
+use crate::task::{
+    Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold, Landed, SignOff, State, Task,
+};
 use crate::{Attempt, StepName, StepResult, TaskId, Timestamp, Wait, Warning};
 
 /// A fact that cannot follow: the journal is damaged, or the engine has a bug.
@@ -102,14 +105,18 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.landing = candidate(task);
             }
             task.attempt = *attempt;
+            task.last_step = Some(step.clone());
             task.counters.attempt = Spending::default();
             task.run = Some(*run);
             task.state = State::Active { step: step.clone(), doing };
         }
         Event::WorkspaceMade { base, .. } => {
-            let State::Active { doing: Doing::Preparing { fresh, .. }, .. } = &task.state else {
+            let State::Active { step, doing: Doing::Preparing { fresh, .. } } = &task.state else {
                 return false;
             };
+            if reads(task, step) {
+                return true; // that of a reader is thrown away
+            }
             if task.workspace.is_none() || *fresh {
                 task.seen_head = Some(base.clone());
             }
@@ -128,6 +135,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.gate = None; // what this run leaves has not been verified
             }
             task.counters.runs += 1;
+            *task.counters.step_runs.entry(step.clone()).or_default() += 1;
             if !reads(task, &step) {
                 task.carried.append(&mut task.messages); // what is said from here on is for the run after it
             }
@@ -284,6 +292,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 return false;
             }
             take_edge(task, step, *result);
+            if is_passed(task, step, *result) {
+                task.counters.edges.retain(|(of, _), _| of != step); // its rounds were for this
+            }
             if *result == StepResult::Pass {
                 task.cleared = true;
             }
@@ -303,6 +314,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                     detail: format!("step `{step}` ended with `{}`", result.word()),
                 }),
             };
+            follow_directions(task, step, at);
         }
         Event::Yielded { why, feedback, .. } => {
             let Some(step) = task.step().cloned() else { return false };
@@ -311,7 +323,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.landing = None; // whoever looked for it on the base looked for this, too
             }
             task.feedback.extend(feedback.clone());
-            again(task, step, at);
+            again(task, step.clone(), at);
+            follow_directions(task, &step, at);
         }
         Event::Waited { wait, then } => {
             if matches!(task.state, State::Ended(_) | State::Draft) {
@@ -400,8 +413,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
         }
         Event::Retried { fresh, feedback } => {
             let State::Ended(_) = task.state else { return false };
-            let Counters { retries, runs, usage, agent_ms, .. } = task.counters;
-            task.counters = Counters { retries: retries + 1, runs, usage, agent_ms, ..Counters::default() };
+            let Counters { retries, runs, step_runs, usage, agent_ms, .. } =
+                std::mem::take(&mut task.counters);
+            task.counters =
+                Counters { retries: retries + 1, runs, step_runs, usage, agent_ms, ..Counters::default() };
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
             if *fresh {
@@ -425,7 +440,35 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if matches!(task.state, State::Ended(_) | State::Draft) {
                 return false;
             }
-            task.hold = Some(Hold { reason: reason.clone(), since: at });
+            task.hold = Some(Hold { reason: reason.clone(), since: at, this_run: false });
+        }
+        Event::Staged(event) => return task.staged.absorb(at, event) && staged(task, event),
+        Event::Directed { step, alone } => {
+            let directed = Directed { step: step.clone(), alone: *alone };
+            match &task.state {
+                State::Ended(_) => return false,
+                State::Active { .. } => {}
+                State::Draft | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } => {
+                    again(task, step.clone(), at);
+                }
+            }
+            task.hold = None;
+            task.directed = Some(directed);
+        }
+        Event::Reopened { text } => {
+            let State::Ended(Ending { kind: EndKind::Done, .. }) = task.state else { return false };
+            let Counters { retries, runs, step_runs, usage, agent_ms, .. } =
+                std::mem::take(&mut task.counters);
+            task.counters = Counters { retries, runs, step_runs, usage, agent_ms, ..Counters::default() };
+            task.landed_before.extend(task.landed.take());
+            (task.gate, task.cleared, task.reported) = (None, false, None);
+            (task.head, task.workspace, task.session) = (None, None, None);
+            (task.approved, task.approved_head) = (None, None);
+            task.sign_off = SignOff::NotOwed;
+            task.concerns.clear();
+            let about = "The person wants more of what was done".to_owned();
+            task.feedback = vec![Feedback { about, text: text.clone() }];
+            task.state = State::Ready { next: None, since: at };
         }
         Event::Released => task.hold = None,
         Event::LimitsSet { limits } => {
@@ -448,7 +491,42 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
 /// Whether the agent of a step reads the work of another, in a workspace of its own.
 fn reads(task: &Task, step: &StepName) -> bool {
     let step = task.flow.as_ref().and_then(|flow| flow.step(step));
-    step.is_some_and(|step| matches!(step.kind, StepKind::Review))
+    step.is_some_and(|step| step.kind.reads())
+}
+
+/// Whether a check let the work pass: what was counted against it is over with.
+fn is_passed(task: &Task, step: &StepName, result: StepResult) -> bool {
+    let step = task.flow.as_ref().and_then(|flow| flow.step(step));
+    step.is_some_and(|step| match step.kind {
+        StepKind::Check { checkpoint, .. } => result == checkpoint.passes_as(),
+        _ => false,
+    })
+}
+
+/// What a fact about a stage means besides: a new stage has its rounds for itself.
+fn staged(task: &mut Task, event: &StagedEvent) -> bool {
+    if matches!(event, StagedEvent::StageBegan { .. }) {
+        task.counters.edges.clear();
+    }
+    true
+}
+
+/// A person's step comes next; after it, if they wanted it alone, nothing more in this run.
+fn follow_directions(task: &mut Task, left: &StepName, at: Timestamp) {
+    let State::Ready { .. } = task.state else {
+        task.directed = None;
+        return;
+    };
+    let Some(directed) = task.directed.clone() else { return };
+    let under_way = task.last_step.as_ref() == Some(&directed.step) && directed.step == *left;
+    if !under_way {
+        return again(task, directed.step, at);
+    }
+    task.directed = None;
+    if directed.alone {
+        let reason = "one step was asked for by hand".to_owned();
+        task.hold = Some(Hold { reason, since: at, this_run: true });
+    }
 }
 
 /// Ready for the same step: what an event says unless a later one says more.
@@ -528,7 +606,11 @@ fn keep_session(task: &mut Task, talk: &Talk, verdict: &Verdict, traces: &Traces
 /// so where the provider or the account was in the way, only a commit is proof.
 fn was_heard(verdict: &Verdict, traces: &Traces, usage: Usage, committed: bool) -> bool {
     match verdict {
-        Verdict::Complete | Verdict::Blocked { .. } | Verdict::Pending { .. } | Verdict::Continue => true,
+        Verdict::Complete
+        | Verdict::Blocked { .. }
+        | Verdict::Pending { .. }
+        | Verdict::Checkpoint { .. }
+        | Verdict::Continue => true,
         Verdict::NotStarted { .. }
         | Verdict::SessionGone
         | Verdict::Unauthorized { .. }
@@ -551,7 +633,11 @@ fn was_heard(verdict: &Verdict, traces: &Traces, usage: Usage, committed: bool) 
 fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
     let counters = &mut task.counters;
     match verdict {
-        Verdict::Complete | Verdict::Blocked { .. } | Verdict::Pending { .. } | Verdict::Continue => {
+        Verdict::Complete
+        | Verdict::Blocked { .. }
+        | Verdict::Pending { .. }
+        | Verdict::Checkpoint { .. }
+        | Verdict::Continue => {
             counters.iterations += 1 + u32::from(planted::is(Bug::DoubleCount));
             if matches!(verdict, Verdict::Blocked { .. } | Verdict::Pending { .. }) {
                 counters.asked += 1;
@@ -625,7 +711,10 @@ impl Event {
             | Self::Messaged { .. }
             | Self::Held { .. }
             | Self::Released
-            | Self::LimitsSet { .. } => None,
+            | Self::LimitsSet { .. }
+            | Self::Directed { .. }
+            | Self::Reopened { .. } => None,
+            Self::Staged(event) => event.fence(),
         }
     }
 
@@ -671,6 +760,9 @@ impl Event {
             Self::Held { .. } => "held",
             Self::Released => "released",
             Self::LimitsSet { .. } => "limits-set",
+            Self::Staged(event) => event.name(),
+            Self::Directed { .. } => "directed",
+            Self::Reopened { .. } => "reopened",
         }
     }
 }

@@ -4,8 +4,10 @@
 //! a clock or touches the world. A refusal is an answer: nothing changes and the asker is told why.
 
 mod intervene;
+mod staged;
 
 pub use intervene::MESSAGES_MAX;
+pub use staged::REFINEMENTS_MAX;
 
 use thiserror::Error;
 
@@ -23,6 +25,7 @@ use crate::liveness::ECHOES_MAX;
 use crate::planted::{self, Bug};
 use crate::recover::{check, may_land};
 use crate::review::{self, Finding, Redo, ReviewMode};
+use crate::score::Checkpoint;
 use crate::signal::{Said, Signal};
 use crate::sprint::ReviewDecision;
 use crate::task::{
@@ -62,9 +65,28 @@ pub enum Refusal {
         /// What cannot happen.
         what: &'static str,
     },
+    /// The flow does not allow it in this phase.
+    #[error("{task}: `{command}` cannot be done in the phase `{phase}`{}", known_commands(.allowed))]
+    NotAllowed {
+        /// Of this task.
+        task: TaskId,
+        /// What was asked for.
+        command: String,
+        /// Where it is.
+        phase: String,
+        /// What can be done there.
+        allowed: Vec<String>,
+    },
     /// The engine decided on a fact that cannot follow: a bug, and the task is left as it is.
     #[error(transparent)]
     Bug(#[from] Illegal),
+}
+
+fn known_commands(allowed: &[String]) -> String {
+    match allowed {
+        [] => "; nothing can be done by hand there".to_owned(),
+        some => format!("; there you can do: {}", some.join(", ")),
+    }
 }
 
 /// Both: what follows from the news, and the task as it is afterwards.
@@ -99,7 +121,10 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => {
                 return Err(not_now(task, "its words can no longer be changed"));
             }
-            _ => draft.event(Event::Edited { spec: spec.clone() })?,
+            _ => {
+                draft.event(Event::Edited { spec: spec.clone() })?;
+                draft.objective_is_stale()?;
+            }
         },
         News::Granted { run, flow, limits, driving } => {
             let State::Ready { .. } = &task.state else {
@@ -279,6 +304,12 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::Release => draft.release()?,
         News::Block { reason } => draft.block(reason)?,
         News::SetLimits { limits } => draft.set_limits(*limits)?,
+        News::Do { command, checkpoint, alone, flow } => {
+            let wanted = (command.as_str(), *checkpoint);
+            draft.do_step(wanted, *alone, task.flow.as_ref().or(flow.as_ref()))?;
+        }
+        News::Refine { text } => draft.refine(text)?,
+        News::Withdraw { number } => draft.withdraw(*number)?,
     }
     Ok(draft)
 }
@@ -327,11 +358,14 @@ impl Draft {
     /// Begins an attempt of `step`, or does at once what needs no attempt.
     fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
         let without_work = self.task.workspace.is_none() && self.task.head.is_none();
-        let opening = match &self.flow_step(step).kind {
-            StepKind::Agent { .. } | StepKind::Review if self.task.workspace.is_none() => {
-                Opening::FreshWorkspace
+        let opening = match &self.flow_step(step).kind.clone() {
+            StepKind::Agent { .. } if self.says_nothing() => return self.empty_target(),
+            StepKind::Target if self.enter_target(step)? => return Ok(()),
+            StepKind::Converge => return self.converge(step),
+            StepKind::Agent { .. } if self.task.workspace.is_none() => Opening::FreshWorkspace,
+            StepKind::Agent { .. } | StepKind::Review | StepKind::Check { .. } | StepKind::Target => {
+                Opening::Workspace
             }
-            StepKind::Agent { .. } | StepKind::Review => Opening::Workspace,
             StepKind::Verify if without_work => {
                 let detail = format!("step `{step}` has nothing to verify: no workspace and no commit");
                 return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
@@ -357,9 +391,7 @@ impl Draft {
                 let wait = Wait::Question { text: question.clone() };
                 return self.event(Event::Waited { wait, then: step.clone() });
             }
-            StepKind::Check { .. } | StepKind::Split | StepKind::Target | StepKind::Converge => {
-                unreachable!("a flow with such a step is refused when it is granted")
-            }
+            StepKind::Split => unreachable!("a flow with such a step is refused when it is granted"),
         };
         self.open(step, run, opening)
     }
@@ -485,9 +517,30 @@ impl Draft {
         if let Some(stop) = stop {
             return self.stopped(stop, step);
         }
-        let reviews = matches!(self.flow_step(&step).kind, StepKind::Review);
-        if reviews && matches!(verdict, Verdict::Complete | Verdict::Continue) {
-            return self.read_by_a_reviewer(run, &step);
+        let said = matches!(verdict, Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. });
+        let reviews = match self.flow_step(&step).kind {
+            StepKind::Review if said => return self.read_by_a_reviewer(run, &step),
+            StepKind::Check { .. } if said => return self.judged(run, &step),
+            StepKind::Target if said => return self.target_said(run, &step),
+            StepKind::Check { .. } if is_own_failure(&verdict) => {
+                return self.judge_failed(&format!("it ended early ({})", verdict.sentence()));
+            }
+            StepKind::Review | StepKind::Check { .. } | StepKind::Target => true,
+            StepKind::Agent { .. }
+            | StepKind::Verify
+            | StepKind::Land
+            | StepKind::Report
+            | StepKind::Ask { .. }
+            | StepKind::Split
+            | StepKind::Converge => false,
+        };
+        if !reviews {
+            self.papers_left(run)?;
+            let step_said = run.seen.iter().filter_map(|signal| match signal {
+                Signal::Said(Said::Step(number)) => Some(*number),
+                _ => None,
+            });
+            self.steps_done(step_said.max(), verdict == Verdict::Complete)?;
         }
         let open = review::blocking(&self.task.findings).next().is_some();
         if open && !reviews && verdict == Verdict::Complete && !run.evidence.last_words.is_empty() {
@@ -512,7 +565,11 @@ impl Draft {
                 self.yielded(Parting::Asked, None)?;
                 self.event(Event::Waited { wait: Wait::Question { text: question }, then: step })
             }
-            Verdict::Continue => self.went_on(&step, &run.evidence.missing),
+            Verdict::Checkpoint { reason } if self.edge(&step, StepResult::MidExec).is_some() => {
+                let about = "Why the agent wants a look".to_owned();
+                self.leave(StepResult::MidExec, Some(Feedback { about, text: reason }))
+            }
+            Verdict::Checkpoint { .. } | Verdict::Continue => self.went_on(&step, &run.evidence.missing),
             Verdict::Quota { until } => {
                 // Without a word about the reset, ask again a little later: longer each time, at most an hour.
                 let waits = self.task.counters.quota_waits;
@@ -675,6 +732,9 @@ impl Draft {
         }
         if !iterates {
             return self.leave(StepResult::Done, None);
+        }
+        if self.wants_a_look(step) {
+            return self.leave(StepResult::MidExec, None);
         }
         let (counters, limits) = (self.task.counters.clone(), self.task.limits.clone());
         if counters.fruitless > 0 && counters.fruitless.is_multiple_of(limits.stuck_after.max(1)) {
@@ -916,6 +976,16 @@ impl Draft {
         if let Some(stop) = stop {
             return self.stopped(stop, step);
         }
+        // A judge looks at it next, whatever it is.
+        let judged_next = self.edge(&step, StepResult::Fail).is_some_and(|edge| match &edge.to {
+            Target::Step(to) => matches!(self.flow_step(to).kind, StepKind::Check { .. }),
+            Target::End | Target::Stop => false,
+        });
+        if judged_next {
+            let about = "Nothing has changed yet".to_owned();
+            let text = "The branch is where it began and the work tree holds no change.".to_owned();
+            return self.leave(StepResult::Fail, Some(Feedback { about, text }));
+        }
         self.yielded(Parting::NothingChanged, None)?;
         // Said twice in a row it is an answer, and a person should hear it; once it may be a slip.
         if self.task.counters.empty_claims > 1 {
@@ -964,8 +1034,10 @@ impl Draft {
                     text: format!("You asked: {question}\nThe answer: {text}"),
                 };
                 let asks = self.task.flow.as_ref().and_then(|flow| flow.step(&then)).map(|step| &step.kind);
-                if matches!(asks, Some(StepKind::Ask { .. })) {
-                    return self.leave(StepResult::Answered, Some(feedback));
+                match asks {
+                    Some(StepKind::Ask { .. }) => return self.leave(StepResult::Answered, Some(feedback)),
+                    Some(StepKind::Target) => return self.target_answered(&question, text, &then),
+                    _ => {}
                 }
                 self.event(Event::Resumed { feedback: Some(feedback) })
             }
@@ -1166,7 +1238,8 @@ impl Draft {
             State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
                 // The base may hold what the workspace holds: it is not given up before that is known.
                 let fresh = fresh && self.task.landing.is_none() && self.task.landed.is_none();
-                self.event(Event::Retried { fresh, feedback })
+                self.event(Event::Retried { fresh, feedback })?;
+                self.enter_by_phase(fresh)
             }
             State::Waiting {
                 wait:
@@ -1209,7 +1282,15 @@ impl Draft {
         if let Some(max) = edge.max
             && taken >= max
         {
-            let detail = format!("step `{step}` ended with `{}` more than {max} times", result.word());
+            let detail = match self.flow_step(&step).kind {
+                StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } => format!(
+                    "the plan failed review more than {max} times: change the words of the task, or the plan itself"
+                ),
+                _ => format!("step `{step}` ended with `{}` more than {max} times", result.word()),
+            };
+            if let Some(converge) = self.can_give_up(&step) {
+                return self.give_up(&converge, detail);
+            }
             return self.end(EndKind::Failed, EndCode::EdgeLimit, detail);
         }
         let ends = edge.to == Target::End;
@@ -1222,6 +1303,30 @@ impl Draft {
 
     fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), Refusal> {
         self.event(Event::Ended(Ending { kind, code, detail }))
+    }
+}
+
+/// Whether a run ended by a fault of the agent itself, not of its account, its provider or this machine.
+fn is_own_failure(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Crashed { .. }
+        | Verdict::Stalled
+        | Verdict::Looping
+        | Verdict::ContextUsedUp
+        | Verdict::Blocked { .. }
+        | Verdict::Pending { .. } => true,
+        Verdict::Complete
+        | Verdict::Checkpoint { .. }
+        | Verdict::Continue
+        | Verdict::Quota { .. }
+        | Verdict::Transient { .. }
+        | Verdict::Unauthorized { .. }
+        | Verdict::SessionGone
+        | Verdict::OverBudget { .. }
+        | Verdict::OutOfTime
+        | Verdict::Stopped
+        | Verdict::NotStarted { .. }
+        | Verdict::Lost => false,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::queue::{BatchId, QueueEvent};
 use crate::review::Finding;
 use crate::signal::Usage;
 use crate::sprint::{ReviewDecision, SprintEvent};
+use crate::staged::StagedEvent;
 use crate::task::{Concern, Ending, Feedback, OwnLimits, Stop, TaskLimits};
 use crate::{Attempt, Commit, Digest, RunId, StepName, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait};
 
@@ -290,6 +291,20 @@ pub enum Event {
     LimitsSet {
         /// These; what is not named stays as it is.
         limits: OwnLimits,
+    },
+    /// Something about its plan, its objective or its stages.
+    Staged(StagedEvent),
+    /// A person wants this step next.
+    Directed {
+        /// This one.
+        step: StepName,
+        /// And nothing after it in the same run.
+        alone: bool,
+    },
+    /// A person wants more of what was done.
+    Reopened {
+        /// In their words.
+        text: String,
     },
 }
 

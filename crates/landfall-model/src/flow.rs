@@ -4,6 +4,7 @@ mod draw;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::score::Checkpoint;
 use crate::{StepName, StepResult, Style};
 
 pub use draw::{mermaid, text};
@@ -19,6 +20,9 @@ pub struct Flow {
     pub entry: StepName,
     /// Where a task in a given phase begins, when it is taken up from outside.
     pub entries: BTreeMap<String, StepName>,
+    /// What a person can ask for by hand: the word, or `word/checkpoint`, then the step it means in each phase. In a phase
+    /// that is not named it is refused.
+    pub commands: BTreeMap<String, BTreeMap<String, StepName>>,
     /// How its agents are driven, whatever their profile says.
     pub style: Option<Style>,
     /// The steps, in the order of the file.
@@ -34,6 +38,8 @@ pub struct Step {
     pub kind: StepKind,
     /// The flow's own word for a task that is here.
     pub phase: String,
+    /// The word for a task that is to come here and has not begun.
+    pub before: Option<String>,
     /// Where each result leads.
     pub on: Vec<Edge>,
 }
@@ -71,13 +77,15 @@ pub enum StepKind {
         output: Vec<String>,
         /// Whether it runs again and again until it signals.
         iterate: bool,
+        /// A judge looks after so many steps of the plan; 0: only when the agent wants it.
+        every: u32,
     },
     /// The engine runs the project's checks.
     Verify,
     /// A judge scores the work.
     Check {
         /// At this point of the flow.
-        checkpoint: String,
+        checkpoint: Checkpoint,
         /// And must reach this score, in thousandths.
         threshold: u32,
     },
@@ -129,8 +137,7 @@ impl StepKind {
         match self {
             Self::Agent { .. } | Self::Report | Self::Split => &[R::Done],
             Self::Verify => &[R::Pass, R::Fail],
-            // A judge's words depend on the checkpoint, so only the one that ends everything is owed.
-            Self::Check { .. } => &[R::CheckBlocked],
+            Self::Check { checkpoint, .. } => checkpoint.results(),
             Self::Review => &[R::Approved, R::Changes],
             Self::Land => &[R::Landed, R::Conflict, R::Red],
             Self::Ask { .. } | Self::Target => &[R::Answered],
@@ -145,13 +152,29 @@ impl StepKind {
         match self {
             Self::Agent { .. } => &[R::Blocked, R::MidExec],
             Self::Verify => &[R::Conflict],
-            Self::Check { .. } => {
-                &[R::CheckPass, R::NeedsRevision, R::Accept, R::NeedsFix, R::Replan, R::Continue]
-            }
-            Self::Review | Self::Land | Self::Report | Self::Ask { .. } | Self::Target | Self::Converge => {
-                &[]
-            }
+            Self::Converge => &[R::NeedsFix],
+            Self::Check { .. }
+            | Self::Review
+            | Self::Land
+            | Self::Report
+            | Self::Ask { .. }
+            | Self::Target => &[],
             Self::Split => &[R::Blocked],
+        }
+    }
+
+    /// Whether its agent reads the work of others and leaves nothing that could land.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        match self {
+            Self::Review | Self::Check { .. } | Self::Target => true,
+            Self::Agent { .. }
+            | Self::Verify
+            | Self::Land
+            | Self::Report
+            | Self::Ask { .. }
+            | Self::Split
+            | Self::Converge => false,
         }
     }
 
@@ -164,8 +187,11 @@ impl StepKind {
             | Self::Review
             | Self::Land
             | Self::Report
-            | Self::Ask { .. } => true,
-            Self::Check { .. } | Self::Split | Self::Target | Self::Converge => false,
+            | Self::Ask { .. }
+            | Self::Check { .. }
+            | Self::Target
+            | Self::Converge => true,
+            Self::Split => false,
         }
     }
 }
@@ -216,6 +242,18 @@ impl Flow {
                     step: None,
                     result: None,
                     what: format!("the entry for phase `{phase}` names `{step}`, which is not a step"),
+                    hint: format!("known steps: {}", known()),
+                });
+            }
+        }
+        for (command, by_phase) in &self.commands {
+            for (phase, step) in by_phase.iter().filter(|(_, step)| !names.contains(step)) {
+                found.push(FlowProblem {
+                    step: None,
+                    result: None,
+                    what: format!(
+                        "the command `{command}` in phase `{phase}` names `{step}`, which is not a step"
+                    ),
                     hint: format!("known steps: {}", known()),
                 });
             }
@@ -294,8 +332,10 @@ impl Flow {
 
     fn unreachable(&self) -> Vec<StepName> {
         let mut reached: BTreeSet<&StepName> = BTreeSet::new();
-        let mut open: VecDeque<&StepName> =
-            std::iter::once(&self.entry).chain(self.entries.values()).collect();
+        let mut open: VecDeque<&StepName> = std::iter::once(&self.entry)
+            .chain(self.entries.values())
+            .chain(self.commands.values().flat_map(BTreeMap::values))
+            .collect();
         while let Some(name) = open.pop_front() {
             if !reached.insert(name) {
                 continue;

@@ -2,6 +2,7 @@
 
 mod count;
 
+use crate::score::Dimension;
 use crate::{Commit, Digest, Tree};
 
 pub use count::count_tests;
@@ -118,6 +119,8 @@ pub struct CommandResult {
     pub tests: Option<u64>,
     /// The end of its output.
     pub excerpt: String,
+    /// The dimension it holds down when it fails, whatever a judge thinks.
+    pub caps: Option<Dimension>,
 }
 
 /// All that verification saw of one tree.
@@ -146,6 +149,12 @@ pub struct GateReport {
 }
 
 impl GateReport {
+    /// The dimensions that failing commands hold down, with their names.
+    pub fn caps(&self) -> impl Iterator<Item = (Dimension, String)> + '_ {
+        let failing = self.commands.iter().filter(|it| !it.outcome.is_green());
+        failing.filter_map(|it| Some((it.caps?, it.name.clone())))
+    }
+
     /// What it amounts to: the worst of the required commands. No command at all is a pass with a loud warning,
     /// unless the project requires one.
     #[must_use]

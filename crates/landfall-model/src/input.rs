@@ -9,6 +9,7 @@ use crate::flow::Flow;
 use crate::gate::GateReport;
 use crate::queue::BatchId;
 use crate::review::Redo;
+use crate::score::Checkpoint;
 use crate::signal::{Signal, Usage};
 use crate::task::{Concern, OwnLimits, TaskLimits};
 use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, Stride, TaskSpec, Timestamp, Tree};
@@ -285,6 +286,27 @@ pub enum News {
     SetLimits {
         /// These; what is not named stays as it is.
         limits: OwnLimits,
+    },
+    /// A person wants one step done now.
+    Do {
+        /// By the flow's word for it: `plan`, `check`, `exec`.
+        command: String,
+        /// Of several checks, this one.
+        checkpoint: Option<Checkpoint>,
+        /// And nothing after it in the same run.
+        alone: bool,
+        /// The flow of a task that is not bound to one yet.
+        flow: Option<Arc<Flow>>,
+    },
+    /// A person changed their mind about what is wanted, or wants more of what is done.
+    Refine {
+        /// In their words.
+        text: String,
+    },
+    /// A person takes a refinement back.
+    Withdraw {
+        /// By its number.
+        number: u32,
     },
 }
 

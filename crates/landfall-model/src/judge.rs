@@ -2,9 +2,12 @@
 
 use crate::budget::Scope;
 use crate::event::Exit;
+use crate::objective::Split;
+use crate::plan::Outline;
 use crate::review::Opinion;
+use crate::score::Judgement;
 use crate::signal::{Finish, Said, Signal};
-use crate::{Commit, Timestamp};
+use crate::{Commit, Digest, Timestamp};
 
 /// Facts about one run of the agent that do not depend on its word.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,6 +22,14 @@ pub struct Evidence {
     pub touched: Vec<String>,
     /// What a reviewer said, if the step is a review and it could be read.
     pub opinion: Option<Opinion>,
+    /// What a judge said, if the step is a check and it could be read.
+    pub judgement: Option<Judgement>,
+    /// How the objective was split, if that is the step and it could be read.
+    pub split: Option<Split>,
+    /// What the agent wrote for those after it, by name.
+    pub papers: Vec<(String, Digest)>,
+    /// The steps of its plan, if it wrote one.
+    pub outline: Option<Outline>,
     /// The last words of the run, cut to a few lines.
     pub last_words: String,
     /// Whether the agent's protocol has a closing word, so that a run without one was cut short.
@@ -47,6 +58,11 @@ pub enum Verdict {
     Pending {
         /// In its words.
         question: String,
+    },
+    /// It wants a judge to look before it goes on.
+    Checkpoint {
+        /// In its words.
+        reason: String,
     },
     /// It said nothing that ends the work: once more.
     Continue,
@@ -105,7 +121,11 @@ impl Verdict {
     #[must_use]
     pub fn is_own_word(&self) -> bool {
         match self {
-            Self::Complete | Self::Blocked { .. } | Self::Pending { .. } | Self::Continue => true,
+            Self::Complete
+            | Self::Blocked { .. }
+            | Self::Pending { .. }
+            | Self::Checkpoint { .. }
+            | Self::Continue => true,
             Self::Quota { .. }
             | Self::Transient { .. }
             | Self::Unauthorized { .. }
@@ -119,6 +139,33 @@ impl Verdict {
             | Self::Stopped
             | Self::NotStarted { .. }
             | Self::Lost => false,
+        }
+    }
+}
+
+impl Verdict {
+    /// In a few words, for people.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Complete => "it says it is done".to_owned(),
+            Self::Blocked { reason } => format!("it says it cannot go on: {reason}"),
+            Self::Pending { question } => format!("it asks: {question}"),
+            Self::Checkpoint { reason } => format!("it wants a look: {reason}"),
+            Self::Continue => "it said nothing that ends the work".to_owned(),
+            Self::Quota { .. } => "its account is used up".to_owned(),
+            Self::Transient { detail } => format!("a passing trouble of the provider: {detail}"),
+            Self::Unauthorized { detail } => format!("its account wants a login: {detail}"),
+            Self::SessionGone => "its session was gone".to_owned(),
+            Self::Looping => "it repeated itself".to_owned(),
+            Self::OverBudget { what, .. } => format!("a budget was used up: {what}"),
+            Self::ContextUsedUp => "it ran out of context".to_owned(),
+            Self::Crashed { detail } => format!("it crashed: {detail}"),
+            Self::OutOfTime => "it ran out of time".to_owned(),
+            Self::Stalled => "it fell silent".to_owned(),
+            Self::Stopped => "it was stopped".to_owned(),
+            Self::NotStarted { detail, .. } => format!("it could not be started: {detail}"),
+            Self::Lost => "it vanished".to_owned(),
         }
     }
 }
@@ -143,6 +190,10 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             Signal::Said(Said::Pending(question)) | Signal::Question(question) => {
                 stop = Some(Verdict::Pending { question: question.clone() });
             }
+            // Whoever cannot go on, or asks, has said more.
+            Signal::Said(Said::Check(reason)) if stop.is_none() => {
+                stop = Some(Verdict::Checkpoint { reason: reason.clone() });
+            }
             Signal::Quota { until } => provider = Some(Verdict::Quota { until: *until }),
             Signal::Transient { detail } => provider = Some(Verdict::Transient { detail: detail.clone() }),
             Signal::Unauthorized { detail } => {
@@ -159,7 +210,12 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             // The agent went on: whatever it was has passed.
             Signal::ToolUse { .. } => (provider, leave) = (None, None),
             Signal::Said(
-                Said::Progress(_) | Said::DiscoveryLocal(_) | Said::DiscoveryGlobal(_) | Said::FollowUp(_),
+                Said::Check(_)
+                | Said::Step(_)
+                | Said::Progress(_)
+                | Said::DiscoveryLocal(_)
+                | Said::DiscoveryGlobal(_)
+                | Said::FollowUp(_),
             )
             | Signal::Started { .. }
             | Signal::Text(_)

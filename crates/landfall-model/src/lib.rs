@@ -42,6 +42,7 @@ pub mod score;
 mod signal;
 mod spec;
 pub mod sprint;
+pub mod staged;
 mod status;
 mod stride;
 mod task;
@@ -51,7 +52,7 @@ pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
 pub use budget::{Budget, Day, Ledger, Price, Prices, Purse, Scope, Spending, Spent, Tally, usd};
 pub use caps::{AREAS_MAX, Area, Caps};
-pub use decide::{Decision, MESSAGES_MAX, Refusal, decide, step};
+pub use decide::{Decision, MESSAGES_MAX, REFINEMENTS_MAX, Refusal, decide, step};
 pub use driving::{Context, Driving, Past, Session, Style, Talk, Traces};
 pub use effect::Effect;
 pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, StepResult, Warning};
@@ -69,7 +70,7 @@ pub use sprint::SprintId;
 pub use status::{Status, Turn, Wait, why};
 pub use stride::{StopReason, Stride};
 pub use task::{
-    Candidate, Concern, ConcernCode, Counters, Doing, EndCode, EndKind, Ending, Feedback, Hold, Landed,
-    OwnLimits, SignOff, State, Stop, Task, TaskLimits,
+    Candidate, Concern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold,
+    Landed, OwnLimits, SignOff, State, Stop, Task, TaskLimits,
 };
 pub use touch::Touch;

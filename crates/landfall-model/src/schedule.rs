@@ -107,6 +107,7 @@ pub struct World {
     families: BTreeMap<TaskId, Family>,
     /// Who reads the work of others.
     reviewer: Option<String>,
+    judge: Option<String>,
     /// Where profiles lead; one that is not here has an account of its own name.
     routes: BTreeMap<String, Route>,
     accounts: Accounts,
@@ -304,6 +305,11 @@ impl World {
         task.spec.agent.as_deref().unwrap_or("default")
     }
 
+    /// Says who judges, if not the profile that did the work.
+    pub fn set_judge(&mut self, judge: Option<String>) {
+        self.judge = judge;
+    }
+
     /// Says who reads the work of others, if not the profile that made it.
     pub fn set_reviewer(&mut self, reviewer: Option<String>) {
         self.reviewer = reviewer;
@@ -315,6 +321,10 @@ impl World {
         let step = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
         match (&self.reviewer, step.map(|step| &step.kind)) {
             (Some(reviewer), Some(StepKind::Review)) => reviewer,
+            // By default somebody else judges than did the work.
+            (_, Some(StepKind::Check { .. } | StepKind::Target)) if self.judge.is_some() => {
+                self.judge.as_deref().expect("just seen")
+            }
             _ => Self::profile_of(task),
         }
     }
@@ -718,14 +728,15 @@ impl World {
         let flow = self.flow_ref(task)?;
         let step = flow.step(task.next_step(flow))?;
         Some(match &step.kind {
-            StepKind::Agent { .. } | StepKind::Review => Standing::Slot,
+            StepKind::Agent { .. } | StepKind::Review | StepKind::Check { .. } | StepKind::Target => {
+                Standing::Slot
+            }
             StepKind::Verify => Standing::Lane,
             StepKind::Land if may_land(task) => Standing::Free, // it stands in the landing queue
             StepKind::Land => Standing::Lane,
             StepKind::Report | StepKind::Ask { .. } => Standing::Free,
-            StepKind::Check { .. } | StepKind::Split | StepKind::Target | StepKind::Converge => {
-                Standing::Free
-            } // granted only to be told that it is not performed
+            StepKind::Converge => Standing::Free,
+            StepKind::Split => Standing::Free, // granted only to be told that it is not performed
         })
     }
 }

@@ -365,7 +365,7 @@ pub fn weigh(
     let replans = |impact: Impact| checkpoint != Checkpoint::PostPlan && impact == Impact::Major;
     let open = known.refinement.filter(|impact| match checkpoint {
         Checkpoint::PostPlan => false, // the plan is made with all of them
-        Checkpoint::MidExec => *impact >= Impact::Moderate,
+        Checkpoint::MidExec => *impact == Impact::Major, // the others go along
         Checkpoint::PostExec => *impact >= Impact::Minor,
     });
     if let Some(impact) = open {

@@ -124,6 +124,10 @@ pub enum Said {
     DiscoveryGlobal(String),
     /// Another task it wants to be thought of: a title, then a text.
     FollowUp(String),
+    /// This step of its plan is done.
+    Step(u32),
+    /// Plan and reality part: a judge is to look before it goes on.
+    Check(String),
 }
 
 /// Tokens, turns and money. Adding is saturating: a nonsense figure must not wrap.

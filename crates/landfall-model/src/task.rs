@@ -13,6 +13,7 @@ use crate::gate::GateReport;
 use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
+use crate::staged::Staged;
 use crate::{
     Attempt, Commit, Digest, RunId, StepName, StepResult, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait,
     Warning,
@@ -97,6 +98,23 @@ pub struct Task {
     pub hold: Option<Hold>,
     /// The limits a person set for this task alone.
     pub own_limits: OwnLimits,
+    /// Its plan, its objective and its stages.
+    pub staged: Staged,
+    /// The step a person wants next, once what is under way is over.
+    pub directed: Option<Directed>,
+    /// The step it was in last, for whoever takes it up again.
+    pub last_step: Option<StepName>,
+    /// Where it landed before it was reopened.
+    pub landed_before: Vec<Landed>,
+}
+
+/// A step that a person wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Directed {
+    /// This one.
+    pub step: StepName,
+    /// And nothing after it in the same run.
+    pub alone: bool,
 }
 
 impl Task {
@@ -143,6 +161,10 @@ impl Task {
             carried: Vec::new(),
             hold: None,
             own_limits: OwnLimits::default(),
+            staged: Staged::default(),
+            directed: None,
+            last_step: None,
+            landed_before: Vec::new(),
         }
     }
 
@@ -155,7 +177,8 @@ impl Task {
     /// Whether tasks that need this one may start.
     #[must_use]
     pub fn unblocks(&self) -> bool {
-        self.landed.is_some() || matches!(self.state, State::Ended(Ending { kind: EndKind::Done, .. }))
+        let done = matches!(self.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+        self.landed.is_some() || done || !self.landed_before.is_empty()
     }
 
     /// Whether nothing more happens to it unless a person says so.
@@ -229,7 +252,29 @@ impl Task {
     #[must_use]
     pub fn phase(&self) -> Option<&str> {
         let step = self.step()?;
-        self.flow.as_ref()?.step(step).map(|step| step.phase.as_str())
+        let step = self.flow.as_ref()?.step(step)?;
+        match (&self.state, &step.before) {
+            (State::Ready { .. }, Some(before)) if self.last_step.as_ref() != Some(&step.name) => {
+                Some(before)
+            }
+            _ => Some(&step.phase),
+        }
+    }
+
+    /// The word for where it is, whatever its state: what a flow's entries and commands go by.
+    #[must_use]
+    pub fn phase_word(&self) -> String {
+        match &self.state {
+            State::Draft => "draft".to_owned(),
+            State::Ended(ending) => match ending.kind {
+                EndKind::Done => "complete".to_owned(),
+                EndKind::Cancelled => "cancelled".to_owned(),
+                EndKind::Failed | EndKind::Timeout | EndKind::Blocked => "blocked".to_owned(),
+            },
+            State::Ready { .. } | State::Active { .. } | State::Waiting { .. } | State::Review { .. } => {
+                self.phase().unwrap_or("draft").to_owned()
+            }
+        }
     }
 
     /// What the next run of the agent begins with.
@@ -371,6 +416,8 @@ pub struct Hold {
     pub reason: String,
     /// Since then.
     pub since: Timestamp,
+    /// Only until the run ends: they wanted one step.
+    pub this_run: bool,
 }
 
 /// The limits a person set for one task. They stand above the settings, whatever becomes of those.
@@ -600,6 +647,8 @@ pub struct Counters {
     pub iterations: u32,
     /// Runs of the agent that began, whatever became of them; nothing resets it.
     pub runs: u32,
+    /// The same, of each step.
+    pub step_runs: BTreeMap<StepName, u32>,
     /// Steps of a loop of the agent's own, by its word.
     pub strides: u32,
     /// Runs in a row that left no commit.
@@ -730,11 +779,19 @@ pub enum EndCode {
     Rejected,
     /// A person said so.
     Person,
+    /// Its target says nothing.
+    EmptyTarget,
+    /// The judge says that it cannot be done as it stands.
+    CheckBlocked,
+    /// The judge failed: nothing is known of the work.
+    CheckFailed,
+    /// Every direction toward its objective was tried.
+    DirectionsUsedUp,
 }
 
 impl EndCode {
     /// Every code there is.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 26] = [
         Self::Landed,
         Self::Accepted,
         Self::MaxIterations,
@@ -757,6 +814,10 @@ impl EndCode {
         Self::UnsupportedStep,
         Self::Rejected,
         Self::Person,
+        Self::EmptyTarget,
+        Self::CheckBlocked,
+        Self::CheckFailed,
+        Self::DirectionsUsedUp,
     ];
 
     /// The word people and files use.
@@ -785,6 +846,10 @@ impl EndCode {
             Self::UnsupportedStep => "unsupported_step",
             Self::Rejected => "rejected",
             Self::Person => "person",
+            Self::EmptyTarget => "empty_target",
+            Self::CheckBlocked => "check_blocked",
+            Self::CheckFailed => "check_failed",
+            Self::DirectionsUsedUp => "directions_used_up",
         }
     }
 }

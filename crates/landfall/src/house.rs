@@ -42,6 +42,7 @@ mod run;
 mod serve;
 mod settings;
 mod sprints;
+mod staged;
 mod stats;
 mod tables;
 mod terminal;

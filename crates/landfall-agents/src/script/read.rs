@@ -1,6 +1,7 @@
 //! TOML into a [`Script`]. The tables are walked by hand, so that every complaint has its line and the word that may
 //! have been meant.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use landfall_model::{Signal, Usage};
@@ -95,7 +96,8 @@ pub(super) fn read(text: &str) -> Result<Script, ScriptError> {
     let reader = Reader { text };
     let document = DeTable::parse(text).map_err(|error| reader.toml(&error))?;
     let top = document.get_ref();
-    reader.known_keys(top, "the script", |key| key == "iteration" || key == "otherwise" || turn_key(key))?;
+    let ours = |key: &str| ["iteration", "otherwise", "step"].contains(&key) || turn_key(key);
+    reader.known_keys(top, "the script", ours)?;
     let defaults = Keys { own: top, defaults: None };
     let lone = reader.turn(defaults)?;
     let turn = |key, value| {
@@ -115,7 +117,15 @@ pub(super) fn read(text: &str) -> Result<Script, ScriptError> {
         let empty = top.is_empty();
         turns.push(if empty { Turn { signals: vec![tag("COMPLETE")], ..lone } } else { lone });
     }
-    Ok(Script::new(turns, otherwise))
+    let mut steps = BTreeMap::new();
+    if let Some(by_step) = top.get("step") {
+        for (name, value) in reader.table("step", by_step)?.iter() {
+            let list = reader.array("step", "a list of tables, each `[[step.plan]]`", value)?;
+            let turns = list.iter().map(|value| turn("step", value)).collect::<Result<Vec<_>, _>>()?;
+            steps.insert(name.get_ref().to_string(), turns);
+        }
+    }
+    Ok(Script::new(turns, otherwise, steps))
 }
 
 /// The keys of one iteration, and those it takes from the top of the script.

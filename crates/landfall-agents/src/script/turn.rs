@@ -1,5 +1,6 @@
 //! What a script says, checked.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use landfall_model::Usage;
@@ -13,6 +14,7 @@ use crate::agent::Stream;
 pub struct Script {
     turns: Vec<Turn>,
     otherwise: Option<Turn>,
+    steps: BTreeMap<String, Vec<Turn>>,
 }
 
 /// What the agent does in one run, in the order of the fields.
@@ -222,9 +224,18 @@ impl Script {
         read(text)
     }
 
-    pub(super) fn new(turns: Vec<Turn>, otherwise: Option<Turn>) -> Self {
+    pub(super) fn new(turns: Vec<Turn>, otherwise: Option<Turn>, steps: BTreeMap<String, Vec<Turn>>) -> Self {
         assert!(!turns.is_empty(), "a script without iterations has the one made of its defaults");
-        Self { turns, otherwise }
+        Self { turns, otherwise, steps }
+    }
+
+    /// What to do in a step that has turns of its own, in the run of this number within that step, from 1. Past the end
+    /// it is the last one again. None: the step has none, so that [`Script::turn`] says it.
+    #[must_use]
+    pub fn step_turn(&self, step: &str, run: u32) -> Option<&Turn> {
+        let turns = self.steps.get(step)?;
+        let index = usize::try_from(run.max(1) - 1).unwrap_or(usize::MAX);
+        turns.get(index).or(turns.last())
     }
 
     /// What to do in the run of this number, from 1. Past the end it is `[otherwise]`, else the last one again.

@@ -28,6 +28,7 @@ fn brief(kind: &str) -> Brief {
         iteration: 2,
         attempt: 3,
         step: "implement".to_owned(),
+        step_run: 1,
         prompt: "PROMPT-CANARY: say hello to the person by name".to_owned(),
         workspace: PathBuf::from("/state/workspaces/T7"),
         prompt_file: PathBuf::from("/state/attempts/9/prompt.md"),

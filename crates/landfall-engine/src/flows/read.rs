@@ -7,6 +7,7 @@ use std::path::Path;
 
 use landfall_agents::nearest;
 use landfall_model::flow::{Edge, FlowProblem, Step};
+use landfall_model::score::Checkpoint;
 use landfall_model::{Flow, StepKind, StepName, StepResult, Style, Target};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -16,12 +17,24 @@ use crate::settings::place::{in_order, line_text, place};
 
 type Value<'a> = Spanned<DeValue<'a>>;
 
-const SECTIONS: [&str; 3] = ["flow", "entries", "step"];
+const SECTIONS: [&str; 4] = ["flow", "entries", "do", "step"];
 const FLOW_KEYS: [&str; 3] = ["about", "entry", "style"];
 const EDGE_KEYS: [&str; 2] = ["to", "max"];
 /// Keys of every step, then those of some kinds only.
-const STEP_KEYS: [&str; 9] =
-    ["kind", "phase", "on", "prompt", "output", "iterate", "checkpoint", "threshold", "question"];
+const STEP_KEYS: [&str; 11] = [
+    "kind",
+    "phase",
+    "before",
+    "on",
+    "prompt",
+    "output",
+    "iterate",
+    "every",
+    "checkpoint",
+    "threshold",
+    "question",
+];
+const COMMON_KEYS: usize = 4;
 /// Where edges may lead besides steps.
 const RESERVED: [&str; 2] = ["end", "stop"];
 const MAX_OF_MAX: i64 = 10_000; // a bound nobody reaches is no bound
@@ -80,6 +93,8 @@ impl<'a> Reader<'a> {
         let style = head.and_then(|head| head.get("style")).and_then(|value| self.style(value));
         let (about, entry) = head.map(|head| self.head(head)).unwrap_or_default();
         let entries = entries.map(|entries| self.entries(entries)).unwrap_or_default();
+        let commands = document.get("do").and_then(|value| self.table("do", value));
+        let commands = commands.map(|commands| self.commands(commands)).unwrap_or_default();
         let steps = steps?;
         let entry = entry.or_else(|| steps.first().map(|step| step.name.clone()));
         Some(Flow {
@@ -87,9 +102,29 @@ impl<'a> Reader<'a> {
             about: about.unwrap_or_default(),
             entry: entry?,
             entries,
+            commands,
             style,
             steps,
         })
+    }
+
+    /// What a person can ask for by hand: a table for each command, the step it means by the phase.
+    fn commands(&mut self, table: &DeTable<'_>) -> BTreeMap<String, BTreeMap<String, StepName>> {
+        let mut commands = BTreeMap::new();
+        for (command, value) in in_order(table) {
+            let command = command.get_ref().to_string();
+            let Some(by_phase) = self.table(&format!("do.{command}"), value) else { continue };
+            let mut steps = BTreeMap::new();
+            for (phase, value) in in_order(by_phase) {
+                let phase = phase.get_ref().to_string();
+                self.lines.phases.insert(phase.clone(), value.span().start);
+                if let Some(step) = self.text(&format!("do.{command}.{phase}"), value) {
+                    steps.insert(phase, StepName::new(&step));
+                }
+            }
+            commands.insert(command, steps);
+        }
+        commands
     }
 
     fn head(&mut self, head: &DeTable<'_>) -> (Option<String>, Option<StepName>) {
@@ -153,12 +188,14 @@ impl<'a> Reader<'a> {
         self.only(table, &STEP_KEYS, |word| format!("unknown key `{word}` in [step.{name}]"));
         let kind = self.kind(name, at, table);
         let phase = table.get("phase").and_then(|value| self.text(&format!("step.{name}.phase"), value));
+        let before = table.get("before").and_then(|value| self.text(&format!("step.{name}.before"), value));
         let on = table.get("on").and_then(|value| self.table(&format!("step.{name}.on"), value));
         let on = on.map(|on| self.edges(name, on)).unwrap_or_default();
         Some(Step {
             name: StepName::new(name),
             kind: kind?,
             phase: phase.unwrap_or_else(|| name.to_owned()),
+            before,
             on,
         })
     }
@@ -172,7 +209,7 @@ impl<'a> Reader<'a> {
         let path = |key: &str| format!("step.{name}.{key}");
         let word = self.text(&path("kind"), value)?;
         let own: &[&str] = match word.as_str() {
-            "agent" => &["prompt", "output", "iterate"],
+            "agent" => &["prompt", "output", "iterate", "every"],
             "check" => &["checkpoint", "threshold"],
             "ask" => &["question"],
             known if StepKind::WORDS.contains(&known) => &[],
@@ -184,7 +221,7 @@ impl<'a> Reader<'a> {
         };
         for (key, _) in in_order(table) {
             let key_word = key.get_ref().as_ref();
-            if STEP_KEYS[3..].contains(&key_word) && !own.contains(&key_word) {
+            if STEP_KEYS[COMMON_KEYS..].contains(&key_word) && !own.contains(&key_word) {
                 let what = format!("a step of kind `{word}` takes no `{key_word}`");
                 self.error(Some(key.span()), what, "take it out");
             }
@@ -203,13 +240,21 @@ impl<'a> Reader<'a> {
                 let prompt = owed("prompt");
                 let output = table.get("output").map_or(Some(Vec::new()), |v| self.texts(&path("output"), v));
                 let iterate = table.get("iterate").map_or(Some(false), |v| self.truth(&path("iterate"), v));
-                StepKind::Agent { prompt: prompt?, output: output?, iterate: iterate? }
+                let every = table.get("every").map_or(Some(0), |v| self.bound(&path("every"), v));
+                StepKind::Agent { prompt: prompt?, output: output?, iterate: iterate?, every: every? }
             }
             "check" => {
-                let checkpoint = owed("checkpoint");
-                let threshold =
-                    table.get("threshold").map_or(Some(700), |v| self.score(&path("threshold"), v));
-                StepKind::Check { checkpoint: checkpoint?, threshold: threshold? }
+                let word = owed("checkpoint");
+                let threshold = table.get("threshold").map(|v| self.score(&path("threshold"), v));
+                let word = word?;
+                let Some(checkpoint) = Checkpoint::from_word(&word) else {
+                    let known = Checkpoint::ALL.map(Checkpoint::word);
+                    let at = table.get("checkpoint").map(Value::span);
+                    let what = format!("unknown checkpoint `{}`", word.escape_debug());
+                    self.error(at, what, meant(&word, &known, "checkpoints"));
+                    return None;
+                };
+                StepKind::Check { checkpoint, threshold: threshold.unwrap_or(Some(checkpoint.threshold()))? }
             }
             "ask" => StepKind::Ask { question: owed("question")? },
             "verify" => StepKind::Verify,

@@ -41,6 +41,8 @@ pub struct RawSettings {
     pub land: RawLand,
     /// When a person looks at work.
     pub review: RawReview,
+    /// Who judges plans and work in flows with checks.
+    pub judge: RawJudge,
     /// Places of the base branch to go back to.
     pub checkpoint: RawCheckpoint,
     /// How long things are kept.
@@ -143,6 +145,28 @@ pub struct RawCommandTable {
     /// Whether a failure keeps work from landing. When `false`, it is a warning.
     #[serde(default = "yes")]
     pub required: bool,
+    /// The dimension that a judge cannot score above 0.4 while this command fails: `d1` (correctness) to `d6`
+    /// (maintainability). For lint, coverage and the like, with `required = false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caps: Option<RawDimension>,
+}
+
+/// One of the six dimensions that a judge scores.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RawDimension {
+    /// Correctness.
+    D1,
+    /// Security.
+    D2,
+    /// Reliability.
+    D3,
+    /// Performance.
+    D4,
+    /// Architecture.
+    D5,
+    /// Maintainability.
+    D6,
 }
 
 fn yes() -> bool {
@@ -495,6 +519,16 @@ impl Default for RawReview {
     fn default() -> Self {
         Self { mode: RawReviewMode::Skip, iterations_max: Whole(3), tags: BTreeMap::new(), agent: None }
     }
+}
+
+/// Who judges plans and work in flows with checks.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawJudge {
+    /// The agent profile that judges. Without it, the profile `judge` if there is one, else a fresh run of the profile that
+    /// did the work, which is the weaker choice: it judges its own kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// When a person looks at work.

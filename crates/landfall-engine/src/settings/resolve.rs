@@ -9,6 +9,7 @@ use landfall_model::conflict::Overdue;
 use landfall_model::liveness::Watch;
 use landfall_model::pilot::Mode;
 use landfall_model::review::{ReviewMode, ReviewRule};
+use landfall_model::score::Dimension;
 use landfall_model::{Budget, Caps, Price, Prices, Purse, Style, Tag};
 use serde::Deserialize;
 use toml::Spanned;
@@ -18,8 +19,8 @@ use super::keys::{self, Unknown};
 use super::place::{line_text, path_at, place, span_of};
 use super::problem::SettingsProblem;
 use super::raw::{
-    RawCommand, RawCommandTable, RawDisk, RawLand, RawMode, RawOverdue, RawPrice, RawProfile, RawPublish,
-    RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle, RawVerify,
+    RawCommand, RawCommandTable, RawDimension, RawDisk, RawLand, RawMode, RawOverdue, RawPrice, RawProfile,
+    RawPublish, RawReview, RawReviewMode, RawSandbox, RawSettings, RawStyle, RawVerify,
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::shares;
@@ -50,6 +51,8 @@ pub struct Settings {
     pub land: Land,
     /// When a person looks at work.
     pub review: Review,
+    /// The profile that judges, if not the one that did the work.
+    pub judge: Option<String>,
     /// Places of the base branch to go back to.
     pub checkpoint: Checkpoint,
     /// How long things are kept.
@@ -99,6 +102,8 @@ pub struct VerifyCommand {
     pub timeout_ms: u64,
     /// Whether a failure keeps work from landing.
     pub required: bool,
+    /// The dimension it holds down when it fails.
+    pub caps: Option<Dimension>,
 }
 
 /// How the engine drives agents.
@@ -334,10 +339,13 @@ impl Verify {
         // Debug quoting keeps a newline in a command from looking like another field.
         let Self { required, retries, keep_ignored, commands } = self;
         let mut out = format!("required={required}\nretries={retries}\nkeep_ignored={keep_ignored}\n");
-        for VerifyCommand { name, run, timeout_ms, required } in commands {
+        for VerifyCommand { name, run, timeout_ms, required, caps } in commands {
             out.push_str(&format!(
                 "command={name:?} run={run:?} timeout_ms={timeout_ms} required={required}\n"
             ));
+            if let Some(caps) = caps {
+                out.push_str(&format!("caps={}\n", caps.code()));
+            }
         }
         out
     }
@@ -363,7 +371,8 @@ impl Fault {
 
 fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
-    let RawSettings { workspace, hooks, notify, telemetry, account, area, review, checkpoint, .. } = raw;
+    let RawSettings { workspace, hooks, notify, telemetry, account, area, review, judge, checkpoint, .. } =
+        raw;
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -382,6 +391,12 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         let what = format!("`review.agent` is `{name}`, which is no agent profile");
         let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
         return Err(Fault::new(&["review", "agent"], what).hint(format!("known: {known}")));
+    }
+    let judge = judge.agent.or_else(|| agents.contains_key("judge").then(|| "judge".to_owned()));
+    if let Some(name) = judge.as_ref().filter(|name| !agents.contains_key(*name)) {
+        let what = format!("`judge.agent` is `{name}`, which is no agent profile");
+        let known = agents.keys().cloned().collect::<Vec<_>>().join(", ");
+        return Err(Fault::new(&["judge", "agent"], what).hint(format!("known: {known}")));
     }
     let caps = shares::caps(slots, account, area, &agents)?;
     let budget_of = |usd: Option<Dollars>, tokens, turns, time_ms| Budget {
@@ -439,6 +454,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         prices: prices(price),
         land: publishing(land)?,
         review,
+        judge,
         checkpoint: Checkpoint {
             automatic: checkpoint.automatic,
             retention: Retention {
@@ -470,8 +486,10 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
     let mut commands: Vec<VerifyCommand> = Vec::new();
     for (at, command) in raw.command.into_iter().enumerate() {
         let at = at.to_string();
-        let RawCommandTable { name, run, timeout, required } = match command {
-            RawCommand::Line(run) => RawCommandTable { name: None, run, timeout: None, required: true },
+        let RawCommandTable { name, run, timeout, required, caps } = match command {
+            RawCommand::Line(run) => {
+                RawCommandTable { name: None, run, timeout: None, required: true, caps: None }
+            }
             RawCommand::Table(table) => table,
         };
         if run.trim().is_empty() || run.contains('\0') {
@@ -494,9 +512,20 @@ fn verify(raw: RawVerify) -> Result<Verify, Fault> {
         };
         names.insert(name.clone());
         let timeout_ms = timeout.unwrap_or(raw.timeout).0;
-        commands.push(VerifyCommand { name, run, timeout_ms, required });
+        commands.push(VerifyCommand { name, run, timeout_ms, required, caps: caps.map(dimension) });
     }
     Ok(Verify { required: raw.required, retries: raw.retries.0, keep_ignored: raw.keep_ignored, commands })
+}
+
+fn dimension(raw: RawDimension) -> Dimension {
+    match raw {
+        RawDimension::D1 => Dimension::Correctness,
+        RawDimension::D2 => Dimension::Security,
+        RawDimension::D3 => Dimension::Reliability,
+        RawDimension::D4 => Dimension::Performance,
+        RawDimension::D5 => Dimension::Architecture,
+        RawDimension::D6 => Dimension::Maintainability,
+    }
 }
 
 /// A name for a command that has none: its first line, and a number if that is taken.

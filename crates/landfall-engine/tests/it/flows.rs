@@ -297,8 +297,8 @@ fn what_is_left_out_has_a_default() {
     let flow = parse(TINY);
     assert_eq!((flow.name.as_str(), flow.about.as_str(), flow.entry.as_str()), ("mine", "", "work"));
     assert_eq!(flow.steps[0].phase, "work");
-    let StepKind::Agent { prompt, output, iterate } = &flow.steps[0].kind else { panic!("an agent") };
-    assert_eq!((prompt.as_str(), output.len(), *iterate), ("work", 0, false));
+    let StepKind::Agent { prompt, output, iterate, every } = &flow.steps[0].kind else { panic!("an agent") };
+    assert_eq!((prompt.as_str(), output.len(), *iterate, *every), ("work", 0, false, 0));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! `in_flight`) are checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
 
 mod batch;
+mod beside;
 mod collect;
 mod files;
 mod in_flight;

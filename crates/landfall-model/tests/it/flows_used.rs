@@ -23,15 +23,15 @@ pub fn at_most(max: u32, edge: Edge) -> Edge {
 }
 
 pub fn step<const N: usize>(name: &str, kind: StepKind, on: [Edge; N]) -> Step {
-    Step { name: StepName::new(name), kind, phase: format!("{name}-phase"), on: on.into() }
+    Step { name: StepName::new(name), kind, phase: format!("{name}-phase"), before: None, on: on.into() }
 }
 
 pub fn agent() -> StepKind {
-    StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true }
+    StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true, every: 0 }
 }
 
 pub fn agent_once() -> StepKind {
-    StepKind::Agent { prompt: "plan".to_owned(), output: Vec::new(), iterate: false }
+    StepKind::Agent { prompt: "plan".to_owned(), output: Vec::new(), iterate: false, every: 0 }
 }
 
 pub fn ask(question: &str) -> StepKind {
@@ -44,6 +44,7 @@ pub fn flow<const N: usize>(name: &str, steps: [Step; N]) -> Flow {
         about: format!("The flow {name}."),
         entry: steps.first().map_or_else(|| StepName::new("none"), |step| step.name.clone()),
         entries: BTreeMap::new(),
+        commands: BTreeMap::new(),
         style: None,
         steps: steps.into(),
     }
@@ -122,7 +123,7 @@ pub fn polishes() -> Arc<Flow> {
 /// A flow with a step of a kind that this version does not perform.
 pub fn with_kind(kind: StepKind) -> Arc<Flow> {
     let edges = kind.must_route().iter().map(|result| on(result.word(), "end")).collect();
-    let odd = Step { name: StepName::new("odd"), kind, phase: "odd".to_owned(), on: edges };
+    let odd = Step { name: StepName::new("odd"), kind, phase: "odd".to_owned(), before: None, on: edges };
     let mut flow = flow("odd", [step("work", agent(), [on("done", "odd")])]);
     flow.steps.push(odd);
     Arc::new(flow)

@@ -814,7 +814,7 @@ impl Sim {
         let (after, decision) = match step(&task, &input) {
             Ok(taken) => taken,
             Err(Refusal::Bug(illegal)) => self.fail(&format!("{illegal} after {:?}", input.news)),
-            Err(Refusal::Stale { .. } | Refusal::NotNow { .. }) => return false,
+            Err(Refusal::Stale { .. } | Refusal::NotNow { .. } | Refusal::NotAllowed { .. }) => return false,
         };
         self.check_step(&task, &after, &input, &decision.events);
         if let Some(work) = task.gate.as_ref().map(|gate| (id, gate.head.clone())) {
@@ -1892,6 +1892,9 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Hold { .. }
         | News::Release
         | News::Block { .. }
-        | News::SetLimits { .. } => None,
+        | News::SetLimits { .. }
+        | News::Do { .. }
+        | News::Refine { .. }
+        | News::Withdraw { .. } => None,
     }
 }

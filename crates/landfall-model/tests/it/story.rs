@@ -416,6 +416,7 @@ pub fn command(name: &str, outcome: Outcome) -> CommandResult {
         limit_ms: 300_000,
         tests: None,
         excerpt: format!("{name} said so\n"),
+        caps: None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use landfall_model::flow::{mermaid, text};
+use landfall_model::score::Checkpoint;
 use landfall_model::{Flow, StepKind, StepName, StepResult};
 
 use crate::flows_used::{agent, agent_once, ask, asks, at_most, flow, loops, on, polishes, step, takes_back};
@@ -23,7 +24,7 @@ fn every_kind() -> [StepKind; 10] {
     [
         agent(),
         StepKind::Verify,
-        StepKind::Check { checkpoint: "post-plan".to_owned(), threshold: 700 },
+        StepKind::Check { checkpoint: Checkpoint::PostPlan, threshold: 700 },
         StepKind::Review,
         StepKind::Land,
         StepKind::Report,
@@ -208,7 +209,10 @@ fn every_kind_has_its_word_and_results_of_its_own() {
     }
     let performed: Vec<_> =
         every_kind().iter().filter(|kind| kind.is_performed()).map(StepKind::word).collect();
-    assert_eq!(performed, ["agent", "verify", "review", "land", "report", "ask"]);
+    assert_eq!(
+        performed,
+        ["agent", "verify", "check", "review", "land", "report", "ask", "target", "converge"]
+    );
 }
 
 #[test]

@@ -190,7 +190,11 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
         State::Review { then: step("verify") },
     ] {
         let mut held = task(state);
-        held.hold = Some(Hold { reason: "the design is not settled".to_owned(), since: Timestamp(0) });
+        held.hold = Some(Hold {
+            reason: "the design is not settled".to_owned(),
+            since: Timestamp(0),
+            this_run: false,
+        });
         cases.push((held, vec![], None));
     }
     let mut landed =

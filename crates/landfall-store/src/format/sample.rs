@@ -7,11 +7,15 @@ use std::sync::Arc;
 
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
+use landfall_model::convergence::{Exclusion, Progress};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::objective::{Item, Requirement, Weight};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
 use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
 use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
+use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
+use landfall_model::staged::{Judged, StagedEvent};
 use landfall_model::{
     AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
     EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits,
@@ -188,6 +192,7 @@ fn every_fact() -> Vec<Entry> {
     opinion_facts(&mut facts);
     intervention_facts(&mut facts);
     aside_facts(&mut facts);
+    staged_facts(&mut facts);
     stride_facts(&mut facts);
     facts.entries
 }
@@ -345,6 +350,7 @@ fn work_facts(facts: &mut Facts) {
         let traces = match iteration % 2 {
             0 => Traces::default(),
             _ => Traces {
+                revision: None,
                 session: Some("5f0c".to_owned()),
                 model: Some("opus".to_owned()),
                 context: Some(Context { used: 10, size: 20 }),
@@ -639,6 +645,124 @@ fn intervention_facts(facts: &mut Facts) {
     facts.task(task, Event::Ended(ending));
 }
 
+/// Plans, judges, an objective and its stages, and a person who goes about them by hand.
+fn staged_facts(facts: &mut Facts) {
+    let task = 8;
+    let attempt = Attempt(0);
+    facts.task(task, Event::Added { spec: TaskSpec::new("In stages").expect("a title") });
+    let mut staged = |event| facts.task(task, Event::Staged(event));
+    let requirement = |(number, weight)| {
+        Requirement::new(number, "it \"holds\"", if number == 1 { "see it" } else { "" }, weight)
+    };
+    let requirements = (1..).zip(Weight::ALL).map(requirement).collect();
+    let items = vec![Item { text: "One part".to_owned(), requirements }];
+    staged(StagedEvent::ObjectiveSet { items: items.clone(), constraints: vec!["small".to_owned()] });
+    staged(StagedEvent::ObjectiveSet { items, constraints: Vec::new() });
+    staged(StagedEvent::ObjectiveShown);
+    staged(StagedEvent::ObjectiveConfirmed);
+    staged(StagedEvent::StageBegan { number: 1, focus: vec![3, 2] });
+    staged(StagedEvent::Planned { attempt, paper: Digest::new("aa"), steps: 4, covers: vec![2, 3] });
+    staged(StagedEvent::Planned { attempt, paper: Digest::new("bb"), steps: 0, covers: Vec::new() });
+    staged(StagedEvent::PapersKept { attempt, papers: vec![("notes.md".to_owned(), Digest::new("cc"))] });
+    staged(StagedEvent::Advanced { attempt, done: 2 });
+    for (number, impact) in (1..).zip(Impact::ALL) {
+        staged(StagedEvent::Refined { number, text: "in \"capitals\"".to_owned() });
+        staged(StagedEvent::RefinementWeighed { number, impact });
+    }
+    staged(StagedEvent::RefinementsTaken { numbers: vec![1, 2] });
+    staged(StagedEvent::RefinementWithdrawn { number: 3 });
+    for checkpoint in Checkpoint::ALL {
+        let whole = checkpoint == Checkpoint::PostExec;
+        let judged = Judged {
+            checkpoint,
+            stage: whole.then_some(1),
+            head: whole.then(|| commit('9')),
+            scores: whole.then(|| Scores::new([900, 800, 700, 600, 500, 1000]).expect("in range")),
+            composite: whole.then_some(777_500),
+            result: checkpoint.passes_as(),
+            reasons: if whole { Vec::new() } else { vec!["too \"thin\"".to_owned()] },
+            coverage: if whole { BTreeMap::from([(2, 750), (3, 1000)]) } else { BTreeMap::new() },
+            at: Timestamp(7),
+        };
+        staged(StagedEvent::Judged { attempt, judged });
+    }
+    for (progress, previous) in [
+        (Progress::Stuck, None),
+        (Progress::NoCloser, Some(1)),
+        (Progress::Closer, Some(2)),
+        (Progress::Satisfied, None),
+    ] {
+        staged(StagedEvent::Converged { attempt, previous, current: 9_500, progress, commit: commit('9') });
+    }
+    let exclusion = Exclusion {
+        stage: 2,
+        focus: vec![3],
+        direction: "stage 2 for R3".to_owned(),
+        reason: "it came no closer".to_owned(),
+        abandoned: commit('8'),
+        from: 5_000,
+        to: 5_000,
+    };
+    staged(StagedEvent::GivenUp { exclusion });
+    for alone in [false, true] {
+        facts.task(task, Event::Directed { step: step("plan"), alone });
+    }
+    let ended = |code| Ending { kind: EndKind::Blocked, code, detail: String::new() };
+    for code in [EndCode::EmptyTarget, EndCode::CheckBlocked, EndCode::CheckFailed, EndCode::DirectionsUsedUp]
+    {
+        facts.task(task, Event::Ended(ended(code)));
+    }
+    facts.task(
+        task,
+        Event::Ended(Ending { kind: EndKind::Done, code: EndCode::Accepted, detail: String::new() }),
+    );
+    facts.task(task, Event::Reopened { text: "and a \"second\" one".to_owned() });
+    let kind = StepKind::Agent { prompt: "exec".to_owned(), output: Vec::new(), iterate: true, every: 3 };
+    let exec = Step {
+        name: step("exec"),
+        kind,
+        phase: "executing".to_owned(),
+        before: Some("review".to_owned()),
+        on: vec![Edge { result: StepResult::Done, to: Target::End, max: None }],
+    };
+    let flow = Flow {
+        name: "by hand".to_owned(),
+        about: String::new(),
+        entry: step("exec"),
+        entries: BTreeMap::new(),
+        style: None,
+        commands: BTreeMap::from([(
+            "exec".to_owned(),
+            BTreeMap::from([("review".to_owned(), step("exec"))]),
+        )]),
+        steps: vec![exec],
+    };
+    let (limits, driving) = (TaskLimits::default(), Driving::default());
+    facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
+    let (attempt, run, opening) = (Attempt(1), RunId(1), Opening::Workspace);
+    facts.task(task, Event::Entered { attempt, step: step("exec"), run, opening });
+    facts.task(task, Event::WorkspaceMade { attempt, base: commit('1') });
+    facts.task(task, Event::IterationBegan { attempt, iteration: 1, talk: Talk::New });
+    facts.task(
+        task,
+        Event::IterationEnded {
+            attempt,
+            iteration: 1,
+            exit: Exit::Code(0),
+            verdict: Verdict::Checkpoint { reason: "the \"API\" is another".to_owned() },
+            took_ms: 5,
+            usage: Usage::default(),
+            head: None,
+            traces: Traces::default(),
+        },
+    );
+    let mut report = report(vec![Outcome::Fail; 6]);
+    for (command, dimension) in report.commands.iter_mut().zip(Dimension::ALL) {
+        command.caps = Some(dimension);
+    }
+    facts.engine(EngineEvent::Measured { report });
+}
+
 /// What happens beside tasks and runs.
 fn aside_facts(facts: &mut Facts) {
     facts.engine(EngineEvent::DiscoveryDropped { number: 3 });
@@ -676,7 +800,7 @@ fn aside_facts(facts: &mut Facts) {
 
 /// What an agent with a loop of its own says.
 fn stride_facts(facts: &mut Facts) {
-    let task = 8;
+    let task = 9;
     facts.task(task, Event::Added { spec: TaskSpec::new("Walks by itself").expect("a title") });
     for style in [Style::Own, Style::Dispatch] {
         let driving = Driving { profile: "default".to_owned(), account: "claude".to_owned(), style };
@@ -776,9 +900,9 @@ fn waits() -> Vec<Wait> {
 fn flow() -> Flow {
     let text = |text: &str| text.to_owned();
     let kinds = [
-        StepKind::Agent { prompt: text("work"), output: vec![text("plan.md")], iterate: true },
+        StepKind::Agent { prompt: text("work"), output: vec![text("plan.md")], iterate: true, every: 0 },
         StepKind::Verify,
-        StepKind::Check { checkpoint: text("post-plan"), threshold: 700 },
+        StepKind::Check { checkpoint: Checkpoint::PostPlan, threshold: 700 },
         StepKind::Review,
         StepKind::Land,
         StepKind::Report,
@@ -796,6 +920,7 @@ fn flow() -> Flow {
     let steps = kinds.into_iter().enumerate().map(|(nth, kind)| Step {
         name: step(if nth == 0 { "work" } else { kind.word() }),
         phase: format!("phase/{}", kind.word()),
+        before: None,
         kind,
         on: if nth == 0 { edges.clone() } else { Vec::new() },
     });
@@ -804,6 +929,7 @@ fn flow() -> Flow {
         about: text("Every kind of step."),
         entry: step("work"),
         entries: [(text("phase/code"), step("work"))].into(),
+        commands: BTreeMap::new(),
         style: None,
         steps: steps.collect(),
     }
@@ -820,6 +946,7 @@ fn report(outcomes: Vec<Outcome>) -> GateReport {
         limit_ms: 600_000,
         tests: (nth > 1).then_some(17),
         excerpt: if nth == 3 { "\u{1b}[31mFAILED\u{1b}[0m\n".to_owned() } else { String::new() },
+        caps: None,
     };
     GateReport {
         base: commit('a'),

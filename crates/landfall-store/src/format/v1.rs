@@ -5,6 +5,7 @@
 
 mod autopilot;
 mod parts;
+mod staged;
 
 use std::sync::Arc;
 
@@ -542,6 +543,9 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
             "limits-set",
             json(&LimitsSet { iterations: *iterations_max, time_ms: *task_ms, micro_usd: *micro_usd }),
         ),
+        Event::Staged(event) => (event.name(), staged::encode(event)),
+        Event::Directed { step, alone } => ("directed", staged::directed(step, *alone)),
+        Event::Reopened { text } => ("reopened", staged::reopened(text)),
     }
 }
 
@@ -780,7 +784,7 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             let limits = OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd };
             Event::LimitsSet { limits }
         }
-        _ => return Ok(None),
+        _ => return staged::decode(raw),
     }))
 }
 

@@ -222,6 +222,7 @@ fn command(place: &Place, profile: &Profile) -> Result<String, Unfit> {
         iteration: 1,
         attempt: 1,
         step: "STEP".to_owned(),
+        step_run: 1,
         prompt: "PROMPT".to_owned(),
         workspace: "WORKSPACE".into(),
         prompt_file: "PROMPT_FILE".into(),
@@ -357,7 +358,7 @@ fn answer(place: &Place, settings: &Settings, profile: &Profile) -> Probed {
         Verdict::Complete | Verdict::Continue if probed.words.is_empty() => {
             (ProbeAnswer::Failed, said("it ended well without a word"), None)
         }
-        Verdict::Complete | Verdict::Continue | Verdict::Pending { .. } => {
+        Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
             (ProbeAnswer::Answers, probed.words.clone(), None)
         }
         Verdict::Blocked { reason } => (ProbeAnswer::Answers, reason.clone(), None),

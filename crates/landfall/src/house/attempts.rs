@@ -113,7 +113,10 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::Messaged { .. }
             | Event::Held { .. }
             | Event::Released
-            | Event::LimitsSet { .. } => None,
+            | Event::LimitsSet { .. }
+            | Event::Staged(_)
+            | Event::Directed { .. }
+            | Event::Reopened { .. } => None,
         };
         if let Some(end) = end
             && attempt.ended_ms.is_none()

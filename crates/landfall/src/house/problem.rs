@@ -349,6 +349,8 @@ fn refused(refusal: &Refusal) -> Problem {
             .hint(format!("`landfall why {task}` says where it is")),
         Refusal::Stale { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
             .hint(format!("`landfall why {task}` says where it is now")),
+        Refusal::NotAllowed { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
+            .hint(format!("`landfall why {task}` says where it is")),
         Refusal::Bug(_) => {
             Problem::new(ProblemCode::Internal, format!("{refusal} (a bug; nothing was changed)"))
                 .hint("please report it with the output of `landfall log`")

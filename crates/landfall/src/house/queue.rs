@@ -381,6 +381,7 @@ mod tests {
                 limit_ms: 1_000,
                 tests: None,
                 excerpt: String::new(),
+                caps: None,
             }],
             took_ms: 10,
             reused: false,

@@ -257,6 +257,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
     let model::Counters {
         iterations,
         runs,
+        step_runs: _, // the runs are counted in all
         strides,
         fruitless,
         edges,

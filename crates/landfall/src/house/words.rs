@@ -12,7 +12,7 @@ use landfall_engine::model::{
 };
 
 use super::moment::{count, span, tokens, when};
-use super::wire;
+use super::{staged, wire};
 
 /// What happened to a task, in one line without its name.
 pub(super) fn event(event: &Event) -> String {
@@ -117,6 +117,10 @@ pub(super) fn event(event: &Event) -> String {
         Event::LimitsSet { limits } => {
             format!("has limits of its own: {}", limits.words().unwrap_or_default())
         }
+        Event::Staged(event) => staged::line(event),
+        Event::Directed { step, alone: true } => format!("you want step `{step}` done, and nothing after it"),
+        Event::Directed { step, alone: false } => format!("goes on with step `{step}`"),
+        Event::Reopened { text } => format!("reopened by you: {}", one_line(text)),
     }
 }
 
@@ -361,9 +365,13 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         Event::Left { to: Target::Stop, .. } => Some(event_line(event)),
         Event::StopAsked { .. } => Some(event_line(event)),
         Event::Retried { .. } => Some(event_line(event)),
-        Event::Messaged { .. } | Event::Held { .. } | Event::Released | Event::LimitsSet { .. } => {
-            Some(event_line(event))
-        }
+        Event::Messaged { .. }
+        | Event::Held { .. }
+        | Event::Released
+        | Event::LimitsSet { .. }
+        | Event::Staged(_)
+        | Event::Directed { .. }
+        | Event::Reopened { .. } => Some(event_line(event)),
         Event::Added { spec } => Some(format!("added: {}", spec.title)),
         Event::Edited { .. }
         | Event::Offered { .. }
@@ -503,6 +511,7 @@ pub(super) fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Complete => "the agent says it is done".to_owned(),
         Verdict::Blocked { reason } => format!("the agent is blocked: {}", one_line(reason)),
         Verdict::Pending { question } => format!("the agent asks: {}", one_line(question)),
+        Verdict::Checkpoint { reason } => format!("the agent wants a look: {}", one_line(reason)),
         Verdict::Continue => "no signal".to_owned(),
         Verdict::Quota { until: Some(until) } => format!("the account is used up until {}", when(until.0)),
         Verdict::Quota { until: None } => "the account is used up".to_owned(),

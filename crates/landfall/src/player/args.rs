@@ -12,6 +12,8 @@ pub(super) enum Part {
         script: PathBuf,
         /// Which of its iterations, from 1.
         iteration: u32,
+        /// The step of the flow, and which run in it.
+        step: Option<(String, u32)>,
     },
     /// A process of the agent's.
     Child(Child),
@@ -53,12 +55,16 @@ pub(super) fn read(mut args: impl Iterator<Item = OsString>) -> Option<Part> {
     let part = if first == "--child" {
         Part::Child(read_child(&mut args)?)
     } else {
-        let iteration = match args.next() {
-            None => 1,
-            Some(flag) if flag == "--iteration" => number(args.next()?)?,
-            Some(_) => return None,
-        };
-        Part::Agent { script: first.into(), iteration }
+        let (mut iteration, mut step, mut run) = (1, None, 1);
+        while let Some(flag) = args.next() {
+            match flag.to_str()? {
+                "--iteration" => iteration = number(args.next()?)?,
+                "--step" => step = Some(args.next()?.into_string().ok()?),
+                "--step-run" => run = number(args.next()?)?,
+                _ => return None,
+            }
+        }
+        Part::Agent { script: first.into(), iteration, step: step.map(|step| (step, run)) }
     };
     args.next().is_none().then_some(part)
 }
@@ -101,9 +107,12 @@ mod tests {
 
     #[test]
     fn the_agent_is_asked_for_by_its_script() {
-        let agent = |iteration| Some(Part::Agent { script: "a.toml".into(), iteration });
+        let agent = |iteration| Some(Part::Agent { script: "a.toml".into(), iteration, step: None });
         assert_eq!(part(&["a.toml"]), agent(1));
         assert_eq!(part(&["a.toml", "--iteration", "3"]), agent(3));
+        let step = Some(("plan".to_owned(), 2));
+        let asked = part(&["a.toml", "--iteration", "3", "--step", "plan", "--step-run", "2"]);
+        assert_eq!(asked, Some(Part::Agent { script: "a.toml".into(), iteration: 3, step }));
         for wrong in
             [&[][..], &["a", "b"], &["a", "--iteration"], &["a", "--iteration", "x"], &["--child", "no"]]
         {

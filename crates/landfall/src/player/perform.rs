@@ -26,7 +26,7 @@ const USAGE: u8 = 64;
 pub fn play(args: impl Iterator<Item = OsString>) -> u8 {
     let mut voice = Voice::new();
     match read(args) {
-        Some(Part::Agent { script, iteration }) => match agent(&mut voice, &script, iteration) {
+        Some(Part::Agent { script, iteration, step }) => match agent(&mut voice, &script, iteration, step) {
             Ok(code) => code,
             Err(trouble) => {
                 voice.mutter(&format!("play: {trouble}{}", trouble.hint().unwrap_or_default()));
@@ -35,7 +35,7 @@ pub fn play(args: impl Iterator<Item = OsString>) -> u8 {
         },
         Some(Part::Child(child)) => children::live(&child),
         None => {
-            voice.mutter("usage: landfall play <script.toml> [--iteration N]");
+            voice.mutter("usage: landfall play <script.toml> [--iteration N] [--step NAME --step-run N]");
             USAGE
         }
     }
@@ -107,14 +107,15 @@ impl Trouble {
     }
 }
 
-fn agent(voice: &mut Voice, file: &Path, iteration: u32) -> Result<u8, Trouble> {
+fn agent(voice: &mut Voice, file: &Path, iteration: u32, step: Option<(String, u32)>) -> Result<u8, Trouble> {
     let text = fs::read_to_string(file).map_err(|source| Trouble::File {
         what: "read",
         path: file.into(),
         source,
     })?;
     let script = Script::parse(&text).map_err(|problem| Trouble::Script { file: file.into(), problem })?;
-    let turn = script.turn(iteration);
+    let of_step = step.and_then(|(step, run)| script.step_turn(&step, run));
+    let turn = of_step.unwrap_or_else(|| script.turn(iteration));
     if turn.mode == Mode::Fail {
         return Ok(1);
     }

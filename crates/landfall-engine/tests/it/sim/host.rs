@@ -970,5 +970,6 @@ pub fn command(outcome: Outcome) -> CommandResult {
         limit_ms: 1_000,
         tests: None,
         excerpt: String::new(),
+        caps: None,
     }
 }

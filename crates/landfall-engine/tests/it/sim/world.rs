@@ -294,6 +294,7 @@ impl Scene {
             profiles,
             caps: caps(rng),
             reviewer: None,
+            judge: None,
             retention: Retention { count: 3, age_ms: 3_600_000 },
             checkpoints: rng.once_in(2),
         };

@@ -6,6 +6,7 @@ use landfall_model as model;
 use landfall_model::{Commit, Digest, StepName, TaskId, Timestamp, Tree};
 use serde::{Deserialize, Serialize};
 
+use super::staged::{Checkpoint, Dimension};
 use crate::format::text::Text;
 
 /// An enum of plain words. The words are the format's own: the model may rename its variants freely.
@@ -120,6 +121,10 @@ words!(EndCode = model::EndCode {
     UnsupportedStep = "unsupported_step",
     Rejected = "rejected",
     Person = "person",
+    EmptyTarget = "empty_target",
+    CheckBlocked = "check_blocked",
+    CheckFailed = "check_failed",
+    DirectionsUsedUp = "directions_used_up",
 });
 words!(Parting = model::Parting {
     Drained = "drained",
@@ -668,6 +673,8 @@ pub(super) struct Flow<'a> {
     entry: Text<'a>,
     #[serde(borrow, default, skip_serializing_if = "BTreeMap::is_empty")]
     entries: BTreeMap<Text<'a>, Text<'a>>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    commands: BTreeMap<String, BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     style: Option<Style>,
     #[serde(borrow)]
@@ -682,6 +689,8 @@ struct Step<'a> {
     kind: StepKind<'a>,
     #[serde(borrow)]
     phase: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    before: Option<Text<'a>>,
     #[serde(borrow)]
     on: Vec<Edge<'a>>,
 }
@@ -713,11 +722,12 @@ enum StepKind<'a> {
         #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
         output: Vec<Text<'a>>,
         iterate: bool,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        every: u32,
     },
     Verify,
     Check {
-        #[serde(borrow)]
-        checkpoint: Text<'a>,
+        checkpoint: Checkpoint,
         threshold: u32,
     },
     Review,
@@ -734,12 +744,16 @@ enum StepKind<'a> {
 
 impl<'a> From<&'a model::Flow> for Flow<'a> {
     fn from(flow: &'a model::Flow) -> Self {
-        let model::Flow { name, about, entry, entries, style, steps } = flow;
+        let model::Flow { name, about, entry, entries, commands, style, steps } = flow;
+        let texts = |by: &BTreeMap<String, StepName>| {
+            by.iter().map(|(phase, step)| (phase.clone(), step.as_str().to_owned())).collect()
+        };
         Self {
             name: name.into(),
             about: about.into(),
             entry: entry.as_str().into(),
             entries: entries.iter().map(|(phase, step)| (phase.into(), step.as_str().into())).collect(),
+            commands: commands.iter().map(|(command, by)| (command.clone(), texts(by))).collect(),
             style: style.map(Into::into),
             steps: steps.iter().map(Step::from).collect(),
         }
@@ -748,7 +762,10 @@ impl<'a> From<&'a model::Flow> for Flow<'a> {
 
 impl From<Flow<'_>> for model::Flow {
     fn from(flow: Flow<'_>) -> Self {
-        let Flow { name, about, entry, entries, style, steps } = flow;
+        let Flow { name, about, entry, entries, commands, style, steps } = flow;
+        let steps_of = |by: BTreeMap<String, String>| {
+            by.into_iter().map(|(phase, step)| (phase, StepName::new(&step))).collect()
+        };
         Self {
             name: name.into_string(),
             about: about.into_string(),
@@ -757,6 +774,7 @@ impl From<Flow<'_>> for model::Flow {
                 .into_iter()
                 .map(|(phase, step)| (phase.into_string(), StepName::new(step.as_str())))
                 .collect(),
+            commands: commands.into_iter().map(|(command, by)| (command, steps_of(by))).collect(),
             style: style.map(Into::into),
             steps: steps.into_iter().map(model::Step::from).collect(),
         }
@@ -765,11 +783,12 @@ impl From<Flow<'_>> for model::Flow {
 
 impl<'a> From<&'a model::Step> for Step<'a> {
     fn from(step: &'a model::Step) -> Self {
-        let model::Step { name, kind, phase, on } = step;
+        let model::Step { name, kind, phase, before, on } = step;
         Self {
             name: name.as_str().into(),
             kind: kind.into(),
             phase: phase.into(),
+            before: before.as_ref().map(Text::from),
             on: on.iter().map(Edge::from).collect(),
         }
     }
@@ -777,11 +796,12 @@ impl<'a> From<&'a model::Step> for Step<'a> {
 
 impl From<Step<'_>> for model::Step {
     fn from(step: Step<'_>) -> Self {
-        let Step { name, kind, phase, on } = step;
+        let Step { name, kind, phase, before, on } = step;
         Self {
             name: StepName::new(name.as_str()),
             kind: kind.into(),
             phase: phase.into_string(),
+            before: before.map(Text::into_string),
             on: on.into_iter().map(model::flow::Edge::from).collect(),
         }
     }
@@ -824,14 +844,15 @@ impl From<Target<'_>> for model::Target {
 impl<'a> From<&'a model::StepKind> for StepKind<'a> {
     fn from(kind: &'a model::StepKind) -> Self {
         match kind {
-            model::StepKind::Agent { prompt, output, iterate } => Self::Agent {
+            model::StepKind::Agent { prompt, output, iterate, every } => Self::Agent {
                 prompt: prompt.into(),
                 output: output.iter().map(Text::from).collect(),
                 iterate: *iterate,
+                every: *every,
             },
             model::StepKind::Verify => Self::Verify,
             model::StepKind::Check { checkpoint, threshold } => {
-                Self::Check { checkpoint: checkpoint.into(), threshold: *threshold }
+                Self::Check { checkpoint: (*checkpoint).into(), threshold: *threshold }
             }
             model::StepKind::Review => Self::Review,
             model::StepKind::Land => Self::Land,
@@ -847,12 +868,12 @@ impl<'a> From<&'a model::StepKind> for StepKind<'a> {
 impl From<StepKind<'_>> for model::StepKind {
     fn from(kind: StepKind<'_>) -> Self {
         match kind {
-            StepKind::Agent { prompt, output, iterate } => {
-                Self::Agent { prompt: prompt.into_string(), output: strings(output), iterate }
+            StepKind::Agent { prompt, output, iterate, every } => {
+                Self::Agent { prompt: prompt.into_string(), output: strings(output), iterate, every }
             }
             StepKind::Verify => Self::Verify,
             StepKind::Check { checkpoint, threshold } => {
-                Self::Check { checkpoint: checkpoint.into_string(), threshold }
+                Self::Check { checkpoint: checkpoint.into(), threshold }
             }
             StepKind::Review => Self::Review,
             StepKind::Land => Self::Land,
@@ -904,6 +925,8 @@ struct Command<'a> {
     tests: Option<u64>,
     #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
     excerpt: Text<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    caps: Option<Dimension>,
 }
 
 impl<'a> From<&'a model::gate::GateReport> for Report<'a> {
@@ -966,6 +989,7 @@ impl<'a> From<&'a model::gate::CommandResult> for Command<'a> {
             limit_ms,
             tests,
             excerpt,
+            caps,
         } = result;
         Self {
             name: name.into(),
@@ -977,13 +1001,15 @@ impl<'a> From<&'a model::gate::CommandResult> for Command<'a> {
             limit_ms: *limit_ms,
             tests: *tests,
             excerpt: excerpt.into(),
+            caps: caps.map(Dimension::from),
         }
     }
 }
 
 impl From<Command<'_>> for model::gate::CommandResult {
     fn from(result: Command<'_>) -> Self {
-        let Command { name, command, required, outcome, exit, took_ms, limit_ms, tests, excerpt } = result;
+        let Command { name, command, required, outcome, exit, took_ms, limit_ms, tests, excerpt, caps } =
+            result;
         Self {
             name: name.into_string(),
             command: command.into_string(),
@@ -994,6 +1020,7 @@ impl From<Command<'_>> for model::gate::CommandResult {
             limit_ms,
             tests,
             excerpt: excerpt.into_string(),
+            caps: caps.map(model::score::Dimension::from),
         }
     }
 }
@@ -1182,6 +1209,10 @@ pub(super) enum Verdict<'a> {
         #[serde(borrow)]
         question: Text<'a>,
     },
+    Checkpoint {
+        #[serde(borrow)]
+        reason: Text<'a>,
+    },
     Continue,
     Quota {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1224,6 +1255,7 @@ impl<'a> From<&'a model::Verdict> for Verdict<'a> {
             model::Verdict::Complete => Self::Complete,
             model::Verdict::Blocked { reason } => Self::Blocked { reason: reason.into() },
             model::Verdict::Pending { question } => Self::Pending { question: question.into() },
+            model::Verdict::Checkpoint { reason } => Self::Checkpoint { reason: reason.into() },
             model::Verdict::Continue => Self::Continue,
             model::Verdict::Quota { until } => Self::Quota { until: until.map(|at| at.0) },
             model::Verdict::Transient { detail } => Self::Transient { detail: detail.into() },
@@ -1252,6 +1284,7 @@ impl From<Verdict<'_>> for model::Verdict {
             Verdict::Complete => Self::Complete,
             Verdict::Blocked { reason } => Self::Blocked { reason: reason.into_string() },
             Verdict::Pending { question } => Self::Pending { question: question.into_string() },
+            Verdict::Checkpoint { reason } => Self::Checkpoint { reason: reason.into_string() },
             Verdict::Continue => Self::Continue,
             Verdict::Quota { until } => Self::Quota { until: until.map(Timestamp) },
             Verdict::Transient { detail } => Self::Transient { detail: detail.into_string() },

@@ -1,0 +1,607 @@
+//! What follows from a plan, a judge's word, a dialogue about the objective and the measure of a stage; and from a person
+//! who runs one step by hand, or changes their mind.
+
+use std::sync::Arc;
+
+use super::{Draft, Refusal, not_now};
+use crate::convergence::{self, Exclusion, Progress, Stage};
+use crate::event::{Event, StepResult};
+use crate::flow::{Flow, StepKind, Target};
+use crate::input::{EndedRun, Parting};
+use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requirement, Weight};
+use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
+use crate::staged::{Judged, PLAN, StagedEvent};
+use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop};
+use crate::{StepName, Wait};
+
+/// Refinements that may be open. Who has more to say had better change the objective.
+pub const REFINEMENTS_MAX: usize = 20;
+
+/// What a task of a module folder is told when its target says nothing.
+const FILL_TARGET: &str =
+    "its target says nothing yet: fill .target.md first, then `landfall retry` takes it up";
+
+impl Draft {
+    fn staged(&mut self, event: StagedEvent) -> Result<(), Refusal> {
+        self.event(Event::Staged(event))
+    }
+
+    /// Whether the words of a task say what to do. A title is enough, but not for a module: its title is only a name.
+    pub(super) fn says_nothing(&self) -> bool {
+        let spec = &self.task.spec;
+        spec.source.starts_with("module:")
+            && spec.criteria.is_empty()
+            && !objective::is_substantive(&spec.body)
+    }
+
+    /// It cannot begin: nobody said what it is for.
+    pub(super) fn empty_target(&mut self) -> Result<(), Refusal> {
+        self.end(EndKind::Blocked, EndCode::EmptyTarget, FILL_TARGET.to_owned())
+    }
+
+    /// Takes in what an agent wrote for those after it: the plan, and how far it is.
+    pub(super) fn papers_left(&mut self, run: &EndedRun) -> Result<(), Refusal> {
+        let attempt = run.attempt;
+        let evidence = &run.evidence;
+        let known = &self.task.staged.papers;
+        let others: Vec<_> = evidence
+            .papers
+            .iter()
+            .filter(|(name, digest)| name != PLAN && known.get(name) != Some(digest))
+            .cloned()
+            .collect();
+        let plan = evidence.papers.iter().find(|(name, _)| name == PLAN).map(|(_, digest)| digest.clone());
+        let plan = plan.filter(|digest| known.get(PLAN) != Some(digest));
+        if let (Some(paper), Some(outline)) = (plan, &evidence.outline) {
+            let covers = outline.covered().into_iter().collect();
+            self.staged(StagedEvent::Planned { attempt, paper, steps: outline.len(), covers })?;
+        }
+        if !others.is_empty() {
+            self.staged(StagedEvent::PapersKept { attempt, papers: others })?;
+        }
+        Ok(())
+    }
+
+    /// Counts the steps of the plan that an agent says are done.
+    pub(super) fn steps_done(&mut self, said: Option<u32>, complete: bool) -> Result<(), Refusal> {
+        let plan = &self.task.staged.plan;
+        let done = if complete { plan.steps } else { said.unwrap_or(0).min(plan.steps) };
+        if done > plan.done {
+            let attempt = self.task.attempt;
+            return self.staged(StagedEvent::Advanced { attempt, done });
+        }
+        Ok(())
+    }
+
+    /// Whether a judge is to look before the agent goes on: enough steps are done, or a person changed their mind.
+    pub(super) fn wants_a_look(&self, step: &StepName) -> bool {
+        let StepKind::Agent { every, .. } = self.flow_step(step).kind else { return false };
+        if self.edge(step, StepResult::MidExec).is_none() {
+            return false;
+        }
+        let staged = &self.task.staged;
+        let plan = &staged.plan;
+        let due = every > 0 && plan.done < plan.steps && plan.done - plan.checked >= every;
+        let new = staged.refinements.iter().any(|it| it.state == RefinementState::Pending);
+        due || new
+    }
+
+    /// A judge has read the work.
+    pub(super) fn judged(&mut self, run: &EndedRun, step: &StepName) -> Result<(), Refusal> {
+        let StepKind::Check { checkpoint, threshold } = self.flow_step(step).kind else {
+            return Err(not_now(&self.task, "nothing is being judged"));
+        };
+        let Some(judgement) = &run.evidence.judgement else {
+            return self.judge_failed("it said nothing that could be read as a judgement");
+        };
+        let counted = self.counted_coverage(checkpoint, judgement);
+        if checkpoint == Checkpoint::PostExec && self.has_objective() && counted.is_empty() {
+            return self.judge_failed("it did not say how far the requirements are covered");
+        }
+        let known = self.known_of(judgement, checkpoint);
+        let Some(ruling) = score::weigh(checkpoint, threshold, score::WEIGHTS, judgement, &known) else {
+            return self.judge_failed("it gave no scores");
+        };
+        let Ruling { result, scores, composite, shortfalls } = ruling;
+        let judged = Judged {
+            checkpoint,
+            stage: self.task.staged.focus.as_ref().map(|focus| focus.number),
+            head: self.task.head.clone(),
+            scores,
+            composite,
+            result,
+            reasons: shortfalls.iter().map(ToString::to_string).collect(),
+            coverage: counted,
+            at: self.at,
+        };
+        let reasons = judged.reasons.clone();
+        self.staged(StagedEvent::Judged { attempt: run.attempt, judged })?;
+        self.weigh_refinements(judgement)?;
+        let mut feedback = check_feedback(checkpoint, result, &reasons, judgement);
+        let open: Vec<Refinement> = self.task.staged.open_refinements().cloned().collect();
+        // Whoever comes next deals with them. Work is accepted only when there is nothing in them to deal with.
+        if !open.is_empty() && result != StepResult::CheckBlocked {
+            feedback
+                .text
+                .push_str("\nThe person changed their mind since this began. Take it into account:\n");
+            for refinement in &open {
+                feedback.text.push_str(&format!("- {}\n", refinement.text.replace('\n', " ")));
+            }
+            let numbers = open.iter().map(|it| it.number).collect();
+            self.staged(StagedEvent::RefinementsTaken { numbers })?;
+        }
+        if result == StepResult::CheckBlocked {
+            let reason = judgement.reason.trim();
+            let detail =
+                if reason.is_empty() { "the judge says that it cannot be done as it stands" } else { reason };
+            let goes_on = self.edge(step, result).is_some_and(|edge| edge.to != Target::Stop);
+            if !goes_on {
+                return self.end(EndKind::Blocked, EndCode::CheckBlocked, detail.to_owned());
+            }
+        }
+        let says = !feedback.text.trim().is_empty() && result != StepResult::Accept;
+        self.leave(result, says.then_some(feedback))
+    }
+
+    fn has_objective(&self) -> bool {
+        self.task.staged.focus.is_some()
+    }
+
+    /// What the judge says of the requirements, held against what was there before. Only numbers that there are count.
+    fn counted_coverage(&self, checkpoint: Checkpoint, judgement: &Judgement) -> convergence::Coverage {
+        if checkpoint != Checkpoint::PostExec {
+            return convergence::Coverage::new();
+        }
+        let staged = &self.task.staged;
+        let baseline = staged.baseline();
+        let before = staged.stages.last().map(|stage| &stage.coverage);
+        let mut all = convergence::coverage(before, &judgement.coverage);
+        all.retain(|number, _| baseline.iter().any(|requirement| requirement.number == *number));
+        all
+    }
+
+    /// What the engine knows of the work, which no judge can overrule.
+    fn known_of(&self, judgement: &Judgement, checkpoint: Checkpoint) -> Known {
+        let task = &self.task;
+        let red = match &task.gate {
+            Some(gate) => !gate.outcome().is_green(),
+            None => checkpoint == Checkpoint::PostExec, // nobody verified it
+        };
+        let impact = |it: &Refinement| {
+            let said = judgement.impacts.iter().find(|(number, _)| *number == it.number);
+            match (said, it.state) {
+                (Some((_, impact)), _) => *impact,
+                (None, RefinementState::Weighed(impact)) => impact,
+                (None, _) => Impact::Minor, // nobody said; it is not lost
+            }
+        };
+        Known {
+            red,
+            uncovered: task.staged.uncovered(),
+            caps: task.gate.iter().flat_map(|gate| gate.caps()).collect(),
+            refinement: task
+                .staged
+                .open_refinements()
+                .map(impact)
+                .max()
+                .filter(|impact| *impact > Impact::None),
+        }
+    }
+
+    fn weigh_refinements(&mut self, judgement: &Judgement) -> Result<(), Refusal> {
+        let pending: Vec<u32> = self
+            .task
+            .staged
+            .refinements
+            .iter()
+            .filter(|it| it.state == RefinementState::Pending)
+            .map(|it| it.number)
+            .collect();
+        for number in pending {
+            let said = judgement.impacts.iter().find(|(it, _)| *it == number).map(|(_, impact)| *impact);
+            self.staged(StagedEvent::RefinementWeighed { number, impact: said.unwrap_or(Impact::Minor) })?;
+        }
+        Ok(())
+    }
+
+    /// An error of the judge, not of the work: it stops, and no round is spent.
+    pub(super) fn judge_failed(&mut self, why: &str) -> Result<(), Refusal> {
+        let step = self.current();
+        let detail = format!("the judge of step `{step}` failed: {why}; nothing is known of the work");
+        self.end(EndKind::Failed, EndCode::CheckFailed, detail)
+    }
+
+    /// What a task in a step of kind `target` begins with, if not with an agent. True: it is dealt with.
+    pub(super) fn enter_target(&mut self, step: &StepName) -> Result<bool, Refusal> {
+        let objective = self.task.staged.objective.clone();
+        if objective.as_ref().is_some_and(Objective::is_confirmed) {
+            self.settle(step)?;
+            self.begin_stage()?;
+            self.leave(StepResult::Answered, None)?;
+            return Ok(true);
+        }
+        if self.says_nothing() {
+            self.empty_target()?;
+            return Ok(true);
+        }
+        let heard = !self.task.feedback.is_empty() || !self.task.messages.is_empty();
+        let criteria = &self.task.spec.criteria;
+        // Criteria are requirements already: nobody has to make them up.
+        if objective.is_none() && !criteria.is_empty() && !heard {
+            let requirements = (1..)
+                .zip(criteria)
+                .map(|(number, text)| Requirement::new(number, text, "", Weight::Important))
+                .take(objective::REQUIREMENTS_MAX)
+                .collect();
+            let items = vec![Item { text: self.task.spec.title.clone(), requirements }];
+            self.staged(StagedEvent::ObjectiveSet { items, constraints: Vec::new() })?;
+            self.settle(step)?;
+            self.ask_for_a_yes(step)?;
+            return Ok(true);
+        }
+        if objective.is_some() && !heard {
+            self.settle(step)?;
+            self.ask_for_a_yes(step)?;
+            return Ok(true);
+        }
+        Ok(false) // an agent splits it, in an attempt of its own
+    }
+
+    fn ask_for_a_yes(&mut self, step: &StepName) -> Result<(), Refusal> {
+        self.staged(StagedEvent::ObjectiveShown)?;
+        let text = objective::prompt(self.task.staged.objective.as_ref().expect("just shown"));
+        self.event(Event::Waited { wait: Wait::Question { text }, then: step.clone() })
+    }
+
+    /// An agent has split the objective.
+    pub(super) fn target_said(&mut self, run: &EndedRun, step: &StepName) -> Result<(), Refusal> {
+        let unread = |what: &str| Feedback {
+            about: "What you said could not be read".to_owned(),
+            text: format!("{what}. End with one JSON block, just as this page asks for."),
+        };
+        let Some(split) = &run.evidence.split else {
+            return self.yielded(Parting::OutputMissing, Some(unread("There was no block to read")));
+        };
+        if let Some(question) = split.ask.as_ref().filter(|text| !text.trim().is_empty()) {
+            self.yielded(Parting::Asked, None)?;
+            let wait = Wait::Question { text: question.clone() };
+            return self.event(Event::Waited { wait, then: step.clone() });
+        }
+        let known = self.task.staged.objective.clone().unwrap_or_default();
+        let items = match objective::merged(&known.items, split) {
+            Ok(items) => items,
+            Err(error) => {
+                let feedback = unread(&error.to_string());
+                return self.yielded(Parting::OutputMissing, Some(feedback));
+            }
+        };
+        let constraints =
+            if split.constraints.is_empty() { known.constraints } else { split.constraints.clone() };
+        self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
+        self.yielded(Parting::Asked, None)?;
+        self.ask_for_a_yes(step)
+    }
+
+    /// A person spoke about the objective. Only a yes to what was shown, unchanged since, begins the work.
+    pub(super) fn target_answered(
+        &mut self,
+        question: &str,
+        text: &str,
+        step: &StepName,
+    ) -> Result<(), Refusal> {
+        let objective = self.task.staged.objective.clone();
+        let awaits = objective.as_ref().is_some_and(Objective::awaits_a_yes);
+        if awaits && objective::is_yes(text) {
+            self.staged(StagedEvent::ObjectiveConfirmed)?;
+            self.event(Event::Resumed { feedback: None })?;
+            self.begin_stage()?;
+            return self.leave(StepResult::Answered, None);
+        }
+        if objective.is_some() && objective::is_yes(text) {
+            // It was never shown, or changed since: it is shown first.
+            self.event(Event::Resumed { feedback: None })?;
+            return self.ask_for_a_yes(step);
+        }
+        let feedback = Feedback {
+            about: "What the person says about the objective".to_owned(),
+            text: format!("They were asked:\n{question}\n\nThey say: {text}"),
+        };
+        self.event(Event::Resumed { feedback: Some(feedback) })
+    }
+
+    /// The words of a task changed while its objective is worked out: what was shown is stale.
+    pub(super) fn objective_is_stale(&mut self) -> Result<(), Refusal> {
+        let at_target = self.task.step().is_some_and(|step| {
+            self.task
+                .flow
+                .as_ref()
+                .and_then(|flow| flow.step(step))
+                .is_some_and(|it| it.kind == StepKind::Target)
+        });
+        let Some(objective) = self.task.staged.objective.clone().filter(|_| at_target) else { return Ok(()) };
+        let Objective { items, constraints, .. } = objective;
+        self.staged(StagedEvent::ObjectiveSet { items, constraints })?;
+        if matches!(&self.task.state, State::Waiting { wait: Wait::Question { .. }, .. }) {
+            let feedback = Feedback {
+                about: "The person changed the words of the task".to_owned(),
+                text: "Bring the objective in line with them.".to_owned(),
+            };
+            return self.event(Event::Resumed { feedback: Some(feedback) });
+        }
+        Ok(())
+    }
+
+    /// The next stage: unmet requirements, by weight and coverage, in a direction that was not given up.
+    fn begin_stage(&mut self) -> Result<(), Refusal> {
+        let staged = &self.task.staged;
+        if staged.focus.is_some() {
+            return Ok(());
+        }
+        let none = convergence::Coverage::new();
+        let coverage = staged.stages.last().map_or(&none, |stage| &stage.coverage);
+        let focus = convergence::next_focus(&staged.baseline(), coverage, &staged.exclusions);
+        let number = staged.stages.last().map_or(0, |stage| stage.number) + 1;
+        match focus {
+            Some(focus) => self.staged(StagedEvent::StageBegan { number, focus }),
+            None => Ok(()),
+        }
+    }
+
+    /// A stage is measured against the objective.
+    pub(super) fn converge(&mut self, step: &StepName) -> Result<(), Refusal> {
+        self.settle(step)?;
+        let staged = self.task.staged.clone();
+        let (Some(focus), Some(judged)) = (&staged.focus, staged.last_judged()) else {
+            // Without an objective there is nothing to measure: what was accepted is all there is.
+            return self.leave(StepResult::Satisfied, None);
+        };
+        let Some(commit) = judged.head.clone().or_else(|| self.task.head.clone()) else {
+            let detail = format!("step `{step}` has nothing to measure: no commit");
+            return self.end(EndKind::Blocked, EndCode::NothingChanged, detail);
+        };
+        let baseline = staged.baseline();
+        let Some(current) = convergence::convergence(&baseline, &judged.coverage) else {
+            let detail = "there is no requirement to measure it by".to_owned();
+            return self.end(EndKind::Failed, EndCode::CheckFailed, detail);
+        };
+        // Under today's requirements: they may have changed since.
+        let score = |stage: &Stage| convergence::convergence(&baseline, &stage.coverage);
+        let previous = staged.stages.last().and_then(score);
+        let progress = convergence::progress(previous, current);
+        let attempt = self.task.attempt;
+        self.staged(StagedEvent::Converged { attempt, previous, current, progress, commit: commit.clone() })?;
+        match progress {
+            Progress::Satisfied => self.leave(StepResult::Satisfied, None),
+            Progress::Closer => self.next_stage(StepResult::Continue, None),
+            Progress::Stuck => {
+                let about = "The stage came no closer to the objective".to_owned();
+                let text = format!(
+                    "Convergence is {} and was 0. Look at the requirements of the stage.",
+                    share(current)
+                );
+                self.leave(StepResult::NeedsFix, Some(Feedback { about, text }))
+            }
+            Progress::NoCloser => {
+                let from = previous.unwrap_or(0);
+                let reason = format!("convergence went from {} to {}", share(from), share(current));
+                let focus = focus.requirements.clone();
+                self.roll_back(focus, reason, (from, current), commit)
+            }
+        }
+    }
+
+    /// Goes on with another stage, or stops where there is none.
+    fn next_stage(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
+        let staged = &self.task.staged;
+        let number = staged.stages.last().map_or(0, |stage| stage.number) + 1;
+        let none = convergence::Coverage::new();
+        let coverage = staged.stages.last().map_or(&none, |stage| &stage.coverage);
+        let focus = convergence::next_focus(&staged.baseline(), coverage, &staged.exclusions);
+        let Some(focus) = focus else {
+            let detail = match staged.exclusions.len() {
+                0 => "no requirement is left that a stage could be for".to_owned(),
+                tried => format!("every direction was tried: {tried} were given up"),
+            };
+            return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail);
+        };
+        self.leave(result, feedback)?;
+        if self.task.is_over() {
+            return Ok(());
+        }
+        self.staged(StagedEvent::StageBegan { number, focus })
+    }
+
+    /// A stage is given up: its branch goes back to the stage before, its direction is not taken again.
+    pub(super) fn roll_back(
+        &mut self,
+        focus: Vec<u32>,
+        reason: String,
+        (from, to): (u32, u32),
+        abandoned: crate::Commit,
+    ) -> Result<(), Refusal> {
+        let stages = &self.task.staged.stages;
+        let Some(back) = stages.last().cloned() else {
+            return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, reason);
+        };
+        let stage = back.number + 1;
+        let names = focus.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ");
+        let direction = format!("stage {stage} for {names}");
+        let text = format!(
+            "Stage {stage} was given up ({reason}) and the branch is back at the end of stage {}. Its work is kept under a ref. \
+             Take another way: {direction} as it was tried is out of the question.",
+            back.number
+        );
+        let exclusion = Exclusion { stage, focus, direction, reason, abandoned, from, to };
+        self.staged(StagedEvent::GivenUp { exclusion })?;
+        let feedback = Feedback { about: "The last stage was rolled back".to_owned(), text };
+        self.next_stage(StepResult::Rollback, Some(feedback))?;
+        if self.task.is_over() {
+            return Ok(());
+        }
+        self.event(Event::SentBack { to: back.commit })
+    }
+
+    /// Whether a step that was taken too often can be got out of by giving the stage up.
+    pub(super) fn can_give_up(&self, step: &StepName) -> Option<StepName> {
+        let StepKind::Check { checkpoint: Checkpoint::PostExec, .. } = self.flow_step(step).kind else {
+            return None;
+        };
+        if self.task.staged.stages.is_empty() || self.task.staged.focus.is_none() {
+            return None;
+        }
+        let flow = self.task.flow.as_ref()?;
+        flow.steps.iter().find(|it| it.kind == StepKind::Converge).map(|it| it.name.clone())
+    }
+
+    /// Gives the stage up because a judge sent it back too often.
+    pub(super) fn give_up(&mut self, converge: &StepName, reason: String) -> Result<(), Refusal> {
+        let staged = &self.task.staged;
+        let focus = staged.focus.as_ref().map(|focus| focus.requirements.clone()).unwrap_or_default();
+        let from = staged.stages.last().map_or(0, |stage| stage.convergence);
+        let Some(head) = self.task.head.clone() else {
+            return self.end(EndKind::Failed, EndCode::EdgeLimit, reason);
+        };
+        self.settle(converge)?;
+        self.roll_back(focus, reason, (from, from), head)
+    }
+
+    /// A person wants one step done now. Their step comes next; then the flow goes on from what it left.
+    pub(super) fn do_step(
+        &mut self,
+        (command, checkpoint): (&str, Option<Checkpoint>),
+        alone: bool,
+        flow: Option<&Arc<Flow>>,
+    ) -> Result<(), Refusal> {
+        let task = &self.task;
+        let Some(flow) = flow else {
+            return Err(not_now(task, "it has no flow that could be followed"));
+        };
+        let phase = task.phase_word();
+        let allowed = |phase: &str| -> Vec<String> {
+            let named = flow.commands.iter().filter(|(_, by)| by.contains_key(phase));
+            named.map(|(name, _)| name.clone()).collect()
+        };
+        let refuse = || Refusal::NotAllowed {
+            task: task.id,
+            command: command.to_owned(),
+            phase: phase.clone(),
+            allowed: allowed(&phase),
+        };
+        let key = match checkpoint {
+            Some(checkpoint) => format!("{command}/{}", checkpoint.word()),
+            None => command.to_owned(),
+        };
+        let by_phase =
+            flow.commands.get(&key).or_else(|| flow.commands.get(command).filter(|_| checkpoint.is_none()));
+        let step = by_phase.and_then(|by| by.get(&phase)).cloned().ok_or_else(refuse)?;
+        if self.task.landed.is_some()
+            && !matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Report))
+        {
+            return Err(refuse());
+        }
+        match self.task.state.clone() {
+            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Err(refuse()),
+            State::Ended(_) => {
+                self.event(Event::Retried { fresh: false, feedback: None })?;
+                self.event(Event::Directed { step, alone })
+            }
+            // The step under way is finished first.
+            State::Active { doing: Doing::Queued { .. }, step: at } => {
+                self.stopped(Stop::Pause, at)?;
+                self.event(Event::Directed { step, alone })
+            }
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Active { .. } => self.event(Event::Directed { step, alone }),
+        }
+    }
+
+    /// Taken up again, it goes on by the phase it was in, where its flow says how.
+    pub(super) fn enter_by_phase(&mut self, fresh: bool) -> Result<(), Refusal> {
+        let Some(flow) = self.task.flow.clone().filter(|_| !fresh) else { return Ok(()) };
+        if self.task.landed.is_some() || self.task.landing.is_some() {
+            return Ok(()); // only what comes after the landing is owed
+        }
+        let last = self.task.last_step.as_ref().and_then(|step| flow.step(step));
+        match last.and_then(|step| flow.entries.get(&step.phase)) {
+            Some(step) => self.event(Event::Directed { step: step.clone(), alone: false }),
+            None => Ok(()),
+        }
+    }
+
+    /// A person changed their mind: it is weighed at the next check. A task that is done is taken up again.
+    pub(super) fn refine(&mut self, text: &str) -> Result<(), Refusal> {
+        let open = self.task.staged.open_refinements().count();
+        let number = self.task.staged.refinements.iter().map(|it| it.number).max().unwrap_or(0) + 1;
+        match &self.task.state {
+            State::Ended(Ending { kind: EndKind::Done, .. }) => {
+                self.event(Event::Reopened { text: text.to_owned() })?;
+                let Some(flow) = self.task.flow.clone() else { return Ok(()) };
+                match flow.entries.get("evolving").or_else(|| flow.entries.get("satisfied")) {
+                    Some(step) => self.event(Event::Directed { step: step.clone(), alone: false }),
+                    None => Ok(()),
+                }
+            }
+            State::Ended(Ending { kind: EndKind::Cancelled, .. }) => {
+                Err(not_now(&self.task, "it was cancelled; add a new task instead"))
+            }
+            _ if open >= REFINEMENTS_MAX => {
+                Err(not_now(&self.task, "as many refinements as may be are open; change its words instead"))
+            }
+            _ if self.task.landed.is_some() => Err(not_now(
+                &self.task,
+                "it has landed and its report is being written; refine it after that",
+            )),
+            _ => self.staged(StagedEvent::Refined { number, text: text.to_owned() }),
+        }
+    }
+
+    /// A person takes a refinement back, as long as nobody has dealt with it.
+    pub(super) fn withdraw(&mut self, number: u32) -> Result<(), Refusal> {
+        let open = self.task.staged.open_refinements().any(|it| it.number == number);
+        if !open {
+            return Err(not_now(&self.task, "there is no open refinement of that number"));
+        }
+        self.staged(StagedEvent::RefinementWithdrawn { number })
+    }
+}
+
+/// A convergence for people: `0.6667`.
+#[must_use]
+pub(crate) fn share(ten_thousandths: u32) -> String {
+    format!("{}.{:04}", ten_thousandths / 10_000, ten_thousandths % 10_000)
+}
+
+fn check_feedback(
+    checkpoint: Checkpoint,
+    result: StepResult,
+    reasons: &[String],
+    judgement: &Judgement,
+) -> Feedback {
+    let passed = result == checkpoint.passes_as();
+    let about = match passed {
+        true => format!("The judge let it pass ({})", checkpoint.word()),
+        false => format!("The judge sent it back: {} ({})", result.word(), checkpoint.word()),
+    };
+    let mut text = String::new();
+    for reason in reasons {
+        text.push_str(&format!("- {reason}\n"));
+    }
+    for finding in &judgement.findings {
+        let place = if finding.place.is_empty() { String::new() } else { format!(" ({})", finding.place) };
+        text.push_str(&format!("- {}{place}: {}\n", finding.severity.word(), finding.title));
+        if !finding.detail.is_empty() {
+            text.push_str(&format!("  {}\n", finding.detail.replace('\n', "\n  ")));
+        }
+    }
+    if !passed && !judgement.reason.trim().is_empty() {
+        text.push_str(&format!("\nIn the judge's words: {}\n", judgement.reason.trim()));
+    }
+    if !passed && let Some(scores) = judgement.scores {
+        let all = scores.all().map(points);
+        text.push_str(&format!("Scores D1 to D6: {}\n", all.join(", ")));
+    }
+    Feedback { about, text }
+}

@@ -1,0 +1,365 @@
+//! Facts about plans, judges, objectives and stages.
+
+use std::collections::BTreeMap;
+
+use landfall_model as model;
+use landfall_model::convergence::Exclusion;
+use landfall_model::objective::{Item, Requirement};
+use landfall_model::score::Scores;
+use landfall_model::staged::{Judged, StagedEvent};
+use landfall_model::{Attempt, Commit, Digest, Event, StepName, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::parts::{self, words};
+use super::{Nothing, body, json};
+use crate::format::{FormatErrorKind, Raw};
+
+words!(Checkpoint = model::score::Checkpoint {
+    PostPlan = "post-plan",
+    MidExec = "mid-exec",
+    PostExec = "post-exec",
+});
+words!(Dimension = model::score::Dimension {
+    Correctness = "d1",
+    Security = "d2",
+    Reliability = "d3",
+    Performance = "d4",
+    Architecture = "d5",
+    Maintainability = "d6",
+});
+words!(Impact = model::score::Impact {
+    None = "none",
+    Minor = "minor",
+    Moderate = "moderate",
+    Major = "major",
+});
+words!(Weight = model::objective::Weight {
+    Optional = "optional",
+    Important = "important",
+    Critical = "critical",
+});
+words!(Progress = model::convergence::Progress {
+    Satisfied = "satisfied",
+    Closer = "closer",
+    NoCloser = "no-closer",
+    Stuck = "stuck",
+});
+
+#[derive(Serialize, Deserialize)]
+struct PlannedBody {
+    attempt: u32,
+    paper: String,
+    steps: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    covers: Vec<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PapersBody {
+    attempt: u32,
+    papers: Vec<(String, String)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AdvancedBody {
+    attempt: u32,
+    done: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct JudgedBody {
+    attempt: u32,
+    checkpoint: Checkpoint,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stage: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scores: Option<[u32; 6]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    composite: Option<u32>,
+    result: parts::StepResult,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    coverage: BTreeMap<u32, u32>,
+    at: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ObjectiveBody {
+    items: Vec<ItemBody>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    constraints: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ItemBody {
+    text: String,
+    requirements: Vec<RequirementBody>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RequirementBody {
+    number: u32,
+    text: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    criteria: String,
+    weight: Weight,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StageBody {
+    number: u32,
+    focus: Vec<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ConvergedBody {
+    attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<u32>,
+    current: u32,
+    progress: Progress,
+    commit: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct GivenUpBody {
+    stage: u32,
+    focus: Vec<u32>,
+    direction: String,
+    reason: String,
+    abandoned: String,
+    from: u32,
+    to: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RefinedBody {
+    number: u32,
+    text: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WeighedBody {
+    number: u32,
+    impact: Impact,
+}
+
+#[derive(Serialize, Deserialize)]
+struct TakenBody {
+    numbers: Vec<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WithdrawnBody {
+    number: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DirectedBody {
+    step: String,
+    #[serde(default, skip_serializing_if = "parts::is_false")]
+    alone: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReopenedBody {
+    text: String,
+}
+
+/// Writes down that a person wants a step.
+pub(super) fn directed(step: &StepName, alone: bool) -> String {
+    json(&DirectedBody { step: step.as_str().to_owned(), alone })
+}
+
+/// Writes down that a person wants more.
+pub(super) fn reopened(text: &str) -> String {
+    json(&ReopenedBody { text: text.to_owned() })
+}
+
+/// Writes a fact about a stage down.
+pub(super) fn encode(event: &StagedEvent) -> String {
+    match event {
+        StagedEvent::Planned { attempt, paper, steps, covers } => json(&PlannedBody {
+            attempt: attempt.0,
+            paper: paper.as_str().to_owned(),
+            steps: *steps,
+            covers: covers.clone(),
+        }),
+        StagedEvent::PapersKept { attempt, papers } => {
+            let papers =
+                papers.iter().map(|(name, digest)| (name.clone(), digest.as_str().to_owned())).collect();
+            json(&PapersBody { attempt: attempt.0, papers })
+        }
+        StagedEvent::Advanced { attempt, done } => json(&AdvancedBody { attempt: attempt.0, done: *done }),
+        StagedEvent::Judged { attempt, judged } => {
+            let Judged { checkpoint, stage, head, scores, composite, result, reasons, coverage, at } = judged;
+            json(&JudgedBody {
+                attempt: attempt.0,
+                checkpoint: (*checkpoint).into(),
+                stage: *stage,
+                head: head.as_ref().map(|head| head.as_str().to_owned()),
+                scores: scores.map(Scores::all),
+                composite: *composite,
+                result: (*result).into(),
+                reasons: reasons.clone(),
+                coverage: coverage.clone(),
+                at: at.0,
+            })
+        }
+        StagedEvent::ObjectiveSet { items, constraints } => {
+            let items = items.iter().map(ItemBody::from).collect();
+            json(&ObjectiveBody { items, constraints: constraints.clone() })
+        }
+        StagedEvent::ObjectiveShown | StagedEvent::ObjectiveConfirmed => json(&Nothing {}),
+        StagedEvent::StageBegan { number, focus } => {
+            json(&StageBody { number: *number, focus: focus.clone() })
+        }
+        StagedEvent::Converged { attempt, previous, current, progress, commit } => json(&ConvergedBody {
+            attempt: attempt.0,
+            previous: *previous,
+            current: *current,
+            progress: (*progress).into(),
+            commit: commit.as_str().to_owned(),
+        }),
+        StagedEvent::GivenUp { exclusion } => {
+            let Exclusion { stage, focus, direction, reason, abandoned, from, to } = exclusion;
+            json(&GivenUpBody {
+                stage: *stage,
+                focus: focus.clone(),
+                direction: direction.clone(),
+                reason: reason.clone(),
+                abandoned: abandoned.as_str().to_owned(),
+                from: *from,
+                to: *to,
+            })
+        }
+        StagedEvent::Refined { number, text } => json(&RefinedBody { number: *number, text: text.clone() }),
+        StagedEvent::RefinementWeighed { number, impact } => {
+            json(&WeighedBody { number: *number, impact: (*impact).into() })
+        }
+        StagedEvent::RefinementsTaken { numbers } => json(&TakenBody { numbers: numbers.clone() }),
+        StagedEvent::RefinementWithdrawn { number } => json(&WithdrawnBody { number: *number }),
+    }
+}
+
+/// Reads a fact of this part; none if it is of another.
+pub(super) fn decode(raw: Raw<'_>) -> Result<Option<Event>, FormatErrorKind> {
+    let event = match raw.kind {
+        "planned" => {
+            let PlannedBody { attempt, paper, steps, covers } = body(raw)?;
+            StagedEvent::Planned { attempt: Attempt(attempt), paper: Digest::new(&paper), steps, covers }
+        }
+        "papers-kept" => {
+            let PapersBody { attempt, papers } = body(raw)?;
+            let papers = papers.into_iter().map(|(name, digest)| (name, Digest::new(&digest))).collect();
+            StagedEvent::PapersKept { attempt: Attempt(attempt), papers }
+        }
+        "advanced" => {
+            let AdvancedBody { attempt, done } = body(raw)?;
+            StagedEvent::Advanced { attempt: Attempt(attempt), done }
+        }
+        "judged" => {
+            let JudgedBody {
+                attempt,
+                checkpoint,
+                stage,
+                head,
+                scores,
+                composite,
+                result,
+                reasons,
+                coverage,
+                at,
+            } = body(raw)?;
+            let scores = match scores {
+                None => None,
+                Some(scores) => Some(
+                    Scores::new(scores)
+                        .ok_or_else(|| FormatErrorKind::Body("a score is out of range".to_owned()))?,
+                ),
+            };
+            let judged = Judged {
+                checkpoint: checkpoint.into(),
+                stage,
+                head: head.map(|head| Commit::new(&head)),
+                scores,
+                composite,
+                result: result.into(),
+                reasons,
+                coverage,
+                at: Timestamp(at),
+            };
+            StagedEvent::Judged { attempt: Attempt(attempt), judged }
+        }
+        "objective-set" => {
+            let ObjectiveBody { items, constraints } = body(raw)?;
+            StagedEvent::ObjectiveSet { items: items.into_iter().map(Item::from).collect(), constraints }
+        }
+        "objective-shown" => {
+            let Nothing {} = body(raw)?;
+            StagedEvent::ObjectiveShown
+        }
+        "objective-confirmed" => {
+            let Nothing {} = body(raw)?;
+            StagedEvent::ObjectiveConfirmed
+        }
+        "stage-began" => {
+            let StageBody { number, focus } = body(raw)?;
+            StagedEvent::StageBegan { number, focus }
+        }
+        "converged" => {
+            let ConvergedBody { attempt, previous, current, progress, commit } = body(raw)?;
+            let (attempt, commit) = (Attempt(attempt), Commit::new(&commit));
+            StagedEvent::Converged { attempt, previous, current, progress: progress.into(), commit }
+        }
+        "given-up" => {
+            let GivenUpBody { stage, focus, direction, reason, abandoned, from, to } = body(raw)?;
+            let abandoned = Commit::new(&abandoned);
+            StagedEvent::GivenUp {
+                exclusion: Exclusion { stage, focus, direction, reason, abandoned, from, to },
+            }
+        }
+        "refined" => {
+            let RefinedBody { number, text } = body(raw)?;
+            StagedEvent::Refined { number, text }
+        }
+        "refinement-weighed" => {
+            let WeighedBody { number, impact } = body(raw)?;
+            StagedEvent::RefinementWeighed { number, impact: impact.into() }
+        }
+        "refinements-taken" => StagedEvent::RefinementsTaken { numbers: body::<TakenBody>(raw)?.numbers },
+        "refinement-withdrawn" => {
+            StagedEvent::RefinementWithdrawn { number: body::<WithdrawnBody>(raw)?.number }
+        }
+        "directed" => {
+            let DirectedBody { step, alone } = body(raw)?;
+            return Ok(Some(Event::Directed { step: StepName::new(&step), alone }));
+        }
+        "reopened" => return Ok(Some(Event::Reopened { text: body::<ReopenedBody>(raw)?.text })),
+        _ => return Ok(None),
+    };
+    Ok(Some(Event::Staged(event)))
+}
+
+impl From<&Item> for ItemBody {
+    fn from(item: &Item) -> Self {
+        let requirement = |it: &Requirement| RequirementBody {
+            number: it.number,
+            text: it.text.clone(),
+            criteria: it.criteria.clone(),
+            weight: it.weight.into(),
+        };
+        Self { text: item.text.clone(), requirements: item.requirements.iter().map(requirement).collect() }
+    }
+}
+
+impl From<ItemBody> for Item {
+    fn from(item: ItemBody) -> Self {
+        let requirement =
+            |it: RequirementBody| Requirement::new(it.number, &it.text, &it.criteria, it.weight.into());
+        Self { text: item.text, requirements: item.requirements.into_iter().map(requirement).collect() }
+    }
+}

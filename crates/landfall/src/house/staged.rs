@@ -1,0 +1,63 @@
+//! Plans, judges, objectives and stages in words.
+
+use landfall_engine::model::convergence::Progress;
+use landfall_engine::model::staged::StagedEvent;
+use landfall_engine::papers::{judged_line, share};
+
+use super::moment::count;
+use super::words::one_line;
+
+/// What happened, in one line.
+pub(super) fn line(event: &StagedEvent) -> String {
+    match event {
+        StagedEvent::Planned { steps, covers, .. } => match covers.as_slice() {
+            [] => format!("a plan of {} is written", count(u64::from(*steps), "step")),
+            some => format!("a plan of {} is written, for {}", count(u64::from(*steps), "step"), names(some)),
+        },
+        StagedEvent::PapersKept { papers, .. } => {
+            let all: Vec<&str> = papers.iter().map(|(name, _)| name.as_str()).collect();
+            format!("its agent left {}", all.join(", "))
+        }
+        StagedEvent::Advanced { done, .. } => format!("step {done} of its plan is done, says its agent"),
+        StagedEvent::Judged { judged, .. } => format!("judged, {}", one_line(&judged_line(judged))),
+        StagedEvent::ObjectiveSet { items, .. } => {
+            let all: usize = items.iter().map(|item| item.requirements.len()).sum();
+            let (items, all) = (count(items.len() as u64, "item"), count(all as u64, "requirement"));
+            format!("its objective has {items} and {all}")
+        }
+        StagedEvent::ObjectiveShown => "you are asked whether that is the objective".to_owned(),
+        StagedEvent::ObjectiveConfirmed => "you confirmed the objective".to_owned(),
+        StagedEvent::StageBegan { number, focus } => format!("stage {number} begins, for {}", names(focus)),
+        StagedEvent::Converged { previous, current, progress, .. } => {
+            let from = previous.map_or_else(|| "nothing".to_owned(), share);
+            let what = match progress {
+                Progress::Satisfied => "the objective is met",
+                Progress::Closer => "another stage follows",
+                Progress::NoCloser => "the stage is rolled back",
+                Progress::Stuck => "the stage is to be mended",
+            };
+            format!("convergence went from {from} to {}: {what}", share(*current))
+        }
+        StagedEvent::GivenUp { exclusion } => {
+            let kept = exclusion.abandoned.short();
+            format!(
+                "{} is given up ({}); its work is kept as {kept}",
+                exclusion.direction,
+                one_line(&exclusion.reason)
+            )
+        }
+        StagedEvent::Refined { number, text } => format!("you refined it ({number}): {}", one_line(text)),
+        StagedEvent::RefinementWeighed { number, impact } => {
+            format!("refinement {number} has {} impact, says the judge", impact.word())
+        }
+        StagedEvent::RefinementsTaken { numbers } => {
+            let all: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            format!("refinement {} goes to whoever works on it next", all.join(", "))
+        }
+        StagedEvent::RefinementWithdrawn { number } => format!("you took refinement {number} back"),
+    }
+}
+
+fn names(numbers: &[u32]) -> String {
+    numbers.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ")
+}
