@@ -140,6 +140,8 @@ pub struct Files {
     /// Whether signals are used: then a status is no step of its own.
     signals: bool,
     standing: Option<Standing>,
+    /// A change of the status that is a step unless a signal says it, and in how many looks it has stood.
+    held: Option<(Stride, u32)>,
     /// Whether the status changed in this run.
     moved: bool,
     /// Whether what the loop came to was said.
@@ -187,7 +189,7 @@ impl Files {
         let mark = mark(bytes);
         if looks.taken == Some(mark) {
             looks.half = None;
-            return Vec::new();
+            return if file == File::Signal { Vec::new() } else { self.stands() };
         }
         let read = match file {
             _ if bytes.len() > BYTES_MAX => Err(Wrong::Code("FILE_TOO_LARGE")),
@@ -223,16 +225,20 @@ impl Files {
 
     /// The run is over: what was not said yet.
     pub fn finish(&mut self) -> Vec<Signal> {
+        let mut heard: Vec<Signal> =
+            self.held.take().map(|(stride, _)| Signal::Stride(stride)).into_iter().collect();
         if self.closed || !self.moved {
-            return Vec::new();
+            return heard;
         }
         let said = self.standing.as_ref().and_then(Standing::close);
         self.closed = said.is_some();
-        said.map(Signal::Said).into_iter().collect()
+        heard.extend(said.map(Signal::Said));
+        heard
     }
 
     fn stride(&mut self, stride: Stride) -> Vec<Signal> {
         self.signals = true;
+        self.held = None; // it was the status of this very step
         let stops = stride.next == "(stop)";
         let said = stops.then(|| self.close(&stride)).flatten();
         self.closed = said.is_some(); // a step after the end: it goes on
@@ -251,7 +257,21 @@ impl Files {
         if !progress || self.signals {
             return Vec::new();
         }
-        vec![Signal::Stride(Stride { step, checkpoint: phase, mark: spelt(mark), ..Stride::default() })]
+        let stride = Stride { step, checkpoint: phase, mark: spelt(mark), ..Stride::default() };
+        self.held.replace((stride, 0)).map(|(before, _)| Signal::Stride(before)).into_iter().collect()
+    }
+
+    /// The status is what it was. A loop that signals writes it a moment before; one that does not has taken a step.
+    fn stands(&mut self) -> Vec<Signal> {
+        match &mut self.held {
+            Some((_, looks)) if *looks < HALF_LOOKS => {
+                *looks += 1;
+                Vec::new()
+            }
+            Some(_) | None => {
+                self.held.take().map(|(stride, _)| Signal::Stride(stride)).into_iter().collect()
+            }
+        }
     }
 
     /// What a loop that stops came to: as its module says, else as its last step says.
