@@ -19,7 +19,10 @@ export interface Served {
 export class Scratch {
   readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), "landfall-web-"));
   readonly project: string;
+  /** Where its pages are. */
   url = "";
+  /** Where it listens. */
+  at = "";
   private child: ChildProcess | null = null;
 
   constructor(name: string, settings: string, files: Record<string, string> = {}) {
@@ -38,9 +41,16 @@ export class Scratch {
     fs.writeFileSync(at, text);
   }
 
+  /** A program that only this project has: in the place of an agent, say. */
+  program(name: string, text: string) {
+    const bin = path.join(this.folder, "bin");
+    fs.mkdirSync(bin, { recursive: true });
+    fs.writeFileSync(path.join(bin, name), text, { mode: 0o755 });
+  }
+
   private env(): NodeJS.ProcessEnv {
     return {
-      PATH: process.env.PATH,
+      PATH: `${path.join(this.folder, "bin")}:${process.env.PATH}`,
       HOME: path.join(this.folder, "home"),
       LANDFALL_STATE: path.join(this.folder, "state"),
       GIT_CONFIG_NOSYSTEM: "1",
@@ -115,7 +125,8 @@ export class Scratch {
         }
       });
     });
-    this.url = served.addresses[0]!;
+    this.url = new URL(served.links[0]!).origin;
+    this.at = new URL(served.addresses[0]!).host;
     return served.links[0]!;
   }
 

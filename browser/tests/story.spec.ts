@@ -116,7 +116,7 @@ test("a day with the pages", async ({ browser }) => {
   watch.expected.push(/ERR_INTERNET_DISCONNECTED|ERR_CONNECTION|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE|Failed to (load|fetch)|htmx:(send|response)Error/);
   await page.goto("/");
   const first = Number(await page.locator("#state").getAttribute("data-seq"));
-  const port = new URL(scratch.url).host;
+  const port = scratch.at;
   await expect.poll(() => scratch.json("status").run?.phase ?? "none", { timeout: 30_000 }).not.toBe("starting");
   await scratch.end();
   await expect(page.locator("#link-state")).toBeVisible({ timeout: 20_000 });

@@ -1,6 +1,6 @@
 // Text that would like to be a script, in every field that a task, an agent, a branch, a file or a person can fill.
 // Nothing runs, nothing is fetched from elsewhere, no element is made of it, and it can be read as the text it is.
-import { expect, test } from "@playwright/test";
+import { expect, type Page, test } from "@playwright/test";
 import { enter, violations } from "./browser";
 import { Scratch, settings, task } from "./scratch";
 
@@ -102,6 +102,32 @@ function made(): string[] {
   return [...document.querySelectorAll(never), ...away].map((it) => it.outerHTML.slice(0, 200));
 }
 
+/** What goes wrong on a page, one after the other. */
+class Looks {
+  readonly wrong: string[] = [];
+
+  constructor(private readonly page: Page) {}
+
+  async at(at: string) {
+    const answer = await this.page.goto(at);
+    if ((answer?.status() ?? 500) >= 500) this.wrong.push(`${at}: ${answer?.status()}`);
+    await this.here(at);
+    const sideways = await this.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (sideways > 0) this.wrong.push(`${at}: ${sideways} px too wide`);
+  }
+
+  async here(name: string) {
+    for (const it of await this.page.evaluate(made)) this.wrong.push(`${name}: ${it}`);
+  }
+
+  async reads(at: string, texts: string[]) {
+    const text = await this.page.locator("main").evaluate((it) => it.textContent ?? "");
+    for (const one of texts) if (!text.includes(one)) this.wrong.push(`${at}: cannot be read: ${one}`);
+  }
+}
+
+const TABS = ["", "/log", "/diff", "/checks", "/gates", "/attempts", "/cost", "/certificate", "/history"];
+
 let scratch: Scratch;
 let link: string;
 
@@ -126,18 +152,10 @@ test("text from outside is text on every page", async ({ browser }) => {
   test.setTimeout(240_000);
   const { context, page, watch } = await enter(browser, link);
   watch.expected.push(/the server responded with a status of 404/);
-  const wrong: string[] = [];
-  const look = async (at: string) => {
-    const answer = await page.goto(at);
-    if ((answer?.status() ?? 500) >= 500) wrong.push(`${at}: ${answer?.status()}`);
-    for (const it of await page.evaluate(made)) wrong.push(`${at}: ${it}`);
-    const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    if (sideways > 0) wrong.push(`${at}: ${sideways} px too wide`);
-  };
-  const reads = async (at: string, texts: string[]) => {
-    const text = await page.locator("main").evaluate((it) => it.textContent ?? "");
-    for (const one of texts) if (!text.includes(one)) wrong.push(`${at}: cannot be read: ${one}`);
-  };
+  const looks = new Looks(page);
+  const { wrong } = looks;
+  const look = (at: string) => looks.at(at);
+  const reads = (at: string, texts: string[]) => looks.reads(at, texts);
 
   // Words of people, by the forms that they have.
   await page.goto("/sessions");
@@ -171,7 +189,7 @@ test("text from outside is text on every page", async ({ browser }) => {
   const links = await page.locator(".rail a[href]").evaluateAll((all) => all.map((it) => it.getAttribute("href") ?? ""));
   for (const at of [...links, "/backlog?view=order", "/sprints", "/runs/1", "/flows/loop", "/doctor", "/sessions", "/problems", "/help"]) await look(at);
   for (const text of PLAIN.slice(0, 8)) await look(`/backlog?text=${encodeURIComponent(text)}&tag=${encodeURIComponent(text)}&status=${encodeURIComponent(text)}&parent=${encodeURIComponent(text)}`);
-  for (const tab of ["", "/log", "/diff", "/diff?view=split", "/checks", "/gates", "/attempts", "/cost", "/certificate", "/history"]) await look(`/tasks/T1${tab}`);
+  for (const tab of [...TABS, "/diff?view=split"]) await look(`/tasks/T1${tab}`);
   for (const id of ["T2", "T8", "T9", "T20", "T53"]) for (const tab of ["", "/log", "/history"]) await look(`/tasks/${id}${tab}`);
   for (const text of PLAIN.slice(0, 6)) {
     await look(`/tasks/T1/log?search=${encodeURIComponent(text)}`);
@@ -210,4 +228,105 @@ test("text from outside is text on every page", async ({ browser }) => {
   expect(wrong).toEqual([]);
   watch.clean();
   await context.close();
+});
+
+/** What an agent's program says while it works: names of tools, what they are given, what came of them, models and sessions. */
+function stream(): string {
+  const said = PLAIN.map((text, at) => ({
+    type: "assistant",
+    message: {
+      id: `m${at}`,
+      model: text,
+      content: [
+        { type: "text", text },
+        { type: "tool_use", id: `t${at}`, name: at % 2 ? text : "Bash", input: { command: text, file_path: text, description: text, [text]: text } },
+      ],
+      usage: { input_tokens: 10, output_tokens: 10 },
+    },
+  }));
+  const came = PLAIN.map((text, at) => ({ type: "user", message: { content: [{ type: "tool_result", tool_use_id: `t${at}`, is_error: at % 3 === 0, content: text }] } }));
+  const init = { type: "system", subtype: "init", session_id: PLAIN[0], model: PLAIN[1], tools: PLAIN, cwd: PLAIN[2], permissionMode: PLAIN[3] };
+  return [init, ...said.flatMap((it, at) => [it, came[at]!]), said[1]!].map((it) => JSON.stringify(it)).join("\n");
+}
+
+test("the names of tools and models are text while the agent works", async ({ browser }) => {
+  test.setTimeout(180_000);
+  const tools = new Scratch("tools", settings("[run]\nslots = 2\niterations_max = 1\nrestarts_max = 0\n").replace('kind = "script"', 'kind = "claude"\nmodel = "<b>sonnet</b>"\nsandbox = "off"'));
+  try {
+    tools.write("../stream.jsonl", `${stream()}\n`);
+    tools.program("claude", `#!/bin/sh\ncase "$*" in *--version*) echo '2.1.325 (Claude Code)'; exit 0;; esac\ncat '${tools.folder}/stream.jsonl'\ncat '${tools.folder}/stream.jsonl' >&2\nwhile [ ! -e '${tools.folder}/go' ]; do sleep 0.1; done\necho '{"type":"result","subtype":"<img src=x onerror=alert(1)>","is_error":true,"result":"<script>alert(1)</script>"}'\n`);
+    tools.landfall("add", "Works with tools");
+    const { context, page, watch } = await enter(browser, await tools.serve());
+    const looks = new Looks(page);
+    await page.locator("#act-start").getByRole("button").click();
+    const card = page.locator("#card-T1");
+    await expect(card.locator(".card-doing")).toContainText("in a tool", { timeout: 60_000 });
+    await expect(card.locator(".card-doing")).toContainText("evil.invalid", { timeout: 20_000 });
+    await looks.here("the board, live");
+    for (const at of ["/", "/fleet", "/inbox", ...TABS.map((tab) => `/tasks/T1${tab}`)]) await looks.at(at);
+    await page.goto("/tasks/T1/log?raw=1");
+    await looks.here("the log as it was printed");
+    await page.goto("/tasks/T1/log");
+    await looks.reads("log", PLAIN.slice(0, 4));
+    // The last words come while the page is open.
+    tools.write("../go", "");
+    await expect.poll(() => tools.json("status").run?.phase ?? "none", { timeout: 60_000 }).toBe("none");
+    for (const at of ["/", "/stats", "/inbox", "/runs/1", "/doctor", "/settings", ...TABS.map((tab) => `/tasks/T1${tab}`)]) await looks.at(at);
+    expect(looks.wrong).toEqual([]);
+    watch.clean();
+    await context.close();
+  } finally {
+    await tools.remove();
+  }
+});
+
+test("the names of branches and what trackers bring are text", async ({ browser }) => {
+  test.setTimeout(180_000);
+  // What git takes for the name of a branch.
+  const branch = `x/"><script>${RUN.replace(";", "")}</script><img/src=x/onerror=alert(1)>`;
+  const named = new Scratch("named", settings("[run]\nslots = 2\n"));
+  try {
+    named.git("branch", "--move", "main", branch);
+    named.write("landfall.toml", settings("[run]\nslots = 2\n").replace('base = "main"', `base = ${toml(branch)}`));
+    named.git("commit", "--quiet", "--all", "--message", `base ${PLAIN[0]}`);
+    for (const text of PLAIN.slice(0, 5).filter((it) => !/\s|[~^:?*[\\]|\.\.|@\{/.test(it))) named.git("branch", text);
+    const body = "\n\n```landfall-script\nrun = [\"sh\", \"-c\", \"git branch '<script>alert(2)</script>'; git checkout -q -b '<svg/onload=alert(3)>'\"]\nsignal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n```\n";
+    const taken = named.try("add", "lands", "--body", body);
+    const { context, page, watch } = await enter(browser, await named.serve());
+    watch.expected.push(/the server responded with a status of (404|409|422)/);
+    const looks = new Looks(page);
+    // A tracker says where a task comes from, what it belongs to and which files it is about.
+    const token = named.landfall("token").trim();
+    let brought = 0;
+    for (const [at, text] of PLAIN.entries()) {
+      const whole = { title: `brought ${at}`, draft: true, source: text, body: text, touches: [text], tags: [text], flow: text, agent: text };
+      for (const task of [whole, { ...whole, tags: [], flow: undefined, agent: undefined }, { ...whole, tags: [], touches: [], flow: undefined, agent: undefined }]) {
+        const answer = await fetch(`http://${named.at}/api/v1/tasks`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          body: JSON.stringify({ tasks: [task] }),
+        });
+        expect(answer.status).toBeLessThan(500);
+        if (answer.ok) {
+          brought += 1;
+          break;
+        }
+      }
+    }
+    expect(brought).toBeGreaterThan(30);
+    await page.locator("#act-start").getByRole("button").click();
+    await expect.poll(() => named.json("status").run?.phase ?? "none", { timeout: 60_000 }).toBe("none");
+    const pages = ["/", "/queue", "/checkpoints", "/fleet", "/doctor", "/settings", "/stats", "/runs/1", "/graph", "/backlog?status=all", "/backlog?status=draft", "/discoveries"];
+    for (const at of [...pages, ...TABS.map((tab) => `/tasks/T1${tab}`), ...["T2", "T9", "T30"].flatMap((id) => [`/tasks/${id}`, `/tasks/${id}/history`])]) await looks.at(at);
+    // It stands where a person looks for it, or the engine said no and works on nothing.
+    await page.goto("/tasks/T2");
+    await looks.reads("a task from a tracker", PLAIN.slice(0, 1));
+    const status = JSON.stringify(named.json("status"));
+    expect(taken.includes("Error") || status.includes("<script>") || status.includes("\\u003c")).toBe(true);
+    expect(looks.wrong).toEqual([]);
+    watch.clean();
+    await context.close();
+  } finally {
+    await named.remove();
+  }
 });

@@ -2,6 +2,7 @@
 
 mod agents;
 mod bench;
+mod github;
 mod schemathesis;
 mod test;
 mod web;
@@ -16,6 +17,7 @@ usage: cargo xtask <command>
   test --agents      as `test`, then the real agents: what CI runs
   agents             the tests with the real agents alone
   schemathesis       asks a server everything its reference says, and more
+  github             holds what is sent to GitHub against GitHub's own description of its API
   web [name]         the tests of the pages in a real browser, or those whose file or name has this in it
   planted [bug]      shows that the simulation finds every bug that is there on purpose, or this one
   bench [--json] [--quick] [B1 B4 …]
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         ["test", "--agents"] => test::all().and_then(|()| test::agents()),
         ["agents"] => test::agents(),
         ["schemathesis"] => test::schemathesis(),
+        ["github"] => test::github(),
         ["web", rest @ ..] => web::alone(rest),
         ["planted"] => test::planted(None),
         ["planted", bug] => test::planted(Some(bug)),

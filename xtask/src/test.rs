@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 
 use crate::agents::{self, Agents};
+use crate::github::{self, Description};
 use crate::schemathesis::{self, Schemathesis};
 use crate::web;
 
@@ -18,6 +19,7 @@ pub fn all() -> Result<()> {
     step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     tests()?;
     schemathesis()?;
+    github()?;
     web::as_part()?;
     planted(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
@@ -74,6 +76,21 @@ pub fn schemathesis() -> Result<()> {
     ]);
     command.env(schemathesis::VARIABLE, python);
     step("schemathesis", command)
+}
+
+/// What is sent to GitHub, and what is read of it, against its own description. Where that cannot be had, a line says so.
+pub fn github() -> Result<()> {
+    let file = match github::fetch()? {
+        Description::Here(file) => file,
+        Description::Skipped(why) => {
+            eprintln!("── github: skipped, {why}");
+            return Ok(());
+        }
+    };
+    let mut command = cargo(&["test", "--package", "landfall-trackers", "--test", "it"]);
+    command.args(["--", "github_schema::", "--ignored", "--nocapture"]);
+    command.env(github::VARIABLE, file);
+    step("github", command)
 }
 
 /// The tests that drive the real agents. Where they cannot be had, a line says so.

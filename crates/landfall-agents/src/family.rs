@@ -30,7 +30,7 @@ pub(crate) fn state(words: &[String], profile: &Profile) -> Vec<String> {
 
 /// What in an agent's own state decides about code that it runs: a change there outlives the run and its sandbox, because
 /// it takes effect when a person starts the agent. Names below its state folders.
-pub const GUARDED: [&str; 8] = [
+pub const GUARDED: [&str; 9] = [
     "settings.json",
     "settings.local.json",
     "config.toml",
@@ -39,6 +39,7 @@ pub const GUARDED: [&str; 8] = [
     "hooks",
     "plugin",
     "extensions",
+    "skills",
 ];
 
 /// Of settings, the keys by which programs are run.

@@ -179,6 +179,9 @@ pub struct Card {
     /// The checks of the last verification, or of the one that runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckMark>,
+    /// How far it is, where its flow has a plan, a judge or an objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Box<crate::Progress>>,
     /// How many tasks it needs that have not landed.
     #[serde(default)]
     pub unmet: u32,

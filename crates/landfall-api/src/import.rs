@@ -36,11 +36,13 @@ pub enum Format {
     Taskmaster,
     /// `prd.json`: user stories for a loop.
     Prd,
+    /// Module folders: `AiTasks/`, `TASK/`, or the `.working/` of a notebook. Whoever answers reads them.
+    Modules,
 }
 
 impl Format {
     /// Every one there is.
-    pub const ALL: [Self; 4] = [Self::Markdown, Self::Beads, Self::Taskmaster, Self::Prd];
+    pub const ALL: [Self; 5] = [Self::Markdown, Self::Beads, Self::Taskmaster, Self::Prd, Self::Modules];
 
     /// The word for it.
     #[must_use]
@@ -50,6 +52,17 @@ impl Format {
             Self::Beads => "beads",
             Self::Taskmaster => "taskmaster",
             Self::Prd => "prd",
+            Self::Modules => "modules",
+        }
+    }
+
+    /// What a task says about where it came from, when the file calls it `id`.
+    #[must_use]
+    pub fn source(self, id: &str) -> String {
+        match self {
+            // The folder goes on showing how the task stands, so it is more than where it was once read from.
+            Self::Modules => format!("module:{id}"),
+            Self::Markdown | Self::Beads | Self::Taskmaster | Self::Prd => format!("import:{self}:{id}"),
         }
     }
 
@@ -61,6 +74,7 @@ impl Format {
             Self::Beads => "issues of beads, a line each",
             Self::Taskmaster => "the tasks.json of Task Master",
             Self::Prd => "a prd.json with user stories",
+            Self::Modules => "a folder of task modules",
         }
     }
 }
@@ -187,7 +201,8 @@ pub struct Link {
 pub struct Counts(Vec<LeftOut>);
 
 impl Counts {
-    fn add(&mut self, what: &str) {
+    /// One more of these.
+    pub fn add(&mut self, what: &str) {
         let what = match self.0.iter().any(|it| it.what == what) || self.0.len() < WHAT_MAX {
             true => what,
             false => "more of other kinds",
@@ -305,6 +320,8 @@ pub fn read(file: &Source<'_>, format: Format, list: Option<&str>) -> Result<Lis
         Format::Beads => beads::read(text),
         Format::Taskmaster => taskmaster::read(text, list),
         Format::Prd => prd::read(text),
+        Format::Modules => Err(Bad::new(Place::Whole, "task modules are folders, and this is a text")
+            .hint("name the folder: `landfall import AiTasks/`")),
     };
     let Reading { items, over, left_out } = read.map_err(|bad| bad.in_file(file.name))?;
     let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();

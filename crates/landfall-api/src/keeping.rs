@@ -24,6 +24,47 @@ pub struct InitFound {
     pub written: bool,
 }
 
+/// A task module that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModuleMade {
+    /// Its folder, below the root of the repository.
+    pub module: String,
+    /// The files that were written, below the root.
+    pub files: Vec<String>,
+    /// The branch that is set aside for its work.
+    pub branch: String,
+    /// The worktree that is set aside for its work; empty when there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub worktree: String,
+}
+
+/// What came of mending task modules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModulesMended {
+    /// Those that were broken.
+    pub mended: Vec<ModuleMended>,
+    /// How many were fine.
+    pub fine: u64,
+}
+
+/// A task module whose metadata was broken.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ModuleMended {
+    /// Its folder, below the root of the repository.
+    pub module: String,
+    /// What was wrong.
+    pub wrong: String,
+    /// What was done about it.
+    pub done: String,
+    /// Where the broken file is kept, below the root.
+    pub copy: String,
+    /// The note about it, below the root.
+    pub note: String,
+}
+
 /// An agent that is installed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

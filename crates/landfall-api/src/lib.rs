@@ -36,6 +36,7 @@ mod run;
 mod running;
 mod settings;
 pub mod socket;
+mod staged;
 mod stats;
 mod task;
 pub mod taskfile;
@@ -71,10 +72,11 @@ pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
-    Check, CheckState, Health, InitAgent, InitCommand, InitFound, Reclaimed, ReclaimedItem, ReclaimedKind,
+    Check, CheckState, Health, InitAgent, InitCommand, InitFound, ModuleMade, ModuleMended, ModulesMended,
+    Reclaimed, ReclaimedItem, ReclaimedKind,
 };
 pub use nearest::nearest;
-pub use operation::{Access, Ask, Method, Request, Response, Route, Service};
+pub use operation::{Access, Ask, Mark, Method, Request, Response, Route, Service};
 pub use output::{
     Level, Output, OutputAsked, OutputBytes, OutputKind, OutputLine, OutputList, OutputOf, OutputRange, Said,
 };
@@ -86,6 +88,12 @@ pub use run::{
 };
 pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView, SlotLine, SprintAsked};
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
+pub use staged::{
+    Annotate, Annotated, DoAsked, ExclusionLine, FlowCheckpoint, JudgeAgreement, JudgementLine, Note,
+    NoteKind, Paper, PaperAsked, PaperLine, PaperList, PhaseMark, PhaseState, PlanStepLine, Progress, Refine,
+    RefineWithdraw, RefinementLine, RefinementState, RequirementLine, ScoreLine, StageLine, StageNow,
+    StepDone, Target, TargetConfirm, TargetItem, TargetSay, Threshold,
+};
 pub use stats::{
     Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,
 };

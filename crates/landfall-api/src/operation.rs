@@ -1,20 +1,23 @@
 //! What can be asked: one line each. A request and its response have the same name.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 use crate::{
-    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Answer, AutoAsked, Block, Board,
-    BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail, CheckpointDrop,
-    CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff, DiffAsked,
-    DiscoveriesAsked, DiscoveryDrop, DiscoveryList, EditTask, Export, Exported, Filter, Fleet, FleetAsked,
-    FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health, Hold, ImportText,
-    Imported, Inbox, InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked, Nothing, Output,
-    OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, PauseAsked, Picked, Pilot,
-    Problem, ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing, QueueChanged, QueueReport,
-    QueueResume, Reclaimed, Release, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList,
-    RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport,
-    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked,
-    StatusReport, StopAsked, Stopped, TaskAsked, TaskDetail, TaskPage, Why,
+    Added, AgentToken, AgentTokenAsked, AgentsAsked, AgentsFound, Annotate, Annotated, Answer, AutoAsked,
+    Block, Board, BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail,
+    CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff,
+    DiffAsked, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, DoAsked, EditTask, Export, Exported, Filter,
+    Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health,
+    Hold, ImportText, Imported, Inbox, InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked,
+    Nothing, Output, OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, Paper,
+    PaperAsked, PaperList, PauseAsked, Picked, Pilot, Problem, ProblemCode, ProposalList, ProposalOf,
+    ProposeStart, Proposing, QueueChanged, QueueReport, QueueResume, Reclaimed, Refine, RefineWithdraw,
+    Release, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList,
+    RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged, SprintList,
+    SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped,
+    Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -31,6 +34,41 @@ pub trait Service {
     /// Why it may not.
     fn admit(&self, _pid: i32) -> Result<(), Problem> {
         Ok(())
+    }
+
+    /// Texts that nobody is to read in any answer, as far as they are known.
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How far things have come; none where that cannot be said without asking. It costs next to nothing.
+    ///
+    /// What was answered at a mark is still so for whoever asks before there is a later one: but for what agents at work
+    /// say, and what people do to the files themselves.
+    fn mark(&self) -> Option<Mark> {
+        None
+    }
+
+    /// Waits until something is written after `mark`, for at most so long.
+    fn wait_past(&self, _mark: Mark, at_most: Duration) {
+        std::thread::sleep(at_most);
+    }
+}
+
+/// How far things have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Requests that may have changed something, counted when they were done.
+    pub writes: u64,
+    /// The last event of the journal, as far as a run writes there; what is written at rest is a request.
+    pub seq: u64,
+}
+
+impl Mark {
+    /// Whether everything that had happened by `other` had happened by this one.
+    #[must_use]
+    pub fn covers(self, other: Self) -> bool {
+        self.writes >= other.writes && self.seq >= other.seq
     }
 }
 
@@ -253,6 +291,24 @@ operations! {
     Limits: limits(Limits) -> Changed, Steer Patch "/tasks/{task}/limits";
     /// Answers the question a task waits with, or approves it.
     Answer: answer(Answer) -> Changed, Steer Post "/tasks/{task}/answer";
+    /// Wants one step of a task done now: the flow says in which phase that is possible.
+    TaskDo: task_do(DoAsked) -> Changed, Steer Post "/tasks/{task}/do";
+    /// What a task is for, how close it is, and what judges said of it.
+    Target: target(TaskAsked) -> Box<Target>, Read Get "/tasks/{task}/target";
+    /// Says something about what a task is for.
+    TargetSay: target_say(TargetSay) -> Changed, Steer Post "/tasks/{task}/target";
+    /// Says yes to what a task is for, as it was shown; from then on it goes by itself.
+    TargetConfirm: target_confirm(TargetConfirm) -> Changed, Steer Post "/tasks/{task}/target/confirm";
+    /// Wants something otherwise while a task is under way, or more of what is done.
+    Refine: refine(Refine) -> Changed, Steer Post "/tasks/{task}/refinements";
+    /// Takes a refinement back, as long as nobody has dealt with it.
+    RefineWithdraw: refine_withdraw(RefineWithdraw) -> Changed, Steer Post "/tasks/{task}/refinements/withdraw";
+    /// The papers of a task: its plan, and what else its agents wrote for each other.
+    Papers: papers(TaskAsked) -> PaperList, Read Get "/tasks/{task}/papers";
+    /// One paper of a task.
+    Paper: paper(PaperAsked) -> Box<Paper>, Read Get "/tasks/{task}/paper";
+    /// Writes into the margin of a paper, all or nothing. A plan that says something else then is judged again.
+    Annotate: annotate(Annotate) -> Annotated, Steer Post "/tasks/{task}/annotations";
     /// Takes a landed task back by a new commit that undoes it.
     Rollback: rollback(TaskAsked) -> RolledBack, Steer Post "/tasks/{task}/rollback";
     /// Lets the run begin nothing new; iterations under way finish.

@@ -134,6 +134,9 @@ pub struct ActiveLine {
     /// The agent at work on it, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentAtWork>,
+    /// How far it is, where its flow has a plan, a judge or an objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Box<crate::Progress>>,
 }
 
 /// An agent at work.

@@ -39,6 +39,9 @@ pub struct Stats {
     pub review_rounds: Vec<StatsCount>,
     /// Where a person and a reviewing agent both looked at the same work.
     pub agreement: Agreement,
+    /// What judges said of finished work against what verification and landing said later, over all of the journal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judges: Vec<crate::JudgeAgreement>,
 }
 
 /// One day.

@@ -60,6 +60,8 @@ macro_rules! words {
     };
 }
 
+pub(crate) use words;
+
 words! {
     /// Where a task is, in one word.
     Status ("a status") {
@@ -388,6 +390,9 @@ pub struct TaskDetail {
     /// What a person should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// How far it is, where its flow has a plan, a judge or an objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Box<crate::Progress>>,
     /// The branch its work is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -642,6 +647,9 @@ pub struct Why {
     pub sentence: String,
     /// More, a line each.
     pub details: Vec<String>,
+    /// How far it is, where its flow has a plan, a judge or an objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Box<crate::Progress>>,
     /// Works under way that it does not fit together with as they stand; it is the `task` of each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clashes: Vec<crate::ClashLine>,
@@ -684,6 +692,9 @@ pub struct Cancel {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Gives their workspaces back too. What has not landed is kept under a ref.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cleanup: bool,
 }
 
 /// Answers a question.

@@ -5,13 +5,14 @@
 //! the engine may go and come back, the bridge goes on. A bridge knows nothing of tasks.
 //!
 //! The agent's own way back to us is here too: [`socket`] takes one word to the run's sitter, for `landfall signal` and
-//! for the tools that [`mcp`] offers.
+//! for the tools that [`mcp`] offers. [`person`] has other tools, for the assistant of a person.
 
 use std::io::{self, Read as _};
 
 pub mod acp;
 pub mod attach;
 pub mod mcp;
+pub mod person;
 mod say;
 pub mod socket;
 pub mod tmux;

@@ -18,11 +18,16 @@ use serde_json::{Value, json};
 use crate::socket::{Line, Word};
 
 const DONE: u8 = 0;
-const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 
 /// Serves until stdin ends. Returns the exit code.
 #[must_use]
 pub fn agent() -> u8 {
+    serve(Tools)
+}
+
+/// The same with these tools.
+pub(crate) fn serve(tools: impl ServerHandler) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -31,7 +36,7 @@ pub fn agent() -> u8 {
         }
     };
     let code = runtime.block_on(async {
-        match Tools.serve(stdio()).await {
+        match tools.serve(stdio()).await {
             Ok(running) => {
                 running.waiting().await.ok(); // however it ended, stdin is closed
                 DONE

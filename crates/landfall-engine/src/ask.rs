@@ -13,6 +13,8 @@ pub enum Ask {
     Add(Vec<NewTask>),
     /// Change the words of a task.
     Edit(TaskId, Box<TaskSpec>),
+    /// Let drafts start, all or none.
+    Ready(Vec<TaskId>),
     /// Tell a task something.
     Tell(Vec<TaskId>, Box<News>),
     /// Undo a landed task by a task that reverts it.

@@ -582,6 +582,15 @@ impl Core {
         Input { at: out.now(), drive, spent: out.spent(), attended: self.attended, news: news.clone() }
     }
 
+    /// The news for one task, with the flow it would take if it is not bound to one yet.
+    fn told(&self, out: &dyn Outside, task: &Arc<Task>, news: &News) -> Input {
+        let mut input = self.input(out, news);
+        if let News::Do { flow, .. } = &mut input.news {
+            *flow = self.world.flow_of(task);
+        }
+        input
+    }
+
     /// The same, for whoever wants to know whether it was refused.
     ///
     /// # Errors
@@ -595,10 +604,7 @@ impl Core {
         if let News::AgentEnded(run) = news {
             out.live(id, Some(Spending { usage: run.usage, time_ms: run.took_ms }));
         }
-        let mut input = self.input(out, news);
-        if let News::Do { flow, .. } = &mut input.news {
-            *flow = self.world.flow_of(&task);
-        }
+        let input = self.told(out, &task, news);
         let overruled = match news {
             News::Retry { .. } => self.world.accounts().overruled(&task, input.at),
             _ => None,
@@ -908,6 +914,14 @@ impl Core {
         let by_tags = task.spec.tags.iter().filter_map(|tag| self.rules.review_tags.get(tag)).copied();
         let looks_after = self.sprint().is_some_and(|sprint| sprint.plan.batch_review);
         limits.review = limits.review.with(by_tags, looks_after);
+        // Settled once: a task is not judged by other numbers half-way.
+        limits.tuning = match &task.flow {
+            Some(_) => task.limits.tuning,
+            None => landfall_model::tune::for_task(task, self.world.tasks().map(|it| &**it)),
+        };
+        if let Some(tuning) = limits.tuning {
+            limits.compact_percent = tuning.compact_percent;
+        }
         limits
     }
 
@@ -1113,7 +1127,7 @@ impl Core {
     ) -> Result<Vec<Arc<Task>>, AskError> {
         for id in tasks {
             let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
-            landfall_model::step(task, &self.input(out, news))?;
+            landfall_model::step(task, &self.told(out, task, news))?;
         }
         let mut changed = Vec::new();
         for id in tasks {
@@ -1201,6 +1215,24 @@ impl Core {
     fn is_made_group(&self, task: &Task) -> bool {
         let made = ["import:", "proposal:"].iter().any(|word| task.spec.source.starts_with(word));
         made && self.world.tasks().any(|other| other.spec.parent == Some(task.id))
+    }
+
+    /// Lets drafts start, all or none.
+    ///
+    /// # Errors
+    /// The first that refuses.
+    pub fn ready(&mut self, out: &dyn Outside, drafts: &[TaskId]) -> Result<Vec<Arc<Task>>, AskError> {
+        let mut told = Vec::new();
+        for id in drafts {
+            let task = self.world.get(*id).ok_or(AskError::UnknownTask(*id))?;
+            if self.is_made_group(task) {
+                return Err(AskError::Group(*id));
+            }
+            let news = News::Edit { spec: TaskSpec { draft: false, ..task.spec.clone() } };
+            landfall_model::step(task, &self.input(out, &news))?;
+            told.push((*id, news));
+        }
+        told.iter().map(|(id, news)| Ok(self.try_hear(out, *id, news)?)).collect()
     }
 
     /// Changes the words of a task.

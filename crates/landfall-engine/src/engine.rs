@@ -311,6 +311,7 @@ impl Engine {
             pool,
             settings,
             prompts,
+            end: journal.end(),
             clock,
             program: options.program.clone(),
             env,
@@ -644,6 +645,7 @@ impl Engine {
         match ask {
             Ask::Add(tasks) => self.core.add(out, tasks).map(Reply::Tasks),
             Ask::Edit(id, spec) => self.core.edit(out, id, *spec).map(|task| Reply::Tasks(vec![task])),
+            Ask::Ready(drafts) => self.core.ready(out, &drafts).map(Reply::Tasks),
             Ask::Tell(tasks, news) => self.core.tell_all(out, &tasks, &news).map(Reply::Tasks),
             Ask::Rollback(id) => self.rollback(id),
             Ask::Pause { reason } => self.core.pause(out, &reason).map(|()| Reply::Done),

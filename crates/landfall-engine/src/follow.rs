@@ -735,6 +735,7 @@ impl Open {
 
     /// Keeps what the verdict may need; words are only shown.
     fn hear(&mut self, signals: Vec<Signal>) {
+        let mut words = None; // the last that it said: of the others nobody sees anything
         for signal in signals {
             self.answered |= match &signal {
                 Signal::ToolUse { .. } => true,
@@ -757,12 +758,13 @@ impl Open {
                         let over = self.words.len().saturating_sub(REVIEW_MAX);
                         self.words.drain(..self.words.ceil_char_boundary(over));
                     }
-                    if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-                        self.live.words = line.trim().chars().take(WORDS_MAX).collect();
+                    if !text.trim_end().is_empty() {
+                        words = Some(signal);
                     }
                     continue;
                 }
                 Signal::ToolUse { name, detail } => {
+                    words = None;
                     let detail = detail.lines().next().unwrap_or_default();
                     self.live.words =
                         format!("[{name}] {detail}").trim_end().chars().take(WORDS_MAX).collect();
@@ -803,6 +805,11 @@ impl Open {
                 self.seen.pop_front(); // the last control word wins
             }
             self.seen.push_back(signal);
+        }
+        if let Some(Signal::Text(text)) = words
+            && let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty())
+        {
+            self.live.words = line.trim().chars().take(WORDS_MAX).collect();
         }
     }
 }

@@ -37,6 +37,9 @@ fn print(path: &Path) -> Option<String> {
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let Ok(meta) = entry.metadata() else { continue };
+                if is_its_own(&entry.path()) {
+                    continue;
+                }
                 if meta.is_dir() && entries.len() < ENTRIES_MAX {
                     folders.push(entry.path());
                 }
@@ -45,6 +48,9 @@ fn print(path: &Path) -> Option<String> {
             if entries.len() >= ENTRIES_MAX {
                 break;
             }
+        }
+        if entries.is_empty() {
+            return None; // as good as not there
         }
         entries.sort();
         hasher.update(entries.join("\n").as_bytes());
@@ -64,6 +70,11 @@ fn print(path: &Path) -> Option<String> {
         }
     }
     Some(hasher.finalize().to_hex()[..32].to_owned())
+}
+
+/// Whether these are the skills that Codex itself unpacks when it first starts. A plugin of another agent is not.
+fn is_its_own(path: &Path) -> bool {
+    path.ends_with("skills/.system") && !path.join(".claude-plugin").exists()
 }
 
 /// Of settings in JSON or TOML, what decides about programs: agents keep harmless notes there, too, such as which folders
@@ -99,16 +110,18 @@ mod tests {
         file("hooks/a.sh", "true");
         let before = prints(&state);
         file("history.jsonl", "a line");
+        file("skills/.system/imagegen/SKILL.md", "its own");
         assert_eq!(touched(&before, &prints(&state)), Vec::<String>::new());
         file("settings.json", "{\"trusted\":true}");
         assert_eq!(touched(&before, &prints(&state)), Vec::<String>::new(), "a note is harmless");
         file("settings.json", "{\"trusted\":true,\"hooks\":1}");
         file("hooks/b.sh", "true");
         file("config.toml", "notify = 1");
+        file("skills/landfall/skills/auto/SKILL.md", "do something else");
         let names: Vec<String> = touched(&before, &prints(&state))
             .iter()
             .map(|path| path.rsplit('/').next().expect("a name").to_owned())
             .collect();
-        assert_eq!(names, ["config.toml", "hooks", "settings.json"]);
+        assert_eq!(names, ["config.toml", "hooks", "settings.json", "skills"]);
     }
 }

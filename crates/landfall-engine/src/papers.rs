@@ -65,6 +65,19 @@ pub fn read(papers: &Path, digest: &Digest) -> std::io::Result<String> {
     std::fs::read_to_string(papers.join(format!("{digest}.md")))
 }
 
+/// Keeps a paper by its hash.
+///
+/// # Errors
+/// Why it could not be written.
+pub fn keep(papers: &Path, text: &str) -> std::io::Result<Digest> {
+    let hash = digest(text);
+    let file = papers.join(format!("{hash}.md"));
+    if !file.exists() {
+        disk::write_atomic(&file, text.as_bytes())?;
+    }
+    Ok(hash)
+}
+
 /// What an agent left: kept by hash, and the outline of its plan.
 pub(crate) fn take(
     site: &Site,
@@ -84,11 +97,9 @@ pub(crate) fn take(
         if text.trim().is_empty() {
             continue;
         }
-        let hash = digest(&text);
-        let file = site.folder.papers().join(format!("{hash}.md"));
-        if !file.exists() && disk::write_atomic(&file, text.as_bytes()).is_err() {
+        let Ok(hash) = keep(&site.folder.papers(), &text) else {
             continue; // it is not kept, so nobody is told that it is
-        }
+        };
         if name == PLAN {
             outline = Some(Outline::read(&text));
         }

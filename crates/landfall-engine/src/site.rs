@@ -41,6 +41,8 @@ pub struct Site {
     pub settings: Settings,
     /// The prompt templates.
     pub prompts: Prompts,
+    /// Where its journal ends.
+    pub end: Arc<landfall_store::End>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Our own executable: the sitter and the scripted agent are part of it.

@@ -1,7 +1,8 @@
 //! Named crash points: places where a test may end the process as a power cut would.
 //!
 //! A point costs one atomic load when nothing is armed. Arm one with `LANDFALL_CRASH=name` or
-//! `LANDFALL_CRASH=name:3` (the third time it is passed). `LANDFALL_CRASH_LIST=path` appends every
+//! `LANDFALL_CRASH=name:3` (the third time it is passed); with `panic:` before it, the thread panics there, as by a fault of
+//! ours, and the process goes on. `LANDFALL_CRASH_LIST=path` appends every
 //! point that is passed to a file, so that a test can learn the names instead of keeping a list.
 
 use std::io::Write as _;
@@ -9,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 struct Armed {
+    panics: bool,
     name: String,
     at: u32,
     passed: AtomicU32,
@@ -34,16 +36,24 @@ pub fn point(name: &str) {
         && armed.name == name
         && armed.passed.fetch_add(1, Ordering::Relaxed) + 1 == armed.at
     {
+        assert!(!armed.panics, "a test asked for a fault at `{name}`");
         std::process::abort();
     }
 }
 
 fn read_plan() -> Plan {
-    let armed = std::env::var("LANDFALL_CRASH").ok().map(|text| match text.rsplit_once(':') {
-        Some((name, at)) if at.parse::<u32>().is_ok() => {
-            Armed { name: name.to_owned(), at: at.parse().expect("just parsed"), passed: AtomicU32::new(0) }
-        }
-        _ => Armed { name: text, at: 1, passed: AtomicU32::new(0) },
+    let armed = std::env::var("LANDFALL_CRASH").ok().map(|text| {
+        let (panics, text) = match text.strip_prefix("panic:") {
+            Some(rest) => (true, rest.to_owned()),
+            None => (false, text),
+        };
+        let (name, at) = match text.rsplit_once(':') {
+            Some((name, at)) if at.parse::<u32>().is_ok() => {
+                (name.to_owned(), at.parse().expect("just parsed"))
+            }
+            _ => (text, 1),
+        };
+        Armed { panics, name, at, passed: AtomicU32::new(0) }
     });
     Plan { armed, list: std::env::var_os("LANDFALL_CRASH_LIST") }
 }

@@ -503,10 +503,13 @@ fn is_passed(task: &Task, step: &StepName, result: StepResult) -> bool {
     })
 }
 
-/// What a fact about a stage means besides: a new stage has its rounds for itself.
+/// What a fact about a stage means besides: a new stage has its rounds for itself. How many stages there may be is
+/// counted over all of them.
 fn staged(task: &mut Task, event: &StagedEvent) -> bool {
     if matches!(event, StagedEvent::StageBegan { .. }) {
-        task.counters.edges.clear();
+        let flow = task.flow.clone();
+        let kind = |step: &StepName| flow.as_ref().and_then(|flow| flow.step(step)).map(|step| &step.kind);
+        task.counters.edges.retain(|(of, _), _| kind(of) == Some(&StepKind::Converge));
     }
     true
 }

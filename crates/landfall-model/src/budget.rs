@@ -255,7 +255,12 @@ impl Tally {
             Signal::ToolUse { .. } => self.tools_open += 1,
             Signal::ToolDone => self.tools_open = self.tools_open.saturating_sub(1),
             Signal::Text(text) | Signal::Finished { text, .. } if !text.trim().is_empty() => {
-                self.words = text.chars().take(WORDS_MAX).collect();
+                let end = match text.len() <= WORDS_MAX {
+                    true => text.len(), // no more characters than bytes
+                    false => text.char_indices().nth(WORDS_MAX).map_or(text.len(), |(end, _)| end),
+                };
+                self.words.clear();
+                self.words.push_str(&text[..end]);
             }
             Signal::Text(_)
             | Signal::Finished { .. }

@@ -304,10 +304,14 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::Release => draft.release()?,
         News::Block { reason } => draft.block(reason)?,
         News::SetLimits { limits } => draft.set_limits(*limits)?,
-        News::Do { command, checkpoint, alone, flow } => {
+        News::Do { command, checkpoint, alone, note, flow } => {
             let wanted = (command.as_str(), *checkpoint);
             draft.do_step(wanted, *alone, task.flow.as_ref().or(flow.as_ref()))?;
+            if let Some(text) = note {
+                draft.event(Event::Messaged { text: text.clone() })?;
+            }
         }
+        News::Annotate(annotated) => draft.annotated(annotated)?,
         News::Refine { text } => draft.refine(text)?,
         News::Withdraw { number } => draft.withdraw(*number)?,
     }
@@ -540,7 +544,10 @@ impl Draft {
                 Signal::Said(Said::Step(number)) => Some(*number),
                 _ => None,
             });
-            self.steps_done(step_said.max(), verdict == Verdict::Complete)?;
+            let last_step = step_said.max();
+            // Whoever writes a plan is done with the plan, not with its steps.
+            let works = matches!(self.flow_step(&step).kind, StepKind::Agent { iterate: true, .. });
+            self.steps_done(last_step, works && verdict == Verdict::Complete)?;
         }
         let open = review::blocking(&self.task.findings).next().is_some();
         if open && !reviews && verdict == Verdict::Complete && !run.evidence.last_words.is_empty() {
@@ -1279,7 +1286,7 @@ impl Draft {
             return self.event(stop);
         };
         let taken = self.task.counters.edges.get(&(step.clone(), result)).copied().unwrap_or(0);
-        if let Some(max) = edge.max
+        if let Some(max) = edge.max.map(|max| self.bound_of(&step, result, max))
             && taken >= max
         {
             let detail = match self.flow_step(&step).kind {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::annotate;
 use crate::budget::Spent;
 use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
 use crate::flow::Flow;
 use crate::gate::GateReport;
+use crate::plan::Outline;
 use crate::queue::BatchId;
 use crate::review::Redo;
 use crate::score::Checkpoint;
@@ -295,6 +297,8 @@ pub enum News {
         checkpoint: Option<Checkpoint>,
         /// And nothing after it in the same run.
         alone: bool,
+        /// What its agent is told with it.
+        note: Option<String>,
         /// The flow of a task that is not bound to one yet.
         flow: Option<Arc<Flow>>,
     },
@@ -308,6 +312,25 @@ pub enum News {
         /// By its number.
         number: u32,
     },
+    /// A person wrote into the margin of a paper.
+    Annotate(Annotated),
+}
+
+/// A paper that a person annotated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Annotated {
+    /// Its name.
+    pub name: String,
+    /// As it was when they read it.
+    pub of: Digest,
+    /// As it is now.
+    pub paper: Digest,
+    /// What the engine reads out of it, if it is the plan.
+    pub outline: Option<Outline>,
+    /// How much that matters.
+    pub impact: annotate::Impact,
+    /// Where the task goes on because of it.
+    pub onward: annotate::Onward,
 }
 
 /// What a person says of work they looked at.

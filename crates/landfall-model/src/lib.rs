@@ -4,8 +4,11 @@
 //! [`decide`] holds policy and may change between releases. [`apply`] is bookkeeping and replays every journal
 //! ever written. The engine calls [`step`], which is both.
 
+pub mod acceptance;
 mod account;
+pub mod annotate;
 mod apply;
+pub mod audit;
 mod budget;
 mod caps;
 pub mod checkpoint;
@@ -13,6 +16,7 @@ pub mod conflict;
 pub mod convergence;
 pub mod course;
 mod decide;
+pub mod delegate;
 pub mod discovery;
 pub mod disk;
 mod driving;
@@ -36,6 +40,7 @@ pub mod planted;
 pub mod proposal;
 pub mod queue;
 mod recover;
+pub mod regression;
 pub mod review;
 mod schedule;
 pub mod score;
@@ -47,6 +52,8 @@ mod status;
 mod stride;
 mod task;
 mod touch;
+pub mod tune;
+pub mod vfp;
 
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};
@@ -59,7 +66,7 @@ pub use event::{EngineEvent, Entry, Event, Exit, Fact, Mover, Opening, RunEnd, S
 pub use filter::Filter;
 pub use flow::{Flow, Step, StepKind, Target};
 pub use ids::{Attempt, Commit, Digest, IdError, RunId, StepName, TaskId, Timestamp, Tree};
-pub use input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
+pub use input::{Annotated, Drive, EndedRun, Input, News, Parting, ReviewSaid};
 pub use judge::{Evidence, Verdict, judge};
 pub use queue::{BatchId, QueueEffect, QueueEvent, QueueNews};
 pub use recover::expects;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::annotate;
 use crate::convergence::{Coverage, Exclusion, Progress, Stage};
 use crate::event::StepResult;
 use crate::objective::{Item, Objective, Refinement, RefinementState};
@@ -174,6 +175,19 @@ pub enum StagedEvent {
         /// Which.
         number: u32,
     },
+    /// A person wrote into the margin of a paper; the one before it is kept beside it if it was the plan.
+    Annotated {
+        /// Which.
+        name: String,
+        /// As it is now.
+        paper: Digest,
+        /// Its steps, if it is the plan.
+        steps: u32,
+        /// The requirements some step covers, if it is the plan.
+        covers: Vec<u32>,
+        /// How much that matters.
+        impact: annotate::Impact,
+    },
 }
 
 impl StagedEvent {
@@ -194,7 +208,8 @@ impl StagedEvent {
             | Self::Refined { .. }
             | Self::RefinementWeighed { .. }
             | Self::RefinementsTaken { .. }
-            | Self::RefinementWithdrawn { .. } => None,
+            | Self::RefinementWithdrawn { .. }
+            | Self::Annotated { .. } => None,
         }
     }
 
@@ -216,6 +231,7 @@ impl StagedEvent {
             Self::RefinementWeighed { .. } => "refinement-weighed",
             Self::RefinementsTaken { .. } => "refinements-taken",
             Self::RefinementWithdrawn { .. } => "refinement-withdrawn",
+            Self::Annotated { .. } => "annotated",
         }
     }
 }
@@ -331,6 +347,20 @@ impl Staged {
             }
             StagedEvent::RefinementWithdrawn { number } => {
                 return self.set_refinement(*number, RefinementState::Withdrawn);
+            }
+            StagedEvent::Annotated { name, paper, steps, covers, .. } => {
+                let before = self.papers.insert(name.clone(), paper.clone());
+                if name == PLAN {
+                    let plan = &mut self.plan;
+                    if let Some(old) = before.filter(|old| old != paper) {
+                        plan.superseded += 1;
+                        self.papers.insert(superseded(plan.superseded), old);
+                    }
+                    // What is done of it stays done: the person wrote into a plan that is under way.
+                    plan.steps = *steps;
+                    (plan.done, plan.checked) = (plan.done.min(*steps), plan.checked.min(*steps));
+                    plan.covers = covers.iter().copied().collect();
+                }
             }
         }
         true

@@ -14,6 +14,7 @@ use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
 use crate::staged::Staged;
+use crate::tune::Params;
 use crate::{
     Attempt, Commit, Digest, RunId, StepName, StepResult, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait,
     Warning,
@@ -251,12 +252,15 @@ impl Task {
     /// The flow's own word for where it is.
     #[must_use]
     pub fn phase(&self) -> Option<&str> {
-        let step = self.step()?;
-        let step = self.flow.as_ref()?.step(step)?;
+        let flow = self.flow.as_ref()?;
+        let step = flow.step(self.step()?)?;
+        // It is the word of a task that comes there, not of one that is sent back: that one has begun.
+        let from = self.last_step.as_ref().and_then(|last| flow.step(last));
+        let sent_back = from.is_some_and(|from| {
+            from.phase == step.phase || matches!(from.kind, StepKind::Converge | StepKind::Land)
+        });
         match (&self.state, &step.before) {
-            (State::Ready { .. }, Some(before)) if self.last_step.as_ref() != Some(&step.name) => {
-                Some(before)
-            }
+            (State::Ready { .. }, Some(before)) if !sent_back => Some(before),
             _ => Some(&step.phase),
         }
     }
@@ -616,6 +620,8 @@ pub struct TaskLimits {
     pub attempt_budget: Budget,
     /// What the task may spend.
     pub task_budget: Budget,
+    /// What its kind asks of checks, as far as earlier tasks of that kind taught; none when nobody said what kind it is.
+    pub tuning: Option<Params>,
 }
 
 impl Default for TaskLimits {
@@ -636,6 +642,7 @@ impl Default for TaskLimits {
             compact_percent: 82,
             attempt_budget: Budget::default(),
             task_budget: Budget::default(),
+            tuning: None,
         }
     }
 }

@@ -11,7 +11,7 @@ use landfall_api::{
 
 use crate::answer::{self, Answer};
 use crate::api::read_short;
-use crate::door::{Shared, Who};
+use crate::door::{Pages, Shared, Who};
 use crate::keys::{Keys, KeysProblem, Known, now_ms};
 use crate::pages;
 use crate::router::{Guard, Routes};
@@ -63,6 +63,10 @@ fn list(keys: &Keys, who: &Who) -> SessionList {
 
 fn broken(error: &KeysProblem) -> Problem {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    if let KeysProblem::Full = error {
+        return Problem::new(ProblemCode::TooMany, error.to_string())
+            .hint("`landfall sessions` lists them, and `landfall sessions revoke` lets one in no more");
+    }
     Problem::new(ProblemCode::Internal, format!("{error}{cause}"))
 }
 
@@ -144,13 +148,16 @@ fn from_form(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 fn enter(shared: &Shared, keys: &Keys, headers: &HeaderMap, label: &str) -> Answer {
+    let attributes = match cookie_attributes(shared, headers) {
+        Ok(attributes) => attributes,
+        Err(problem) => return pages::refused(shared, &problem),
+    };
     let agent = headers.get(header::USER_AGENT).and_then(|it| it.to_str().ok()).unwrap_or("a browser");
     let label = if label.is_empty() { agent } else { label };
     match keys.admit(label, false) {
         Ok((secret, session)) => {
             let seconds = (session.until_ms - session.since_ms) / 1000;
-            let cookie =
-                format!("{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}", keys.cookie());
+            let cookie = format!("{}={secret}; {attributes}; Max-Age={seconds}", keys.cookie());
             let mut answer = answer::see("/");
             if let Ok(cookie) = HeaderValue::from_str(&cookie) {
                 answer.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -161,14 +168,25 @@ fn enter(shared: &Shared, keys: &Keys, headers: &HeaderMap, label: &str) -> Answ
     }
 }
 
+/// What a cookie of this name is bound to. A bare name of this machine gets none: other servers on it would be shown it.
+fn cookie_attributes(shared: &Shared, headers: &HeaderMap) -> Result<&'static str, Problem> {
+    match shared.name(headers).map(|name| &name.pages) {
+        Some(Pages::Here) => Ok("Path=/; HttpOnly; SameSite=Strict"),
+        Some(Pages::Secure) => Ok("Path=/; HttpOnly; SameSite=Strict; Secure"),
+        Some(Pages::At(there)) => {
+            Err(Problem::new(ProblemCode::Forbidden, "nobody signs in by this name of the machine")
+                .hint(format!("the pages are at {there}")))
+        }
+        None => Err(Problem::new(ProblemCode::Misdirected, "this is another host than the request names")),
+    }
+}
+
 async fn logout(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
     let mut answer = answer::see("/login");
     if let (Some(keys), Some(Who::Browser { session })) = (&shared.keys, request.extensions().get::<Who>()) {
         drop(keys.revoke(session)); // the cookie goes either way
-        if let Ok(cookie) = HeaderValue::from_str(&format!(
-            "{}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict",
-            keys.cookie()
-        )) {
+        let attributes = cookie_attributes(&shared, request.headers()).unwrap_or("Path=/; HttpOnly");
+        if let Ok(cookie) = HeaderValue::from_str(&format!("{}=; {attributes}; Max-Age=0", keys.cookie())) {
             answer.headers_mut().insert(header::SET_COOKIE, cookie);
         }
     }

@@ -5,6 +5,8 @@ use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use landfall_api::http::{ENGINE_HEADER, PID_HEADER, PROBLEM_TYPE, ProblemBody, VERSION_HEADER};
 use landfall_api::{Problem, ProblemCode};
 
+use crate::tricks::{harmless, shown};
+
 /// What is sent back.
 pub(crate) type Answer = Response<Body>;
 
@@ -17,10 +19,20 @@ pub(crate) fn of(status: u16, kind: &'static str, body: impl Into<Body>) -> Answ
 }
 
 pub(crate) fn json(body: Vec<u8>) -> Answer {
+    as_it_is(harmless(body))
+}
+
+/// JSON that was made harmless when it was made.
+pub(crate) fn as_it_is(body: impl Into<Body>) -> Answer {
     of(200, "application/json", body)
 }
 
 pub(crate) fn html(status: u16, text: String) -> Answer {
+    drawn(status, shown(text))
+}
+
+/// A page that was made harmless when it was drawn.
+pub(crate) fn drawn(status: u16, text: impl Into<Body>) -> Answer {
     of(status, "text/html; charset=utf-8", text)
 }
 
@@ -28,7 +40,7 @@ pub(crate) fn html(status: u16, text: String) -> Answer {
 pub(crate) fn problem(problem: &Problem) -> Answer {
     let body = ProblemBody::from(problem);
     let text = serde_json::to_vec(&body).unwrap_or_default(); // words and numbers always can be written
-    let mut answer = of(body.status, PROBLEM_TYPE, text);
+    let mut answer = of(body.status, PROBLEM_TYPE, harmless(text));
     if problem.code == ProblemCode::Unauthorized {
         answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }

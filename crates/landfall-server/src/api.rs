@@ -17,6 +17,7 @@ use crate::access;
 use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
 use crate::router::{Guard, Routes};
+use crate::tricks::harmless;
 
 pub(crate) fn routes(routes: &mut Routes) {
     for route in Asked::ROUTES {
@@ -37,7 +38,7 @@ pub(crate) fn routes(routes: &mut Routes) {
 }
 
 /// The reference of everything that can be asked, as it is in the repository.
-pub(crate) const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
+pub const OPENAPI: &[u8] = include_bytes!("../../../docs/reference/openapi.json");
 
 async fn operate(
     shared: &Arc<Shared>,
@@ -57,6 +58,9 @@ async fn operate(
         Method::Post | Method::Patch => read_json(&parts.headers, body).await?,
     };
     let asked = http::read(route, &fields, parts.uri.query().unwrap_or_default(), &body)?;
+    if who != Who::Owner && is_shared(&asked) {
+        return shared_answer(shared, asked, &parts.uri).await;
+    }
     let Some(key) = key else {
         return Ok(answer::json(written(&call(shared, &who, asked).await?)?));
     };
@@ -67,6 +71,27 @@ async fn operate(
         Ok(text) => Ok(answer::json(text?)),
         Err(_) => Err(unfinished()),
     }
+}
+
+/// Whether everybody who asks this is answered the same until something is written.
+fn is_shared(asked: &Asked) -> bool {
+    matches!(asked, Asked::Status(_) | Asked::Board(_) | Asked::List(_) | Asked::Show(_) | Asked::Inbox(_))
+}
+
+/// The answer to what is the same for everybody.
+async fn shared_answer(shared: &Arc<Shared>, asked: Asked, uri: &axum::http::Uri) -> Result<Answer, Problem> {
+    let (name, began) = (asked.name(), std::time::Instant::now());
+    let question = uri.path_and_query().map_or("", |it| it.as_str());
+    let make = move |shared: &Arc<Shared>| {
+        let mut answer = shared.service.call(asked.clone())?;
+        if let Some(mask) = shared.masks.now(&*shared.service) {
+            mask.hide_in(&mut answer);
+        }
+        Ok(harmless(written(&answer)?).into())
+    };
+    let answer = shared.kept.get(shared, question, make).await;
+    shared.metrics.asked(name, answer.is_ok(), began.elapsed());
+    answer.map(answer::as_it_is)
 }
 
 /// Carries a request out once for its key, however often it is asked.
@@ -189,6 +214,15 @@ pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Resp
         Some(answer) => answer,
         None => shared.service.call(asked),
     };
+    let answer = answer.map(|mut answer| {
+        // The person's own commands see what is there; who comes by the network does not.
+        if *who != Who::Owner
+            && let Some(mask) = shared.masks.now(&*shared.service)
+        {
+            mask.hide_in(&mut answer);
+        }
+        answer
+    });
     shared.metrics.asked(name, answer.is_ok(), began.elapsed());
     answer
 }

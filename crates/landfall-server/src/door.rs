@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, Request, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use landfall_api::http::{SOCKET_HOST, VERSION_HEADER};
 use landfall_api::{Access, Problem, ProblemCode, Service};
 use tokio::sync::watch;
@@ -22,8 +22,8 @@ pub(crate) struct Shared {
     pub(crate) service: Arc<dyn Service + Send + Sync>,
     /// None when only the socket is served.
     pub(crate) keys: Option<Keys>,
-    /// The exact values of `Host` that are for us.
-    hosts: Vec<String>,
+    /// The names by which we are asked, and no others.
+    names: Vec<Name>,
     /// Where the pages are: one link per address.
     pub(crate) links: Vec<String>,
     pub(crate) project: String,
@@ -31,7 +31,9 @@ pub(crate) struct Shared {
     pub(crate) flashes: Flashes,
     pub(crate) done: crate::api::Done,
     pub(crate) rooms: crate::api::Rooms,
+    pub(crate) kept: crate::kept::Kept,
     pub(crate) metrics: crate::metrics::Metrics,
+    pub(crate) masks: crate::mask::Masks,
     /// Closed when the server ends, so that what goes on for ever hears of it.
     pub(crate) stopping: Option<watch::Receiver<bool>>,
 }
@@ -41,38 +43,113 @@ impl Shared {
         service: Arc<dyn Service + Send + Sync>,
         keys: Option<Keys>,
         addresses: &[SocketAddr],
-        names: Vec<String>,
+        hosts: Vec<String>,
+        origins: &[String],
         project: String,
     ) -> Self {
-        let mut hosts = Vec::new();
+        let mut names = Vec::new();
         let mut links = Vec::new();
         for address in addresses {
-            if address.ip().is_loopback() {
-                hosts.push(format!("localhost:{}", address.port()));
-            }
-            if !address.ip().is_unspecified() {
-                hosts.push(address.to_string());
-                links.push(format!("http://{address}"));
+            let (ip, port) = (address.ip(), address.port());
+            match &keys {
+                Some(keys) if ip.is_loopback() => {
+                    let own = Name::plain(&format!("{}:{port}", keys.local_name()));
+                    let pages = Pages::At(own.origin.clone());
+                    links.push(own.origin.clone());
+                    names.push(own);
+                    for bare in [format!("localhost:{port}"), address.to_string()] {
+                        names.push(Name { pages: pages.clone(), ..Name::plain(&bare) });
+                    }
+                }
+                Some(_) | None if ip.is_unspecified() => {}
+                Some(_) | None => {
+                    let name = Name::plain(&address.to_string());
+                    links.push(name.origin.clone());
+                    names.push(name);
+                }
             }
         }
-        for name in names {
-            links.push(format!("http://{name}"));
-            hosts.push(name.to_ascii_lowercase());
+        for host in hosts {
+            let name = Name::plain(&host.to_ascii_lowercase());
+            links.push(name.origin.clone());
+            names.push(name);
+        }
+        for name in origins.iter().filter_map(|origin| Name::of_origin(origin)) {
+            links.push(name.origin.clone());
+            names.push(name);
         }
         Self {
             service,
             keys,
-            hosts,
+            names,
             links,
             project,
             feed: Feed::default(),
             flashes: Flashes::default(),
             done: crate::api::Done::default(),
             rooms: crate::api::Rooms::default(),
+            kept: crate::kept::Kept::default(),
             metrics: crate::metrics::Metrics::default(),
+            masks: crate::mask::Masks::default(),
             stopping: None,
         }
     }
+
+    /// The name a request is for. It has passed the door, so there is one.
+    pub(crate) fn name(&self, headers: &HeaderMap) -> Option<&Name> {
+        let of = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok());
+        let (host, origin) = (of(header::HOST)?, of(header::ORIGIN));
+        let mut ours = self.names.iter().filter(|it| it.host == host);
+        let first = ours.next();
+        ours.chain(first).find(|it| Some(it.origin.as_str()) == origin).or(first)
+    }
+}
+
+/// A name by which we are asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name {
+    /// The exact value of `Host`.
+    pub(crate) host: String,
+    /// The exact value of `Origin` of its pages.
+    pub(crate) origin: String,
+    /// Where its pages are.
+    pub(crate) pages: Pages,
+}
+
+/// Where the pages of a name are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Here.
+    Here,
+    /// Here, and all the way is encrypted.
+    Secure,
+    /// At a name that only this server has. Every server of this machine has the bare ones, and a browser shows a cookie to all
+    /// ports of a name.
+    At(String),
+}
+
+impl Name {
+    fn plain(host: &str) -> Self {
+        Self { host: host.to_owned(), origin: format!("http://{host}"), pages: Pages::Here }
+    }
+
+    /// The name in an origin, as browsers write it: `https://build.example`. None where it is no origin.
+    pub(crate) fn of_origin(origin: &str) -> Option<Self> {
+        let (pages, host) = match origin.split_once("://")? {
+            ("https", host) => (Pages::Secure, host),
+            ("http", host) => (Pages::Here, host),
+            _ => return None,
+        };
+        let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || ".-:[]".contains(it);
+        let whole = !host.is_empty() && host.chars().all(plain) && !host.ends_with(':');
+        whole.then(|| Self { host: host.to_owned(), origin: origin.to_owned(), pages })
+    }
+}
+
+/// Whether this is an origin as browsers write it: `https://build.example`.
+#[must_use]
+pub fn is_origin(text: &str) -> bool {
+    Name::of_origin(text).is_some()
 }
 
 /// Who is on the other side of a connection.
@@ -164,6 +241,22 @@ pub(crate) fn check(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Re
     Ok(who)
 }
 
+/// Where a page is that was asked for by a bare name of this machine. Programs with a token are answered by any name.
+pub(crate) fn elsewhere(shared: &Shared, peer: &Peer, request: &Request<Body>) -> Option<String> {
+    let (Peer::Remote, true) = (peer, wants_page(request)) else { return None };
+    let looks = [Method::GET, Method::HEAD].contains(request.method());
+    if !looks || request.headers().contains_key(header::AUTHORIZATION) {
+        return None;
+    }
+    check_host(shared, peer, request.uri(), request.headers()).ok()?;
+    match &shared.name(request.headers())?.pages {
+        Pages::At(there) => {
+            Some(format!("{there}{}", request.uri().path_and_query().map_or("/", |it| it.as_str())))
+        }
+        Pages::Here | Pages::Secure => None,
+    }
+}
+
 fn stranger() -> Problem {
     Problem::new(ProblemCode::Unauthorized, "a token is wanted")
         .hint("`landfall token` prints it; send it as `Authorization: Bearer …`, or sign in at /login")
@@ -186,7 +279,7 @@ fn check_host(shared: &Shared, peer: &Peer, uri: &Uri, headers: &HeaderMap) -> R
     let host = host.as_bytes();
     let known = match peer {
         Peer::Local(_) => host == SOCKET_HOST.as_bytes(),
-        Peer::Remote => shared.hosts.iter().any(|name| name.as_bytes() == host),
+        Peer::Remote => shared.names.iter().any(|name| name.host.as_bytes() == host),
     };
     if known { Ok(()) } else { refuse("this is another host than the request names") }
 }
@@ -215,11 +308,10 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
     if origins.next().is_some() {
         return refuse();
     }
-    if let Some(origin) = origin {
-        let ours = origin.to_str().ok().and_then(|it| it.strip_prefix("http://"));
-        if !ours.is_some_and(|host| shared.hosts.iter().any(|name| name == host)) {
-            return refuse();
-        }
+    let ours =
+        |origin: &HeaderValue| shared.names.iter().any(|name| name.origin.as_bytes() == origin.as_bytes());
+    if origin.is_some_and(|origin| !ours(origin)) {
+        return refuse();
     }
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
     let navigates = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");

@@ -26,6 +26,7 @@ use crate::api;
 use crate::door::{Shared, Who};
 use crate::leave::Leave;
 use crate::router::{Guard, Routes};
+use crate::tricks;
 
 const LINE_MAX: usize = 64; // messages a viewer may be behind before it is hung up on: some seconds
 const PAGE: u32 = 500;
@@ -58,8 +59,10 @@ impl Told {
         let (mut bytes, mut places) = (Vec::new(), Vec::new());
         for entry in entries {
             places.push((entry.seq, entry.task, bytes.len()));
-            let text = serde_json::to_string(entry).unwrap_or_default(); // plain words and numbers
-            bytes.extend_from_slice(format!("id: {}\ndata: {text}\n\n", entry.seq).as_bytes());
+            let text = tricks::harmless(serde_json::to_vec(entry).unwrap_or_default()); // plain words and numbers
+            bytes.extend_from_slice(format!("id: {}\ndata: ", entry.seq).as_bytes());
+            bytes.extend_from_slice(&text);
+            bytes.extend_from_slice(b"\n\n");
         }
         Self { bytes: bytes.into(), entries: places }
     }
@@ -111,6 +114,9 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             _ = stopping.changed() => return,
         }
         pause = LOOK;
+        if let Some(keys) = &shared.keys {
+            keys.look(); // who only watches asks nothing: a token that was renewed is noticed for them
+        }
         if shared.feed.viewers() == 0 {
             at = None;
             last_live.clear();
@@ -144,7 +150,8 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             if let Ok(Response::Status(status)) =
                 api::call(&shared, &Who::Owner, Asked::Status(Nothing {})).await
             {
-                let live = serde_json::to_string(&status.active).unwrap_or_default(); // plain words and numbers
+                let live = tricks::harmless(serde_json::to_vec(&status.active).unwrap_or_default()); // plain words and numbers
+                let live = String::from_utf8(live).unwrap_or_default(); // JSON is text
                 if live != last_live {
                     let event = Bytes::from(format!("event: live\ndata: {live}\n\n"));
                     last_live = live;

@@ -175,7 +175,13 @@ pub(crate) fn sentence(response: &Response) -> String {
             let ids: Vec<String> = added.tasks.iter().map(|it| it.id.to_string()).collect();
             format!("Added {}.", ids.join(", "))
         }
+        Response::Annotate(it) => it.text.clone(),
         Response::Edit(it)
+        | Response::TaskDo(it)
+        | Response::TargetSay(it)
+        | Response::TargetConfirm(it)
+        | Response::Refine(it)
+        | Response::RefineWithdraw(it)
         | Response::Retry(it)
         | Response::Cancel(it)
         | Response::Answer(it)

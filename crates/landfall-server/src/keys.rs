@@ -24,19 +24,25 @@ const SEEN_EVERY_MS: i64 = 60 * 1000; // how exactly `last heard of` is kept
 
 /// The keys of one project.
 pub struct Keys {
-    token: [u8; 32],
-    cookie: String,
+    /// What cookie and host are called: no other project's are called the same.
+    name: String,
+    token_file: PathBuf,
     file: PathBuf,
     state: Mutex<State>,
     /// Counts whenever somebody is let in no more.
     revoked: watch::Sender<u64>,
 }
 
-#[derive(Default)]
 struct State {
+    token: [u8; 32],
+    /// Which file the token was read from: a new token is a new file.
+    stamp: Option<Stamp>,
     sessions: Vec<Session>,
     pairings: Vec<Pairing>,
 }
+
+/// Inode, and when it was last changed.
+type Stamp = (u64, i64, i64);
 
 struct Pairing {
     hash: [u8; 32],
@@ -59,6 +65,9 @@ pub(crate) struct Session {
 #[derive(Default, Serialize, Deserialize)]
 struct Kept {
     v: u32,
+    /// The hash of the token by which they came in.
+    #[serde(default)]
+    token: String,
     sessions: Vec<Session>,
 }
 
@@ -96,6 +105,9 @@ pub enum KeysProblem {
     /// The machine has no random numbers.
     #[error("make a key: {0}")]
     Random(String),
+    /// More are let in than anybody can look through.
+    #[error("{SESSIONS_MAX} browsers and agents are let in already")]
+    Full,
 }
 
 impl Keys {
@@ -104,12 +116,14 @@ impl Keys {
     /// # Errors
     /// When the files cannot be used, or others could read them.
     pub fn open(folder: &Path) -> Result<Self, KeysProblem> {
-        let token = Self::token(folder)?;
+        let token_file = folder.join("token");
+        let stamp = stamp(&token_file); // before it is read: what is written after is read again
+        let token = hash(&Self::token(folder)?);
         let file = folder.join("sessions.json");
-        let sessions = match read(&file)? {
-            None => Vec::new(),
+        let kept = match read(&file)? {
+            None => Kept::default(),
             Some(text) => match serde_json::from_str::<Kept>(&text) {
-                Ok(kept) => kept.sessions,
+                Ok(kept) => kept,
                 Err(_) => {
                     return Err(KeysProblem::Unsafe {
                         path: file,
@@ -118,11 +132,12 @@ impl Keys {
                 }
             },
         };
-        // Cookies do not know ports: two projects on one machine must not take each other's.
-        let cookie =
-            format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
-        let state = Mutex::new(State { sessions, pairings: Vec::new() });
-        Ok(Self { token: hash(&token), cookie, file, state, revoked: watch::Sender::new(0) })
+        // Who came in by another token came in by one that was given up.
+        let ours = kept.token.is_empty() || kept.token == hex(&token);
+        let sessions = if ours { kept.sessions } else { Vec::new() };
+        let name = format!("landfall-{}", &blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex()[..8]);
+        let state = Mutex::new(State { token, stamp, sessions, pairings: Vec::new() });
+        Ok(Self { name, token_file, file, state, revoked: watch::Sender::new(0) })
     }
 
     /// The token of the project whose keys are in `folder`; made if there is none.
@@ -145,7 +160,8 @@ impl Keys {
         Ok(token)
     }
 
-    /// Makes a new token in `folder`; the old one opens nothing any more once the server starts again.
+    /// Makes a new token in `folder`. The old one opens nothing any more, and whoever was let in has to come in again; a server
+    /// that runs notices with the next request.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -155,8 +171,14 @@ impl Keys {
         Ok(token)
     }
 
+    /// What the cookie is called. Cookies do not know ports: two projects on one machine must not take each other's.
     pub(crate) fn cookie(&self) -> &str {
-        &self.cookie
+        &self.name
+    }
+
+    /// A name for this machine that no other server on it has, so that no other gets the cookie.
+    pub(crate) fn local_name(&self) -> String {
+        format!("{}.localhost", self.name)
     }
 
     /// Whose secret this is. Takes the same time for every wrong one.
@@ -164,8 +186,9 @@ impl Keys {
         if secret.len() > 200 {
             return None;
         }
+        self.look();
         let hash = hash(secret);
-        if bool::from(hash.ct_eq(&self.token)) {
+        if bool::from(hash.ct_eq(&self.lock().token)) {
             return Some(Known::Owner);
         }
         let now = now_ms();
@@ -185,6 +208,34 @@ impl Keys {
         Some(known)
     }
 
+    /// Reads the token again if it was renewed. Then nobody is let in any more: whoever had the old one may have let in others.
+    pub(crate) fn look(&self) {
+        let now = stamp(&self.token_file);
+        let mut state = self.lock();
+        if now.is_none() || now == state.stamp {
+            return;
+        }
+        // What cannot be read is no new token; the old one stands until there is one.
+        let Some(folder) = self.token_file.parent() else { return };
+        let Ok(token) = Self::token(folder) else { return };
+        state.stamp = now;
+        let token = hash(&token);
+        if bool::from(token.ct_eq(&state.token)) {
+            return;
+        }
+        state.token = token;
+        state.sessions.clear();
+        state.pairings.clear();
+        drop(self.keep(&state)); // those in the file came in by another token, so they are not let in again
+        drop(state); // whoever hears of it looks at the sessions
+        self.revoked.send_modify(|count| *count += 1);
+    }
+
+    /// The mark of the token that opens now.
+    pub(crate) fn mark(&self) -> [u8; 32] {
+        self.lock().token
+    }
+
     /// Lets somebody in. Returns the secret, and the session.
     pub(crate) fn admit(&self, label: &str, agent: bool) -> Result<(String, Session), KeysProblem> {
         let secret = secret()?;
@@ -201,7 +252,8 @@ impl Keys {
         let mut state = self.lock();
         state.sessions.retain(|it| it.until_ms > now);
         if state.sessions.len() >= SESSIONS_MAX {
-            state.sessions.remove(0);
+            // Somebody who is at work would be out without a word: the new one can be told.
+            return Err(KeysProblem::Full);
         }
         state.sessions.push(session.clone());
         self.keep(&state)?;
@@ -265,7 +317,7 @@ impl Keys {
     }
 
     fn keep(&self, state: &State) -> Result<(), KeysProblem> {
-        let kept = Kept { v: 1, sessions: state.sessions.clone() };
+        let kept = Kept { v: 1, token: hex(&state.token), sessions: state.sessions.clone() };
         let text = serde_json::to_string(&kept).unwrap_or_default(); // words and numbers always can be written
         write(&self.file, &text)
     }
@@ -282,6 +334,11 @@ fn hash(secret: &str) -> [u8; 32] {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    Some((meta.ino(), meta.mtime(), meta.mtime_nsec()))
 }
 
 fn secret() -> Result<String, KeysProblem> {
@@ -369,20 +426,26 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_sessions_are_kept() {
+    fn who_comes_when_too_many_are_let_in_is_told_and_nobody_is_put_out() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let keys = Keys::open(folder.path()).expect("keys");
-        let (first, _) = keys.admit("the first", false).expect("a session");
+        let (first, session) = keys.admit("the first", false).expect("a session");
         {
             let mut state = keys.lock();
             let one = state.sessions[0].clone();
-            state.sessions.extend(
-                (1..super::SESSIONS_MAX).map(|_| super::Session { hash: String::new(), ..one.clone() }),
-            );
+            state.sessions.extend((1..super::SESSIONS_MAX).map(|at| super::Session {
+                hash: String::new(),
+                name: at.to_string(),
+                ..one.clone()
+            }));
         }
-        let (last, _) = keys.admit("the last", false).expect("a session");
-        assert_eq!(keys.known(&first), None);
-        assert!(keys.known(&last).is_some());
-        assert_eq!(keys.sessions().len(), super::SESSIONS_MAX);
+        let refused = keys.admit("one more", false).expect_err("too many");
+        assert!(refused.to_string().contains("200"), "{refused}");
+        assert!(keys.known(&first).is_some(), "who was there first stays");
+        assert!(keys.revoke(&session.name).expect("written"));
+        assert!(keys.admit("one more", false).is_ok(), "there is room again");
+        // Those whose time is over take no room.
+        keys.lock().sessions[5].until_ms = now_ms();
+        assert!(keys.admit("and one more", false).is_ok());
     }
 }

@@ -12,6 +12,8 @@ pub(crate) struct Leave {
     shared: Arc<Shared>,
     /// The session they were let in by; none for the owner.
     session: Option<String>,
+    /// The token they came by; none for who came by a session, or by the socket.
+    token: Option<[u8; 32]>,
     revoked: Option<watch::Receiver<u64>>,
     stopping: Option<watch::Receiver<bool>>,
 }
@@ -21,6 +23,7 @@ impl Leave {
         Self {
             shared: Arc::clone(shared),
             session: who.session().map(str::to_owned),
+            token: shared.keys.as_ref().filter(|_| *who == Who::Token).map(Keys::mark),
             revoked: shared.keys.as_ref().map(Keys::revocations),
             stopping: shared.stopping.clone(),
         }
@@ -28,10 +31,11 @@ impl Leave {
 
     /// Whether they have to go now.
     pub(crate) fn is_over(&self) -> bool {
-        match (&self.session, &self.shared.keys) {
-            (Some(session), Some(keys)) => !keys.is_let_in(session),
-            (Some(_), None) => true,
-            (None, _) => false,
+        let Some(keys) = &self.shared.keys else { return self.session.is_some() };
+        match (&self.session, self.token) {
+            (Some(session), _) => !keys.is_let_in(session),
+            (None, Some(token)) => token != keys.mark(),
+            (None, None) => false,
         }
     }
 

@@ -15,14 +15,17 @@ mod door;
 mod downloads;
 mod events;
 mod forms;
+mod kept;
 mod keys;
 mod leave;
 mod listen;
+mod mask;
 mod metrics;
 mod pages;
 mod patient;
 mod router;
 mod streams;
+mod tricks;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -33,6 +36,8 @@ use std::thread::JoinHandle;
 
 use landfall_api::Service;
 
+pub use api::OPENAPI;
+pub use door::is_origin;
 pub use keys::{Keys, KeysProblem};
 pub use listen::LISTEN_DEFAULT;
 pub use router::{Guard, Served, served};
@@ -45,6 +50,8 @@ pub struct Options {
     pub addresses: Vec<TcpListener>,
     /// Names by which browsers may come, besides the addresses themselves: `build-box:7878`.
     pub hosts: Vec<String>,
+    /// Where browsers find us behind a proxy of somebody's own: `https://build.example`.
+    pub origins: Vec<String>,
     /// The folder that holds the token and the sessions.
     pub folder: PathBuf,
     /// What the project is called on its pages.
@@ -56,6 +63,7 @@ pub struct Serving {
     stop: Option<tokio::sync::watch::Sender<bool>>,
     thread: Option<JoinHandle<()>>,
     addresses: Vec<SocketAddr>,
+    links: Vec<String>,
 }
 
 impl Serving {
@@ -63,6 +71,12 @@ impl Serving {
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where its pages are.
+    #[must_use]
+    pub fn links(&self) -> &[String] {
+        &self.links
     }
 
     /// Lets nobody in any more, and waits for requests under way.
@@ -96,8 +110,10 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         false => Some(Keys::open(&options.folder)?),
     };
     let (stop, stopping) = tokio::sync::watch::channel(false);
-    let mut shared = door::Shared::new(service, keys, &addresses, options.hosts, options.project);
+    let mut shared =
+        door::Shared::new(service, keys, &addresses, options.hosts, &options.origins, options.project);
     shared.stopping = Some(stopping.clone());
+    let links = shared.links.clone();
     let shared = Arc::new(shared);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -105,12 +121,12 @@ pub fn serve(options: Options, service: Arc<dyn Service + Send + Sync>) -> Resul
         .thread_name("server")
         .enable_all()
         .build()?;
-    let (socket, listeners) = (options.socket, options.addresses);
+    let guests = runtime.block_on(async { listen::Guests::new(options.socket, options.addresses) })?;
     let thread = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
-        runtime.block_on(listen::listen(socket, listeners, shared, stopping));
+        runtime.block_on(listen::listen(guests, shared, stopping));
         runtime.shutdown_timeout(LAST_WORDS);
     })?;
-    Ok(Serving { stop: Some(stop), thread: Some(thread), addresses })
+    Ok(Serving { stop: Some(stop), thread: Some(thread), addresses, links })
 }
 
 /// Requests that wait for the engine or the disk at once: the engine answers one after the other anyway.

@@ -1,17 +1,19 @@
 //! Connections: who is on the other side, how many there may be, and how they end.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Semaphore, watch};
 
 use crate::door::{Peer, Shared};
 use crate::patient::Patient;
-use crate::{LAST_WORDS, events, router};
+use crate::{LAST_WORDS, events, kept, router};
 
 /// Where `landfall serve` listens unless told otherwise.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:7878";
@@ -26,88 +28,105 @@ const STALL_MAX: Duration = Duration::from_secs(60);
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const HEADERS_MAX: usize = 100;
 
+/// Where guests come from. Whatever cannot be listened on is said before anything is served.
+pub(crate) struct Guests {
+    socket: Option<tokio::net::UnixListener>,
+    addresses: Vec<tokio::net::TcpListener>,
+}
+
+impl Guests {
+    /// To be called within the runtime that serves.
+    pub(crate) fn new(socket: Option<UnixListener>, addresses: Vec<TcpListener>) -> io::Result<Self> {
+        let socket = socket.map(|it| {
+            it.set_nonblocking(true)?;
+            tokio::net::UnixListener::from_std(it)
+        });
+        let addresses = addresses.into_iter().map(|it| {
+            it.set_nonblocking(true)?;
+            tokio::net::TcpListener::from_std(it)
+        });
+        Ok(Self { socket: socket.transpose()?, addresses: addresses.collect::<Result<_, _>>()? })
+    }
+}
+
 /// Takes connections until `stopping` is closed, then lets those under way finish.
-pub(crate) async fn listen(
-    socket: Option<UnixListener>,
-    addresses: Vec<TcpListener>,
-    shared: Arc<Shared>,
-    stopping: watch::Receiver<bool>,
-) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+pub(crate) async fn listen(guests: Guests, shared: Arc<Shared>, stopping: watch::Receiver<bool>) {
     let router = router::router(Arc::clone(&shared));
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(events::pump(Arc::clone(&shared), stopping.clone()));
-    if let Some(listener) = socket.and_then(|it| {
-        it.set_nonblocking(true).ok()?;
-        tokio::net::UnixListener::from_std(it).ok()
-    }) {
+    tasks.spawn(kept::make_ahead(Arc::clone(&shared), stopping.clone()));
+    let host = Host { shared, router, stopping };
+    if let Some(listener) = guests.socket {
         // A room of its own: however many browsers come, `landfall stop` gets in.
         let room = Arc::new(Semaphore::new(SOCKET_CONNECTIONS_MAX));
-        let (shared, router, stopping) = (Arc::clone(&shared), router.clone(), stopping.clone());
-        tasks.spawn(async move {
-            let mut guests = tokio::task::JoinSet::new();
-            loop {
-                let mut over = stopping.clone();
-                let (stream, _) = tokio::select! {
-                    taken = listener.accept() => match taken {
-                        Ok(taken) => taken,
-                        Err(_) => { breathe().await; continue } // out of descriptors, or it has left already
-                    },
-                    _ = over.changed() => break,
-                };
-                let Ok(pid) = landfall_api::socket::check_peer(&stream) else { continue };
-                let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-                let guest = host(
-                    TokioIo::new(Patient::new(stream, STALL_MAX)),
-                    Peer::Local(pid),
-                    Arc::clone(&shared),
-                    router.clone(),
-                    stopping.clone(),
-                );
-                guests.spawn(async move {
-                    guest.await;
-                    drop(permit)
-                });
-                while guests.try_join_next().is_some() {}
-            }
-            while guests.join_next().await.is_some() {}
-        });
+        let host = host.clone();
+        tasks.spawn(async move { take(&Local(listener), &room, &host).await });
     }
-    for listener in addresses {
-        let Ok(()) = listener.set_nonblocking(true) else { continue };
-        let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { continue };
-        let (shared, room, router, stopping) =
-            (Arc::clone(&shared), Arc::clone(&room), router.clone(), stopping.clone());
-        tasks.spawn(async move {
-            let mut guests = tokio::task::JoinSet::new();
-            loop {
-                let mut over = stopping.clone();
-                let (stream, _) = tokio::select! {
-                    taken = listener.accept() => match taken {
-                        Ok(taken) => taken,
-                        Err(_) => { breathe().await; continue } // out of descriptors, or it has left already
-                    },
-                    _ = over.changed() => break,
-                };
-                drop(stream.set_nodelay(true)); // it is only slower without
-                let Ok(permit) = Arc::clone(&room).acquire_owned().await else { break };
-                let guest = host(
-                    TokioIo::new(Patient::new(stream, STALL_MAX)),
-                    Peer::Remote,
-                    Arc::clone(&shared),
-                    router.clone(),
-                    stopping.clone(),
-                );
-                guests.spawn(async move {
-                    guest.await;
-                    drop(permit)
-                });
-                while guests.try_join_next().is_some() {}
-            }
-            while guests.join_next().await.is_some() {}
-        });
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    for listener in guests.addresses {
+        let (room, host) = (Arc::clone(&room), host.clone());
+        tasks.spawn(async move { take(&Remote(listener), &room, &host).await });
     }
     while tasks.join_next().await.is_some() {}
+}
+
+/// Where connections come from.
+trait Listener {
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+
+    /// The next connection; none where whoever came is nobody we talk to.
+    async fn next(&self) -> io::Result<Option<(Self::Stream, Peer)>>;
+}
+
+struct Local(tokio::net::UnixListener);
+struct Remote(tokio::net::TcpListener);
+
+impl Listener for Local {
+    type Stream = tokio::net::UnixStream;
+
+    async fn next(&self) -> io::Result<Option<(Self::Stream, Peer)>> {
+        let (stream, _) = self.0.accept().await?;
+        let peer = landfall_api::socket::check_peer(&stream).ok().map(Peer::Local);
+        Ok(peer.map(|peer| (stream, peer)))
+    }
+}
+
+impl Listener for Remote {
+    type Stream = tokio::net::TcpStream;
+
+    async fn next(&self) -> io::Result<Option<(Self::Stream, Peer)>> {
+        let (stream, _) = self.0.accept().await?;
+        drop(stream.set_nodelay(true)); // it is only slower without
+        Ok(Some((stream, Peer::Remote)))
+    }
+}
+
+/// Takes connections of one listener, as many as there is room for.
+async fn take<L: Listener>(listener: &L, room: &Arc<Semaphore>, host: &Host) {
+    let mut guests = tokio::task::JoinSet::new();
+    loop {
+        let mut over = host.stopping.clone();
+        let taken = tokio::select! {
+            taken = listener.next() => taken,
+            _ = over.changed() => break,
+        };
+        let (stream, peer) = match taken {
+            Ok(Some(guest)) => guest,
+            Ok(None) => continue,
+            Err(_) => {
+                breathe().await; // out of descriptors, or it has left already
+                continue;
+            }
+        };
+        let Ok(permit) = Arc::clone(room).acquire_owned().await else { break };
+        let guest = host.clone().serve(TokioIo::new(Patient::new(stream, STALL_MAX)), peer);
+        guests.spawn(async move {
+            guest.await;
+            drop(permit)
+        });
+        while guests.try_join_next().is_some() {}
+    }
+    while guests.join_next().await.is_some() {}
 }
 
 /// A short pause keeps a loop that cannot take anybody from spinning.
@@ -115,37 +134,43 @@ async fn breathe() {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
-/// Serves one connection.
-async fn host<S>(
-    stream: S,
-    peer: Peer,
+/// What every connection is served with.
+#[derive(Clone)]
+struct Host {
     shared: Arc<Shared>,
     router: axum::Router,
-    mut stopping: watch::Receiver<bool>,
-) where
-    S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
-{
-    let answer = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let (shared, router, peer) = (Arc::clone(&shared), router.clone(), peer.clone());
-        async move {
-            Ok::<_, Infallible>(
-                router::answer(&shared, &peer, router, request.map(axum::body::Body::new)).await,
-            )
-        }
-    });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME_MAX)
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(stream, answer);
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        ended = connection.as_mut() => drop(ended), // it has left, or said something that is no HTTP
-        _ = stopping.changed() => {
-            connection.as_mut().graceful_shutdown();
-            // The same; and who sends a request for ever does not keep the server from ending.
-            drop(tokio::time::timeout(LAST_WORDS, connection).await);
+    stopping: watch::Receiver<bool>,
+}
+
+impl Host {
+    /// Serves one connection.
+    async fn serve<S>(self, stream: S, peer: Peer)
+    where
+        S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
+    {
+        let Self { shared, router, mut stopping } = self;
+        let answer = hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+            let (shared, router, peer) = (Arc::clone(&shared), router.clone(), peer.clone());
+            async move {
+                Ok::<_, Infallible>(
+                    router::answer(&shared, &peer, router, request.map(axum::body::Body::new)).await,
+                )
+            }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIME_MAX)
+            .max_headers(HEADERS_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(stream, answer);
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => drop(ended), // it has left, or said something that is no HTTP
+            _ = stopping.changed() => {
+                connection.as_mut().graceful_shutdown();
+                // The same; and who sends a request for ever does not keep the server from ending.
+                drop(tokio::time::timeout(LAST_WORDS, connection).await);
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ use tower::Service as _;
 
 use crate::answer::{self, Answer};
 use crate::door::{self, Peer, Shared, Who};
+use crate::mask::Masked;
 use crate::{access, api, assets, comments, downloads, events, forms, metrics, pages, streams};
 
 /// Who may come by a route.
@@ -147,12 +148,17 @@ pub(crate) async fn answer(
 ) -> Answer {
     let wants_page = door::wants_page(&request);
     let head = request.method() == Method::HEAD;
+    let is_asset = request.uri().path().starts_with("/assets/");
+    let elsewhere = door::elsewhere(shared, peer, &request);
     let checked = door::check(shared, peer, &request);
     let checked = match checked {
         Ok(who) => door::admit(shared, peer).await.map(|()| who),
         Err(problem) => Err(problem),
     };
     let mut answer = match checked {
+        Ok(_) | Err(Problem { code: ProblemCode::Unauthorized, .. }) if elsewhere.is_some() => {
+            answer::see(&elsewhere.unwrap_or_default())
+        }
         Ok(who) => {
             request.extensions_mut().insert(who);
             match router.call(request).await {
@@ -164,6 +170,11 @@ pub(crate) async fn answer(
         Err(problem) => answer::problem(&problem),
     };
     answer::seal(&mut answer);
+    if let (Peer::Remote, false) = (peer, is_asset)
+        && let Some(mask) = shared.masks.now(&*shared.service)
+    {
+        answer = answer.map(|body| Body::new(Masked::new(body, mask)));
+    }
     if head {
         *answer.body_mut() = Body::empty();
     }

@@ -25,6 +25,7 @@ use crate::door::{Shared, Who};
 use crate::leave::Leave;
 use crate::pages::log::{self, Wanted};
 use crate::router::{Guard, Routes};
+use crate::tricks;
 
 const LOOK_MIN: Duration = Duration::from_millis(100); // while lines come
 const LOOK_MAX: Duration = Duration::from_millis(1_000); // while none do
@@ -176,7 +177,8 @@ impl Reader {
                 told["count"] = page.lines.len().into();
             }
         }
-        Event::default().id(page.next.to_string()).data(told.to_string())
+        let told = tricks::harmless(told.to_string().into_bytes());
+        Event::default().id(page.next.to_string()).data(String::from_utf8_lossy(&told))
     }
 }
 
@@ -244,7 +246,7 @@ mod tests {
 
     async fn open(toy: &Arc<Toy>, query: &str, last: Option<&str>) -> Answer {
         let service: Arc<dyn Service + Send + Sync> = Arc::clone(toy) as _;
-        let shared = Arc::new(Shared::new(service, None, &[], Vec::new(), "toy".to_owned()));
+        let shared = Arc::new(Shared::new(service, None, &[], Vec::new(), &[], "toy".to_owned()));
         let mut request = Request::builder().uri(format!("/api/v1/tasks/T1/output/stream?{query}"));
         if let Some(last) = last {
             request = request.header("last-event-id", last);

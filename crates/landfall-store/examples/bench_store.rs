@@ -417,6 +417,7 @@ fn gate(id: TaskId) -> GateReport {
         limit_ms: 600_000,
         tests: Some(412),
         excerpt: "test result: ok. 412 passed; 0 failed; 0 ignored\n".to_owned(),
+        caps: None,
     };
     GateReport {
         base: commit(1),
@@ -447,14 +448,17 @@ fn flow() -> Arc<Flow> {
             name: StepName::new(name),
             phase: name.to_owned(),
             kind,
+            before: None,
             on: Vec::new(),
         };
-        let agent = StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true };
+        let agent =
+            StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true, every: 0 };
         Arc::new(Flow {
             name: "loop".to_owned(),
             about: "Work until it is done and verified.".to_owned(),
             entry: StepName::new("work"),
             entries: std::collections::BTreeMap::new(),
+            commands: std::collections::BTreeMap::new(),
             style: None,
             steps: vec![step("work", agent), step("verify", StepKind::Verify), step("land", StepKind::Land)],
         })

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use landfall_model::queue::QueueIllegal;
 use landfall_model::{Entry, Fact, Illegal, Task, TaskId};
@@ -47,6 +48,38 @@ pub struct Head {
 impl Head {
     /// The head of an empty journal.
     pub const EMPTY: Self = Self { seq: Seq::ZERO, hash: Hash::NONE };
+}
+
+/// Where a journal that is being written ends, for those who want to know without reading it.
+#[derive(Debug)]
+pub struct End {
+    head: Mutex<Head>,
+    moved: Condvar,
+}
+
+impl End {
+    pub(crate) fn new(head: Head) -> Self {
+        Self { head: Mutex::new(head), moved: Condvar::new() }
+    }
+
+    /// Where it ends. Whatever is before that can be read.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        *self.head.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it goes on after `seq`, for at most so long.
+    pub fn wait_past(&self, seq: Seq, at_most: Duration) {
+        let head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.moved.wait_timeout_while(head, at_most, |head| head.seq <= seq);
+        drop(waited); // whoever waited looks again anyway
+    }
+
+    /// Says where it ends now.
+    pub(crate) fn move_to(&self, head: Head) {
+        *self.head.lock().unwrap_or_else(PoisonError::into_inner) = head;
+        self.moved.notify_all();
+    }
 }
 
 /// Facts that are written together or not at all.

@@ -22,7 +22,7 @@ pub use chain::Hash;
 pub use error::StoreError;
 pub use fold::{Base, PassRow, RunRow, Tables, TaskRow};
 pub use format::{FormatError, FormatErrorKind, written};
-pub use journal::{Appended, Batch, Head, Journal, Misplaced, Pending, ReplayStop, Replayed, Seq};
+pub use journal::{Appended, Batch, End, Head, Journal, Misplaced, Pending, ReplayStop, Replayed, Seq};
 pub use memory::Memory;
 pub use reader::{Counts, Filter, Finished, InboxRow, Reader};
 pub use sqlite::{Check, Opened, Options, Sqlite};

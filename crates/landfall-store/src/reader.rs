@@ -246,7 +246,14 @@ impl Reader {
     /// # Errors
     /// When it cannot be read.
     pub fn needs_graph(&self, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, Vec<TaskId>>, StoreError> {
-        self.steady(|| tasks.iter().map(|task| Ok((*task, self.ids(query::NEEDS, *task)?))).collect())
+        let mut graph: BTreeMap<TaskId, Vec<TaskId>> = tasks.iter().map(|task| (*task, Vec::new())).collect();
+        let list: Vec<u32> = tasks.iter().map(|task| task.0).collect();
+        let list = serde_json::to_string(&list).expect("numbers are JSON");
+        let pair = |row: &Row<'_>| Ok((TaskId(row.get(0)?), TaskId(row.get(1)?)));
+        for (task, need) in self.rows(query::NEEDS, &[&list], "read needs", pair)? {
+            graph.entry(task).or_default().push(need);
+        }
+        Ok(graph)
     }
 
     /// A page of events after `after`: of one task, or all.
@@ -341,9 +348,12 @@ impl Reader {
 
     /// Lets several questions see the same moment.
     fn steady<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let moment = self.conn.unchecked_transaction().doing("begin to read", &self.path)?;
+        // Prepared once: these are on the way of every question.
+        let say = |sql: &str| self.conn.prepare_cached(sql).and_then(|mut it| it.execute([]));
+        say("BEGIN").doing("begin to read", &self.path)?;
+        let over = Over(&self.conn);
         let read = read();
-        drop(moment); // nothing was written
+        drop(over);
         read
     }
 
@@ -463,6 +473,16 @@ impl Reader {
     }
 }
 
+/// Ends a look at one moment, however it went: the connection is used again.
+struct Over<'a>(&'a Connection);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        // Nothing was written. If it cannot even be left, the next one to begin says so.
+        drop(self.0.prepare_cached("ROLLBACK").and_then(|mut it| it.execute([])));
+    }
+}
+
 /// Opens a connection that only reads.
 /// A connection, and whether it sees what is written from now on.
 fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
@@ -490,7 +510,7 @@ fn connect(path: &Path) -> Result<(Connection, bool), StoreError> {
         0 => return Err(StoreError::Missing { path: path.to_owned() }),
         found => return Err(StoreError::Older { path: path.to_owned(), found, known: schema::NEWEST }),
     }
-    conn.set_prepared_statement_cache_capacity(64); // more than the questions there are
+    conn.set_prepared_statement_cache_capacity(128); // more than the questions there are
     Ok((conn, follows))
 }
 
@@ -716,10 +736,13 @@ fn runs(conn: &Connection, sql: &str, limit: u32, path: &Path) -> Result<Vec<Run
 
 fn base(conn: &Connection, path: &Path) -> Result<Base, StoreError> {
     let commit = |text: Option<String>| text.map(|text| Commit::new(&text));
-    conn.query_row("SELECT at_commit, published, held FROM base", [], |row| {
-        Ok(Base { commit: commit(row.get(0)?), published: commit(row.get(1)?), held: row.get(2)? })
-    })
-    .doing("read the base", path)
+    conn.prepare_cached("SELECT at_commit, published, held FROM base")
+        .and_then(|mut it| {
+            it.query_row([], |row| {
+                Ok(Base { commit: commit(row.get(0)?), published: commit(row.get(1)?), held: row.get(2)? })
+            })
+        })
+        .doing("read the base", path)
 }
 
 pub(crate) fn tables(conn: &Connection, path: &Path) -> Result<Tables, StoreError> {

@@ -6,15 +6,17 @@ mod tables;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use landfall_model::Entry;
 
 use crate::journal::PendingFrom;
 use crate::reader::Reader;
-use crate::{Batch, Head, Journal, Pending, ReplayStop, Replayed, Seq, StoreError, Tables, fold, format};
+use crate::{
+    Batch, End, Head, Journal, Pending, ReplayStop, Replayed, Seq, StoreError, Tables, fold, format,
+};
 pub(crate) use rebuild::refill;
 use writer::{Order, Request, Writer};
 
@@ -66,7 +68,7 @@ pub struct Sqlite {
 
 struct Inner {
     path: PathBuf,
-    head: Arc<Mutex<Head>>,
+    end: Arc<End>,
     orders: Option<SyncSender<Order>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -80,15 +82,21 @@ impl Sqlite {
     /// When it cannot be written to, is damaged, or is not of this version.
     pub fn open(path: &Path, options: Options) -> Result<(Self, Opened), StoreError> {
         let (conn, opened) = open::open(path, &options)?;
-        let head = Arc::new(Mutex::new(opened.head));
-        let writer = Writer::new(conn, path, opened.head, head.clone(), options.on_fatal)?;
+        let end = Arc::new(End::new(opened.head));
+        let writer = Writer::new(conn, path, opened.head, end.clone(), options.on_fatal)?;
         let (orders, taken) = sync_channel(ORDERS_MAX);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&taken))
             .map_err(|error| StoreError::io("start the thread that writes", path, error))?;
-        let inner = Inner { path: path.to_owned(), head, orders: Some(orders), thread: Some(thread) };
+        let inner = Inner { path: path.to_owned(), end, orders: Some(orders), thread: Some(thread) };
         Ok((Self { inner: Arc::new(inner) }, opened))
+    }
+
+    /// Where it ends, as it grows.
+    #[must_use]
+    pub fn end(&self) -> Arc<End> {
+        Arc::clone(&self.inner.end)
     }
 
     /// A connection that reads.
@@ -146,7 +154,7 @@ impl Journal for Sqlite {
     }
 
     fn head(&self) -> Result<Head, StoreError> {
-        Ok(*self.inner.head.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(self.inner.end.head())
     }
 }
 

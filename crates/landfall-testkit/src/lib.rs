@@ -1,12 +1,18 @@
-//! For tests only: a scratch project, the real program in a sealed environment, and a model for real agents.
+//! For tests only: a scratch project, the real program in a sealed environment, a model for real agents, and a GitHub.
 //!
 //! Nothing here imitates a part of Landfall. Tests drive the binary with real git and real processes; the scripted
 //! agent plays the model's part.
 
+mod github;
+mod http;
 mod model;
 mod processes;
 mod scratch;
 
+pub use github::{
+    FAKE_TOKEN, FakeCheck, FakeComment, FakeGithub, FakeIssue, FakePull, FakeReview, FakeStatus, Heard,
+    Trouble, World,
+};
 pub use model::{Asked, Dialect, Gate, ModelServer, Play, Tokens, Turn};
 pub use processes::{Process, left_behind};
 pub use scratch::{Said, Scratch, Started};

@@ -8,23 +8,28 @@ mod agents;
 mod attempts;
 mod backlog;
 mod board;
+mod by_hand;
 mod checkpoints;
 mod consulted;
 mod demo;
 mod desk;
+mod detach;
 mod discoveries;
 mod doctor;
 mod engine_at;
 mod fleet;
 mod flows;
 mod graph;
+mod hidden;
 mod holds;
 mod import;
 mod inbox;
 mod intervene;
+mod judges;
 mod keeper;
 mod known;
 mod looks;
+mod modules;
 mod moment;
 mod orphans;
 mod output;
@@ -45,6 +50,7 @@ mod sprints;
 mod staged;
 mod stats;
 mod tables;
+mod targets;
 mod terminal;
 mod wire;
 mod words;
@@ -53,13 +59,17 @@ mod writes;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use landfall_api::{AgentsAsked, AgentsFound, Ask as _, Problem, ProblemCode, Proposal, Service};
+use landfall_api::{
+    AgentsAsked, AgentsFound, Ask as _, ModuleMade, ModulesMended, Problem, ProblemCode, Proposal, Service,
+};
 
 use crate::running::{RunAsked, RunHandle};
 use desk::Desk;
 use place::Place;
 
 pub use demo::Demo;
+pub use detach::Detached;
+pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
 pub use serve::{Serve, ServeAsked};
 
@@ -114,6 +124,16 @@ pub fn terminal(dir: &Path, task: landfall_api::TaskId) -> Result<landfall_agent
     terminal::of(&Place::find(dir)?, wire::model_task(task))
 }
 
+/// Makes a task module in the project around `dir`.
+pub fn module_init(dir: &Path, ask: &ModuleAsked) -> Result<ModuleMade, Problem> {
+    modules::init(&Place::find(dir)?, ask)
+}
+
+/// Mends the task modules below `path`, or all of them, in the project around `dir`.
+pub fn module_mend(dir: &Path, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+    modules::mend(&Place::find(dir)?, path)
+}
+
 /// Has an agent propose tasks for the project around `dir`. Nothing is added yet. `tell` hears how it goes.
 pub fn propose(
     dir: &Path,
@@ -130,6 +150,11 @@ pub fn run(dir: &Path, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
         Some(run) => Ok(Box::new(run)),
         None => Ok(Box::new(run::start(place, &asked)?)),
     }
+}
+
+/// Begins to drive the project around `dir`, and leaves: the server that keeps it goes on, or a process of its own.
+pub fn run_detached(dir: &Path, asked: &RunAsked) -> Result<Detached, Problem> {
+    detach::start(&Place::find(dir)?, asked)
 }
 
 /// Keeps the project around `dir`, and serves it.

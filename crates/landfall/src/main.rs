@@ -11,6 +11,7 @@ mod format;
 mod house;
 mod live;
 mod player;
+mod plugin;
 mod presence;
 mod running;
 mod say;

@@ -165,6 +165,30 @@ mod tests {
     }
 
     #[test]
+    fn a23_a_million_bytes_of_anything_leave_nothing_for_a_terminal() {
+        let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+        for round in 0..10 {
+            let bytes: Vec<u8> = (0..100_000)
+                .map(|_| {
+                    seed ^= seed << 13;
+                    seed ^= seed >> 7;
+                    seed ^= seed << 17;
+                    let odd = [
+                        0x1b, b']', b'[', b'P', 0x9b, 0xc2, 0xe2, 0x80, 0xae, 0xef, 0xbb, 0xbf, 0xf3, 0xa0,
+                        b'\r', 7,
+                    ];
+                    let [low, high, ..] = (seed >> 8).to_le_bytes();
+                    if seed & 1 == 0 { low } else { odd[usize::from(high) % odd.len()] }
+                })
+                .collect();
+            let text = String::from_utf8_lossy(&bytes);
+            let line = clean(&text);
+            assert!(!line.contains(is_trick) && !line.contains(['\n', '\t']), "round {round}");
+            assert!(!clean_block(&text).contains(is_trick), "round {round}");
+        }
+    }
+
+    #[test]
     fn clean_json_means_the_same() {
         let value = serde_json::json!({ "t": "\u{1b}[31m \u{9b} \u{202e} \u{e0041} 😀 \n" });
         let clean = json_clean(&value.to_string());

@@ -45,7 +45,7 @@ struct Board {
 impl Board {
     fn new(list: List, known: &BTreeMap<String, TaskId>, again: bool) -> Result<Self, Bad> {
         let List { file: _, format, items, over, left_out } = list;
-        let sources: Vec<String> = items.iter().map(|item| format!("import:{format}:{}", item.id)).collect();
+        let sources: Vec<String> = items.iter().map(|item| format.source(&item.id)).collect();
         let before = sources.iter().map(|source| known.get(source).copied().filter(|_| !again)).collect();
         let places = items.iter().enumerate().map(|(place, item)| (item.id.clone(), place)).collect();
         let many = items.len();

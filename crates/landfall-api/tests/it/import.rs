@@ -119,15 +119,15 @@ fn a_markdown_checklist_that_makes_no_sense_is_refused_with_its_line() {
         "a.md",
         "just words\n",
         expect![[r#"
-        a.md: this looks like no task list that is known
-        hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories)"#]],
+            a.md: this looks like no task list that is known
+            hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories), modules (a folder of task modules)"#]],
     );
     check(
         "a.md",
         "",
         expect![[r#"
-        a.md: this looks like no task list that is known
-        hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories)"#]],
+            a.md: this looks like no task list that is known
+            hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories), modules (a folder of task modules)"#]],
     );
     let toml = guess(&Source { name: "landfall.toml", text: "[[verify.command]]\nname = \"t\"\n" });
     assert_eq!(
@@ -369,8 +369,8 @@ fn tasks_of_task_master_that_make_no_sense_are_refused_with_their_place() {
         "t.json",
         r#"{"master": {"tasks": {}}}"#,
         expect![[r#"
-        t.json: this looks like no task list that is known
-        hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories)"#]],
+            t.json: this looks like no task list that is known
+            hint: `--format` says what it is: markdown (a Markdown checklist), beads (issues of beads, a line each), taskmaster (the tasks.json of Task Master), prd (a prd.json with user stories), modules (a folder of task modules)"#]],
     );
 }
 

@@ -14,14 +14,14 @@ use landfall_api::{
     ChangedTask, Check, CheckState, CheckpointLine, CheckpointList, CheckpointsDropped, ClashLine,
     CommandReport, Concern, CostFrom, Counter, Diff, DiskState, EngineState, Exported, ExportedFile,
     FlakeLine, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, Gate, Health,
-    HoldLine, InitAgent, InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, NewTask, Outcome,
-    OutcomeLine, OwnLimits, PauseLine, Picked, Pilot, ProbeAnswer, Probed, Proposal, ProposalOutcome,
-    Publication, QueueBrief, QueueChanged, QueuePlace, QueueReport, QuickIssue, Reclaimed, ReclaimedItem,
-    Report, ReportOf, Restored, ReviewLine, ReviewList, RolledBack, RunEnded, RunId, RunOutcome, RunState,
-    Size, SpendingLine, SprintChanged, SprintGoal, SprintId, SprintList, SprintPlan, SprintPreview,
-    SprintRecord, SprintReport, SprintSettings, SprintTarget, SprintTask, SprintTaskStat, Status,
-    StatusReport, Stopped, TaskBrief, TaskDetail, TaskId, TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor,
-    WaitingGroup, Why,
+    HoldLine, InitAgent, InitCommand, InitFound, Landed, LogEntry, LogPage, LostTask, Mode, ModuleMade,
+    ModuleMended, ModulesMended, NewTask, Outcome, OutcomeLine, OwnLimits, PauseLine, Picked, Pilot,
+    ProbeAnswer, Probed, Proposal, ProposalOutcome, Publication, QueueBrief, QueueChanged, QueuePlace,
+    QueueReport, QuickIssue, Reclaimed, ReclaimedItem, Report, ReportOf, Restored, ReviewLine, ReviewList,
+    RolledBack, RunEnded, RunId, RunOutcome, RunState, Size, SpendingLine, SprintChanged, SprintGoal,
+    SprintId, SprintList, SprintPlan, SprintPreview, SprintRecord, SprintReport, SprintSettings,
+    SprintTarget, SprintTask, SprintTaskStat, Status, StatusReport, Stopped, TaskBrief, TaskDetail, TaskId,
+    TaskLine, TaskPage, TaskRef, Usage, Wait, WaitFor, WaitingGroup, Why,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -84,6 +84,147 @@ fn budget(scope: &str) -> BudgetLine {
     BudgetLine { scope: scope.to_owned(), of: BudgetOf::Usd, used: 0.21, max: 5.0 }
 }
 
+fn progress() -> api::Progress {
+    let mark = |phase: &str, state, percent| api::PhaseMark { phase: phase.to_owned(), state, percent };
+    api::Progress {
+        phase: "executing".to_owned(),
+        phases: vec![
+            mark("planning", api::PhaseState::Done, None),
+            mark("executing", api::PhaseState::Now, Some(50)),
+            mark("complete", api::PhaseState::Next, None),
+        ],
+        plan_steps: 4,
+        plan_done: 2,
+        stage: Some(2),
+        convergence: Some(0.6667),
+        composite: Some(0.815),
+        verdict: Some("CONTINUE".to_owned()),
+        can_do: vec!["exec".to_owned(), "check/mid-exec".to_owned()],
+        directed: Some("check-mid".to_owned()),
+        strip: "active · executing · exec:at work → check-mid #4".to_owned(),
+    }
+}
+
+fn target() -> api::Target {
+    api::Target {
+        task: TaskId(7),
+        progress: progress(),
+        items: vec![api::TargetItem {
+            text: "Parse what people write".to_owned(),
+            requirements: vec![api::RequirementLine {
+                number: 1,
+                text: "tabs are understood".to_owned(),
+                criteria: "a test with tabs passes".to_owned(),
+                weight: "critical".to_owned(),
+                coverage: Some(0.75),
+                focus: true,
+            }],
+        }],
+        constraints: vec!["no new dependency".to_owned()],
+        revision: 2,
+        shown: Some(2),
+        confirmed: Some(1),
+        awaits: true,
+        question: Some("Objectives extracted …".to_owned()),
+        satisfied_at: 0.95,
+        stage: Some(api::StageNow { number: 2, focus: vec![1] }),
+        stages: vec![api::StageLine {
+            number: 1,
+            focus: vec![1, 2],
+            commit: "5e…".to_owned(),
+            convergence: 0.6667,
+        }],
+        exclusions: vec![api::ExclusionLine {
+            stage: 2,
+            direction: "stage 2 for R2".to_owned(),
+            reason: "convergence went from 0.6667 to 0.6667".to_owned(),
+            abandoned: "9c…".to_owned(),
+            from: 0.6667,
+            to: 0.6667,
+        }],
+        refinements: vec![api::RefinementLine {
+            number: 1,
+            at_ms: AT_MS,
+            text: "in capitals".to_owned(),
+            state: api::RefinementState::Weighed,
+            impact: Some("minor".to_owned()),
+        }],
+        judgements: vec![api::JudgementLine {
+            at_ms: AT_MS,
+            checkpoint: api::FlowCheckpoint::PostExec,
+            stage: Some(1),
+            head: Some("5e…".to_owned()),
+            scores: vec![api::ScoreLine {
+                code: "D1".to_owned(),
+                name: "correctness".to_owned(),
+                score: 0.9,
+                weight: 0.25,
+                gate: Some(0.5),
+            }],
+            composite: Some(0.815),
+            verdict: "NEEDS_FIX".to_owned(),
+            passed: false,
+            reasons: vec!["verification failed on just this work".to_owned()],
+        }],
+        thresholds: vec![api::Threshold {
+            step: "check-exec".to_owned(),
+            checkpoint: api::FlowCheckpoint::PostExec,
+            threshold: 0.75,
+        }],
+        plan: vec![api::PlanStepLine {
+            number: 1,
+            title: "Read tabs".to_owned(),
+            covers: vec![1],
+            done: true,
+        }],
+    }
+}
+
+fn by_hand(page: &mut Page) {
+    let attempts = detail().attempts;
+    let done = api::StepDone {
+        task: TaskId(7),
+        command: "check".to_owned(),
+        driven: true,
+        status: Status::Waiting,
+        phase: Some("executing".to_owned()),
+        attempts,
+        progress: Some(Box::new(progress())),
+        text: "T7 waits for you: one step was asked for by hand.".to_owned(),
+    };
+    page.sample(
+        "`do`",
+        "`driven` is false where a run under way does it. `can_do` are the words that `do` takes in this phase.",
+        &done,
+    );
+    page.sample(
+        "`target`",
+        "Scores, coverage and convergence go from 0 to 1. With words or `--ok` it writes what `retry` writes, and so does \
+         `refine`.",
+        &target(),
+    );
+    let papers = api::PaperList {
+        task: TaskId(7),
+        papers: vec![api::PaperLine { name: "plan.md".to_owned(), bytes: 812, told: true }],
+    };
+    page.sample("`papers`", "`told` are those that the engine makes anew for every run.", &papers);
+    let paper = api::Paper {
+        task: TaskId(7),
+        name: "plan.md".to_owned(),
+        text: "# Plan\n\n1. Read tabs\n".to_owned(),
+        told: true,
+    };
+    page.sample("`papers` with a name", "The text as it was written.", &paper);
+    let annotated = api::Annotated {
+        task: TaskId(7),
+        paper: "plan.md".to_owned(),
+        impact: "medium".to_owned(),
+        status: Status::Ready,
+        text: "plan.md of T7 is annotated (medium impact); it goes on with `check-re-plan`.".to_owned(),
+    };
+    page.sample("`annotate`", "`impact` is `none`, `low`, `medium` or `high`.", &annotated);
+}
+
 fn detail() -> TaskDetail {
     TaskDetail {
         line: line(),
@@ -142,6 +283,7 @@ fn detail() -> TaskDetail {
             publication: Publication::Held("your checkout has changes".to_owned()),
         }),
         warnings: vec!["5 iterations without a commit".to_owned()],
+        progress: Some(Box::new(progress())),
         branch: Some("landfall/T7".to_owned()),
         workspace: Some("…/workspaces/T7".to_owned()),
         attempts: vec![AttemptLine {
@@ -204,6 +346,7 @@ fn status() -> StatusReport {
                 progress: Some(60),
                 words: "[Bash] cargo test".to_owned(),
             }),
+            progress: Some(Box::new(progress())),
         }],
         pilot: Some(Box::new(pilot())),
         queue: Some(Box::new(QueueBrief { waiting: 2, batches: vec![batch()], hold: Some(hold()) })),
@@ -599,6 +742,15 @@ fn views(page: &mut Page) {
             person_objected: 1,
             person_approved: 1,
         },
+        judges: vec![api::JudgeAgreement {
+            judge: "judge".to_owned(),
+            accepted: 4,
+            landed: 3,
+            red: 1,
+            overruled: 1,
+            sent_back: 2,
+            agreement: Some(0.6),
+        }],
     };
     page.sample(
         "`stats`",
@@ -874,6 +1026,28 @@ fn the_page_about_json_shows_what_is_written() {
         written: true,
     };
     page.sample("`init`", "What was found out. `written` is false when a file was there already.", &init);
+    let made = ModuleMade {
+        module: "AiTasks/login".to_owned(),
+        files: vec!["AiTasks/login/.target.md".to_owned(), "AiTasks/login/.index.json".to_owned()],
+        branch: "task/login".to_owned(),
+        worktree: String::new(),
+    };
+    page.sample(
+        "`module init`",
+        "The folder and the files that were written, below the root of the repository.",
+        &made,
+    );
+    let mended = ModulesMended {
+        mended: vec![ModuleMended {
+            module: "AiTasks/login".to_owned(),
+            wrong: "AiTasks/login/.index.json:3: this is no JSON: trailing comma".to_owned(),
+            done: "restored from the last commit".to_owned(),
+            copy: "AiTasks/login/.index.json.corrupt-2026-03-10".to_owned(),
+            note: "AiTasks/login/.analysis/2026-03-10-index-recovery.md".to_owned(),
+        }],
+        fine: 3,
+    };
+    page.sample("`module mend`", "What was broken, and where the broken file is kept.", &mended);
     page.sample(
         "`add`",
         "The tasks that were added, in the order they were given.",
@@ -901,12 +1075,14 @@ fn the_page_about_json_shows_what_is_written() {
         &status(),
     );
     autopilot(&mut page);
+    by_hand(&mut page);
     views(&mut page);
     let why = Why {
         task: TaskId(7),
         status: Status::Waiting,
         sentence: "T7 waits for your answer: Tabs or spaces?".to_owned(),
         details: vec!["asked in iteration 2".to_owned()],
+        progress: Some(Box::new(progress())),
         clashes: vec![clash(7, 8)],
     };
     page.sample("`why`", "The sentence, and more lines if there is more to say. `clashes` names works under way that it does not fit together with as they stand.", &why);

@@ -160,6 +160,7 @@ fn an_answer_to_another_question_is_a_problem() {
                 status: Status::Ready,
                 sentence,
                 details: Vec::new(),
+                progress: None,
                 clashes: Vec::new(),
             }))
         }

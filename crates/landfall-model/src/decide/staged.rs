@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use super::{Draft, Refusal, not_now};
+use crate::annotate::Onward;
 use crate::convergence::{self, Exclusion, Progress, Stage};
 use crate::event::{Event, StepResult};
-use crate::flow::{Flow, StepKind, Target};
-use crate::input::{EndedRun, Parting};
+use crate::flow::{Flow, Step, StepKind, Target};
+use crate::input::{Annotated, EndedRun, Parting};
 use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requirement, Weight};
+use crate::plan::Outline;
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
 use crate::staged::{Judged, PLAN, StagedEvent};
 use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop};
+use crate::tune::{self, Params};
 use crate::{StepName, Wait};
 
 /// Refinements that may be open. Who has more to say had better change the objective.
@@ -51,7 +54,13 @@ impl Draft {
             .cloned()
             .collect();
         let plan = evidence.papers.iter().find(|(name, _)| name == PLAN).map(|(_, digest)| digest.clone());
-        let plan = plan.filter(|digest| known.get(PLAN) != Some(digest));
+        // A step that must write a plan wrote one, even in the same words as the one before.
+        let plans = match self.task.last_step.as_ref().map(|step| &self.flow_step(step).kind) {
+            Some(StepKind::Agent { output, .. }) => output.iter().any(|path| path.ends_with(PLAN)),
+            _ => false,
+        };
+        let written = plans && evidence.missing.is_empty();
+        let plan = plan.filter(|digest| written || known.get(PLAN) != Some(digest));
         if let (Some(paper), Some(outline)) = (plan, &evidence.outline) {
             let covers = outline.covered().into_iter().collect();
             self.staged(StagedEvent::Planned { attempt, paper, steps: outline.len(), covers })?;
@@ -81,6 +90,10 @@ impl Draft {
         }
         let staged = &self.task.staged;
         let plan = &staged.plan;
+        let every = match self.params() {
+            Some(params) if every > 0 => params.mid_exec_interval,
+            _ => every,
+        };
         let due = every > 0 && plan.done < plan.steps && plan.done - plan.checked >= every;
         let new = staged.refinements.iter().any(|it| it.state == RefinementState::Pending);
         due || new
@@ -99,7 +112,13 @@ impl Draft {
             return self.judge_failed("it did not say how far the requirements are covered");
         }
         let known = self.known_of(judgement, checkpoint);
-        let Some(ruling) = score::weigh(checkpoint, threshold, score::WEIGHTS, judgement, &known) else {
+        // What kind of task it is outweighs what the flow says for all of them.
+        let threshold = self.params().map_or(threshold, |params| params.thresholds.of(checkpoint));
+        let weights = match tune::types(&self.task.spec).as_slice() {
+            [] => score::WEIGHTS,
+            types => tune::weights(types),
+        };
+        let Some(ruling) = score::weigh(checkpoint, threshold, weights, judgement, &known) else {
             return self.judge_failed("it gave no scores");
         };
         let Ruling { result, scores, composite, shortfalls } = ruling;
@@ -141,6 +160,21 @@ impl Draft {
         }
         let says = !feedback.text.trim().is_empty() && result != StepResult::Accept;
         self.leave(result, says.then_some(feedback))
+    }
+
+    /// What its kind asks of checks, settled when it was bound; none when nobody said what kind it is.
+    fn params(&self) -> Option<Params> {
+        self.task.limits.tuning
+    }
+
+    /// How often an edge may be taken: what the flow says, or what the kind of the task does.
+    pub(super) fn bound_of(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
+        match (&self.flow_step(step).kind, result) {
+            (StepKind::Check { checkpoint, .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => {
+                self.params().map_or(max, |params| params.retries.of(*checkpoint))
+            }
+            _ => max,
+        }
     }
 
     fn has_objective(&self) -> bool {
@@ -499,6 +533,13 @@ impl Draft {
         {
             return Err(refuse());
         }
+        if matches!(flow.step(&step).map(|step| &step.kind), Some(StepKind::Land)) && !self.is_accepted(flow)
+        {
+            return Err(not_now(
+                task,
+                "no judge has accepted this work: `check --checkpoint post-exec` comes first",
+            ));
+        }
         match self.task.state.clone() {
             State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Err(refuse()),
             State::Ended(_) => {
@@ -516,6 +557,24 @@ impl Draft {
             | State::Review { .. }
             | State::Active { .. } => self.event(Event::Directed { step, alone }),
         }
+    }
+
+    /// Whether the work as it is was accepted, in a flow where a judge has to: no hand leads past that.
+    fn is_accepted(&self, flow: &Flow) -> bool {
+        let judges =
+            |step: &Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
+        if !flow.steps.iter().any(judges) {
+            return true;
+        }
+        let task = &self.task;
+        // What an agent is at work on is not what was judged.
+        if let State::Active { step, .. } = &task.state
+            && matches!(flow.step(step).map(|step| &step.kind), Some(StepKind::Agent { .. }))
+        {
+            return false;
+        }
+        let last = task.staged.judged.iter().rev().find(|it| it.checkpoint == Checkpoint::PostExec);
+        last.is_some_and(|it| it.result == StepResult::Accept && it.head == task.head)
     }
 
     /// Taken up again, it goes on by the phase it was in, where its flow says how.
@@ -555,6 +614,54 @@ impl Draft {
                 "it has landed and its report is being written; refine it after that",
             )),
             _ => self.staged(StagedEvent::Refined { number, text: text.to_owned() }),
+        }
+    }
+
+    /// A person wrote into the margin of a paper. A plan that says something else now is judged again.
+    pub(super) fn annotated(&mut self, annotated: &Annotated) -> Result<(), Refusal> {
+        let Annotated { name, of, paper, outline, impact, onward } = annotated;
+        let at_work = matches!(
+            self.task.state,
+            State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+        );
+        if at_work {
+            return Err(not_now(&self.task, "an agent is at work on it, and reads its papers as they were"));
+        }
+        if self.task.staged.papers.get(name) != Some(of) {
+            return Err(not_now(&self.task, "the paper has changed since it was read; look at it again"));
+        }
+        let steps = outline.as_ref().map_or(0, Outline::len);
+        let covers = outline.iter().flat_map(|outline| outline.covered()).collect();
+        let (name, paper) = (name.clone(), paper.clone());
+        self.staged(StagedEvent::Annotated { name, paper, steps, covers, impact: *impact })?;
+        let command = match onward {
+            _ if self.task.landed.is_some() => return Ok(()), // only its report is owed
+            Onward::GoOn => return Ok(()),
+            Onward::Check => "check/post-exec",
+            Onward::CheckPlan => "check/post-plan",
+            Onward::Plan => "plan",
+            Onward::Target => "target",
+        };
+        let Some(by_phase) = self.task.flow.as_ref().and_then(|flow| flow.commands.get(command)) else {
+            return Ok(());
+        };
+        // Past its check, a plan that changed is a new plan: it passes the check of one.
+        let phase = self.task.phase_word();
+        let Some(step) = by_phase.get(&phase).or_else(|| by_phase.get("re-planning")).cloned() else {
+            return Ok(());
+        };
+        match &self.task.state {
+            State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }) => Ok(()),
+            State::Ended(_) => {
+                self.event(Event::Retried { fresh: false, feedback: None })?;
+                self.event(Event::Directed { step, alone: false })
+            }
+            State::Active { doing: Doing::Queued { .. }, step: at } => {
+                let at = at.clone();
+                self.stopped(Stop::Pause, at)?;
+                self.event(Event::Directed { step, alone: false })
+            }
+            _ => self.event(Event::Directed { step, alone: false }),
         }
     }
 

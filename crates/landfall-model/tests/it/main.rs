@@ -4,6 +4,7 @@
 mod flows_used;
 mod sim;
 mod stage;
+mod staged_oracle;
 mod story;
 mod test_accounts;
 mod test_agents;
@@ -28,6 +29,8 @@ mod test_queue_walk;
 mod test_review;
 mod test_schedule;
 mod test_sprint;
+mod test_staged_numbers;
+mod test_staged_status;
 mod test_stories;
 mod test_strides;
 mod test_touch;

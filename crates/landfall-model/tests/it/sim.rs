@@ -1895,6 +1895,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::SetLimits { .. }
         | News::Do { .. }
         | News::Refine { .. }
+        | News::Annotate(_)
         | News::Withdraw { .. } => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use landfall_model::gate::{GateReport, Outcome};
-use landfall_model::{Counters, Event, Exit, Said, Signal, Status, Usage};
+use landfall_model::{Counters, Event, Exit, Said, Signal, Status, StepName, Usage};
 
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::{
@@ -526,7 +526,15 @@ fn quota_spends_nothing_and_waits_until_a_little_after_its_reset() {
         "#]],
     );
     // The run itself took its time; the wait took none.
-    let ran = Counters { runs: 2, spent_ms: 1_000, agent_ms: 1_000, same_words: 1, ..Counters::default() };
+    let step_runs = [(StepName::new("work"), 2)].into();
+    let ran = Counters {
+        runs: 2,
+        step_runs,
+        spent_ms: 1_000,
+        agent_ms: 1_000,
+        same_words: 1,
+        ..Counters::default()
+    };
     assert_eq!(task.counters, Counters { quota_waits: 1, ..ran });
 }
 
@@ -1329,7 +1337,8 @@ fn a_retry_keeps_the_workspace_and_what_was_used_and_forgets_the_other_counters(
         "#]],
     );
     let kept = Usage { tokens_in: 5, tokens_out: 5, micro_usd: 5, ..Usage::default() };
-    let kept = Counters { runs: 3, usage: kept, agent_ms: 2_000, ..Counters::default() };
+    let step_runs = [(StepName::new("work"), 3)].into();
+    let kept = Counters { runs: 3, step_runs, usage: kept, agent_ms: 2_000, ..Counters::default() };
     assert_eq!(task.counters, Counters { retries: 1, ..kept });
     assert_eq!(task.feedback[0].text, "the key is in the vault");
 }

@@ -286,7 +286,7 @@ pub(super) fn change(visit: &Visit<'_>, fields: &Fields) -> Result<String, Probl
     match what {
         "retry" => told(visit.retry(Retry { tasks, fresh: false, note })?.tasks.len()),
         "fresh" => told(visit.retry(Retry { tasks, fresh: true, note })?.tasks.len()),
-        "cancel" => told(visit.cancel(Cancel { tasks, reason: note })?.tasks.len()),
+        "cancel" => told(visit.cancel(Cancel { tasks, reason: note, cleanup: false })?.tasks.len()),
         "hold" | "release" => {
             let mut words = json!({ "tasks": tasks });
             if let (Some(note), "hold") = (note, what) {

@@ -55,6 +55,12 @@ impl Wanted {
         }
     }
 
+    /// Whether nobody says which output is meant.
+    pub(crate) fn is_any(&self) -> bool {
+        let Self { key, attempt, iteration, check, .. } = self;
+        key.is_none() && attempt.is_none() && iteration.is_none() && check.is_none()
+    }
+
     /// The output that is meant.
     pub(crate) fn output(&self) -> OutputOf {
         OutputOf {

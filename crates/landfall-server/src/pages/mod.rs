@@ -39,6 +39,7 @@ mod task_diff;
 mod task_log;
 mod task_panel;
 mod task_proof;
+mod task_target;
 #[cfg(test)]
 mod task_tests;
 mod words;
@@ -55,6 +56,7 @@ use crate::answer::{self, Answer};
 use crate::door::{Shared, Who};
 use crate::forms::{self, Flash};
 use crate::router::{Guard, Routes};
+use crate::tricks::shown;
 use crate::{api, assets};
 
 /// One page.
@@ -90,6 +92,7 @@ const PAGES: &[Entry] = &[
     Entry { path: "/tasks/{task}/diff", nav: None, draw: task_diff::draw },
     Entry { path: "/tasks/{task}/checks", nav: None, draw: task_checks::draw },
     Entry { path: "/tasks/{task}/gates", nav: None, draw: task_checks::draw_gates },
+    Entry { path: "/tasks/{task}/target", nav: None, draw: task_target::draw },
     Entry { path: "/tasks/{task}/attempts", nav: None, draw: task_attempts::draw },
     Entry { path: "/tasks/{task}/cost", nav: None, draw: task_attempts::draw_cost },
     Entry { path: "/tasks/{task}/certificate", nav: None, draw: task_proof::draw },
@@ -120,6 +123,7 @@ const FORMS: &[Form] = &[
     Form { name: "backlog-add", send: backlog::add },
     Form { name: "backlog-paste", send: backlog::paste },
     Form { name: "backlog-change", send: backlog::change },
+    Form { name: "step", send: task_target::do_step },
 ];
 
 /// The fields of a form.
@@ -290,15 +294,30 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
         let query = serde_html_form::from_str(parts.uri.query().unwrap_or_default()).unwrap_or_default();
         (query, parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned())
     };
+    let flashes = shared.flashes.take(who.session().unwrap_or_default());
+    if entry.path == "/" && target == "/" && flashes.is_empty() {
+        // What everybody looks at is drawn once for all of them. It says nothing of who looks.
+        let draw = move |shared: &Arc<Shared>| {
+            let visit = Visit { shared, who: &Who::Token, fields: Vec::new(), query: Vec::new() };
+            let page = (entry.draw)(&visit)?;
+            Ok(shown(frame(&visit, "/", "/", &page, &[])).into())
+        };
+        if let Ok(page) = shared.kept.get(shared, "/", draw).await {
+            return answer::drawn(200, page);
+        }
+        // Drawn once more: the page says what is wrong.
+    }
     let shared = Arc::clone(shared);
     let room = match shared.rooms.read().await {
         Ok(room) => room,
-        Err(busy) => return problem(&busy),
+        Err(busy) => {
+            flashes.into_iter().for_each(|it| shared.flashes.put(who.session().unwrap_or_default(), it));
+            return problem(&busy);
+        }
     };
     let drawn = tokio::task::spawn_blocking(move || {
         let _room = room; // until it is drawn
         let visit = Visit { shared: &shared, who: &who, fields, query };
-        let flashes = shared.flashes.take(who.session().unwrap_or_default());
         let (status, page) = match (entry.draw)(&visit) {
             Ok(page) => (200, page),
             Err(problem) => (problem.code.status(), problem_page(&problem)),

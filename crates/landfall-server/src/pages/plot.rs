@@ -25,6 +25,8 @@ pub(super) enum Unit {
     Usd,
     /// Milliseconds.
     Time,
+    /// A share of one.
+    Share,
 }
 
 impl Unit {
@@ -38,6 +40,7 @@ impl Unit {
             Self::Usd if value > 0.0 && value < 0.1 => format!("${value:.3}"),
             Self::Usd if value >= 1000.0 => format!("${value:.0}"),
             Self::Usd => format!("${value:.2}"),
+            Self::Share => format!("{value:.2}"),
             Self::Time if value >= 2.0 * DAY => format!("{}d", short(value / DAY)),
             Self::Time if value >= HOUR => format!("{}h", short(value / HOUR)),
             Self::Time if value >= MINUTE => format!("{}m", short(value / MINUTE)),
@@ -69,6 +72,7 @@ impl Unit {
         let step = match self {
             Self::Time => TIMES.into_iter().find(|it| *it >= value),
             Self::Count if value <= 1.0 => Some(1.0),
+            Self::Share => Some(0.25),
             Self::Count | Self::Usd => None,
         };
         step.unwrap_or_else(|| {

@@ -218,13 +218,19 @@ fn burn_up(report: &SprintReport, now_ms: i64) -> Figure {
 #[derive(Template)]
 #[template(path = "sprints.html")]
 struct Sprints {
+    now_ms: i64,
     sprints: Vec<SprintRecord>,
 }
 
 pub(super) fn list(visit: &Visit<'_>) -> Result<Page, Problem> {
     let mut sprints = visit.sprints(Nothing {})?.sprints;
     sprints.reverse();
-    Page::new("Sprints", &Sprints { sprints })
+    Page::new("Sprints", &Sprints { now_ms: crate::keys::now_ms(), sprints })
+}
+
+/// When a sprint began.
+fn began(sprint: &SprintRecord) -> Option<i64> {
+    sprint.started_at.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
 /// The tasks of a preview, in short.

@@ -88,6 +88,11 @@ impl Drive {
     pub(super) fn can_stop(self) -> bool {
         matches!(self, Self::Running | Self::YourTurn | Self::Paused)
     }
+
+    /// Whether it ends by itself, and can be made to end at once.
+    pub(super) fn can_stop_now(self) -> bool {
+        self == Self::Ending
+    }
 }
 
 /// The state of the project at the top of a page.

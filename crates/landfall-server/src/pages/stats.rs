@@ -153,6 +153,7 @@ mod tests {
             flakes: vec![FlakeLine { check: hostile, runs: 1, flakes: 1, last_ms: None }],
             review_rounds: Vec::new(),
             agreement: Agreement { both_approved: 3, person_objected: 1, ..Agreement::default() },
+            judges: Vec::new(),
         }
     }
 

@@ -14,6 +14,7 @@ use super::markdown;
 use super::markup::Markup;
 use super::parts::{self, Badge, Bar, Moment};
 use super::task_panel::{self, Panel};
+use super::task_target::{self, Way};
 use super::{Page, Visit, words};
 
 /// The pages of a task: what stands in the address, and how it is called.
@@ -23,6 +24,7 @@ const TABS: &[(&str, &str)] = &[
     ("diff", "Diff"),
     ("checks", "Checks"),
     ("gates", "Gates"),
+    ("target", "Target"),
     ("attempts", "Attempts"),
     ("cost", "Cost"),
     ("certificate", "Certificate"),
@@ -39,6 +41,7 @@ pub(super) struct Head {
     marks: Vec<String>,
     tags: Vec<String>,
     rail: Vec<Step>,
+    way: Option<Way>,
     needs: Vec<Other>,
     unblocks: Vec<Other>,
     more_unblocked: usize,
@@ -137,7 +140,9 @@ impl Head {
             .collect();
         let flows = visit.flow_list(Nothing {}).map(|list| list.flows).unwrap_or_default();
         let panel = task_panel::panel(visit, &detail, &flows, tab);
-        let tabs = TABS.iter().map(|(part, name)| Tab {
+        // Only a task with a plan, a judge or an objective has something there.
+        let there = |part: &str| part != "target" || detail.progress.is_some() || tab == "target";
+        let tabs = TABS.iter().filter(|(part, _)| there(part)).map(|(part, name)| Tab {
             path: if part.is_empty() { format!("/tasks/{id}") } else { format!("/tasks/{id}/{part}") },
             name,
             here: *part == tab,
@@ -152,6 +157,7 @@ impl Head {
             marks: marks(&detail),
             tags: detail.line.tags.iter().map(|it| words::line(it)).collect(),
             rail: rail(&detail, &flows, now_ms),
+            way: detail.progress.as_deref().map(task_target::way),
             needs: detail.line.needs.iter().map(|it| other(*it)).collect(),
             more_unblocked: needed_by.len().saturating_sub(UNBLOCKED_MAX),
             unblocks: needed_by.into_iter().take(UNBLOCKED_MAX).map(other).collect(),

@@ -10,6 +10,7 @@ use super::ansi;
 use super::markup::Markup;
 use super::parts::{self, Bar, Moment};
 use super::task::{self, Head};
+use super::task_target::{self, Judges};
 use super::{Page, Visit, words};
 
 /// The sign, the word and the tone of an outcome.
@@ -199,6 +200,7 @@ struct Gates<'a> {
     verifications: Vec<Verification>,
     opinions: Vec<(u32, String, String, Moment)>,
     more: bool,
+    judges: Option<Judges>,
 }
 
 const ENTRIES: u32 = 1_000;
@@ -254,6 +256,7 @@ pub(super) fn draw_gates(visit: &Visit<'_>) -> Result<Page, Problem> {
         verifications: verifications.collect(),
         opinions: opinions.collect(),
         more: page.entries.len() >= ENTRIES as usize,
+        judges: task_target::judges(visit, &head),
         head: &head,
     };
     head.page("gates", &page)

@@ -1,7 +1,7 @@
 //! The log of a task: what its agents and checks printed, a page at a time, the newest at the end.
 
 use askama::Template;
-use landfall_api::{Ask as _, Level, Output, OutputAsked, Problem, ProblemCode, TaskAsked};
+use landfall_api::{Ask as _, Level, Output, OutputAsked, OutputLine, Problem, ProblemCode, TaskAsked};
 
 use super::log::{self, ROWS, Wanted};
 use super::markup::Markup;
@@ -53,6 +53,9 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     }
     let bare = visit.asked("bare").is_some();
     let outputs = visit.outputs(TaskAsked { task: head.id })?.outputs;
+    if wanted.is_any() {
+        wanted.key = first_shown(&outputs).map(|output| output.key.clone());
+    }
     let page = match bare {
         true => None, // only the head is wanted: the rest stays as the browser has it
         false => Some(visit.output(wanted.asked(ROWS))),
@@ -78,6 +81,12 @@ pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
         head: &head,
     };
     head.page("log", &drawn)
+}
+
+/// What is shown where nobody says what: the newest that is being written or has something in it. Most checks print nothing.
+fn first_shown(outputs: &[OutputLine]) -> Option<&OutputLine> {
+    let says = |it: &&OutputLine| it.grows || it.bytes > 0 || it.stderr_bytes > 0;
+    outputs.iter().rev().find(says).or(outputs.last())
 }
 
 fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Shown {
@@ -116,5 +125,40 @@ fn shown(visit: &Visit<'_>, head: &Head, wanted: &Wanted, page: &Output) -> Show
             ("JSON lines", part("jsonl")),
             ("HTML", part("html")),
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_api::OutputKind;
+
+    use super::*;
+
+    #[test]
+    fn the_log_opens_on_the_newest_that_says_something() {
+        let output = |key: &str, bytes: u64, stderr_bytes: u64, grows: bool| OutputLine {
+            key: key.to_owned(),
+            kind: OutputKind::Agent,
+            attempt: None,
+            iteration: None,
+            name: None,
+            profile: None,
+            bytes,
+            stderr_bytes,
+            began_ms: None,
+            ended_ms: None,
+            grows,
+        };
+        let first = |outputs: &[OutputLine]| first_shown(outputs).map(|it| it.key.clone());
+        let agent = output("agent", 10, 0, false);
+        let silent = output("silent", 0, 0, false);
+        assert_eq!(first(&[agent.clone(), silent.clone()]).as_deref(), Some("agent"), "not an empty check");
+        assert_eq!(
+            first(&[agent.clone(), output("warns", 0, 3, false), silent.clone()]).as_deref(),
+            Some("warns")
+        );
+        assert_eq!(first(&[agent, output("begins", 0, 0, true)]).as_deref(), Some("begins"), "it is at work");
+        assert_eq!(first(&[silent]).as_deref(), Some("silent"));
+        assert_eq!(first(&[]), None);
     }
 }

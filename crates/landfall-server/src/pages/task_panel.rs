@@ -2,6 +2,7 @@
 
 use landfall_api::{Ask as _, FlowLine, Nothing, QuickIssue, Size, Status, TaskDetail, TaskId, WaitFor};
 
+use super::task_target::{self, ByHand};
 use super::{Visit, words};
 
 /// The panel.
@@ -14,6 +15,8 @@ pub(super) struct Panel {
     /// Attempts whose work is kept, to go back to.
     pub(super) attempts: Vec<u32>,
     pub(super) question: String,
+    /// What can be done by hand where the task is.
+    pub(super) by_hand: Vec<ByHand>,
     pub(super) edit: Edit,
     pub(super) iterations_max: u32,
     pub(super) minutes_max: u64,
@@ -138,6 +141,7 @@ pub(super) fn panel(visit: &Visit<'_>, task: &TaskDetail, flows: &[FlowLine], ta
         may,
         issues: reviews.map(|list| list.issues).unwrap_or_default(),
         attempts,
+        by_hand: task.progress.as_deref().map(task_target::by_hand).unwrap_or_default(),
         question: task.line.wait.as_ref().map(|wait| words::visible(&wait.detail)).unwrap_or_default(),
         edit: Edit {
             title: task.line.title.clone(),

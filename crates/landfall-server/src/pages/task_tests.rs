@@ -26,6 +26,9 @@ const TASK: &str = r#"{
         "commands": [{ "name": "@", "command": "@", "required": false, "outcome": "timeout", "took_ms": 42000, "limit_ms": 600000,
             "tests": 3, "excerpt": "@" }] },
     "concerns": [{ "code": "x", "text": "@" }], "feedback": "@", "messages": ["@"], "held": "@", "warnings": ["@"],
+    "progress": { "phase": "@", "phases": [{ "phase": "@", "state": "done" }, { "phase": "@", "state": "now", "percent": 45 }],
+        "plan_steps": 4, "plan_done": 2, "stage": 2, "convergence": 0.5, "composite": 0.8, "verdict": "@",
+        "can_do": ["@", "check/post-plan"], "directed": "@", "strip": "@" },
     "branch": "@", "workspace": "@", "added_ms": 0,
     "attempts": [
         { "attempt": 1, "step": "@", "began_ms": 0, "ended_ms": 5, "iterations": 1, "end": "@", "runs": [{
@@ -33,6 +36,26 @@ const TASK: &str = r#"{
             "usage": { "tokens_in": 1, "tokens_cached": 1, "tokens_out": 1, "turns": 1, "cost_usd": 0.1 }, "verdict": "@" }] },
         { "attempt": 2, "step": "work", "began_ms": 0, "iterations": 0, "end": "@" }]
 }"#;
+
+const TARGET: &str = r#"{
+    "task": "T7", "progress": { "phase": "@", "plan_done": 1, "strip": "@" },
+    "items": [{ "text": "@", "requirements": [{ "number": 1, "text": "@", "criteria": "@", "weight": "@", "coverage": 0.5, "focus": true }] }],
+    "constraints": ["@"], "revision": 2, "shown": 2, "awaits": true, "question": "@", "satisfied_at": 0.95,
+    "stage": { "number": 2, "focus": [1] }, "stages": [{ "number": 1, "focus": [1], "commit": "@", "convergence": 0.5 }],
+    "exclusions": [{ "stage": 2, "direction": "@", "reason": "@", "abandoned": "@", "from": 0.5, "to": 0.5 }],
+    "refinements": [{ "number": 1, "at_ms": 0, "text": "@", "state": "weighed", "impact": "@" }],
+    "judgements": [{ "at_ms": 0, "checkpoint": "post-exec", "stage": 1, "head": "@", "composite": 0.8, "verdict": "@", "passed": false,
+        "scores": [{ "code": "@", "name": "@", "score": 0.4, "weight": 0.2, "gate": 0.5 }, { "code": "D4", "name": "performance", "score": 0.7, "weight": 0.1 }],
+        "reasons": ["@"] }],
+    "thresholds": [{ "step": "@", "checkpoint": "post-exec", "threshold": 0.75 }],
+    "plan": [{ "number": 1, "title": "@", "covers": [1], "done": true }, { "number": 2, "title": "@", "done": false }]
+}"#;
+
+/// An objective with the worst in every field.
+fn target() -> landfall_api::Target {
+    let evil = serde_json::to_string(EVIL).expect("a text");
+    serde_json::from_str(&TARGET.replace("\"@\"", &evil)).expect("an objective")
+}
 
 /// A task with the worst in every field.
 fn task(status: &str) -> TaskDetail {
@@ -71,12 +94,24 @@ impl Service for Toy {
                 status: self.0.line.status,
                 sentence: evil(),
                 details: vec![evil()],
+                progress: None,
                 clashes: vec![landfall_api::ClashLine {
                     task: asked.task,
                     with: landfall_api::TaskId(3),
                     files: vec![evil()],
                 }],
             }),
+            Asked::Target(_) => Response::Target(Box::new(target())),
+            Asked::Papers(asked) => Response::Papers(landfall_api::PaperList {
+                task: asked.task,
+                papers: vec![landfall_api::PaperLine { name: evil(), bytes: 1, told: false }],
+            }),
+            Asked::Paper(asked) => Response::Paper(Box::new(landfall_api::Paper {
+                task: asked.task,
+                name: evil(),
+                text: evil(),
+                told: false,
+            })),
             Asked::FlowList(_) => Response::FlowList(FlowList {
                 flows: vec![FlowLine {
                     name: evil(),
@@ -143,7 +178,7 @@ impl Service for Toy {
 
 /// Draws a page of the task by its path and query.
 fn draw(path: &str, query: &str, task: TaskDetail) -> String {
-    let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), "toy".to_owned());
+    let shared = Shared::new(Arc::new(Toy(task)), None, &[], Vec::new(), &[], "toy".to_owned());
     let visit = Visit {
         shared: &shared,
         who: &Who::Owner,
@@ -170,6 +205,7 @@ const ALL: &[(&str, &str)] = &[
     ("/tasks/{task}/diff", "bare=1"),
     ("/tasks/{task}/checks", ""),
     ("/tasks/{task}/gates", ""),
+    ("/tasks/{task}/target", "paper=%22%3E%3Cimg%20src%3Dx"),
     ("/tasks/{task}/attempts", "all=1"),
     ("/tasks/{task}/cost", ""),
     ("/tasks/{task}/certificate", ""),
@@ -281,7 +317,7 @@ fn a_task_that_is_not_there_says_so() {
             Err(Problem::new(ProblemCode::NotFound, "no such task"))
         }
     }
-    let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), "toy".to_owned());
+    let shared = Shared::new(Arc::new(Nothing), None, &[], Vec::new(), &[], "toy".to_owned());
     for (path, _) in ALL {
         let visit = Visit {
             shared: &shared,
@@ -292,4 +328,42 @@ fn a_task_that_is_not_there_says_so() {
         let entry = PAGES.iter().find(|entry| entry.path == *path).expect("there is such a page");
         assert!((entry.draw)(&visit).is_err_and(|problem| problem.code == ProblemCode::NotFound), "{path}");
     }
+}
+
+#[test]
+fn gates_say_in_words_and_numbers_what_a_judge_said() {
+    let html = draw("/tasks/{task}/gates", "", task("active"));
+    for said in [
+        "blocks: below its gate of 0.50",
+        "counts in the mean",
+        "D4",
+        "0.70",
+        "Convergence by stage, met at 0.95",
+        "R1",
+        "action=\"/do/refine_withdraw\"",
+        "0.75",
+    ] {
+        assert!(html.contains(said), "{said} in {html}");
+    }
+    let mut plain = task("active");
+    plain.progress = None;
+    let html = draw("/tasks/{task}/gates", "", plain);
+    assert!(!html.contains("/do/refine"), "a task without a judge has nothing of it: {html}");
+    assert!(!html.contains("id=\"tab-target\""), "nor a tab for it");
+}
+
+#[test]
+fn an_objective_can_be_confirmed_only_where_a_yes_is_awaited() {
+    let html = draw("/tasks/{task}/target", "", task("waiting"));
+    assert!(
+        html.contains("action=\"/do/target_confirm\"") && html.contains("name=\"revision:n\" value=\"2\""),
+        "{html}"
+    );
+    assert!(html.contains("action=\"/do/target_say\""));
+    assert!(
+        html.contains("☑") && html.contains("done:") && html.contains("open:"),
+        "steps that are done are told in words too"
+    );
+    assert!(html.contains("45 %") && html.contains("id=\"task-strip\""), "the head says how far it is");
+    assert!(html.contains("name=\"checkpoint\" value=\"post-plan\""), "what can be done by hand is a button");
 }

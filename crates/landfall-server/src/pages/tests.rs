@@ -40,7 +40,7 @@ pub(super) fn draw(target: &str, made: &Made) -> String {
         Some((known.strip_prefix('{')?.strip_suffix('}')?.to_owned(), given.to_owned()))
     });
     let service = Arc::new(Answers(Arc::clone(&made.0)));
-    let shared = Shared::new(service, None, &[], Vec::new(), "a <b>project</b>".to_owned());
+    let shared = Shared::new(service, None, &[], Vec::new(), &[], "a <b>project</b>".to_owned());
     let visit = Visit {
         shared: &shared,
         who: &Who::Owner,

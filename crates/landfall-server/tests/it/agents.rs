@@ -8,7 +8,7 @@ use crate::samples::Samples;
 use crate::support::Place;
 
 #[test]
-fn an_agent_reads_and_suggests_and_decides_nothing() {
+fn a6_an_agent_reads_and_suggests_and_decides_nothing() {
     let (place, samples) = (Place::new(), Samples::new());
     let bearer = format!("Bearer {}", place.agent());
     place.toy.asked();
@@ -58,7 +58,7 @@ fn what_an_agent_brings_is_a_draft_with_its_name() {
 }
 
 #[test]
-fn an_agent_cannot_make_or_end_tokens() {
+fn a6_an_agent_cannot_make_or_end_tokens() {
     let place = Place::new();
     let (agent, other) = (place.agent(), place.agent());
     for (target, body) in

@@ -107,7 +107,7 @@ fn with_the_token_every_route_answers() {
 }
 
 #[test]
-fn only_our_own_names_are_answered_on_every_route() {
+fn a1_only_our_own_names_are_answered_on_every_route() {
     let (place, samples) = (Place::new(), Samples::new());
     let port = place.at.port();
     let others = [
@@ -174,7 +174,7 @@ fn foreign(place: &Place) -> Vec<Vec<(&'static str, String)>> {
 }
 
 #[test]
-fn nothing_is_changed_by_a_page_of_others() {
+fn a2_nothing_is_changed_by_a_page_of_others() {
     let (place, samples) = (Place::new(), Samples::new());
     let cookie = place.sign_in();
     for route in served().iter().filter(|it| changes(it)) {
@@ -210,7 +210,7 @@ fn nothing_is_changed_by_a_page_of_others() {
 }
 
 #[test]
-fn nothing_is_read_by_a_page_of_others() {
+fn a2_nothing_is_read_by_a_page_of_others() {
     let (place, samples) = (Place::new(), Samples::new());
     let cookie = place.sign_in();
     for route in served().iter().filter(|it| !changes(it)) {
@@ -231,26 +231,30 @@ fn nothing_is_read_by_a_page_of_others() {
 }
 
 #[test]
-fn a_stream_is_only_for_those_who_may_have_it() {
+fn a3_a_stream_is_only_for_those_who_may_have_it() {
     let place = Place::new();
-    let target = "/api/v1/events";
-    assert_eq!(place.ask("GET", target).send().status, 401);
-    assert_eq!(
-        place.ask("GET", &format!("{target}?token={}", place.token)).send().status,
-        401,
-        "not in the address"
-    );
-    assert_eq!(place.owner("GET", target).with("Origin", "http://evil.example").send().status, 403);
-    assert_eq!(place.owner("GET", target).without("Host").with("Host", "evil.example").send().status, 421);
-    assert_eq!(
-        place
-            .ask("GET", target)
-            .with("Cookie", &place.sign_in())
-            .with("Sec-Fetch-Site", "cross-site")
-            .send()
-            .status,
-        403
-    );
+    let cookie = place.sign_in();
+    let streams: Vec<String> = served().iter().filter(|it| !ends(it)).map(|it| fill(&it.path)).collect();
+    assert_eq!(streams.len(), 2, "{streams:?}");
+    for target in &streams {
+        assert_eq!(place.ask("GET", target).send().status, 401, "{target}");
+        assert_eq!(
+            place.ask("GET", &format!("{target}?token={}", place.token)).send().status,
+            401,
+            "{target}: not in the address"
+        );
+        for origin in ["http://evil.example", "null"] {
+            let answer = place.owner("GET", target).with("Origin", origin).send();
+            assert_eq!(answer.status, 403, "{target}");
+        }
+        let rebound = place.owner("GET", target).without("Host").with("Host", "evil.example").send();
+        assert_eq!(rebound.status, 421, "{target}");
+        for site in ["cross-site", "same-site"] {
+            let browser =
+                place.ask("GET", target).with("Cookie", &cookie).with("Sec-Fetch-Site", site).send();
+            assert_eq!(browser.status, 403, "{target}");
+        }
+    }
     // Nothing here is a WebSocket, whoever asks.
     let upgrade = place
         .owner("GET", "/api/v1/status")

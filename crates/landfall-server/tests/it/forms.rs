@@ -134,3 +134,59 @@ fn what_became_of_a_form_is_told_once_and_to_nobody_else() {
     assert!(!page(&mine).contains("canary-of-mine"));
     assert!(place.toy.asked().iter().all(|it| !matches!(it, Request::Edit(_))));
 }
+
+#[test]
+fn what_a_script_asks_about_is_asked_without_scripts_too() {
+    let place = Place::new();
+    assert_eq!(place.toy.speak("x"), Vec::<String>::new());
+    let mut asked = 0;
+    for route in landfall_server::served().iter().filter(|it| it.method == "GET") {
+        if route.path.starts_with("/api/") || route.path.starts_with("/assets/") {
+            continue;
+        }
+        let answer = place.owner("GET", &crate::samples::fill(&route.path)).send();
+        for form in answer.body.split("<form").skip(1) {
+            let form = form.split("</form>").next().expect("it ends");
+            if form.contains("data-confirm=") {
+                asked += 1;
+                assert!(form.contains("class=\"inline sure\""), "{}: {form}", route.path);
+            }
+        }
+    }
+    assert!(asked > 20, "{asked}");
+}
+
+#[test]
+fn a_run_that_ends_can_be_stopped_now() {
+    let place = Place::new();
+    place.toy.speak("x");
+    let page = || place.owner("GET", "/").send().body;
+    assert!(page().contains("id=\"act-stop\"") && !page().contains("id=\"act-stop-now\""));
+    place.toy.answer("board", "/run/mode", "draining".into());
+    let page = page();
+    let form = page.split("id=\"act-stop-now\"").nth(1).and_then(|it| it.split("</form>").next());
+    let form = form.expect("it can be stopped now");
+    assert!(form.contains("name=\"now:b\" value=\"true\"") && form.contains("action=\"/do/stop\""), "{form}");
+    assert!(!page.contains("id=\"act-stop\""), "it ends already");
+}
+
+#[test]
+fn moments_are_told_as_people_tell_them_and_tables_fit_a_phone() {
+    let place = Place::new();
+    place.toy.speak("2026-05-04T10:00:00Z");
+    let sprints = place.owner("GET", "/sprints").send().body;
+    assert!(
+        sprints
+            .contains("<time datetime=\"2026-05-04T10:00:00Z\" title=\"2026-05-04 10:00:00 UTC\" data-ago="),
+        "{sprints}"
+    );
+    let tries = place.owner("GET", "/tasks/T7/attempts").send().body;
+    assert!(tries.contains("class=\"table stacked attempts\""), "{tries}");
+    let line = tries.split("<tr class=\"run-line\">").nth(1).and_then(|it| it.split("</tr>").next());
+    let line = line.expect("an iteration");
+    assert_eq!(
+        line.matches("<td").count() - line.matches("data-name=").count(),
+        2,
+        "its name and how it ended stand alone: {line}"
+    );
+}

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Asking, Place};
+use crate::support::{Asking, Place, until};
 
 fn stop(place: &Place, key: &str, body: &str) -> Asking {
     place.owner("POST", "/api/v1/stop").with("Idempotency-Key", key).json(body)
@@ -82,4 +82,17 @@ fn a_problem_is_not_kept_for_its_key() {
     assert_eq!(bad.send().status, 404);
     // Nothing was done with it, so it is still free.
     assert_eq!(stop(&place, "k1", "{}").send().status, 200);
+}
+
+#[test]
+fn who_hangs_up_and_asks_again_has_one_effect() {
+    let place = Place::new();
+    *place.toy.takes.lock().expect("no panic while it is held") = Duration::from_millis(700);
+    let first = stop(&place, "k1", r#"{"now":true}"#).open();
+    until("it is under way", || place.toy.has_asked("stop"));
+    drop(first); // the connection is lost before the answer
+    thread::sleep(Duration::from_millis(200)); // the server hears of it
+    let again = stop(&place, "k1", r#"{"now":true}"#).send();
+    assert_eq!(again.status, 200, "{again:?}");
+    assert_eq!(place.toy.asked().len(), 1, "it was done once, and the second one is told what came of it");
 }

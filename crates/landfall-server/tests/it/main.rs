@@ -1,6 +1,7 @@
 //! The server from outside: a real one on a free port, raw requests, and a project that only pretends.
 
 mod agents;
+mod attacks;
 mod door;
 mod events;
 mod forms;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use landfall_api::{Method, Request, Route, http, openapi};
 use serde_json::{Map, Value, json};
 
+const DEPTH_MAX: usize = 14; // references count too
+
 /// A sample for each operation.
 pub struct Samples {
     document: Value,
@@ -23,6 +25,55 @@ impl Samples {
             (route.name, serde_json::to_vec(&self.of(schema)).expect("json"))
         };
         Request::ROUTES.iter().map(answer).collect()
+    }
+
+    /// The fullest answer of each operation, with this text wherever a text can be.
+    pub fn full(&self, text: &str) -> BTreeMap<&'static str, Vec<u8>> {
+        let answer = |route: &'static Route| {
+            let schema = &self.operation(route)["responses"]["200"]["content"]["application/json"]["schema"];
+            (route.name, serde_json::to_vec(&self.whole(schema, text, 0)).expect("json"))
+        };
+        Request::ROUTES.iter().map(answer).collect()
+    }
+
+    /// Everything that a schema allows, each list with one thing in it.
+    fn whole(&self, schema: &Value, text: &str, depth: usize) -> Value {
+        if depth > DEPTH_MAX {
+            return self.of(schema); // what holds itself ends somewhere
+        }
+        if let Some(reference) = schema["$ref"].as_str() {
+            return self.whole(
+                self.document.pointer(&reference[1..]).expect("it leads somewhere"),
+                text,
+                depth + 1,
+            );
+        }
+        if let Some(value) = schema.get("const") {
+            return value.clone();
+        }
+        for word in ["examples", "enum"] {
+            if let Some(value) = schema.get(word).and_then(|it| it.get(0)) {
+                return value.clone();
+            }
+        }
+        for word in ["oneOf", "anyOf"] {
+            if let Some(first) = schema.get(word).and_then(|it| it.get(0)) {
+                return self.whole(first, text, depth + 1);
+            }
+        }
+        let kind = schema["type"].as_str().or_else(|| schema["type"][0].as_str()).unwrap_or("null");
+        match kind {
+            "object" => {
+                let all = schema["properties"].as_object().into_iter().flatten();
+                // What else there may be is counted by known words.
+                let fields: Map<String, Value> =
+                    all.map(|(name, of)| (name.clone(), self.whole(of, text, depth + 1))).collect();
+                Value::Object(fields)
+            }
+            "array" => json!([self.whole(&schema["items"], text, depth + 1)]),
+            "string" if schema.get("pattern").is_none() && schema.get("format").is_none() => json!(text),
+            _ => self.of(schema),
+        }
     }
 
     /// The target and the body of the smallest request at this place.

@@ -17,11 +17,13 @@ pub const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// A project that answers every request with a sample, has a real journal, and remembers what was asked.
 pub struct Toy {
-    answers: BTreeMap<&'static str, Vec<u8>>,
+    answers: Mutex<BTreeMap<&'static str, Vec<u8>>>,
     asked: Mutex<Vec<Request>>,
     journal: Mutex<Vec<LogEntry>>,
     /// How long each change takes.
     pub takes: Mutex<Duration>,
+    /// What nobody is to read.
+    pub secrets: Mutex<Vec<String>>,
     /// Who is not let in by the socket.
     pub shut: Mutex<bool>,
 }
@@ -29,10 +31,11 @@ pub struct Toy {
 impl Toy {
     fn new() -> Self {
         Self {
-            answers: Samples::new().answers(),
+            answers: Mutex::new(Samples::new().answers()),
             asked: Mutex::default(),
             journal: Mutex::default(),
             takes: Mutex::default(),
+            secrets: Mutex::default(),
             shut: Mutex::new(false),
         }
     }
@@ -44,6 +47,39 @@ impl Toy {
             .into_iter()
             .filter(|it| !matches!(it, Request::Log(_) | Request::Status(_) | Request::Board(_)))
             .collect()
+    }
+
+    /// Answers with this text wherever a text can be. Says which operations cannot.
+    pub fn speak(&self, text: &str) -> Vec<String> {
+        let mut mute = Vec::new();
+        for (name, answer) in Samples::new().full(text) {
+            match Response::of_json(name, &answer) {
+                Ok(Some(_)) => {
+                    self.answers.lock().expect("no panic while it is held").insert(name, answer);
+                }
+                Ok(None) => mute.push(name.to_owned()),
+                Err(error) => mute.push(format!("{name}: {error}")),
+            }
+        }
+        self.write(2, None);
+        for entry in &mut *self.journal.lock().expect("no panic while it is held") {
+            entry.text = text.to_owned();
+            entry.data = serde_json::json!({ text: text });
+        }
+        mute
+    }
+
+    /// Changes one place in the answers of an operation.
+    pub fn answer(&self, name: &'static str, at: &str, value: serde_json::Value) {
+        let mut answers = self.answers.lock().expect("no panic while it is held");
+        let mut answer: serde_json::Value = serde_json::from_slice(&answers[name]).expect("json");
+        *answer.pointer_mut(at).unwrap_or_else(|| panic!("`{name}` has no `{at}`")) = value;
+        answers.insert(name, serde_json::to_vec(&answer).expect("json"));
+    }
+
+    /// Whether this operation was asked for since the last look.
+    pub fn has_asked(&self, name: &str) -> bool {
+        self.asked.lock().expect("no panic while it is held").iter().any(|it| it.name() == name)
     }
 
     /// Writes facts to the journal.
@@ -99,8 +135,13 @@ impl Service for Toy {
         if request.route().access != landfall_api::Access::Read && !takes.is_zero() {
             std::thread::sleep(takes);
         }
-        let answer = self.answers.get(name).expect("every operation has a sample");
-        Ok(Response::of_json(name, answer).expect("samples are understood").expect("it has a name"))
+        let answer = self.answers.lock().expect("no panic while it is held").get(name).cloned();
+        let answer = answer.expect("every operation has a sample");
+        Ok(Response::of_json(name, &answer).expect("samples are understood").expect("it has a name"))
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        self.secrets.lock().expect("no panic while it is held").clone()
     }
 
     fn admit(&self, _pid: i32) -> Result<(), Problem> {
@@ -116,6 +157,8 @@ pub struct Place {
     pub toy: Arc<Toy>,
     pub at: SocketAddr,
     pub token: String,
+    /// The name that only this server has.
+    own: String,
     pub folder: tempfile::TempDir,
     serving: Option<Serving>,
 }
@@ -127,6 +170,7 @@ impl Place {
             toy: Arc::new(Toy::new()),
             at: ([127, 0, 0, 1], 0).into(),
             token: String::new(),
+            own: String::new(),
             folder,
             serving: None,
         };
@@ -143,11 +187,14 @@ impl Place {
             socket: Some(socket::bind(&self.socket()).expect("a socket")),
             addresses: vec![listener],
             hosts: vec!["build-box:7878".to_owned()],
+            origins: vec!["https://build.example".to_owned()],
             folder: self.folder.path().to_owned(),
             project: "a project".to_owned(),
         };
-        self.serving =
-            Some(serve(options, Arc::clone(&self.toy) as Arc<dyn Service + Send + Sync>).expect("served"));
+        let serving =
+            serve(options, Arc::clone(&self.toy) as Arc<dyn Service + Send + Sync>).expect("served");
+        self.own = serving.links()[0].strip_prefix("http://").expect("a link").to_owned();
+        self.serving = Some(serving);
         self.token = Keys::token(self.folder.path()).expect("a token");
     }
 
@@ -163,7 +210,7 @@ impl Place {
 
     /// Our own name.
     pub fn host(&self) -> String {
-        self.at.to_string()
+        self.own.clone()
     }
 
     /// A request with the right `Host` and nothing else.

@@ -7,7 +7,7 @@ use landfall_server::Keys;
 use crate::support::Place;
 
 #[test]
-fn nothing_but_the_token_opens() {
+fn a4_nothing_but_the_token_opens() {
     let place = Place::new();
     let token = &place.token;
     assert_eq!(token.len(), 64, "256 bits");
@@ -58,7 +58,7 @@ fn nothing_but_the_token_opens() {
 }
 
 #[test]
-fn secrets_are_in_no_answer_and_in_no_other_file() {
+fn a4_secrets_are_in_no_answer_and_in_no_other_file() {
     let place = Place::new();
     let cookie = place.sign_in();
     let session = cookie.split_once('=').expect("a name and a value").1.to_owned();
@@ -96,7 +96,7 @@ fn secrets_are_in_no_answer_and_in_no_other_file() {
 }
 
 #[test]
-fn a_token_that_others_could_read_is_not_used() {
+fn a4_a_token_that_others_could_read_is_not_used() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let token = Keys::token(folder.path()).expect("a token");
     assert_eq!(Keys::token(folder.path()).expect("the same"), token);

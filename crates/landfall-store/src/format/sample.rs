@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use landfall_model::annotate::Impact as Mattering;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
@@ -16,6 +17,7 @@ use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
 use landfall_model::staged::{Judged, StagedEvent};
+use landfall_model::tune::Params;
 use landfall_model::{
     AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
     EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits,
@@ -439,7 +441,7 @@ fn end_facts(facts: &mut Facts) {
     let mut ready = TaskSpec::new("to end in every way").expect("a title");
     ready.draft = false;
     facts.task(3, Event::Added { spec: ready });
-    for (nth, code) in EndCode::ALL.into_iter().enumerate() {
+    for (nth, code) in EndCode::ALL.into_iter().take(22).enumerate() {
         let kind = EndKind::ALL[nth % EndKind::ALL.len()];
         let detail = if nth == 0 { String::new() } else { format!("because of {nth}") };
         facts.task(3, Event::Ended(Ending { kind, code, detail }));
@@ -704,6 +706,10 @@ fn staged_facts(facts: &mut Facts) {
         to: 5_000,
     };
     staged(StagedEvent::GivenUp { exclusion });
+    for (name, impact) in ["plan.md", "notes/a.md", "plan.md", "plan.md"].into_iter().zip(Mattering::ALL) {
+        let (name, paper) = (name.to_owned(), Digest::new("dd"));
+        staged(StagedEvent::Annotated { name, paper, steps: 3, covers: vec![2], impact });
+    }
     for alone in [false, true] {
         facts.task(task, Event::Directed { step: step("plan"), alone });
     }
@@ -737,7 +743,8 @@ fn staged_facts(facts: &mut Facts) {
         )]),
         steps: vec![exec],
     };
-    let (limits, driving) = (TaskLimits::default(), Driving::default());
+    let tuning = Some(Params::of(&["architecture"]));
+    let (limits, driving) = (TaskLimits { tuning, ..TaskLimits::default() }, Driving::default());
     facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
     let (attempt, run, opening) = (Attempt(1), RunId(1), Opening::Workspace);
     facts.task(task, Event::Entered { attempt, step: step("exec"), run, opening });

@@ -2,7 +2,7 @@
 //!
 //! Only the kinds that matter are read, found through the index on kinds; each event is checked against the chain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::checkpoint::Checkpoints;
 use landfall_model::flake::Flakes;
@@ -143,6 +143,21 @@ impl Reader {
         let Some(seq) = newest else { return Ok(None) };
         let list = format!("[{}]", seq.0);
         Ok(self.entries(query::LISTED_EVENTS, &[&list])?.pop())
+    }
+
+    /// The tasks that have a fact of this kind, found without reading the others.
+    ///
+    /// # Errors
+    /// When one is damaged.
+    pub fn tasks_with(&self, kind: &str) -> Result<BTreeSet<TaskId>, StoreError> {
+        let mut tasks = BTreeSet::new();
+        self.each(&self.of_kinds(&[kind])?, |entry| {
+            if let Fact::Task(task, _) = &entry.fact {
+                tasks.insert(*task);
+            }
+            Ok(())
+        })?;
+        Ok(tasks)
     }
 
     fn read_queue(&self) -> Result<Queue, StoreError> {

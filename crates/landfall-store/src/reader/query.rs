@@ -23,7 +23,9 @@ pub(super) const HELD: &str =
     "SELECT count(*) FROM task INDEXED BY task_held WHERE status = 'ready' AND unmet > 0";
 pub(super) const COUNTS: &str = "SELECT status, count(*) FROM task GROUP BY status";
 pub(super) const EVENTS_OF: &str = "SELECT events FROM task WHERE id = ?1";
-pub(super) const NEEDS: &str = "SELECT need FROM need WHERE task = ?1 ORDER BY need";
+/// What each of a list needs, in order.
+pub(super) const NEEDS: &str = "SELECT need.task, need.need FROM json_each(?1) AS listed \
+     CROSS JOIN need ON need.task = listed.value";
 pub(super) const DEPENDENTS: &str = "SELECT task FROM need WHERE need = ?1 ORDER BY task";
 pub(super) const UNMET: &str = "SELECT need.need FROM need LEFT JOIN task ON task.id = need.need \
      WHERE need.task = ?1 AND coalesce(task.unblocks, 0) = 0 ORDER BY need.need";
@@ -212,7 +214,7 @@ mod tests {
         let served = [
             (HELD.to_owned(), "task_held"),
             (COUNTS.to_owned(), "task_status"),
-            (NEEDS.to_owned(), "PRIMARY KEY (task=?)"),
+            (NEEDS.to_owned(), "SEARCH need USING PRIMARY KEY (task=?)"),
             (DEPENDENTS.to_owned(), "need_need"),
             (UNMET.to_owned(), "PRIMARY KEY (task=?)"),
             (RUNS.to_owned(), "SCAN run"),

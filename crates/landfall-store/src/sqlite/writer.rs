@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, params};
@@ -15,7 +15,7 @@ use crate::chain::Chain;
 use crate::error::Doing;
 use crate::fold::Change;
 use crate::format::{Raw, Written};
-use crate::{Appended, Head, Seq, StoreError, reader};
+use crate::{Appended, End, Head, Seq, StoreError, reader};
 
 const GROUP_MAX: usize = 256; // batches in one transaction: past this the commit's cost is spread thin already
 const GROUP_EVENTS_MAX: usize = 4096; // so that a few huge batches do not make everyone wait
@@ -45,7 +45,7 @@ pub(super) struct Writer {
     path: PathBuf,
     head: Head,
     /// The same head, for those who ask.
-    shown: Arc<Mutex<Head>>,
+    shown: Arc<End>,
     flows: HashSet<String>,
     files: Files,
     on_fatal: fn(&StoreError) -> !,
@@ -68,7 +68,7 @@ impl Writer {
         conn: Connection,
         path: &Path,
         head: Head,
-        shown: Arc<Mutex<Head>>,
+        shown: Arc<End>,
         on_fatal: fn(&StoreError) -> !,
     ) -> Result<Self, StoreError> {
         let flows = reader::flow_digests(&conn, path)?;
@@ -203,7 +203,7 @@ impl Writer {
             return Err(error);
         }
         self.head = head;
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = head;
+        self.shown.move_to(head);
         Ok(lasts)
     }
 

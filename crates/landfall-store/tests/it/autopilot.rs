@@ -232,6 +232,7 @@ fn report(outcome: Outcome) -> GateReport {
         limit_ms: 600_000,
         tests: Some(17),
         excerpt: String::new(),
+        caps: None,
     };
     GateReport {
         base: commit('b'),

@@ -400,6 +400,7 @@ impl History {
             limit_ms: 600_000,
             tests: Some(17),
             excerpt: "ok\n".repeat(self.rng.below(20) as usize),
+            caps: None,
         };
         GateReport {
             base: self.commit(),
@@ -425,19 +426,25 @@ fn feedback() -> Feedback {
 }
 
 pub fn flow(name: &str) -> Flow {
-    let step =
-        |name: &str, kind, on| Step { name: StepName::new(name), phase: format!("phase {name}"), kind, on };
+    let step = |name: &str, kind, on| Step {
+        name: StepName::new(name),
+        phase: format!("phase {name}"),
+        before: None,
+        kind,
+        on,
+    };
     let edge = |result, to: &str| Edge { result, to: Target::Step(StepName::new(to)), max: Some(3) };
     Flow {
         name: name.to_owned(),
         about: "for tests".to_owned(),
         entry: StepName::new("work"),
         entries: BTreeMap::new(),
+        commands: BTreeMap::new(),
         style: None,
         steps: vec![
             step(
                 "work",
-                StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true },
+                StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true, every: 0 },
                 vec![edge(StepResult::Done, "verify")],
             ),
             step(

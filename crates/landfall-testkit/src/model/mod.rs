@@ -3,7 +3,6 @@
 //! It knows nothing of Landfall. What a request asks for decides the dialect; what the model does next is the play's.
 
 mod dialect;
-mod http;
 mod play;
 mod server;
 

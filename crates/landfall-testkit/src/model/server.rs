@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::dialect::{Dialect, Reply, Wanted, shell, tool};
-use super::http::{self, Request};
 use super::play::{Act, Before, Play, Times, Turn};
+use crate::http::{self, Request};
 use crate::scratch::eventually;
 
 /// A model server on a port of its own; it ends when dropped.

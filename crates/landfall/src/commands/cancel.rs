@@ -16,11 +16,15 @@ pub struct Args {
     /// Why.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+
+    /// Removes their workspaces too. Work that has not landed is kept under a ref, and its commits are counted.
+    #[arg(long)]
+    cleanup: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let Args { tasks, reason } = args;
-    let changed = context.service()?.cancel(Cancel { tasks, reason })?;
+    let Args { tasks, reason, cleanup } = args;
+    let changed = context.service()?.cancel(Cancel { tasks, reason, cleanup })?;
     context.answer(&changed, words::changed)?;
     Ok(Exit::Ok)
 }

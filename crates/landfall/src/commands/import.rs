@@ -1,6 +1,6 @@
 //! `landfall import`: tasks from a list of another tool.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use landfall_api::import::{Format, Imported, guess};
 use landfall_api::taskfile::Source;
@@ -12,17 +12,18 @@ use crate::exit::{Exit, Failure};
 use crate::format::plural;
 use crate::say::{clean, talk};
 
-/// Adds tasks from a list of another tool: a Markdown checklist, issues of beads, the tasks.json of Task Master, a prd.json.
+/// Adds tasks from a list of another tool: a Markdown checklist, issues of beads, the tasks.json of Task Master, a prd.json,
+/// or a folder of task modules.
 ///
 /// All of them are added, or none. What is done is left out, and so is what was imported before: a list can be imported
 /// again when it has grown. An item with open parts becomes a draft that holds its parts together.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The file; `-` reads stdin.
+    /// The file, or a folder of task modules (`AiTasks/`, one module, a notebook); `-` reads stdin.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// How it is written: markdown, beads, taskmaster, prd. Guessed when left out.
+    /// How it is written: markdown, beads, taskmaster, prd, modules. Guessed when left out.
     #[arg(long, value_parser = format)]
     format: Option<Format>,
 
@@ -45,6 +46,10 @@ fn format(text: &str) -> Result<Format, String> {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let name = args.file.display().to_string();
+    let folder = context.path(&args.file);
+    if folder.is_dir() {
+        return modules(args, context, &folder);
+    }
     let text = words::read_text(context, &args.file)?;
     let file = Source { name: if name == "-" { "stdin" } else { &name }, text: &text };
     let format = match args.format {
@@ -70,6 +75,30 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         dry_run: args.dry_run,
         text: text.clone(),
     };
+    import(context, asked)
+}
+
+/// A folder holds modules, and nothing else can be read from one. Whoever answers reads it: it is part of the project.
+fn modules(args: Args, context: &Context, folder: &Path) -> Result<Exit, Failure> {
+    if let Some(format) = args.format.filter(|format| *format != Format::Modules) {
+        let message = format!("`{}` is a folder, and {} is a file", args.file.display(), format.about());
+        return Err(Failure::usage(clean(&message)).hint("a folder is read as task modules"));
+    }
+    if args.list.is_some() {
+        return Err(Failure::usage("`--list` means nothing for a folder of task modules"));
+    }
+    let asked = ImportText {
+        name: folder.display().to_string(),
+        format: Some(Format::Modules),
+        list: None,
+        again: args.again,
+        dry_run: args.dry_run,
+        text: String::new(),
+    };
+    import(context, asked)
+}
+
+fn import(context: &Context, asked: ImportText) -> Result<Exit, Failure> {
     let imported = context.service()?.import(asked)?;
     context.answer(&imported, lines)?;
     if !context.json {

@@ -1,24 +1,67 @@
 //! `landfall mcp`: Landfall as tools, on stdin and stdout.
 
+use std::path::PathBuf;
+
+use landfall_api::{Problem, ProblemCode, Request, Response, RunAsked};
+use landfall_bridge::person::Desk;
+use serde_json::Value;
+
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::house;
 
 /// Offers Landfall as tools of the Model Context Protocol, on stdin and stdout.
+///
+/// Your assistant gets tools to add tasks, to run and stop them, to ask how they stand and to pass on your answers. An agent that
+/// Landfall has started gets its own ones, whatever is asked for: it says how its task stands, and steers nothing.
 #[derive(clap::Args)]
 pub struct Args {
     /// The tools of an agent at work: signal, ask, discovery, follow_up. Landfall sets this up for the agents it starts.
     #[arg(long)]
     agent: bool,
+
+    /// The tools for your assistant. So it is when nothing is said, unless an agent at work asks.
+    #[arg(long, conflicts_with = "agent")]
+    person: bool,
 }
 
-pub fn run(args: Args, _context: &Context) -> Result<Exit, Failure> {
-    if !args.agent {
-        return Err(Failure::usage("only the tools of an agent at work are there so far").hint(
-            "`landfall mcp --agent` offers them; for your own assistant, let it run `landfall --json`",
-        ));
-    }
-    Ok(match landfall_bridge::mcp::agent() {
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let code = match (args.agent, at_work()) {
+        (true, _) => landfall_bridge::mcp::agent(),
+        (false, true) if args.person => {
+            return Err(Failure::new(Exit::NotNow, "an agent at work gets no tools of a person")
+                .hint("`landfall mcp --agent` offers yours"));
+        }
+        (false, true) => landfall_bridge::mcp::agent(),
+        (false, false) => {
+            landfall_bridge::person::person(Project { dir: context.dir.clone() }, landfall_server::OPENAPI)
+        }
+    };
+    Ok(match code {
         0 => Exit::Ok,
         _ => Exit::Internal,
     })
+}
+
+/// Whether Landfall has started whoever started us. One that hides it gets no further: the engine itself answers no
+/// process that belongs to an agent.
+fn at_work() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    set(landfall_bridge::socket::SOCKET) || set(landfall_bridge::socket::KEY)
+}
+
+/// The project around a folder. It is looked for at each call: an assistant may be there before it.
+struct Project {
+    dir: PathBuf,
+}
+
+impl Desk for Project {
+    fn call(&self, request: Request) -> Result<Response, Problem> {
+        house::service(&self.dir)?.call(request)
+    }
+
+    fn run(&self, asked: RunAsked) -> Result<Value, Problem> {
+        let begun = house::run_detached(&self.dir, &asked)?;
+        serde_json::to_value(begun).map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
+    }
 }

@@ -56,6 +56,11 @@ commands! {
     Stop: stop,
     Retry: retry,
     Cancel: cancel,
+    Do: do_step,
+    Target: target,
+    Refine: refine,
+    Papers: papers,
+    Annotate: annotate,
     Tell: tell,
     Hold: hold,
     Release: release,
@@ -68,6 +73,7 @@ commands! {
     Flow: flow,
     Export: export,
     Import: import,
+    Module: module,
     Propose: propose,
     Agents: agents,
     Discoveries: discoveries,
@@ -80,6 +86,7 @@ commands! {
     Attach: attach,
     Signal: signal,
     Mcp: mcp,
+    Plugin: plugin,
     Completions: completions,
 }
 

@@ -34,6 +34,15 @@ pub struct Args {
     /// Nobody is there: never waits for a person, and a pause ends the run.
     #[arg(long)]
     non_interactive: bool,
+
+    /// Begins, and comes back when the run is under way: the server that keeps the project drives it, or a process of its own.
+    /// Nobody is taken to be there.
+    #[arg(long)]
+    detach: bool,
+
+    /// Leaves the session of whoever started it, so that it does not end with them.
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    own_session: bool,
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
@@ -49,7 +58,17 @@ pub struct Started {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let asked = RunAsked { tasks: args.tasks, slots: args.slots, mode: args.mode, ..RunAsked::default() };
+    let mut asked = RunAsked { tasks: args.tasks, slots: args.slots, mode: args.mode, ..RunAsked::default() };
+    if args.detach {
+        fill_in(&mut asked, &|name| std::env::var(name).ok())?;
+        asked.unattended = true;
+        let detached = house::run_detached(&context.dir, &asked)?;
+        context.answer(&detached, |detached| format!("{}\n", clean(&detached.text)))?;
+        return Ok(Exit::Ok);
+    }
+    if args.own_session {
+        rustix::process::setsid().ok(); // it leads a session already
+    }
     drive(Started { asked, non_interactive: args.non_interactive }, context)
 }
 

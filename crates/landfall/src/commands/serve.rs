@@ -30,6 +30,10 @@ pub struct Args {
     #[arg(long, value_name = "NAME:PORT")]
     host: Vec<String>,
 
+    /// Where browsers find it behind a proxy of your own that encrypts: `https://build.example`. The proxy passes `Host` on.
+    #[arg(long, value_name = "ORIGIN")]
+    origin: Vec<String>,
+
     /// Begins a run at once.
     #[arg(long)]
     run: bool,
@@ -49,6 +53,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         listen: args.listen,
         bind: args.bind,
         hosts: args.host,
+        origins: args.origin,
         run: args.run.then(RunAsked::default),
     };
     let serve = house::serve(&context.dir, asked)?;

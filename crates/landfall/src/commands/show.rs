@@ -1,6 +1,8 @@
 //! `landfall show`: all there is to know about one task.
 
-use landfall_api::{AgentRun, Ask, CommandReport, Gate, Publication, TaskAsked, TaskDetail, TaskId};
+use landfall_api::{
+    AgentRun, Ask, CommandReport, Gate, PhaseMark, PhaseState, Progress, Publication, TaskAsked, TaskDetail, TaskId,
+};
 
 use super::words;
 use crate::context::Context;
@@ -85,6 +87,9 @@ fn standing(page: &mut Page, task: &TaskDetail) {
     }
     page.line("status", &status);
     page.line("why", &task.why);
+    if let Some(progress) = &task.progress {
+        how_far(page, progress);
+    }
     if let Some(wait) = &task.line.wait {
         let until = wait.until_ms.map(|at| format!(", until {}", format::moment(at))).unwrap_or_default();
         page.line("ended by", &format!("{}{until}", wait.owner));
@@ -95,6 +100,38 @@ fn standing(page: &mut Page, task: &TaskDetail) {
     }
     for concern in &task.concerns {
         page.line("look at", &concern.text);
+    }
+}
+
+/// How far a task with a plan is.
+fn how_far(page: &mut Page, progress: &Progress) {
+    let phases: Vec<String> = progress.phases.iter().map(mark).collect();
+    if !phases.is_empty() {
+        page.line("phases", &phases.join(" → "));
+    }
+    if progress.plan_steps > 0 {
+        page.line("plan", &format!("{} of {} steps done", progress.plan_done, progress.plan_steps));
+    }
+    if let Some(stage) = progress.stage {
+        let close = progress.convergence.map(|it| format!(", convergence {it:.4} so far")).unwrap_or_default();
+        page.line("stage", &format!("{stage}{close}"));
+    }
+    if let Some(verdict) = &progress.verdict {
+        let composite = progress.composite.map(|it| format!(", composite {it:.3}")).unwrap_or_default();
+        page.line("judged", &format!("{verdict}{composite}"));
+    }
+    if !progress.can_do.is_empty() {
+        page.line("by hand", &format!("landfall do: {}", progress.can_do.join(", ")));
+    }
+}
+
+fn mark(phase: &PhaseMark) -> String {
+    let percent = phase.percent.map(|it| format!(" {it} %")).unwrap_or_default();
+    match phase.state {
+        PhaseState::Done => format!("[{} ✓]", phase.phase),
+        PhaseState::Now => format!("[{} ●{percent}]", phase.phase),
+        PhaseState::Stopped => format!("[{} ✗]", phase.phase),
+        PhaseState::Next => format!("[{}]", phase.phase),
     }
 }
 

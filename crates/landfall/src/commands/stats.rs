@@ -55,6 +55,21 @@ fn text(found: &Stats) -> String {
         }
         text.push_str(&format!("\n{}", table.text()));
     }
+    if !found.judges.is_empty() {
+        let mut table = Table::new(&["JUDGE", "ACCEPTED", "LANDED", "RED", "OVERRULED", "SENT BACK", "AGREEMENT"]);
+        for it in &found.judges {
+            table.row([
+                &it.judge,
+                &it.accepted.to_string(),
+                &it.landed.to_string(),
+                &it.red.to_string(),
+                &it.overruled.to_string(),
+                &it.sent_back.to_string(),
+                &it.agreement.map(|share| format!("{:.0} %", share * 100.0)).unwrap_or_default(),
+            ]);
+        }
+        text.push_str(&format!("\n{}", table.text()));
+    }
     text.push_str(&took("\nfrom being added to landing", &found.cycle));
     text.push_str(&took("from the first work to landing", &found.lead));
     text

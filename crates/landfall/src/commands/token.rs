@@ -12,7 +12,8 @@ use crate::house;
 /// Whoever has it can decide everything. It is kept in the state folder, readable for its owner alone.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Makes a new token. The old one opens nothing any more once the server is started again.
+    /// Makes a new token. The old one opens nothing any more, and browsers and agents have to be let in again: at once, also where
+    /// a server runs.
     #[arg(long, conflicts_with = "agent")]
     renew: bool,
 

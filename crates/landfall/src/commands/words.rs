@@ -13,6 +13,14 @@ use crate::say::clean;
 
 const TEXT_BYTES_MAX: u64 = 32 * 1024 * 1024; // half of what the engine takes in one request
 
+/// What somebody said in words, or on stdin for `-`.
+pub fn said(context: &Context, words: &[String]) -> Result<String, Failure> {
+    match words {
+        [only] if only == "-" => Ok(read_text(context, "-".as_ref())?.trim().to_owned()),
+        words => Ok(words.join(" ")),
+    }
+}
+
 /// The text of a file, or of stdin for `-`.
 pub fn read_text(context: &Context, path: &Path) -> Result<String, Failure> {
     let name = path.display();

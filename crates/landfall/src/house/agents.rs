@@ -275,7 +275,7 @@ fn shown(word: &OsStr, secrets: &BTreeSet<&str>, hide: bool) -> String {
 }
 
 /// Whether something of this name is likely to be a secret.
-fn is_secret(name: &str) -> bool {
+pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase().replace('-', "_");
     let parts: Vec<&str> = name.split('_').collect();
     [

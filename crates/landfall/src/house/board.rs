@@ -1,6 +1,7 @@
 //! The board: a page of each column from the tables, and what is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use landfall_api::{self as api, Action, ColumnName, Problem, Request};
 use landfall_engine::Live;
@@ -10,7 +11,7 @@ use landfall_engine::settings::Verify;
 use landfall_engine::store::{Counts, Reader, TaskRow};
 
 use super::holds::Holds;
-use super::known::{self, Diffstats};
+use super::known::{self, Diffstats, Moment};
 use super::reads::{self, Look};
 use super::wire::{self, Among};
 use super::{moment, problem, queue};
@@ -38,10 +39,11 @@ pub(super) fn board(look: &Look<'_>, asked: &api::BoardAsked) -> Result<Box<api:
         .collect();
     let reader = look.place.reader()?;
     // First the number, then the tables: what is written in between is told again, and nothing is missed.
-    let seq = match &reader {
-        Some(reader) => reader.head().map_err(|error| problem::store(&error))?.seq.0,
-        None => 0,
+    let moment = match &reader {
+        Some(reader) => Some(known::moment(look.place, reader)?),
+        None => None,
     };
+    let seq = moment.as_ref().map_or(0, |moment| moment.seq().0);
     let holds = match &reader {
         Some(reader) => Holds::now(look.place, look.engine, reader)?,
         None => Holds::default(),
@@ -52,9 +54,9 @@ pub(super) fn board(look: &Look<'_>, asked: &api::BoardAsked) -> Result<Box<api:
     };
     let live = look.engine.live();
     let (mut columns, mut problems) = (Vec::new(), Vec::new());
-    match &reader {
-        Some(reader) => {
-            let mut maker = Maker::new(look, reader, holds, &live, limit)?;
+    match reader.as_deref().zip(moment) {
+        Some((reader, moment)) => {
+            let mut maker = Maker::new(look, reader, moment, holds, &live, limit)?;
             for name in wanted {
                 columns.push(maker.column(name)?);
             }
@@ -119,8 +121,8 @@ fn front(
         return Ok(None);
     }
     let of = |error| problem::store(&error);
-    let queue = match look.engine.view() {
-        Some(view) => view.queue,
+    let queue = match look.engine.view(|view| view.queue.clone()) {
+        Some(queue) => queue,
         None => reader.queue().map_err(of)?,
     };
     let Some(id) = queue.line().next() else { return Ok(None) };
@@ -133,22 +135,24 @@ fn front(
 struct Maker<'a> {
     look: &'a Look<'a>,
     reader: &'a Reader,
+    moment: Arc<Moment>,
     live: &'a BTreeMap<TaskId, Live>,
     limit: u32,
     holds: Holds,
-    counts: Counts,
+    counts: Arc<Counts>,
     waits: BTreeMap<api::WaitFor, u64>,
     diffs: Diffstats<'a>,
     /// The checks that run now: the task they are for, and which of the gate's commands.
     checking: BTreeMap<TaskId, usize>,
     verify: Option<Verify>,
-    seen: BTreeMap<TaskId, std::sync::Arc<Task>>,
+    seen: BTreeMap<TaskId, Arc<Task>>,
 }
 
 impl<'a> Maker<'a> {
     fn new(
         look: &'a Look<'a>,
         reader: &'a Reader,
+        moment: Arc<Moment>,
         holds: Holds,
         live: &'a BTreeMap<TaskId, Live>,
         limit: u32,
@@ -170,7 +174,8 @@ impl<'a> Maker<'a> {
             live,
             limit,
             holds,
-            counts: reader.counts().map_err(of)?,
+            counts: moment.counts(reader)?,
+            moment,
             waits: waits.collect(),
             diffs: Diffstats::new(look),
             checking,
@@ -188,8 +193,9 @@ impl<'a> Maker<'a> {
         let mut cards = Vec::new();
         let count = match name {
             ColumnName::Working => {
-                for row in reader.of_status(Status::Active, limit).map_err(of)? {
-                    cards.push(self.card(row, true)?);
+                let rows = self.moment.at_work(self.look.place, reader)?;
+                for (row, _) in rows.iter().take(limit as usize) {
+                    cards.push(self.card(row.clone(), true)?);
                 }
                 self.counts.of(Status::Active)
             }
@@ -229,7 +235,7 @@ impl<'a> Maker<'a> {
                 reader.count_done_since(midnight).map_err(of)?
             }
             ColumnName::Next => {
-                for row in reader.next(limit).map_err(of)? {
+                for row in self.moment.next(reader, limit)? {
                     cards.push(self.card(row, false)?);
                 }
                 self.counts.of(Status::Ready)
@@ -295,6 +301,7 @@ impl<'a> Maker<'a> {
             diff: task.as_deref().and_then(|task| self.diffs.of(task)),
             checks: task.as_deref().map(|task| self.marks(task)).unwrap_or_default(),
             unmet: row.unmet,
+            progress: task.as_deref().and_then(super::targets::progress),
             size: row.size.map(wire::size),
             tags: row.tags.clone(),
             priority: row.priority,
@@ -351,7 +358,8 @@ fn checking(look: &Look<'_>) -> BTreeMap<TaskId, usize> {
 /// Why a task ended, in a line.
 fn detail(row: &TaskRow) -> String {
     match (&row.ended, row.detail.is_empty()) {
-        (Some(code), false) if row.landed.is_none() => format!("{code}: {}", row.detail),
+        // The status says what became of it; a code beside a sentence tells nobody more.
+        (Some(_), false) if row.landed.is_none() => row.detail.clone(),
         (Some(code), true) if row.landed.is_none() => code.clone(),
         _ => String::new(),
     }
@@ -431,14 +439,15 @@ fn troubles(look: &Look<'_>, maker: &Maker<'_>, status: &api::StatusReport) -> V
             )
         });
     }
-    if let Some(view) = look.engine.view() {
-        if let Some(text) = view.low_disk {
+    if let Some((low_disk, clashes)) = look.engine.view(|view| (view.low_disk.clone(), view.clashes.clone()))
+    {
+        if let Some(text) = low_disk {
             found.push(api::Trouble {
                 hint: "`landfall reclaim --dry-run` shows what can be given back".to_owned(),
                 ..trouble("disk".to_owned(), api::Severity::Error, api::TroubleKind::Disk, text)
             });
         }
-        for ((one, other), files) in view.clashes {
+        for ((one, other), files) in clashes {
             found.push(api::Trouble {
                 task: Some(wire::task_id(one)),
                 hint: "whoever lands second has to resolve it".to_owned(),

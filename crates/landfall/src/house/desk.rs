@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
-use landfall_api::{Ask as _, NewTasks, Problem, ProblemCode, Request, Response, Service};
+use landfall_api::{Access, Ask as _, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service};
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
@@ -16,8 +16,8 @@ use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, import, inbox, looks, output,
-    pilot, problem, propose, queue, reclaim, reports, settings, sprints, stats, wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
+    moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, targets, wire, writes,
 };
 
 /// Answers for one project.
@@ -104,6 +104,9 @@ impl Desk {
             Request::Agents(asked) => Response::Agents(agents::find(&self.place, &asked, false)?),
             Request::Probe(asked) => Response::Probe(agents::find(&self.place, &asked, true)?),
             Request::Discoveries(asked) => Response::Discoveries(discoveries::list(&self.place, &asked)?),
+            Request::Target(asked) => Response::Target(targets::target(&look, wire::model_task(asked.task))?),
+            Request::Papers(asked) => Response::Papers(targets::list(&look, wire::model_task(asked.task))?),
+            Request::Paper(asked) => Response::Paper(targets::paper(&look, &asked)?),
             Request::Doctor(_) => Response::Doctor(doctor::examine(&look)?),
             Request::Reclaimable(_) => Response::Reclaimable(reclaim::dry_run(&look)?),
             Request::SprintPreview(asked) => Response::SprintPreview(sprints::preview(&look, asked)?),
@@ -161,6 +164,38 @@ impl Desk {
         }
     }
 
+    /// Cancels tasks, and gives their workspaces back where the project is at rest.
+    fn cancel_and_clean(&self, asked: landfall_api::Cancel) -> Result<Response, Problem> {
+        // Whoever keeps the project does both.
+        if let (Hand::Door, Ok(client)) = (&self.hand, Client::connect(&self.place.folder.socket())) {
+            return client.call(Request::Cancel(asked));
+        }
+        let tasks: Vec<_> = asked.tasks.iter().copied().map(wire::model_task).collect();
+        let Response::Cancel(mut changed) = self.write(Request::Cancel(asked))? else {
+            return Err(Problem::new(ProblemCode::Internal, "a cancel was answered by something else"));
+        };
+        let clean = |place: &Place| reclaim::workspaces(place, &tasks);
+        let cleaned = match &self.hand {
+            Hand::Running(_) => None,
+            Hand::Kept(keeper) => keeper.keep_house(clean),
+            Hand::Door => Some(clean(&self.place)),
+        };
+        let cleaned = cleaned.transpose()?;
+        for line in &mut changed.tasks {
+            let of = cleaned.as_ref().map(|cleaned| cleaned.get(&wire::model_task(line.id)));
+            line.text.push_str(&match of {
+                None => " Its workspace is there until `landfall reclaim`, once the run is over.".to_owned(),
+                Some(None) => " It had no workspace that could be given back.".to_owned(),
+                Some(Some(0)) => " Its workspace is given back; it had no commit that is not on the base.".to_owned(),
+                Some(Some(many)) => {
+                    let commits = moment::count(*many, "commit");
+                    format!(" Its workspace is given back; {commits} that did not land: kept under refs/landfall/kept.")
+                }
+            });
+        }
+        Ok(Response::Cancel(changed))
+    }
+
     /// What is about the run as a whole.
     fn drive(&self, request: &Request) -> Result<Response, Problem> {
         match (request, &self.hand) {
@@ -184,6 +219,7 @@ impl Desk {
             }
             (_, Hand::Door) => match Client::connect(&self.place.folder.socket()) {
                 Ok(client) => client.call(request.clone()),
+                Err(ConnectError::Refused(problem)) => Err(problem),
                 Err(_) => Err(no_server("no server holds this project")),
             },
             (other, _) => unreachable!("`{}` is not about a run", other.name()),
@@ -208,7 +244,31 @@ impl Service for Desk {
         }
     }
 
+    fn secrets(&self) -> Vec<String> {
+        hidden::secrets(&self.place)
+    }
+
+    fn mark(&self) -> Option<Mark> {
+        match &self.hand {
+            Hand::Kept(keeper) => Some(keeper.mark()),
+            // Others write as well, and do not tell.
+            Hand::Running(_) | Hand::Door => None,
+        }
+    }
+
+    fn wait_past(&self, mark: Mark, at_most: Duration) {
+        match &self.hand {
+            Hand::Kept(keeper) => keeper.wait_past(mark, at_most),
+            Hand::Running(_) | Hand::Door => std::thread::sleep(at_most),
+        }
+    }
+
     fn call(&self, request: Request) -> Result<Response, Problem> {
+        // Whoever is answered after a change must not be shown what was made before it; a change that failed half-way is one.
+        let _noted = match &self.hand {
+            Hand::Kept(keeper) if request.route().access != Access::Read => Some(Noted(keeper)),
+            Hand::Kept(_) | Hand::Running(_) | Hand::Door => None,
+        };
         match &request {
             Request::Status(_)
             | Request::List(_)
@@ -232,6 +292,9 @@ impl Service for Desk {
             | Request::Output(_)
             | Request::OutputBytes(_)
             | Request::Diff(_)
+            | Request::Target(_)
+            | Request::Papers(_)
+            | Request::Paper(_)
             | Request::Certificate(_)
             | Request::Report(_)
             | Request::Runs(_)
@@ -253,11 +316,10 @@ impl Service for Desk {
             | Request::Doctor(_)
             | Request::Reclaimable(_) => self.read(request),
             Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
+            Request::Cancel(asked) if asked.cleanup => self.cancel_and_clean(asked.clone()),
+            Request::Cancel(_) => self.write(request),
             Request::Import(asked) => {
                 Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
-            }
-            Request::ProposalAccept(of) => {
-                Ok(Response::ProposalAccept(propose::accept(&self.place, self, of.number)?))
             }
             Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
                 self.drive(&request)
@@ -272,15 +334,21 @@ impl Service for Desk {
             Request::Auto(_)
             | Request::Add(_)
             | Request::Edit(_)
+            | Request::ProposalAccept(_)
             | Request::Stop(_)
             | Request::Retry(_)
-            | Request::Cancel(_)
             | Request::Message(_)
             | Request::Hold(_)
             | Request::Release(_)
             | Request::Block(_)
             | Request::Limits(_)
             | Request::Answer(_)
+            | Request::TaskDo(_)
+            | Request::TargetSay(_)
+            | Request::TargetConfirm(_)
+            | Request::Refine(_)
+            | Request::RefineWithdraw(_)
+            | Request::Annotate(_)
             | Request::Pause(_)
             | Request::Resume(_)
             | Request::Next(_)
@@ -298,6 +366,15 @@ impl Service for Desk {
             | Request::Consulted(_)
             | Request::Rollback(_) => self.write(request),
         }
+    }
+}
+
+/// Counts a request that may have changed something, when it is done: however that went.
+struct Noted<'a>(&'a Keeper);
+
+impl Drop for Noted<'_> {
+    fn drop(&mut self) {
+        self.0.note_write();
     }
 }
 

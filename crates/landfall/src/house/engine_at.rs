@@ -58,11 +58,11 @@ impl EngineAt {
         }
     }
 
-    /// What a person sees of its run. Only the process that drives knows.
-    pub fn view(&self) -> Option<View> {
+    /// Looks at what a person sees of its run. Only the process that drives knows, and it waits meanwhile.
+    pub fn view<T>(&self, look: impl FnOnce(&View) -> T) -> Option<T> {
         match self {
             Self::Here { site } => {
-                Some(site.view.lock().expect("no thread panics while it holds the view").clone())
+                Some(look(&site.view.lock().expect("no thread panics while it holds the view")))
             }
             Self::There { .. } | Self::Resting { .. } | Self::Nowhere => None,
         }

@@ -11,7 +11,7 @@ use landfall_engine::model::{
     TaskId, Timestamp, Wait, World,
 };
 use landfall_engine::settings::Settings;
-use landfall_engine::store::{Filter, Reader, RunRow, TaskRow};
+use landfall_engine::store::{Reader, RunRow, TaskRow};
 use landfall_engine::{Allowance, day, engine};
 
 use super::engine_at::EngineAt;
@@ -40,7 +40,7 @@ pub(super) struct Holds {
     flow: String,
 }
 
-const ROWS_MAX: u32 = 1_000; // tasks at work or waiting that are looked at; a list has no more
+const ROWS_MAX: u32 = 1_000; // tasks that wait that are looked at; a list has no more
 
 impl Holds {
     /// As it is now.
@@ -49,10 +49,10 @@ impl Holds {
         let newest = reader.runs(1).map_err(of)?.pop();
         let run = newest.filter(|run| run.ended.is_none() && engine.is_alive());
         let at_work = match &run {
-            Some(_) => at_work(place, reader)?,
-            None => Vec::new(),
+            Some(_) => known::moment(place, reader)?.at_work(place, reader)?,
+            None => Arc::default(),
         };
-        let holding = at_work.iter().filter(|task| super::reads::holds_a_slot(task)).count();
+        let holding = at_work.iter().filter(|(_, task)| super::reads::holds_a_slot(task)).count();
         let full = run.as_ref().is_some_and(|run| holding >= run.slots as usize);
         let mut holds = Self { run, full, ..Self::default() };
         let settings = match engine {
@@ -73,7 +73,7 @@ impl Holds {
         let Some(settings) = settings else { return Ok(holds) };
         holds.purse = settings.purse;
         if holds.is_shut() {
-            holds.learn(place, &settings, at_work);
+            holds.learn(place, &settings, &at_work);
         }
         Ok(holds)
     }
@@ -111,15 +111,15 @@ impl Holds {
     }
 
     /// Makes ready to say what each task waits for.
-    fn learn(&mut self, place: &Place, settings: &Settings, at_work: Vec<Arc<Task>>) {
+    fn learn(&mut self, place: &Place, settings: &Settings, at_work: &[(TaskRow, Arc<Task>)]) {
         self.flows = flows::load(Some(&place.root.join(".landfall/flows"))).flows;
         self.flow.clone_from(&settings.project.flow);
         self.world.set_routes(engine::routes(settings));
         for (account, state) in &self.shut {
             self.world.set_account(account, state.clone());
         }
-        for task in at_work {
-            self.world.put(Arc::unwrap_or_clone(task));
+        for (_, task) in at_work {
+            self.world.put(Task::clone(task));
         }
     }
 
@@ -218,17 +218,6 @@ impl Holds {
 
 fn profile(row: &TaskRow) -> &str {
     row.agent.as_deref().unwrap_or("default")
-}
-
-/// The tasks with something under way.
-fn at_work(place: &Place, reader: &Reader) -> Result<Vec<Arc<Task>>, Problem> {
-    let of = |error| problem::store(&error);
-    let busy = Filter { status: Some(Status::Active), ..Filter::default() };
-    let mut tasks = Vec::new();
-    for row in reader.tasks(&busy, None, ROWS_MAX).map_err(of)? {
-        tasks.extend(known::task(place, reader, &row)?);
-    }
-    Ok(tasks)
 }
 
 /// What the journal says was spent since then. It is read from its end, as far back as that.

@@ -1,11 +1,11 @@
 //! Tasks from a list of another tool: read, held against what is there, and added all at once.
 
-use landfall_api::import::{self, ImportError, ImportText, Imported, Settled};
+use landfall_api::import::{self, Format, ImportError, ImportText, Imported, Settled};
 use landfall_api::taskfile::Source;
 use landfall_api::{Added, NewTasks, Problem, ProblemCode};
 
-use super::backlog;
 use super::place::Place;
+use super::{backlog, modules};
 
 /// Adds what is new in a list.
 pub(super) fn import(
@@ -19,7 +19,12 @@ pub(super) fn import(
         Some(format) => format,
         None => import::guess(&file).map_err(|error| bad(&error))?,
     };
-    let list = import::read(&file, format, asked.list.as_deref()).map_err(|error| bad(&error))?;
+    let list = match format {
+        Format::Modules if asked.text.is_empty() => modules::list(place, &asked.name)?,
+        Format::Modules | Format::Markdown | Format::Beads | Format::Taskmaster | Format::Prd => {
+            import::read(&file, format, asked.list.as_deref()).map_err(|error| bad(&error))?
+        }
+    };
     let known = backlog::by_source(place)?;
     let Settled { tasks, there, left_out } =
         import::settle(list, &known, asked.again).map_err(|error| bad(&error))?;

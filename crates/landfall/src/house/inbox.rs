@@ -178,9 +178,12 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
         )
     };
     let cancel = || {
-        Action::new("Cancel the task", &Request::Cancel(api::Cancel { tasks: vec![id], reason: None }))
-            .fill("/reason", "Why", false)
-            .confirm()
+        Action::new(
+            "Cancel the task",
+            &Request::Cancel(api::Cancel { tasks: vec![id], reason: None, cleanup: false }),
+        )
+        .fill("/reason", "Why", false)
+        .confirm()
     };
     match &task.state {
         State::Waiting { wait, .. } => match wait {

@@ -7,7 +7,7 @@ use super::wire;
 use super::writes::Clerk;
 
 /// What one prompt shows of one message.
-const MESSAGE_BYTES_MAX: usize = 16 * 1024; // a prompt cuts longer ones; a file of the project holds them better
+pub(super) const MESSAGE_BYTES_MAX: usize = 16 * 1024; // a prompt cuts longer ones; a file of the project holds them better
 const REASON_BYTES_MAX: usize = 1_000; // a sentence or two
 
 impl Clerk<'_> {
@@ -89,7 +89,7 @@ fn when_heard(task: &Task, now: bool) -> &'static str {
     }
 }
 
-fn words(text: &str, what: &str, max: usize) -> Result<String, Problem> {
+pub(super) fn words(text: &str, what: &str, max: usize) -> Result<String, Problem> {
     let text = text.trim();
     if text.is_empty() {
         return Err(

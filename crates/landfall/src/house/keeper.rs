@@ -1,13 +1,14 @@
 //! Keeps a project: holds its lock for as long as the process lives, writes while nothing runs, and drives when asked to.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use landfall_api::{self as api, Problem, ProblemCode, Request, Response};
+use landfall_api::{self as api, Mark, Problem, ProblemCode, Request, Response};
 use landfall_engine::Engine;
 use landfall_engine::host::lock::{Holder, StateLock};
+use landfall_engine::store::Seq;
 
 use super::desk::{open, write_at_rest};
 use super::engine_at::EngineAt;
@@ -26,6 +27,8 @@ pub(super) struct Keeper {
     under_way: Mutex<Option<UnderWay>>,
     proposals: Proposals,
     ending: AtomicBool,
+    /// What may have changed something: requests that are done, and runs that begin and end.
+    writes: AtomicU64,
 }
 
 /// What is done with it.
@@ -66,6 +69,7 @@ impl Keeper {
             under_way: Mutex::new(None),
             proposals: Proposals::default(),
             ending: AtomicBool::new(false),
+            writes: AtomicU64::new(0),
         })
     }
 
@@ -87,6 +91,27 @@ impl Keeper {
     /// The run under way.
     pub fn running(&self) -> Option<UnderWay> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How far things have come. Nobody else writes while the project is kept.
+    pub fn mark(&self) -> Mark {
+        // The count first: what is written in between belongs to a later mark, and is looked for again.
+        let writes = self.writes.load(Ordering::SeqCst);
+        let seq = self.running().map_or(0, |run| run.site.end.head().seq.0);
+        Mark { writes, seq }
+    }
+
+    /// Waits until something is written after `mark`, for at most so long.
+    pub fn wait_past(&self, mark: Mark, at_most: Duration) {
+        match self.running() {
+            Some(run) => run.site.end.wait_past(Seq(mark.seq), at_most),
+            None => std::thread::sleep(at_most),
+        }
+    }
+
+    /// Something may have changed: whatever was made before this is made anew for whoever asks.
+    pub fn note_write(&self) {
+        self.writes.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether a run is under way. Whoever asks regularly lets a run that is over be noticed.
@@ -177,7 +202,12 @@ impl Keeper {
         self.ending.store(true, Ordering::SeqCst);
         self.proposals.stop();
         if let Keep::Running(run) = &mut *self.look() {
-            if now { run.stop_now() } else { run.drain() }
+            if now {
+                run.stop_now()
+            } else {
+                run.drain()
+            }
+            self.note_write();
         }
     }
 
@@ -193,7 +223,12 @@ impl Keeper {
                         .hint("what was acknowledged is safe; another run goes on from there"),
                 )),
             };
-            if let Some(outcome) = outcome {
+            if let Some(mut outcome) = outcome {
+                if outcome.run == NO_RUN {
+                    // What broke does not know which run it was; whoever asks wants to.
+                    let view = run.under_way().now(api::RunNowAsked::default());
+                    outcome.run = view.run.unwrap_or(api::RunId(1));
+                }
                 let last = Last { outcome: Box::new(outcome), run: run.under_way() };
                 self.tell(None);
                 *state = Keep::Rest { engine: None, last: Some(last) };
@@ -204,8 +239,12 @@ impl Keeper {
 
     fn tell(&self, run: Option<UnderWay>) {
         *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = run;
+        self.note_write();
     }
 }
+
+/// The run of an outcome that does not say which.
+const NO_RUN: api::RunId = api::RunId(0);
 
 /// How long a run that ends is waited for by whoever writes.
 const ENDING_MAX: Duration = Duration::from_secs(2);

@@ -1,46 +1,179 @@
-//! What was worked out before and cannot have changed: tasks at an event, and how much two commits differ. It is kept for
-//! as long as the process lives, so that a board that is asked for every second costs little.
+//! What was worked out before and cannot have changed: tasks and tables at an event, and how much two commits differ. It is
+//! kept for as long as the process lives, so that a board that is asked for every second costs little.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use landfall_api::{DiffStat, Problem};
+use landfall_api::{AttemptLine, DiffStat, Problem};
 use landfall_engine::host::git::{DiffOptions, Oid, Store};
-use landfall_engine::model::{Commit, Task, TaskId};
-use landfall_engine::store::{Reader, Seq, TaskRow};
+use landfall_engine::model::{Commit, Status, Task, TaskId};
+use landfall_engine::store::{Counts, Filter, Head, Reader, Seq, TaskRow};
 
 use super::place::Place;
-use super::problem;
 use super::reads::Look;
+use super::{attempts, problem};
 
 const TASKS_MAX: usize = 4_096; // a few boards full; beyond it everything is read again
 const DIFFS_MAX: usize = 8_192;
 const DIFFS_AT_ONCE: u32 = 8; // processes that one question may start; the rest is known next time
 
-type Tasks = BTreeMap<(PathBuf, TaskId), (Seq, Arc<Task>)>;
-type Diffs = BTreeMap<(Commit, Commit), Option<DiffStat>>;
+const AT_WORK_MAX: u32 = 1_000; // tasks at work that are looked at; a list has no more
+const MOMENTS_MAX: usize = 8; // projects that one process answers for
 
-static TASKS: Mutex<Tasks> = Mutex::new(BTreeMap::new());
+type OfTasks<T> = BTreeMap<(PathBuf, TaskId), (Seq, Arc<T>)>;
+type Diffs = BTreeMap<(Commit, Commit), Counted>;
+
+/// What came of counting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    /// So much. None where it is too much to be counted: two commits never change.
+    Known(Option<DiffStat>),
+    /// Nothing, this time: a disk was full, or git was. It is tried again.
+    Failed(Instant),
+}
+
+const AGAIN: Duration = Duration::from_secs(30); // a commit that is gone is not asked for with every look
+
+impl Counted {
+    /// What is known by now; none if it is to be counted.
+    fn known(self, now: Instant) -> Option<Option<DiffStat>> {
+        match self {
+            Self::Known(stat) => Some(stat),
+            Self::Failed(at) if now.saturating_duration_since(at) < AGAIN => Some(None),
+            Self::Failed(_) => None,
+        }
+    }
+}
+
+static TASKS: Mutex<OfTasks<Task>> = Mutex::new(BTreeMap::new());
+static ATTEMPTS: Mutex<OfTasks<Vec<AttemptLine>>> = Mutex::new(BTreeMap::new());
+static MOMENTS: Mutex<BTreeMap<PathBuf, Arc<Moment>>> = Mutex::new(BTreeMap::new());
 static DIFFS: Mutex<Diffs> = Mutex::new(BTreeMap::new());
 
 /// The task of a row, as it is at the row's last event.
 pub(super) fn task(place: &Place, reader: &Reader, row: &TaskRow) -> Result<Option<Arc<Task>>, Problem> {
+    at_event(&TASKS, place, row, || reader.task(row.id).map_err(|error| problem::store(&error)))
+}
+
+/// The attempts at a task, as they are at the row's last event.
+pub(super) fn attempts(
+    place: &Place,
+    reader: &Reader,
+    row: &TaskRow,
+) -> Result<Arc<Vec<AttemptLine>>, Problem> {
+    let known = at_event(&ATTEMPTS, place, row, || {
+        let events =
+            reader.events(Seq::ZERO, Some(row.id), u32::MAX).map_err(|error| problem::store(&error))?;
+        Ok(Some(attempts::of(events.iter().map(|(_, entry)| entry))))
+    });
+    Ok(known?.unwrap_or_default())
+}
+
+/// What follows from the events of a task, as it is at the row's last one.
+fn at_event<T>(
+    kept: &Mutex<OfTasks<T>>,
+    place: &Place,
+    row: &TaskRow,
+    read: impl FnOnce() -> Result<Option<T>, Problem>,
+) -> Result<Option<Arc<T>>, Problem> {
     let key = (place.folder.journal(), row.id);
-    if let Some((seq, task)) = TASKS.lock().unwrap_or_else(PoisonError::into_inner).get(&key)
+    if let Some((seq, known)) = kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key)
         && *seq == row.seq
     {
-        return Ok(Some(task.clone()));
+        return Ok(Some(known.clone()));
     }
     // Nobody else waits while it is read; who reads it at the same time reads the same.
-    let Some(task) = reader.task(row.id).map_err(|error| problem::store(&error))? else { return Ok(None) };
-    let task = Arc::new(task);
-    let mut tasks = TASKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if tasks.len() >= TASKS_MAX {
-        tasks.clear();
+    let Some(made) = read()? else { return Ok(None) };
+    let made = Arc::new(made);
+    let mut all = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.len() >= TASKS_MAX {
+        all.clear();
     }
-    tasks.insert(key, (row.seq, task.clone()));
-    Ok(Some(task))
+    all.insert(key, (row.seq, made.clone()));
+    Ok(Some(made))
+}
+
+/// What the tables say at one event, for everybody who asks before the next. Each part is read once, when somebody wants it.
+pub(super) struct Moment {
+    head: Head,
+    counts: Part<Counts>,
+    at_work: Part<Vec<(TaskRow, Arc<Task>)>>,
+    next: Part<Vec<TaskRow>>,
+}
+
+const NEXT: u32 = 128; // at the front of the line: as many as boards and lists of what waits show
+
+/// The tables as they are now.
+pub(super) fn moment(place: &Place, reader: &Reader) -> Result<Arc<Moment>, Problem> {
+    // First the number, then the tables: what is written in between is read twice, and nothing is missed.
+    let head = reader.head().map_err(|error| problem::store(&error))?;
+    let path = place.folder.journal();
+    let mut all = MOMENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(moment) = all.get(&path).filter(|moment| moment.head == head) {
+        return Ok(moment.clone());
+    }
+    if all.len() >= MOMENTS_MAX {
+        all.clear();
+    }
+    let moment = Arc::new(Moment { head, counts: Part::new(), at_work: Part::new(), next: Part::new() });
+    all.insert(path, moment.clone());
+    Ok(moment)
+}
+
+impl Moment {
+    /// The event.
+    pub fn seq(&self) -> Seq {
+        self.head.seq
+    }
+
+    /// How many tasks there are, by status.
+    pub fn counts(&self, reader: &Reader) -> Result<Arc<Counts>, Problem> {
+        self.counts.get(|| reader.counts().map_err(|error| problem::store(&error)))
+    }
+
+    /// The tasks with something under way, by id.
+    pub fn at_work(&self, place: &Place, reader: &Reader) -> Result<Arc<Vec<(TaskRow, Arc<Task>)>>, Problem> {
+        self.at_work.get(|| {
+            let busy = Filter { status: Some(Status::Active), ..Filter::default() };
+            let rows = reader.tasks(&busy, None, AT_WORK_MAX).map_err(|error| problem::store(&error))?;
+            let mut tasks = Vec::with_capacity(rows.len());
+            for row in rows {
+                if let Some(task) = task(place, reader, &row)? {
+                    tasks.push((row, task));
+                }
+            }
+            Ok(tasks)
+        })
+    }
+
+    /// The first of the tasks that could start, most urgent first.
+    pub fn next(&self, reader: &Reader, limit: u32) -> Result<Vec<TaskRow>, Problem> {
+        let read = |many| reader.next(many).map_err(|error| problem::store(&error));
+        if limit > NEXT {
+            return read(limit);
+        }
+        let next = self.next.get(|| read(NEXT))?;
+        Ok(next.iter().take(limit as usize).cloned().collect())
+    }
+}
+
+/// Something that is read once. Whoever wants it meanwhile waits.
+struct Part<T>(Mutex<Option<Arc<T>>>);
+
+impl<T> Part<T> {
+    fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn get(&self, read: impl FnOnce() -> Result<T, Problem>) -> Result<Arc<T>, Problem> {
+        let mut part = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*part {
+            Some(known) => Ok(known.clone()),
+            None => Ok(part.insert(Arc::new(read()?)).clone()),
+        }
+    }
 }
 
 /// How much work changes, counted a few at a time.
@@ -64,31 +197,32 @@ impl<'a> Diffstats<'a> {
             (None, None, _, _) => return None,
         };
         let key = (from.clone(), to.clone());
-        if let Some(known) = DIFFS.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return *known;
+        let kept = DIFFS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).copied();
+        if let Some(known) = kept.and_then(|it| it.known(Instant::now())) {
+            return known;
         }
         if self.left == 0 {
             return None;
         }
         self.left -= 1;
-        let made = self.count(from, to);
+        let made = self.count(from, to).map_or_else(|| Counted::Failed(Instant::now()), Counted::Known);
         let mut diffs = DIFFS.lock().unwrap_or_else(PoisonError::into_inner);
         if diffs.len() >= DIFFS_MAX {
             diffs.clear();
         }
         diffs.insert(key, made);
-        made
+        made.known(Instant::now()).flatten()
     }
 
-    /// A commit that is not there any more has no figures; that is no reason to show nothing else.
-    fn count(&mut self, from: &Commit, to: &Commit) -> Option<DiffStat> {
+    /// None if it cannot be said: that is no reason to show nothing else.
+    fn count(&mut self, from: &Commit, to: &Commit) -> Option<Option<DiffStat>> {
         let (from, to) = (from.as_str().parse::<Oid>().ok()?, to.as_str().parse::<Oid>().ok()?);
         if self.store.is_none() {
             self.store = self.look.store().ok();
         }
         let options = DiffOptions { context: 0, ..DiffOptions::default() };
         let text = self.store.as_ref()?.diff(&from, &to, &options).ok()?;
-        (!text.cut).then(|| counted(&text.bytes))
+        Some((!text.cut).then(|| counted(&text.bytes)))
     }
 }
 
@@ -125,7 +259,20 @@ fn hunk(line: &str) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DiffStat, counted};
+    use std::time::Instant;
+
+    use super::{AGAIN, Counted, DiffStat, counted};
+
+    #[test]
+    fn figures_that_could_not_be_had_are_asked_for_again() {
+        let now = Instant::now();
+        let failed = Counted::Failed(now);
+        assert_eq!(failed.known(now), Some(None), "not with every look");
+        assert_eq!(failed.known(now + AGAIN), None, "but not never");
+        let known = Counted::Known(Some(DiffStat { files: 1, added: 2, removed: 3 }));
+        assert!(known.known(now + 100 * AGAIN).flatten().is_some());
+        assert_eq!(Counted::Known(None).known(now + 100 * AGAIN), Some(None));
+    }
 
     #[test]
     fn lines_are_counted_by_hunks_and_not_by_what_they_look_like() {

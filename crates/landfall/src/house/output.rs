@@ -1,5 +1,6 @@
 //! What agents and checks printed, from the files their sitters keep: which there are, and a page of one.
 
+mod listing;
 mod render;
 mod spool;
 
@@ -11,11 +12,11 @@ use landfall_api::{self as api, OutputKind, Problem, ProblemCode};
 use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::model::TaskId;
 use landfall_engine::model::gate::GateReport;
-use landfall_engine::store::{Reader, Seq};
+use landfall_engine::store::{Reader, TaskRow};
 
 use super::reads::Look;
 use super::tables::Tables;
-use super::{attempts, known as kept, problem, wire};
+use super::{known as kept, problem, wire};
 use render::Voice;
 use spool::{Page, Spool, Way, Wish};
 
@@ -25,19 +26,19 @@ const BYTES_MAX: u32 = 1 << 20;
 
 /// The outputs of a task.
 pub(super) fn list(look: &Look<'_>, id: TaskId) -> Result<api::OutputList, Problem> {
-    let reader = known(look, id)?;
-    Ok(api::OutputList { task: wire::task_id(id), outputs: Records::read(look, &reader, id)?.all() })
+    let (reader, row) = known(look, id)?;
+    Ok(api::OutputList { task: wire::task_id(id), outputs: Records::read(look, &reader, &row)?.all() })
 }
 
 /// A page of one.
 pub(super) fn page(look: &Look<'_>, asked: &api::OutputAsked) -> Result<Box<api::Output>, Problem> {
     let id = wire::model_task(asked.of.task);
-    let reader = known(look, id)?;
-    let line = chosen(look, &reader, &asked.of)?;
+    let (reader, row) = known(look, id)?;
+    let line = chosen(look, &reader, &row, &asked.of)?;
     let mut spool = open(look, &line, asked.of.stderr)?;
     let voice = match (asked.raw, line.kind) {
         (true, _) => Voice::Raw,
-        (false, OutputKind::Agent) if !asked.of.stderr => Voice::of(look.place, line.profile.as_deref()),
+        (false, OutputKind::Agent) if !asked.of.stderr => Voice::of(look, line.profile.as_deref()),
         (false, OutputKind::Agent | OutputKind::Check | OutputKind::Hook) => Voice::Plain,
     };
     let wish = Wish {
@@ -56,8 +57,8 @@ pub(super) fn page(look: &Look<'_>, asked: &api::OutputAsked) -> Result<Box<api:
 /// The bytes of one, as they are.
 pub(super) fn bytes(look: &Look<'_>, asked: &api::OutputRange) -> Result<api::OutputBytes, Problem> {
     let id = wire::model_task(asked.of.task);
-    let reader = known(look, id)?;
-    let line = chosen(look, &reader, &asked.of)?;
+    let (reader, row) = known(look, id)?;
+    let line = chosen(look, &reader, &row, &asked.of)?;
     let spool = open(look, &line, asked.of.stderr)?;
     let many = if asked.bytes == 0 { BYTES_MAX } else { asked.bytes.min(BYTES_MAX) };
     let at = asked.at.min(spool.len());
@@ -73,20 +74,25 @@ pub(super) fn bytes(look: &Look<'_>, asked: &api::OutputRange) -> Result<api::Ou
     })
 }
 
-fn known(look: &Look<'_>, id: TaskId) -> Result<Tables, Problem> {
+fn known(look: &Look<'_>, id: TaskId) -> Result<(Tables, TaskRow), Problem> {
     let reader = look.place.reader()?.ok_or_else(|| problem::unknown_task(id))?;
     match reader.row(id).map_err(|error| problem::store(&error))? {
-        Some(_) => Ok(reader),
+        Some(row) => Ok((reader, row)),
         None => Err(problem::unknown_task(id)),
     }
 }
 
 /// The output that was asked for, or the latest that fits.
-fn chosen(look: &Look<'_>, reader: &Reader, asked: &api::OutputOf) -> Result<api::OutputLine, Problem> {
-    let id = wire::model_task(asked.task);
-    let records = Records::read(look, reader, id)?;
+fn chosen(
+    look: &Look<'_>,
+    reader: &Reader,
+    row: &TaskRow,
+    asked: &api::OutputOf,
+) -> Result<api::OutputLine, Problem> {
+    let id = row.id;
+    let records = Records::read(look, reader, row)?;
     let found = match &asked.key {
-        Some(key) => records.names.contains(key).then(|| records.line(key)),
+        Some(key) => records.has(key).then(|| records.line(key)),
         None => {
             let fits = |line: &api::OutputLine| {
                 asked.attempt.is_none_or(|attempt| line.attempt == Some(attempt))
@@ -99,7 +105,7 @@ fn chosen(look: &Look<'_>, reader: &Reader, asked: &api::OutputOf) -> Result<api
                         .is_none_or(|it| line.kind == OutputKind::Check && line.name.as_ref() == Some(it))
             };
             // The latest first: of the others nothing is looked up.
-            records.names.iter().rev().map(|name| records.line(name)).find(fits)
+            records.names().iter().rev().map(|name| records.line(name)).find(fits)
         }
     };
     found.ok_or_else(|| {
@@ -108,7 +114,7 @@ fn chosen(look: &Look<'_>, reader: &Reader, asked: &api::OutputOf) -> Result<api
             (None, None, None, None) => format!("{id} has printed nothing yet"),
             (None, ..) => format!("{id} has no such output"),
         };
-        let keys: Vec<String> = records.names.iter().rev().take(5).cloned().collect();
+        let keys: Vec<String> = records.names().iter().rev().take(5).cloned().collect();
         let hint = match keys.is_empty() {
             true => format!("`landfall why {id}` says where it is"),
             false => format!("the latest are: {}", keys.join(", ")),
@@ -130,8 +136,9 @@ fn unreadable(key: &str, error: &std::io::Error) -> Problem {
 /// The records of a task's runs.
 struct Records<'a> {
     look: &'a Look<'a>,
-    /// The names of their folders, oldest first.
-    names: Vec<String>,
+    task: TaskId,
+    /// The names of their folders, oldest first; looked up when they are wanted.
+    names: OnceCell<Vec<String>>,
     /// When each run of the agent began and ended, and whose it was.
     runs: BTreeMap<u32, (i64, Option<i64>, String)>,
     /// How the task was verified last.
@@ -141,29 +148,30 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    fn read(look: &'a Look<'a>, reader: &Reader, id: TaskId) -> Result<Self, Problem> {
-        let prefix = format!("{id}-");
-        let folder = look.place.folder.attempts();
-        let mut names: Vec<String> = std::fs::read_dir(&folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| {
-                let name = entry.file_name().into_string().ok().filter(|name| name.starts_with(&prefix))?;
-                (entry.file_type().ok()?.is_dir()).then_some(name)
-            })
-            .collect();
-        names.sort_by_cached_key(|name| order(name));
-        let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(|error| problem::store(&error))?;
-        let attempts = attempts::of(events.iter().map(|(_, entry)| entry));
-        let runs = attempts.into_iter().flat_map(|attempt| attempt.runs).map(|run| {
+    /// What a task's own facts say of its runs is remembered until there is another one: a log is looked at several times a
+    /// second, and a task may be old.
+    fn read(look: &'a Look<'a>, reader: &Reader, row: &TaskRow) -> Result<Self, Problem> {
+        let attempts = kept::attempts(look.place, reader, row)?;
+        let runs = attempts.iter().flat_map(|attempt| &attempt.runs).map(|run| {
             let ended = run.took_ms.map(|took| run.began_ms.saturating_add_unsigned(took));
-            (run.iteration, (run.began_ms, ended, run.profile))
+            (run.iteration, (run.began_ms, ended, run.profile.clone()))
         });
-        let row = reader.row(id).map_err(|error| problem::store(&error))?;
-        let task = row.map(|row| kept::task(look.place, reader, &row)).transpose()?.flatten();
-        let gate = task.and_then(|task| task.gate.clone());
-        Ok(Self { look, names, runs: runs.collect(), gate, checks: OnceCell::new() })
+        let gate = kept::task(look.place, reader, row)?.and_then(|task| task.gate.clone());
+        let (names, checks) = (OnceCell::new(), OnceCell::new());
+        Ok(Self { look, task: row.id, names, runs: runs.collect(), gate, checks })
+    }
+
+    fn names(&self) -> &[String] {
+        self.names.get_or_init(|| {
+            let mut names = listing::names(&self.look.place.folder.attempts(), self.task);
+            names.sort_by_cached_key(|name| order(name));
+            names
+        })
+    }
+
+    /// Whether there is one of this name.
+    fn has(&self, name: &str) -> bool {
+        listing::is_one(&self.look.place.folder.attempts(), self.task, name)
     }
 
     fn check(&self, place: usize) -> Option<String> {
@@ -178,7 +186,7 @@ impl<'a> Records<'a> {
     }
 
     fn all(&self) -> Vec<api::OutputLine> {
-        self.names.iter().map(|name| self.line(name)).collect()
+        self.names().iter().map(|name| self.line(name)).collect()
     }
 
     fn line(&self, name: &str) -> api::OutputLine {

@@ -204,6 +204,7 @@ pub(super) fn keys(error: &landfall_server::KeysProblem) -> Problem {
         landfall_server::KeysProblem::Unsafe { .. } | landfall_server::KeysProblem::Random(_) => {
             Problem::new(ProblemCode::Corrupt, error.to_string())
         }
+        landfall_server::KeysProblem::Full => Problem::new(ProblemCode::TooMany, error.to_string()),
     }
 }
 
@@ -349,8 +350,11 @@ fn refused(refusal: &Refusal) -> Problem {
             .hint(format!("`landfall why {task}` says where it is")),
         Refusal::Stale { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
             .hint(format!("`landfall why {task}` says where it is now")),
-        Refusal::NotAllowed { task, .. } => Problem::new(ProblemCode::NotNow, refusal.to_string())
-            .hint(format!("`landfall why {task}` says where it is")),
+        Refusal::NotAllowed { task, phase, allowed, .. } => {
+            Problem::new(ProblemCode::NotNow, refusal.to_string())
+                .hint(format!("`landfall why {task}` says where it is"))
+                .context(json!({ "task": wire::task_id(*task), "phase": phase, "allowed": allowed }))
+        }
         Refusal::Bug(_) => {
             Problem::new(ProblemCode::Internal, format!("{refusal} (a bug; nothing was changed)"))
                 .hint("please report it with the output of `landfall log`")

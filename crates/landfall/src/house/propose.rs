@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landfall_api::{
-    Ask as _, Changed, EditTask, NewTask, Problem, ProblemCode, Proposal, ProposalOutcome, Service, TaskRef,
-};
+use landfall_api::{NewTask, Problem, ProblemCode, Proposal, ProposalOutcome, TaskRef};
 use landfall_engine::engine;
 use landfall_engine::model::proposal::{Need, Plan};
 use landfall_engine::model::{Spending, Status, TaskId, Usage};
@@ -215,8 +213,8 @@ fn tasks(plan: &Plan, source: &str) -> Vec<NewTask> {
     rows.iter().map(of).collect()
 }
 
-/// Lets the drafts of a proposal start; groups stay drafts.
-pub(super) fn accept(place: &Place, desk: &dyn Service, number: u32) -> Result<Changed, Problem> {
+/// The drafts of a proposal; groups stay drafts.
+pub(super) fn drafts(place: &Place, number: u32) -> Result<Vec<TaskId>, Problem> {
     let none = |what: String| {
         Problem::new(ProblemCode::UnknownTask, what)
             .hint("`landfall list --status draft` shows the drafts there are")
@@ -239,11 +237,5 @@ pub(super) fn accept(place: &Place, desk: &dyn Service, number: u32) -> Result<C
     if drafts.is_empty() {
         return Err(none(format!("proposal {number} has no drafts any more")));
     }
-    drop(reader); // the engine writes now
-    let mut changed = Changed { tasks: Vec::new() };
-    for id in drafts {
-        let edit = EditTask { ready: Some(true), ..EditTask::new(wire::task_id(id)) };
-        changed.tasks.extend(desk.edit(edit)?.tasks);
-    }
-    Ok(changed)
+    Ok(drafts)
 }

@@ -16,9 +16,10 @@ use landfall_engine::{Live, View};
 
 use super::engine_at::EngineAt;
 use super::holds::Holds;
+use super::known::Moment;
 use super::place::Place;
 use super::tables::Tables;
-use super::{attempts, known, looks, moment, pilot, problem, queue, sprints, wire, words};
+use super::{known, looks, moment, pilot, problem, queue, sprints, wire, words};
 use wire::Among;
 
 const PAGE: u32 = 100; // what a list shows when nobody says how much
@@ -100,7 +101,7 @@ impl Look<'_> {
         let task = known::task(self.place, &reader, &row)?.ok_or_else(|| problem::unknown_task(id))?;
         let among = self.among(&reader, &row, &self.holds(&reader)?)?;
         let sentence = self.sentence(&task, &row, &among);
-        let events = reader.events(Seq::ZERO, Some(id), u32::MAX).map_err(of)?;
+        let attempts = known::attempts(self.place, &reader, &row)?;
         let usage = task.counters.usage;
         let feedback: Vec<String> =
             task.feedback.iter().map(|it| format!("{}\n{}", it.about, it.text.trim_end())).collect();
@@ -132,9 +133,11 @@ impl Look<'_> {
             own_limits: wire::own_limits(task.own_limits),
             landed_as: self.landed(&reader, &task)?,
             warnings: task.warnings.iter().map(landfall_engine::model::Warning::sentence).collect(),
+            progress: super::targets::flow_of(self.place, &task)
+                .and_then(|flow| super::targets::progress_in(&task, &flow)),
             branch: has_workspace.then(|| format!("landfall/t{}", id.0)),
             workspace: has_workspace.then(|| workspace.display().to_string()),
-            attempts: attempts::of(events.iter().map(|(_, entry)| entry)),
+            attempts: attempts.to_vec(),
             added_ms: task.created.0,
             line: wire::line(row, &among),
         }))
@@ -146,6 +149,9 @@ impl Look<'_> {
     }
 
     fn default_flow(&self) -> String {
+        if let EngineAt::Here { site } = self.engine {
+            return site.settings.project.flow.clone();
+        }
         let loaded = landfall_engine::engine::load_settings(&self.place.root);
         loaded.map_or_else(|_| "loop".to_owned(), |settings| settings.project.flow) // broken ones complain elsewhere
     }
@@ -183,15 +189,17 @@ impl Look<'_> {
         details.extend(account.map(|account| {
             format!("the account is `{account}`; `landfall status` shows who else waits for it")
         }));
+        details.extend(super::targets::details(&task));
         let sentence = self.sentence(&task, &row, &among);
+        let progress = super::targets::progress(&task);
         let task = wire::task_id(id);
         let clashes = self.clashes().into_iter().filter_map(|clash| seen_from(task, clash)).collect();
-        Ok(api::Why { task, status, sentence, details, clashes })
+        Ok(api::Why { task, status, sentence, details, progress, clashes })
     }
 
     /// Works under way that do not fit together. Only the process that drives them knows.
     fn clashes(&self) -> Vec<api::ClashLine> {
-        let seen = self.engine.view().map(|view| view.clashes).unwrap_or_default();
+        let seen = self.engine.view(|view| view.clashes.clone()).unwrap_or_default();
         let line = |((task, with), files)| api::ClashLine {
             task: wire::task_id(task),
             with: wire::task_id(with),
@@ -203,7 +211,8 @@ impl Look<'_> {
     /// Why a task is where it is; a run that does not begin it is named.
     fn sentence(&self, task: &Task, row: &TaskRow, among: &Among) -> String {
         let free = row.shown() == Status::Ready && among.held.is_none();
-        match self.engine.view().filter(|_| free).and_then(|view| not_begun(task, &view)) {
+        let why = if free { self.engine.view(|view| not_begun(task, view)).flatten() } else { None };
+        match why {
             Some(why) => format!("{} {why}", task.id),
             None => why_sentence(task, among),
         }
@@ -239,11 +248,11 @@ impl Look<'_> {
     /// The same, by tables that are open already.
     pub fn status_by(&self, reader: &Reader, holds: &Holds) -> Result<Box<api::StatusReport>, Problem> {
         let disk = disk_state(self.place);
-        let of = |error| problem::store(&error);
-        let counted = reader.counts().map_err(of)?;
+        let moment = known::moment(self.place, reader)?;
+        let counted = moment.counts(reader)?;
         let ready = counted.of(Status::Ready);
         let mut waits = Waits::stored(self.place, reader)?;
-        let held = waits.held(reader, holds, ready)?;
+        let held = waits.held(&moment, reader, holds, ready)?;
         let mut counts: BTreeMap<api::Status, u64> = BTreeMap::new();
         for (status, many) in &counted.by {
             let many = if *status == Status::Ready { many.saturating_sub(held) } else { *many };
@@ -277,7 +286,7 @@ impl Look<'_> {
                 slots: run.slots,
                 mode: self.engine.mode().to_owned(),
             }),
-            active: active(self.place, reader, &self.engine.live())?,
+            active: active(self.place, reader, &moment, &self.engine.live())?,
             pilot,
             queue,
             sprint: sprints::open_bar(reader)?,
@@ -301,8 +310,8 @@ impl Look<'_> {
         ready: u64,
     ) -> Result<Option<Box<api::Pilot>>, Problem> {
         let Some(run) = run else { return Ok(None) };
-        let pilot = match self.engine.view() {
-            Some(view) => view.pilot,
+        let pilot = match self.engine.view(|view| view.pilot.clone()) {
+            Some(pilot) => pilot,
             None => reader.pilot().map_err(|error| problem::store(&error))?,
         };
         Ok(Some(Box::new(pilot::made(&pilot, run, ready, pilot::next_brief(reader)?))))
@@ -311,8 +320,8 @@ impl Look<'_> {
     /// The landing queue, if there is something to say of it. Its history is read only then.
     fn queue(&self, reader: &Reader, landing: u64) -> Result<Option<Box<api::QueueBrief>>, Problem> {
         let of = |error| problem::store(&error);
-        if let Some(view) = self.engine.view() {
-            return Ok(queue::brief(&view.queue));
+        if let Some(brief) = self.engine.view(|view| queue::brief(&view.queue)) {
+            return Ok(brief);
         }
         let newest = reader.latest(&["queue-held", "queue-resumed"]).map_err(of)?;
         let held = newest.is_some_and(|(_, entry)| {
@@ -737,15 +746,17 @@ pub(super) fn at_work(reader: &Reader) -> Result<u64, Problem> {
 fn active(
     place: &Place,
     reader: &Reader,
+    moment: &Moment,
     live: &BTreeMap<TaskId, Live>,
 ) -> Result<Vec<api::ActiveLine>, Problem> {
     let mut lines = Vec::new();
-    for status in [Status::Active, Status::Landing] {
-        let filter = Filter { status: Some(status), ..Filter::default() };
-        for row in reader.tasks(&filter, None, PAGE).map_err(|error| problem::store(&error))? {
-            let task = known::task(place, reader, &row)?;
-            lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
-        }
+    for (_, task) in moment.at_work(place, reader)?.iter().take(PAGE as usize) {
+        lines.extend(active_line(task, live.get(&task.id)));
+    }
+    let filter = Filter { status: Some(Status::Landing), ..Filter::default() };
+    for row in reader.tasks(&filter, None, PAGE).map_err(|error| problem::store(&error))? {
+        let task = known::task(place, reader, &row)?;
+        lines.extend(task.and_then(|task| active_line(&task, live.get(&task.id))));
     }
     lines.sort_by_key(|line| line.task);
     Ok(lines)
@@ -765,6 +776,7 @@ fn active_line(task: &Task, live: Option<&Live>) -> Option<api::ActiveLine> {
         tokens: wire::tokens(usage),
         cost_usd: wire::usd(usage.micro_usd),
         agent: live.map(wire::at_work),
+        progress: super::targets::progress(task),
     })
 }
 
@@ -838,12 +850,12 @@ impl Waits {
     }
 
     /// Those who could start, but for what holds them. How many.
-    fn held(&mut self, reader: &Reader, holds: &Holds, ready: u64) -> Result<u64, Problem> {
+    fn held(&mut self, moment: &Moment, reader: &Reader, holds: &Holds, ready: u64) -> Result<u64, Problem> {
         if ready == 0 || !holds.may_hold() {
             return Ok(0);
         }
         let front = holds.front(GROUP_TASKS_MAX).map_or(PAGE_MAX, |front| front.min(PAGE_MAX));
-        let rows = reader.next(front).map_err(|error| problem::store(&error))?;
+        let rows = moment.next(reader, front)?;
         let (mut held, mut last) = (0, None);
         for row in &rows {
             let Some(wait) = holds.of(row) else { continue };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::disk::{self, Inventory, Item, Kind, Reach};
-use landfall_engine::model::{TaskId, Timestamp};
+use landfall_engine::host::git::Oid;
+use landfall_engine::model::{Task, TaskId, Timestamp};
 use landfall_engine::settings::Keep;
 use landfall_engine::store::Reader;
 use landfall_engine::{Ask, Engine, OpenError};
@@ -43,6 +44,31 @@ pub(super) fn reclaim(place: &Place) -> Result<api::Reclaimed, Problem> {
         remove(&mut engine, item)?;
     }
     Ok(answer(false, &items))
+}
+
+/// Gives the workspaces of these tasks back, as far as nothing is lost; how many commits of each are not on the base.
+pub(super) fn workspaces(place: &Place, tasks: &[TaskId]) -> Result<BTreeMap<TaskId, u64>, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(BTreeMap::new()) };
+    let mut engine = open(place, "landfall cancel").map_err(|error: OpenError| problem::open(&error))?;
+    let mut gone = BTreeMap::new();
+    for item in plan(place, &reader, &keep(place)?)? {
+        let Kind::Workspace(id) = item.kind else { continue };
+        if !tasks.contains(&id) {
+            continue;
+        }
+        let task = engine.world().get(id).cloned();
+        let unmerged = task.as_deref().map_or(0, |task| unmerged(&engine, task));
+        remove(&mut engine, &item)?;
+        gone.insert(id, unmerged);
+    }
+    Ok(gone)
+}
+
+/// How many commits of a task are not on the base; what cannot be counted is not.
+fn unmerged(engine: &Engine, task: &Task) -> u64 {
+    let (Some(base), Some(head)) = (&task.workspace, &task.head) else { return 0 };
+    let (Ok(base), Ok(head)) = (base.as_str().parse::<Oid>(), head.as_str().parse::<Oid>()) else { return 0 };
+    engine.site().store.ahead(&base, &head).map_or(0, u64::from)
 }
 
 fn keep(place: &Place) -> Result<Keep, Problem> {

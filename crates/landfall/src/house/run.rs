@@ -711,7 +711,7 @@ pub(super) struct Door {
 
 impl Door {
     fn open(place: &Place, desk: Arc<Desk>) -> Result<Self, Problem> {
-        Self::open_wide(place, desk, Vec::new(), Vec::new())
+        Self::open_wide(place, desk, Vec::new(), Vec::new(), Vec::new())
     }
 
     /// The same, open for browsers too.
@@ -720,6 +720,7 @@ impl Door {
         desk: Arc<Desk>,
         addresses: Vec<TcpListener>,
         hosts: Vec<String>,
+        origins: Vec<String>,
     ) -> Result<Self, Problem> {
         let path = place.folder.socket();
         let failed = |error: std::io::Error| problem::io("listen on", &path, &error);
@@ -733,6 +734,7 @@ impl Door {
             socket: Some(listener),
             addresses,
             hosts,
+            origins,
             folder: place.folder.root().to_owned(),
             project: name,
         };

@@ -22,6 +22,8 @@ pub struct ServeAsked {
     pub bind: Vec<String>,
     /// Names by which browsers may come.
     pub hosts: Vec<String>,
+    /// Where browsers find it behind a proxy of the person's own: `https://build.example`.
+    pub origins: Vec<String>,
     /// Begins a run at once.
     pub run: Option<RunAsked>,
 }
@@ -35,7 +37,13 @@ pub struct Serve {
 
 pub(super) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
     let mut listeners = vec![listen(&asked.listen, true)?];
+    if let Some(other) = asked.origins.iter().find(|it| !landfall_server::is_origin(it)) {
+        return Err(Problem::new(ProblemCode::BadInput, format!("`--origin {other}` is no origin")).hint(
+            "an origin is what a browser shows before the path, in small letters: `https://build.example`",
+        ));
+    }
     if asked.hosts.is_empty()
+        && asked.origins.is_empty()
         && let Some(all) = asked.bind.iter().find(|it| it.starts_with("0.0.0.0:") || it.starts_with("[::]:"))
     {
         return Err(Problem::new(
@@ -50,7 +58,7 @@ pub(super) fn start(place: Place, asked: ServeAsked) -> Result<Serve, Problem> {
     let addresses = listeners.iter().filter_map(|it| it.local_addr().ok()).collect();
     let keeper = Arc::new(Keeper::hold(place)?);
     let desk = Arc::new(Desk::kept(keeper.place().clone(), Arc::clone(&keeper)));
-    let door = Door::open_wide(keeper.place(), desk, listeners, asked.hosts)?;
+    let door = Door::open_wide(keeper.place(), desk, listeners, asked.hosts, asked.origins)?;
     if let Some(run) = &asked.run {
         keeper.start(run)?;
     }

@@ -55,6 +55,9 @@ pub(super) fn line(event: &StagedEvent) -> String {
             format!("refinement {} goes to whoever works on it next", all.join(", "))
         }
         StagedEvent::RefinementWithdrawn { number } => format!("you took refinement {number} back"),
+        StagedEvent::Annotated { name, impact, .. } => {
+            format!("you annotated {} ({} impact)", one_line(name), impact.word())
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use landfall_engine::model::Timestamp;
 use landfall_engine::store::{CountRow, Counted, Finished, SLOT_MS};
 
 use super::reads::Look;
-use super::{problem, wire};
+use super::{judges, problem, wire};
 
 const DAYS: u32 = 30;
 const DAYS_MAX: u32 = 366;
@@ -17,15 +17,16 @@ pub(super) fn stats(look: &Look<'_>, asked: api::StatsAsked) -> Result<Box<api::
     let days = days(&Zoned::now(), if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) });
     let from = Timestamp(days.first().map_or(0, |(_, from)| *from));
     let of = |error| problem::store(&error);
-    let (seq, rows, finished) = match look.place.reader()? {
+    let (seq, rows, finished, judges) = match look.place.reader()? {
         Some(reader) => (
             reader.head().map_err(of)?.seq.0,
             reader.tallies(from).map_err(of)?,
             reader.landed_since(from).map_err(of)?,
+            judges::agreement(&reader)?,
         ),
-        None => (0, Vec::new(), Vec::new()),
+        None => (0, Vec::new(), Vec::new(), Vec::new()),
     };
-    Ok(Box::new(made(seq, days, &rows, &finished)))
+    Ok(Box::new(api::Stats { judges, ..made(seq, days, &rows, &finished) }))
 }
 
 /// The last days, each with the moment it began, here.
@@ -113,6 +114,7 @@ fn made(seq: u64, days: Vec<(String, i64)>, rows: &[CountRow], finished: &[Finis
         flakes,
         review_rounds: distribution(finished.iter().map(|it| u64::from(it.rounds)).filter(|many| *many > 0)),
         agreement,
+        judges: Vec::new(),
     }
 }
 

@@ -13,7 +13,7 @@ use super::place::Place;
 use super::reads::{Look, why_sentence};
 use super::tables::Tables;
 use super::wire::Among;
-use super::{moment, orphans, problem, wire};
+use super::{moment, orphans, problem, propose, wire};
 
 /// Asks the engine, wherever it is.
 pub(super) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
@@ -29,6 +29,7 @@ pub(super) fn write(
     Ok(match request {
         Request::Add(asked) => Response::Add(clerk.add(asked)?),
         Request::Edit(asked) => Response::Edit(clerk.edit(asked)?),
+        Request::ProposalAccept(of) => Response::ProposalAccept(clerk.proposal_accept(of.number)?),
         Request::Stop(asked) => Response::Stop(clerk.stop(&asked)?),
         Request::Retry(asked) => Response::Retry(clerk.retry(asked)?),
         Request::Cancel(asked) => Response::Cancel(clerk.cancel(asked)?),
@@ -38,6 +39,12 @@ pub(super) fn write(
         Request::Release(asked) => Response::Release(clerk.release(&asked)?),
         Request::Block(asked) => Response::Block(clerk.block(&asked)?),
         Request::Limits(asked) => Response::Limits(clerk.limits(&asked)?),
+        Request::TaskDo(asked) => Response::TaskDo(clerk.task_do(&asked)?),
+        Request::TargetSay(asked) => Response::TargetSay(clerk.target_say(&asked)?),
+        Request::TargetConfirm(asked) => Response::TargetConfirm(clerk.target_confirm(asked)?),
+        Request::Refine(asked) => Response::Refine(clerk.refine(&asked)?),
+        Request::RefineWithdraw(asked) => Response::RefineWithdraw(clerk.refine_withdraw(asked)?),
+        Request::Annotate(asked) => Response::Annotate(clerk.annotate(&asked)?),
         Request::Rollback(asked) => Response::Rollback(clerk.rollback(wire::model_task(asked.task))?),
         Request::Pause(asked) => Response::Pause(clerk.pause(&asked)?),
         Request::Resume(_) => Response::Resume(clerk.resume()?),
@@ -169,6 +176,13 @@ impl Clerk<'_> {
             return self.changed(&[Arc::new(before)], "is as it was");
         }
         let changed = self.tasks(Ask::Edit(id, Box::new(spec)))?;
+        self.changed(&changed, "was changed")
+    }
+
+    /// Lets the drafts of a proposal start, all or none.
+    fn proposal_accept(&self, number: u32) -> Result<api::Changed, Problem> {
+        let drafts = propose::drafts(self.place, number)?;
+        let changed = self.tasks(Ask::Ready(drafts))?;
         self.changed(&changed, "was changed")
     }
 

@@ -73,7 +73,11 @@ mod tests {
     #[test]
     fn an_action_is_filled_in_where_it_says() {
         let cancel = |reason: Option<&str>| {
-            Request::Cancel(Cancel { tasks: vec![task(7)], reason: reason.map(str::to_owned) })
+            Request::Cancel(Cancel {
+                tasks: vec![task(7)],
+                reason: reason.map(str::to_owned),
+                cleanup: false,
+            })
         };
         let action = Action::new("Cancel", &cancel(None)).fill("/reason", "Why", false);
         assert_eq!(request(&action, ""), Some(cancel(None)));

@@ -3,6 +3,7 @@
 //! `cargo xtask agents` installs them and runs this; without it every test says that it is skipped and passes. A story
 //! is told once, in a module of its own, and holds for every agent that it can happen to.
 
+mod assistant;
 mod kind;
 mod shared;
 mod stage;

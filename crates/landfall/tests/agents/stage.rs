@@ -57,6 +57,14 @@ impl Stage {
         Some(Self { scratch, server })
     }
 
+    /// The folders where programs are found, as in `PATH`.
+    pub fn path(&self) -> String {
+        let command = self.scratch.command::<&str>(&[]);
+        let mut variables = command.get_envs().filter(|(key, _)| *key == "PATH");
+        let path = variables.next().and_then(|(_, value)| value?.to_str());
+        path.expect("it was set").to_owned()
+    }
+
     /// Begins a play anew.
     pub fn play(&self, turns: impl IntoIterator<Item = Turn>) {
         self.server.play(PLAYER, turns);

@@ -32,11 +32,3 @@ fn the_program_serves_tools_that_speak_to_the_run() {
     drop(to);
     assert_eq!(child.wait().expect("ours").code(), Some(0));
 }
-
-#[test]
-fn without_agent_it_says_what_is_there() {
-    let environment = TestEnvironment::without_repository();
-    let said = environment.landfall(&["mcp"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.err.contains("landfall mcp --agent"), "{said:?}");
-}

@@ -369,3 +369,18 @@ fn what_a_proposal_costs_counts_for_the_day_even_if_it_comes_to_nothing() {
     let log = scratch.landfall(&["log"]).ok();
     assert!(log.contains("agent `planner` was asked for a proposal"), "{log}");
 }
+
+#[test]
+fn a_proposal_is_accepted_as_a_whole_or_not_at_all() {
+    for (point, accepted) in [("journal.append.before", false), ("journal.append.after", true)] {
+        let mut scratch = scene(&[says(&block(&good()))]);
+        scratch.landfall(&ASK).ok();
+        scratch.set("LANDFALL_CRASH", point);
+        let said = scratch.landfall(&["propose", "--accept", "1"]);
+        scratch.unset("LANDFALL_CRASH");
+        assert_ne!(said.code, Some(0), "it ended in the middle: {said:?}");
+        let left: Vec<String> = ["T2", "T3", "T4"].iter().map(|task| scratch.status(task)).collect();
+        assert_eq!(left.iter().any(|it| it == "draft"), !accepted, "{point}: {left:?}");
+        assert_eq!(left.iter().all(|it| it == "draft"), !accepted, "{point}: {left:?}");
+    }
+}

@@ -22,7 +22,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A server at work.
 pub struct Served {
-    process: Started,
+    pub process: Started,
     pub at: SocketAddr,
     pub token: String,
 }
@@ -45,13 +45,13 @@ impl Served {
     }
 
     /// A program that talks to it over the network.
-    fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         let address = Address::Server { at: self.at, host: self.at.to_string(), token: self.token.clone() };
         Client::reach(address).expect("it lets us in")
     }
 
     /// A raw request; status and body.
-    fn ask(&self, method: &str, target: &str, headers: &str, body: &str) -> (u16, String) {
+    pub fn ask(&self, method: &str, target: &str, headers: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.at).expect("it listens");
         stream.set_read_timeout(Some(TIME_MAX)).expect("a timeout");
         let request = format!(
@@ -68,8 +68,14 @@ impl Served {
         (status, said.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
     }
 
-    fn get(&self, target: &str) -> (u16, String) {
+    pub fn get(&self, target: &str) -> (u16, String) {
         self.ask("GET", target, &format!("Authorization: Bearer {}\r\n", self.token), "")
+    }
+
+    /// An operation that changes something, with the token.
+    pub fn post(&self, target: &str, body: &str) -> (u16, String) {
+        let headers = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", self.token);
+        self.ask("POST", target, &headers, body)
     }
 
     /// How often an operation was carried out by the server.
@@ -86,11 +92,11 @@ impl Served {
     }
 }
 
-fn writes(path: &str) -> String {
+pub fn writes(path: &str) -> String {
     format!("signal = \"complete\"\n[[write]]\npath = \"{path}\"\ntext = \"here\\n\"\n")
 }
 
-fn outcome(client: &Client) -> RunOutcome {
+pub fn outcome(client: &Client) -> RunOutcome {
     let began = std::time::Instant::now();
     loop {
         let view = client.run_now(RunNowAsked::default()).expect("a run");
@@ -128,6 +134,39 @@ fn commands_go_through_the_server_and_have_no_other_way() {
     assert!(ran.out.contains("no key"), "{}", ran.out);
     served.end();
     assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn nobody_is_shown_less_than_what_was_written_by_any_face() {
+    const FACES: [&str; 5] = ["/api/v1/status", "/api/v1/board", "/api/v1/tasks", "/api/v1/tasks/T1", "/"];
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    scratch.landfall(&["add", "The first"]).ok();
+    let json = format!("Authorization: Bearer {}\r\nContent-Type: application/json\r\n", served.token);
+    for round in 1..=25 {
+        // Whoever looked just before has an answer that would still do for others.
+        for face in FACES.iter().chain(&FACES) {
+            assert_eq!(served.get(face).0, 200, "{face}");
+        }
+        let title = format!("Written in round {round}");
+        let body = format!("{{\"title\":\"{title}\"}}");
+        let (status, said) = if round % 2 == 0 {
+            served.ask("PATCH", "/api/v1/tasks/T1", &json, &body)
+        } else {
+            (200, scratch.landfall(&["edit", "T1", "--title", &title]).ok())
+        };
+        assert_eq!(status, 200, "{said}");
+        for face in &FACES[1..] {
+            let (_, shown) = served.get(face);
+            assert!(shown.contains(&title), "{face} shows no `{title}`");
+        }
+        let added = format!("{{\"tasks\":[{{\"title\":\"Number {round}\"}}]}}");
+        assert_eq!(served.ask("POST", "/api/v1/tasks", &json, &added).0, 200);
+        let counted: Value = serde_json::from_str(&served.get(FACES[0]).1).expect("JSON");
+        assert_eq!(counted["counts"]["ready"], round + 1, "{counted}");
+        assert!(scratch.landfall(&["list"]).ok().contains(&format!("Number {round}")));
+    }
+    served.end();
 }
 
 #[test]
@@ -283,7 +322,7 @@ fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn the_token_is_in_its_file_and_nowhere_else() {
+fn a4_the_token_is_in_its_file_and_nowhere_else() {
     let scratch = Scratch::new(LANDFALL);
     let slow = format!("sleep = \"2s\"\n{}", writes("b.txt"));
     scratch.task("Slow", &slow, &[]);
@@ -320,7 +359,7 @@ fn the_token_is_in_its_file_and_nowhere_else() {
 }
 
 #[test]
-fn a_confined_agent_reaches_neither_token_nor_socket_nor_port() {
+fn a5_a_confined_agent_reaches_neither_token_nor_socket_nor_port() {
     let scratch = Scratch::new(LANDFALL);
     let marks = open(&scratch).join("marks");
     let settings = std::fs::read_to_string(scratch.project().join("landfall.toml")).expect("settings");
@@ -378,13 +417,14 @@ fn only_this_machine_is_served_unless_it_is_said() {
     let first: Value = log.lines().find_map(|line| serde_json::from_str(line).ok()).expect("where it is");
     assert_eq!(first["addresses"].as_array().map(Vec::len), Some(2), "{first}");
     assert!(first["links"].to_string().contains("http://build-box:7878/pair/"), "{first}");
-    let (status, _) = served.ask("GET", "/login", "", "");
+    assert!(first["links"][0].as_str().is_some_and(|it| it.contains(".localhost:")), "{first}");
+    let (status, _) = served.get("/login");
     assert_eq!(status, 200);
     served.end();
 }
 
 #[test]
-fn outputs_are_read_by_their_names_and_from_plain_files_alone() {
+fn a7_outputs_are_read_by_their_names_and_from_plain_files_alone() {
     let scratch = Scratch::new(LANDFALL);
     scratch.task("Says", &format!("say = \"hello\"\n{}", writes("b.txt")), &[]);
     let served = Served::start(&scratch, &["--run"]);

@@ -6,7 +6,7 @@ use landfall_model as model;
 use landfall_model::{Commit, Digest, StepName, TaskId, Timestamp, Tree};
 use serde::{Deserialize, Serialize};
 
-use super::staged::{Checkpoint, Dimension};
+use super::staged::{Checkpoint, Dimension, Tuning};
 use crate::format::text::Text;
 
 /// An enum of plain words. The words are the format's own: the model may rename its variants freely.
@@ -291,6 +291,8 @@ pub(super) struct Limits {
     overdue: Overdue,
     #[serde(default, skip_serializing_if = "ReviewRule::is_silent")]
     review: ReviewRule,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tuning: Option<Tuning>,
 }
 
 // What a journal means that says nothing of these is settled for good, whatever the model's own defaults become.
@@ -603,6 +605,7 @@ impl From<&model::TaskLimits> for Limits {
             compact_percent,
             attempt_budget,
             task_budget,
+            tuning,
         } = limits.clone();
         Self {
             iterations_max,
@@ -620,6 +623,7 @@ impl From<&model::TaskLimits> for Limits {
             conflict_ms,
             overdue: overdue.into(),
             review: review.into(),
+            tuning: tuning.map(Tuning::from),
         }
     }
 }
@@ -642,6 +646,7 @@ impl From<Limits> for model::TaskLimits {
             conflict_ms,
             overdue,
             review,
+            tuning,
         } = limits;
         Self {
             iterations_max,
@@ -659,6 +664,7 @@ impl From<Limits> for model::TaskLimits {
             conflict_ms,
             overdue: overdue.into(),
             review: review.into(),
+            tuning: tuning.map(model::tune::Params::from),
         }
     }
 }

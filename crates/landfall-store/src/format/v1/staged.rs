@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::parts::{self, words};
 use super::{Nothing, body, json};
 use crate::format::{FormatErrorKind, Raw};
+use landfall_model::tune::{Params, PerCheckpoint};
 
 words!(Checkpoint = model::score::Checkpoint {
     PostPlan = "post-plan",
@@ -33,6 +34,12 @@ words!(Impact = model::score::Impact {
     Moderate = "moderate",
     Major = "major",
 });
+words!(Mattering = model::annotate::Impact {
+    None = "none",
+    Low = "low",
+    Medium = "medium",
+    High = "high",
+});
 words!(Weight = model::objective::Weight {
     Optional = "optional",
     Important = "important",
@@ -44,6 +51,42 @@ words!(Progress = model::convergence::Progress {
     NoCloser = "no-closer",
     Stuck = "stuck",
 });
+
+/// What the kind of a task asks of its checks: plan, on the way, end.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Tuning {
+    thresholds: [u32; 3],
+    retries: [u32; 3],
+    interval: u32,
+    compact_percent: u32,
+}
+
+impl From<Params> for Tuning {
+    fn from(params: Params) -> Self {
+        let Params { thresholds, retries, mid_exec_interval, compact_percent } = params;
+        let three = |PerCheckpoint { post_plan, mid_exec, post_exec }| [post_plan, mid_exec, post_exec];
+        Self {
+            thresholds: three(thresholds),
+            retries: three(retries),
+            interval: mid_exec_interval,
+            compact_percent,
+        }
+    }
+}
+
+impl From<Tuning> for Params {
+    fn from(tuning: Tuning) -> Self {
+        let Tuning { thresholds, retries, interval, compact_percent } = tuning;
+        let per =
+            |[post_plan, mid_exec, post_exec]: [u32; 3]| PerCheckpoint { post_plan, mid_exec, post_exec };
+        Self {
+            thresholds: per(thresholds),
+            retries: per(retries),
+            mid_exec_interval: interval,
+            compact_percent,
+        }
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct PlannedBody {
@@ -158,6 +201,17 @@ struct WithdrawnBody {
 }
 
 #[derive(Serialize, Deserialize)]
+struct AnnotatedBody {
+    name: String,
+    paper: String,
+    #[serde(default)]
+    steps: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    covers: Vec<u32>,
+    impact: Mattering,
+}
+
+#[derive(Serialize, Deserialize)]
 struct DirectedBody {
     step: String,
     #[serde(default, skip_serializing_if = "parts::is_false")]
@@ -242,6 +296,13 @@ pub(super) fn encode(event: &StagedEvent) -> String {
         }
         StagedEvent::RefinementsTaken { numbers } => json(&TakenBody { numbers: numbers.clone() }),
         StagedEvent::RefinementWithdrawn { number } => json(&WithdrawnBody { number: *number }),
+        StagedEvent::Annotated { name, paper, steps, covers, impact } => json(&AnnotatedBody {
+            name: name.clone(),
+            paper: paper.as_str().to_owned(),
+            steps: *steps,
+            covers: covers.clone(),
+            impact: (*impact).into(),
+        }),
     }
 }
 
@@ -333,6 +394,11 @@ pub(super) fn decode(raw: Raw<'_>) -> Result<Option<Event>, FormatErrorKind> {
         "refinements-taken" => StagedEvent::RefinementsTaken { numbers: body::<TakenBody>(raw)?.numbers },
         "refinement-withdrawn" => {
             StagedEvent::RefinementWithdrawn { number: body::<WithdrawnBody>(raw)?.number }
+        }
+        "annotated" => {
+            let AnnotatedBody { name, paper, steps, covers, impact } = body(raw)?;
+            let paper = Digest::new(&paper);
+            StagedEvent::Annotated { name, paper, steps, covers, impact: impact.into() }
         }
         "directed" => {
             let DirectedBody { step, alone } = body(raw)?;

@@ -3,9 +3,12 @@
 
 use landfall_agents::{Agent, Ear, Stream, registry};
 use landfall_api::{Level, Said};
+use landfall_engine::engine::load_settings;
 use landfall_engine::model::{Finish, Signal};
+use landfall_engine::settings::Settings;
 
-use super::super::place::Place;
+use super::super::engine_at::EngineAt;
+use super::super::reads::Look;
 use super::spool::Line;
 
 const TEXT_MAX: usize = 16 * 1024; // of one line to read
@@ -23,10 +26,15 @@ pub(super) enum Voice {
 
 impl Voice {
     /// The voice of the agent of a profile; that of any program if it is not known any more.
-    pub fn of(place: &Place, profile: Option<&str>) -> Self {
-        // Settings that are broken complain elsewhere.
-        let Ok(settings) = landfall_engine::engine::load_settings(&place.root) else { return Self::Plain };
-        let kind = settings.agents.get(profile.unwrap_or("default")).map(|profile| profile.kind.clone());
+    pub fn of(look: &Look<'_>, profile: Option<&str>) -> Self {
+        let profile = profile.unwrap_or("default");
+        let kind_in = |settings: &Settings| settings.agents.get(profile).map(|profile| profile.kind.clone());
+        // The run under way has read the settings already. Settings that are broken complain elsewhere.
+        let at_work = match look.engine {
+            EngineAt::Here { site } => kind_in(&site.settings),
+            EngineAt::There { .. } | EngineAt::Resting { .. } | EngineAt::Nowhere => None,
+        };
+        let kind = at_work.or_else(|| kind_in(&load_settings(&look.place.root).ok()?));
         let entry = kind.and_then(|kind| registry::find(&kind).ok());
         entry.map_or(Self::Plain, |entry| Self::Agent(entry.agent()))
     }

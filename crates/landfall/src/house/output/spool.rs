@@ -297,6 +297,120 @@ mod tests {
         assert!(Spool::open(root.path(), "T7-a1-i2", "out.log").is_err(), "there was no such run");
     }
 
+    /// A folder with one output, and beside it somebody else's words.
+    fn canary() -> (tempfile::TempDir, std::path::PathBuf) {
+        let root = tempfile::tempdir().expect("a folder");
+        let attempts = root.path().join("attempts");
+        for (folder, says) in [("attempts/T7-a1-i1", "ours\n"), ("elsewhere", "canary\n")] {
+            std::fs::create_dir_all(root.path().join(folder)).expect("there is room");
+            std::fs::write(root.path().join(folder).join("out.log"), says).expect("there is room");
+        }
+        std::fs::write(root.path().join("out.log"), "canary\n").expect("there is room");
+        std::fs::write(attempts.join("out.log"), "canary\n").expect("there is room");
+        std::os::unix::fs::symlink(root.path().join("elsewhere"), attempts.join("T7-link")).expect("a link");
+        (root, attempts)
+    }
+
+    fn said(attempts: &Path, key: &str) -> Option<String> {
+        let spool = Spool::open(attempts, key, "out.log").ok()?;
+        Some(String::from_utf8_lossy(&spool.read(0, 100).ok()?).into_owned())
+    }
+
+    #[test]
+    fn a7_none_of_a_hundred_thousand_names_leads_out_of_the_folder() {
+        let (_root, attempts) = canary();
+        assert_eq!(said(&attempts, "T7-a1-i1").as_deref(), Some("ours\n"));
+        let parts = [
+            "..",
+            ".",
+            "/",
+            "\\",
+            "T7-a1-i1",
+            "T7-link",
+            "elsewhere",
+            "attempts",
+            "\0",
+            "%2e",
+            "%2f",
+            "\u{ff0e}",
+            "\u{2024}",
+            "\u{202e}",
+            "~",
+            " ",
+            "*",
+            "out.log",
+            "-",
+            "\n",
+            "\u{0}",
+            "x",
+            "C:",
+            ";",
+            "|",
+            "$(id)",
+            "\u{2215}",
+            "...",
+        ];
+        let mut dice = Dice(7);
+        let mut led = 0;
+        for round in 0..100_000 {
+            let many = 1 + dice.below(6);
+            let mut name: String = (0..many)
+                .map(|_| parts[usize::try_from(dice.below(parts.len() as u64)).expect("small")])
+                .collect();
+            if dice.below(500) == 0 {
+                name = name.repeat(500);
+            }
+            if let Some(said) = said(&attempts, &name) {
+                assert!(said == "ours\n" || said.is_empty(), "{name:?} in round {round} led to {said:?}");
+                led += u32::from(said == "ours\n");
+                assert!(name == "T7-a1-i1" || said.is_empty(), "{name:?}");
+            }
+        }
+        assert!(led > 100, "now and then it is the right one: {led}");
+    }
+
+    #[test]
+    fn a8_a_folder_that_trades_places_with_a_link_a_million_times_gives_nothing_away() {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        use std::sync::atomic::{AtomicBool, Ordering};
+
+        let (root, attempts) = canary();
+        let (folder, link) = (attempts.join("T7-a1-i1"), attempts.join("T7-link"));
+        let file = root.path().join("file-link");
+        std::os::unix::fs::symlink(root.path().join("elsewhere/out.log"), &file).expect("a link");
+        let over = AtomicBool::new(false);
+        let (ours, flips) = std::thread::scope(|scope| {
+            let racer = scope.spawn(|| {
+                let mut flips = 0_u32;
+                // Both the folder and the file within it.
+                while flips < 1_000_000 && !over.load(Ordering::Relaxed) {
+                    renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).expect("both are there");
+                    let inner = [&folder, &link].into_iter().find(|it| !it.is_symlink()).expect("one is it");
+                    renameat_with(CWD, inner.join("out.log"), CWD, &file, RenameFlags::EXCHANGE)
+                        .expect("both are there");
+                    flips += 2;
+                }
+                over.store(true, Ordering::Relaxed);
+                flips
+            });
+            let began = std::time::Instant::now();
+            let mut ours = 0_u32;
+            while !over.load(Ordering::Relaxed) {
+                match said(&attempts, "T7-a1-i1").as_deref() {
+                    Some("ours\n") => ours += 1,
+                    Some("") | None => {}
+                    Some(other) => panic!("it led to {other:?}"),
+                }
+                if began.elapsed() > std::time::Duration::from_secs(10) {
+                    over.store(true, Ordering::Relaxed); // a slow disk has turned often enough
+                }
+            }
+            (ours, racer.join().expect("it only turns"))
+        });
+        assert!(flips > 10_000, "{flips}");
+        assert!(ours > 0, "now and then it is the folder");
+    }
+
     fn plain(line: &Line) -> Vec<Said> {
         let text = String::from_utf8_lossy(&line.bytes).into_owned();
         vec![Said { at: line.at, level: Level::Raw, at_ms: None, text, cut: line.cut }]

@@ -1,6 +1,6 @@
 //! One task: why it is where it is, its attempts, its checks, its diff, its log.
 
-use landfall_api::{AttemptLine, Gate, Level, Outcome, Said, TaskDetail};
+use landfall_api::{AttemptLine, Gate, Level, Outcome, PhaseMark, PhaseState, Progress, Said, TaskDetail};
 use ratatui::style::Style;
 use ratatui::text::Line;
 
@@ -92,6 +92,9 @@ fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Ve
     text.lines.push(Line::default());
     let step = detail.step.as_deref().unwrap_or("none");
     text.field("flow", &format!("{}, step {step}, attempt {}", detail.flow, detail.attempt));
+    if let Some(progress) = &detail.progress {
+        how_far(&mut text, progress);
+    }
     text.field("agent", &detail.agent);
     let cost = detail.cost_usd.map(|usd| format!(", {}", format::usd(usd))).unwrap_or_default();
     text.field(
@@ -129,6 +132,33 @@ fn about(open: &OpenTask, detail: &TaskDetail, width: usize, theme: Theme) -> Ve
         text.item("•", Theme::strong(), criterion);
     }
     text.lines
+}
+
+/// How far a task with a plan is: its phases, its plan, its stage, its last judgement.
+fn how_far(text: &mut Text, progress: &Progress) {
+    let phase = |it: &PhaseMark| {
+        let percent = it.percent.map(|percent| format!(" {percent} %")).unwrap_or_default();
+        let sign = match it.state {
+            PhaseState::Done => " ✓",
+            PhaseState::Now => " ●",
+            PhaseState::Stopped => " ✗",
+            PhaseState::Next => "",
+        };
+        format!("[{}{sign}{percent}]", it.phase)
+    };
+    text.field("phases", &progress.phases.iter().map(phase).collect::<Vec<_>>().join("→"));
+    if progress.plan_steps > 0 {
+        text.field("plan", &format!("{} of {} steps done", progress.plan_done, progress.plan_steps));
+    }
+    if let Some(stage) = progress.stage {
+        let close = progress.convergence.map(|it| format!(", convergence {it:.4}")).unwrap_or_default();
+        text.field("stage", &format!("{stage}{close}"));
+    }
+    if let Some(verdict) = &progress.verdict {
+        let composite = progress.composite.map(|it| format!(", composite {it:.3}")).unwrap_or_default();
+        text.field("judged", &format!("{verdict}{composite}"));
+    }
+    text.field("by hand", &progress.can_do.join(", "));
 }
 
 fn attempts(attempts: &[AttemptLine], width: usize) -> Vec<Line<'static>> {

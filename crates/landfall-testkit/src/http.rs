@@ -10,7 +10,7 @@ const LINE_MAX: u64 = 64 << 10;
 
 /// A request, read to its end.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(crate) struct Request {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
@@ -19,13 +19,13 @@ pub(super) struct Request {
 
 impl Request {
     /// The value of a header; the first one wins.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
 /// The next request on a connection; none when the other side has closed it.
-pub(super) fn read(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<Option<Request>> {
+pub(crate) fn read(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<Option<Request>> {
     let Some(first) = line(from)? else { return Ok(None) };
     let mut words = first.split(' ');
     let (Some(method), Some(path)) = (words.next(), words.next()) else {
@@ -96,7 +96,7 @@ fn wrong(what: &str) -> io::Error {
 }
 
 /// Sends an answer of known length.
-pub(super) fn answer(
+pub(crate) fn answer(
     to: &mut impl Write,
     status: u16,
     headers: &[(String, String)],
@@ -108,7 +108,7 @@ pub(super) fn answer(
 }
 
 /// Begins an answer of events; [`event`] goes on with it and [`end_events`] ends it.
-pub(super) fn begin_events(to: &mut impl Write, headers: &[(String, String)]) -> io::Result<()> {
+pub(crate) fn begin_events(to: &mut impl Write, headers: &[(String, String)]) -> io::Result<()> {
     let mut text = head(200, headers);
     text +=
         "content-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -116,14 +116,14 @@ pub(super) fn begin_events(to: &mut impl Write, headers: &[(String, String)]) ->
 }
 
 /// Sends one event.
-pub(super) fn event(to: &mut impl Write, name: Option<&str>, data: &str) -> io::Result<()> {
+pub(crate) fn event(to: &mut impl Write, name: Option<&str>, data: &str) -> io::Result<()> {
     let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
     let text = format!("{name}data: {data}\n\n");
     to.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
 }
 
 /// Ends an answer of events.
-pub(super) fn end_events(to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn end_events(to: &mut impl Write) -> io::Result<()> {
     to.write_all(b"0\r\n\r\n")
 }
 

@@ -1,0 +1,550 @@
+//! How strict the checks of a task are: thresholds, retries, intervals and weights by the type of the task, and what
+//! earlier runs teach about them. Scores and verdicts are made elsewhere; here are only the numbers they are made with.
+
+use crate::TaskSpec;
+use crate::score::{Checkpoint, WEIGHTS};
+use crate::task::{EndKind, Ending, State, Task};
+
+/// What a checkpoint has a number for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct PerCheckpoint {
+    /// The plan, before work begins.
+    pub post_plan: u32,
+    /// The work, on the way.
+    pub mid_exec: u32,
+    /// The work, when it is said to be done.
+    pub post_exec: u32,
+}
+
+impl PerCheckpoint {
+    /// The number of one checkpoint.
+    #[must_use]
+    pub fn of(self, checkpoint: Checkpoint) -> u32 {
+        match checkpoint {
+            Checkpoint::PostPlan => self.post_plan,
+            Checkpoint::MidExec => self.mid_exec,
+            Checkpoint::PostExec => self.post_exec,
+        }
+    }
+
+    /// For each checkpoint what `f` makes of both numbers.
+    fn with(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
+        Self {
+            post_plan: f(self.post_plan, other.post_plan),
+            mid_exec: f(self.mid_exec, other.mid_exec),
+            post_exec: f(self.post_exec, other.post_exec),
+        }
+    }
+}
+
+/// The numbers of the checks of one task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Params {
+    /// The composite that passes, in thousandths.
+    pub thresholds: PerCheckpoint,
+    /// How often the work may go back from there: revisions of a plan, fixes on the way, fixes and new plans at the end.
+    pub retries: PerCheckpoint,
+    /// So many steps of a plan from one check on the way to the next.
+    pub mid_exec_interval: u32,
+    /// How full a context may be before it is summed up, in percent.
+    pub compact_percent: u32,
+}
+
+impl Params {
+    /// What holds when nothing else is said.
+    pub const DEFAULT: Self = Self {
+        thresholds: PerCheckpoint { post_plan: 700, mid_exec: 600, post_exec: 750 },
+        retries: PerCheckpoint { post_plan: 3, mid_exec: 2, post_exec: 3 },
+        mid_exec_interval: 3,
+        compact_percent: 82,
+    };
+
+    /// The least of everything, whoever asks. A threshold at 0.5 is where a single score blocks by itself, so a lower
+    /// one would say nothing; below three quarters of a context, summing up costs more than it keeps.
+    pub const LEAST: Self = Self {
+        thresholds: PerCheckpoint { post_plan: 500, mid_exec: 500, post_exec: 600 },
+        retries: PerCheckpoint { post_plan: 1, mid_exec: 1, post_exec: 1 },
+        mid_exec_interval: 1,
+        compact_percent: 75,
+    };
+
+    /// The most of everything, whoever asks. Hardly any work scores above 0.95, so a higher threshold is a way never to
+    /// end; and what ten tries did not mend, another will not.
+    pub const MOST: Self = Self {
+        thresholds: PerCheckpoint { post_plan: 900, mid_exec: 850, post_exec: 950 },
+        retries: PerCheckpoint { post_plan: 10, mid_exec: 10, post_exec: 10 },
+        mid_exec_interval: 20,
+        compact_percent: 90,
+    };
+
+    /// The numbers for a task of these types. Each may be one word or several with `|` between them. A type that is not
+    /// known has the default numbers. Of several types the stricter number counts, each by itself: the higher
+    /// threshold, fewer retries, the shorter interval, the emptier context.
+    #[must_use]
+    pub fn of(types: &[&str]) -> Self {
+        let each = words(types).into_iter().map(profile);
+        each.reduce(Self::stricter).unwrap_or(Self::DEFAULT)
+    }
+
+    /// What a project says about its own types, over these. What it does not say stays; what is out of bounds is
+    /// brought back to them.
+    #[must_use]
+    pub fn over(self, own: &Own) -> Self {
+        let Self { thresholds, retries, .. } = self;
+        Self {
+            thresholds: PerCheckpoint {
+                post_plan: own.post_plan.unwrap_or(thresholds.post_plan),
+                mid_exec: own.mid_exec.unwrap_or(thresholds.mid_exec),
+                post_exec: own.post_exec.unwrap_or(thresholds.post_exec),
+            },
+            retries: PerCheckpoint {
+                post_plan: own.post_plan_retries.unwrap_or(retries.post_plan),
+                mid_exec: own.mid_exec_retries.unwrap_or(retries.mid_exec),
+                post_exec: own.post_exec_retries.unwrap_or(retries.post_exec),
+            },
+            mid_exec_interval: own.mid_exec_interval.unwrap_or(self.mid_exec_interval),
+            compact_percent: own.compact_percent.unwrap_or(self.compact_percent),
+        }
+        .bounded()
+    }
+
+    /// The same within [`LEAST`](Self::LEAST) and [`MOST`](Self::MOST).
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        self.each(Self::LEAST, u32::max).each(Self::MOST, u32::min)
+    }
+
+    fn stricter(self, other: Self) -> Self {
+        Self { thresholds: self.thresholds.with(other.thresholds, u32::max), ..self.each(other, u32::min) }
+    }
+
+    fn each(self, other: Self, f: impl Fn(u32, u32) -> u32) -> Self {
+        Self {
+            thresholds: self.thresholds.with(other.thresholds, &f),
+            retries: self.retries.with(other.retries, &f),
+            mid_exec_interval: f(self.mid_exec_interval, other.mid_exec_interval),
+            compact_percent: f(self.compact_percent, other.compact_percent),
+        }
+    }
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What a project says about a type of its own; what it leaves out stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Own {
+    /// The threshold of a plan, in thousandths.
+    pub post_plan: Option<u32>,
+    /// The threshold on the way, in thousandths.
+    pub mid_exec: Option<u32>,
+    /// The threshold at the end, in thousandths.
+    pub post_exec: Option<u32>,
+    /// Revisions of a plan.
+    pub post_plan_retries: Option<u32>,
+    /// Fixes on the way.
+    pub mid_exec_retries: Option<u32>,
+    /// Fixes and new plans at the end.
+    pub post_exec_retries: Option<u32>,
+    /// Steps from check to check.
+    pub mid_exec_interval: Option<u32>,
+    /// How full a context may be, in percent.
+    pub compact_percent: Option<u32>,
+}
+
+/// The built-in numbers of one type.
+///
+/// A small fix may be judged mildly, and a second new plan for it is one too many. What everything else will stand on
+/// is judged harshly, and may try once more to get there. In a pipeline a mistake on the way spoils all that follows,
+/// so the check on the way is the strict one, and there is more room to mend.
+fn profile(word: &str) -> Params {
+    let mut params = Params::DEFAULT;
+    let PerCheckpoint { post_plan, mid_exec, post_exec } = &mut params.thresholds;
+    match word.to_ascii_lowercase().as_str() {
+        "bug-fix" | "bugfix" => {
+            (*post_plan, *post_exec) = (600, 650);
+            params.retries.post_plan = 2;
+        }
+        "architecture" => {
+            (*post_plan, *post_exec) = (750, 800);
+            params.retries.post_exec = 4;
+        }
+        "data-pipeline" => {
+            *mid_exec = 700;
+            params.retries.mid_exec = 3;
+            params.retries.post_exec = 4;
+        }
+        _ => {}
+    }
+    params
+}
+
+/// The words of types: `software|ml` is two. Words are whole, and each counts once, in whatever case it is written.
+#[must_use]
+pub fn words<'a>(types: &[&'a str]) -> Vec<&'a str> {
+    let mut found: Vec<&str> = Vec::new();
+    for word in types.iter().flat_map(|types| types.split('|')).map(str::trim) {
+        if !word.is_empty() && !found.iter().any(|known| known.eq_ignore_ascii_case(word)) {
+            found.push(word);
+        }
+    }
+    found
+}
+
+/// What one run of a task was like.
+///
+/// Iterations and durations are kept for people who compare runs; [`learn`] does not read them, because they grow with
+/// the task and not with how well its checks are set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Observed {
+    /// How often the work went back from each checkpoint.
+    pub retries: PerCheckpoint,
+    /// Runs of agents.
+    pub iterations: u32,
+    /// Checks on the way.
+    pub mid_exec_checks: u32,
+    /// How often a context was summed up.
+    pub compactions: u32,
+    /// How long each phase took.
+    pub took: Phases,
+}
+
+/// How long each phase of a run took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Phases {
+    /// Until the objective was confirmed.
+    pub target_ms: u64,
+    /// Until the plan passed, all plans together.
+    pub planning_ms: u64,
+    /// The work.
+    pub execution_ms: u64,
+    /// From the accepted work to the end.
+    pub acceptance_ms: u64,
+}
+
+/// Fewer runs than this teach nothing.
+pub const RUNS_MIN: usize = 5;
+/// Only so many runs count, the latest: agents and projects change.
+pub const RUNS_MAX: usize = 20;
+/// Learning lowers a threshold by this at most, in thousandths.
+pub const LOOSEN_MAX: u32 = 20;
+/// Learning raises a threshold by this at most, in thousandths.
+pub const TIGHTEN_MAX: u32 = 10;
+const SOONER_PERCENT: u32 = 4; // 82 becomes 78, which suits long work
+const LATER_PERCENT: u32 = 3; // 82 becomes 85, which suits short work
+
+/// The numbers that earlier runs of such tasks suggest, the latest run last.
+///
+/// `params` are those of the profile, never what an earlier call gave: the same history gives the same numbers, and
+/// however long it grows, they stay one small step from the profile. The steps are:
+///
+/// * A checkpoint where no run went back: its threshold rises by [`TIGHTEN_MAX`]. One where at least half of the runs
+///   used up all retries: its threshold falls by [`LOOSEN_MAX`], and there is one retry more.
+/// * Checks on the way of which none found anything: the interval grows by one step. Checks of which at least half sent
+///   the work back: it shrinks by one.
+/// * No run summed up its context: it may be 3 % fuller. Once or more per run: it is summed up 4 % sooner.
+///
+/// With fewer than [`RUNS_MIN`] runs nothing moves, and of more than [`RUNS_MAX`] only the latest count. Everything stays
+/// within the bounds of [`Params`]. More trouble never makes a check stricter, nor less trouble a milder one.
+#[must_use]
+pub fn learn(params: Params, runs: &[Observed]) -> Params {
+    let params = params.bounded();
+    let runs = &runs[runs.len().saturating_sub(RUNS_MAX)..];
+    if runs.len() < RUNS_MIN {
+        return params;
+    }
+    let one = |number: fn(&PerCheckpoint) -> u32| {
+        let limit = number(&params.retries);
+        let seen: Vec<u32> = runs.iter().map(|run| number(&run.retries)).collect();
+        let used_up = seen.iter().filter(|retries| **retries >= limit).count();
+        let threshold = number(&params.thresholds);
+        if used_up * 2 >= runs.len() {
+            return (threshold.saturating_sub(LOOSEN_MAX), limit + 1);
+        }
+        let smooth = seen.iter().all(|retries| *retries == 0);
+        (if smooth { threshold + TIGHTEN_MAX } else { threshold }, limit)
+    };
+    let (plan, mid, end) = (one(|it| it.post_plan), one(|it| it.mid_exec), one(|it| it.post_exec));
+
+    let sum = |number: fn(&Observed) -> u32| runs.iter().map(|run| u64::from(number(run))).sum::<u64>();
+    let (checks, fixes) = (sum(|run| run.mid_exec_checks), sum(|run| run.retries.mid_exec));
+    let mid_exec_interval = match fixes {
+        _ if checks == 0 => params.mid_exec_interval,
+        0 => params.mid_exec_interval + 1,
+        fixes if fixes.saturating_mul(2) >= checks => params.mid_exec_interval.saturating_sub(1),
+        _ => params.mid_exec_interval,
+    };
+    let compact_percent = match sum(|run| run.compactions) {
+        0 => params.compact_percent + LATER_PERCENT,
+        many if many >= runs.len() as u64 => params.compact_percent.saturating_sub(SOONER_PERCENT),
+        _ => params.compact_percent,
+    };
+    Params {
+        thresholds: PerCheckpoint { post_plan: plan.0, mid_exec: mid.0, post_exec: end.0 },
+        retries: PerCheckpoint { post_plan: plan.1, mid_exec: mid.1, post_exec: end.1 },
+        mid_exec_interval,
+        compact_percent,
+    }
+    .bounded()
+}
+
+/// The kinds of work a task is, by its tags `type:…`.
+#[must_use]
+pub fn types(spec: &TaskSpec) -> Vec<&str> {
+    spec.tags.iter().filter_map(|tag| tag.as_str().strip_prefix("type:")).collect()
+}
+
+/// What the checks of one task were like.
+#[must_use]
+pub fn observed(task: &Task) -> Observed {
+    let judged = &task.staged.judged;
+    let sent_back = |at: Checkpoint| {
+        let back = judged.iter().filter(|it| it.checkpoint == at && it.result != at.passes_as()).count();
+        u32::try_from(back).unwrap_or(u32::MAX)
+    };
+    let on_the_way = judged.iter().filter(|it| it.checkpoint == Checkpoint::MidExec).count();
+    Observed {
+        retries: PerCheckpoint {
+            post_plan: sent_back(Checkpoint::PostPlan),
+            mid_exec: sent_back(Checkpoint::MidExec),
+            post_exec: sent_back(Checkpoint::PostExec),
+        },
+        iterations: task.counters.iterations,
+        mid_exec_checks: u32::try_from(on_the_way).unwrap_or(u32::MAX),
+        compactions: u32::from(task.session.as_ref().is_some_and(|session| session.compacted)),
+        took: Phases::default(),
+    }
+}
+
+/// What the kind of a task asks of its checks, and what tasks of just that kind taught that were done before it. None when
+/// nobody said what kind it is.
+#[must_use]
+pub fn for_task<'a>(task: &Task, others: impl Iterator<Item = &'a Task>) -> Option<Params> {
+    let kind = types(&task.spec);
+    if kind.is_empty() {
+        return None;
+    }
+    let alike = |other: &&Task| {
+        let done = matches!(other.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+        done && other.id != task.id && !other.staged.judged.is_empty() && types(&other.spec) == kind
+    };
+    let mut before: Vec<&Task> = others.filter(alike).collect();
+    before.sort_by_key(|other| (other.changed, other.id));
+    let runs: Vec<Observed> = before.into_iter().map(observed).collect();
+    Some(learn(Params::of(&kind), &runs))
+}
+
+/// What a type cares about more: a quarter more for each mark, by dimension.
+fn emphasis(word: &str) -> [u32; 6] {
+    match word.to_ascii_lowercase().as_str() {
+        "software" => [0, 1, 1, 0, 0, 0],
+        "infrastructure" => [0, 2, 2, 0, 0, 0],
+        "data-pipeline" => [0, 0, 1, 1, 0, 0],
+        "documentation" => [1, 0, 0, 0, 0, 1],
+        "ml" => [0, 0, 0, 1, 1, 0],
+        "dsp" => [1, 0, 0, 1, 0, 0],
+        "science" => [2, 0, 1, 0, 0, 0],
+        _ => [0; 6],
+    }
+}
+
+/// The weights of D1 to D6 for a task of these types, in thousandths. They always add up to 1000.
+///
+/// What a type emphasises once weighs a quarter more, twice half more; of several types the stronger emphasis counts for
+/// each dimension. Then all are scaled back. What rounding leaves over goes to the dimensions that lost most by it.
+#[must_use]
+pub fn weights(types: &[&str]) -> [u32; 6] {
+    let mut marks = [0; 6];
+    for word in words(types) {
+        for (mark, more) in marks.iter_mut().zip(emphasis(word)) {
+            *mark = more.max(*mark);
+        }
+    }
+    let raised: [u32; 6] = std::array::from_fn(|place| WEIGHTS[place] * (4 + marks[place]));
+    let sum: u32 = raised.iter().sum();
+    let mut scaled = raised.map(|weight| weight * 1000 / sum);
+    let mut by_loss: [usize; 6] = std::array::from_fn(|place| place);
+    by_loss.sort_by_key(|place| std::cmp::Reverse(raised[*place] * 1000 % sum));
+    let left = 1000 - scaled.iter().sum::<u32>() as usize;
+    for place in by_loss.into_iter().take(left) {
+        scaled[place] += 1;
+    }
+    scaled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(post_plan: u32, mid_exec: u32, post_exec: u32) -> Observed {
+        let retries = PerCheckpoint { post_plan, mid_exec, post_exec };
+        Observed { retries, mid_exec_checks: 4, compactions: 0, ..Observed::default() }
+    }
+
+    fn thresholds(params: Params) -> [u32; 3] {
+        let PerCheckpoint { post_plan, mid_exec, post_exec } = params.thresholds;
+        [post_plan, mid_exec, post_exec]
+    }
+
+    fn retries(params: Params) -> [u32; 3] {
+        let PerCheckpoint { post_plan, mid_exec, post_exec } = params.retries;
+        [post_plan, mid_exec, post_exec]
+    }
+
+    #[test]
+    fn each_type_has_its_numbers() {
+        let shown = |word| (thresholds(Params::of(&[word])), retries(Params::of(&[word])));
+        assert_eq!(shown("software"), ([700, 600, 750], [3, 2, 3]));
+        assert_eq!(shown("bug-fix"), ([600, 600, 650], [2, 2, 3]));
+        assert_eq!(shown("architecture"), ([750, 600, 800], [3, 2, 4]));
+        assert_eq!(shown("data-pipeline"), ([700, 700, 750], [3, 3, 4]));
+        assert_eq!(Params::of(&["knitting"]), Params::DEFAULT);
+        assert_eq!(Params::of(&[]), Params::DEFAULT);
+        assert_eq!(Params::DEFAULT.mid_exec_interval, 3);
+        assert_eq!(Params::DEFAULT.compact_percent, 82);
+    }
+
+    #[test]
+    fn of_several_types_the_stricter_number_counts() {
+        let both = Params::of(&["bug-fix|architecture"]);
+        assert_eq!((thresholds(both), retries(both)), ([750, 600, 800], [2, 2, 3]));
+        assert_eq!(both, Params::of(&["architecture", "bug-fix"]));
+        assert_eq!(thresholds(Params::of(&["bug-fix|knitting"])), [700, 600, 750], "a stranger is no excuse");
+        assert_eq!(thresholds(Params::of(&["architecture|data-pipeline"])), [750, 700, 800]);
+    }
+
+    #[test]
+    fn edge_25_a_type_is_matched_whole() {
+        for near in ["bug-fixes", "my-bug-fix", "software-architecture", "architecture:web", "data-pipelines"]
+        {
+            assert_eq!(Params::of(&[near]), Params::DEFAULT, "{near}");
+            assert_eq!(weights(&[near]), WEIGHTS, "{near}");
+        }
+        assert_eq!(weights(&["soft"]), WEIGHTS);
+        assert_eq!(weights(&["mlops"]), WEIGHTS);
+        assert_ne!(weights(&[" Software | x"]), WEIGHTS);
+        assert_eq!(words(&["a|b", "B", "", " | c"]), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn c34_a_project_speaks_over_the_default_within_bounds() {
+        let own = Own { post_plan: Some(10), mid_exec: Some(620), post_exec: Some(1000), ..Own::default() };
+        let params = Params::of(&["bug-fix"]).over(&own);
+        assert_eq!(thresholds(params), [500, 620, 950]);
+        assert_eq!(retries(params), [2, 2, 3], "what it does not say stays");
+        let own = Own {
+            post_exec_retries: Some(0),
+            mid_exec_interval: Some(0),
+            compact_percent: Some(99),
+            ..Own::default()
+        };
+        let params = Params::DEFAULT.over(&own);
+        assert_eq!((params.retries.post_exec, params.mid_exec_interval, params.compact_percent), (1, 1, 90));
+    }
+
+    #[test]
+    fn every_built_in_profile_is_within_bounds() {
+        for word in ["bug-fix", "architecture", "data-pipeline", "software"] {
+            assert_eq!(Params::of(&[word]).bounded(), Params::of(&[word]), "{word}");
+        }
+    }
+
+    #[test]
+    fn few_runs_teach_nothing_and_old_ones_are_forgotten() {
+        assert_eq!(learn(Params::DEFAULT, &[run(3, 2, 3); 4]), Params::DEFAULT);
+        let mut runs = vec![run(9, 9, 9); 30];
+        runs.extend([run(0, 0, 0); RUNS_MAX]);
+        assert_eq!(learn(Params::DEFAULT, &runs), learn(Params::DEFAULT, &[run(0, 0, 0); RUNS_MAX]));
+    }
+
+    #[test]
+    fn smooth_runs_tighten_a_little_and_hard_ones_loosen_a_little() {
+        let smooth = learn(Params::DEFAULT, &[run(0, 0, 0); 5]);
+        assert_eq!((thresholds(smooth), retries(smooth)), ([710, 610, 760], [3, 2, 3]));
+        assert_eq!((smooth.mid_exec_interval, smooth.compact_percent), (4, 85));
+        let mixed =
+            learn(Params::DEFAULT, &[run(1, 0, 3), run(0, 1, 3), run(0, 0, 3), run(0, 0, 0), run(0, 0, 0)]);
+        assert_eq!((thresholds(mixed), retries(mixed)), ([700, 600, 730], [3, 2, 4]));
+        assert_eq!(mixed.mid_exec_interval, 3);
+        let hard = Observed { compactions: 2, ..run(3, 2, 3) };
+        let hard = learn(Params::DEFAULT, &[hard; 5]);
+        assert_eq!((thresholds(hard), retries(hard)), ([680, 580, 730], [4, 3, 4]));
+        assert_eq!((hard.mid_exec_interval, hard.compact_percent), (2, 78));
+    }
+
+    #[test]
+    fn learning_stays_within_bounds() {
+        let loose = learn(Params::LEAST, &[run(9, 9, 9); 20]);
+        assert_eq!(loose.thresholds, Params::LEAST.thresholds);
+        let tight = learn(Params::MOST, &[run(0, 0, 0); 20]);
+        assert_eq!(tight.thresholds, Params::MOST.thresholds);
+        assert_eq!(tight.mid_exec_interval, Params::MOST.mid_exec_interval);
+    }
+
+    #[test]
+    fn more_trouble_never_makes_a_check_stricter() {
+        let mut state = 7u64;
+        let mut draw = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u32::try_from((state >> 33) % below).expect("small")
+        };
+        for round in 0..5_000 {
+            let params =
+                [Params::DEFAULT, Params::of(&["bug-fix"]), Params::of(&["architecture"])][draw(3) as usize];
+            let calm: Vec<Observed> = (0..draw(25))
+                .map(|_| Observed { compactions: draw(3), ..run(draw(5), draw(4), draw(5)) })
+                .collect();
+            let mut wild = calm.clone();
+            for run in &mut wild {
+                run.retries.post_plan += draw(2);
+                run.retries.mid_exec += draw(2);
+                run.retries.post_exec += draw(2);
+                run.compactions += draw(2);
+            }
+            let (calm, wild) = (learn(params, &calm), learn(params, &wild));
+            for (milder, stricter) in thresholds(wild).into_iter().zip(thresholds(calm)) {
+                assert!(milder <= stricter, "round {round}: {calm:?} {wild:?}");
+            }
+            for (before, after) in thresholds(params).into_iter().zip(thresholds(wild)) {
+                assert!(
+                    after + LOOSEN_MAX >= before && after <= before + TIGHTEN_MAX,
+                    "round {round}: {wild:?}"
+                );
+            }
+            for (more, fewer) in retries(wild).into_iter().zip(retries(calm)) {
+                assert!(more >= fewer, "round {round}: {calm:?} {wild:?}");
+            }
+            assert!(wild.mid_exec_interval <= calm.mid_exec_interval, "round {round}: {calm:?} {wild:?}");
+            assert!(wild.compact_percent <= calm.compact_percent, "round {round}: {calm:?} {wild:?}");
+        }
+    }
+
+    #[test]
+    fn edge_20_an_arrow_is_a_quarter_and_the_weights_add_up() {
+        // By hand: 250+250+250+100+100+150 is 1100, so D1 is 227.27 and D6 136.36; the three left over go where most was cut.
+        assert_eq!(weights(&["software"]), [227, 227, 227, 91, 91, 137]);
+        // 250+300+300+100+100+150 is 1200.
+        assert_eq!(weights(&["infrastructure"]), [209, 250, 250, 83, 83, 125]);
+        // 375+200+250+100+100+150 is 1175.
+        assert_eq!(weights(&["science"]), [319, 170, 213, 85, 85, 128]);
+        assert_eq!(weights(&["software", "infrastructure"]), weights(&["infrastructure"]));
+    }
+
+    #[test]
+    fn c35_emphasis_moves_the_weights_and_never_their_sum() {
+        let all =
+            ["software", "infrastructure", "data-pipeline", "documentation", "ml", "dsp", "science", "x"];
+        for one in all {
+            for other in all {
+                for third in all {
+                    let found = weights(&[one, other, third]);
+                    assert_eq!(found.iter().sum::<u32>(), 1000, "{one} {other} {third}: {found:?}");
+                    assert_eq!(found, weights(&[third, one, other]), "{one} {other} {third}");
+                }
+            }
+        }
+    }
+}

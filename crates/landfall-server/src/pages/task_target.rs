@@ -1,0 +1,323 @@
+//! What a task is for and how close it is: the dialogue about its objective, its plan, what judges said, its stages. And
+//! one step by hand.
+
+use askama::Template;
+use landfall_api::{
+    Ask as _, DoAsked, JudgementLine, Nothing, Problem, ProblemCode, Progress, RefinementLine, RunAsked,
+    Target, TaskAsked, TaskId,
+};
+
+use super::parts::{self, Bar, Moment};
+use super::plot::{Figure, Series, Unit, bars};
+use super::task::{self, Head};
+use super::{Fields, Page, Visit, words};
+
+/// How far a task with a plan is, for the head of its pages.
+pub(super) struct Way {
+    /// The phases: the sign, the word, how it stands there, and how far it is.
+    pub(super) phases: Vec<(&'static str, String, &'static str, String)>,
+    /// Where it is, in a line.
+    pub(super) strip: String,
+}
+
+/// The way of a task.
+pub(super) fn way(progress: &Progress) -> Way {
+    use landfall_api::PhaseState as S;
+    let mark = |it: &landfall_api::PhaseMark| {
+        let sign = match it.state {
+            S::Done => "✓",
+            S::Now => "●",
+            S::Stopped => "✗",
+            S::Next => "○",
+        };
+        let percent = it.percent.map(|percent| format!("{percent} %")).unwrap_or_default();
+        (sign, words::line(&it.phase), it.state.word(), percent)
+    };
+    Way { phases: progress.phases.iter().map(mark).collect(), strip: words::line(&progress.strip) }
+}
+
+/// Something that can be done by hand: how it is called, the command, and which of several checks.
+pub(super) struct ByHand {
+    pub(super) name: String,
+    pub(super) command: String,
+    pub(super) checkpoint: String,
+}
+
+/// What can be done by hand where the task is.
+pub(super) fn by_hand(progress: &Progress) -> Vec<ByHand> {
+    let made = |command: &String| {
+        let (first, checkpoint) = command.split_once('/').unwrap_or((command, ""));
+        let name = if checkpoint.is_empty() { first.to_owned() } else { format!("{first} {checkpoint}") };
+        ByHand { name: words::line(&name), command: first.to_owned(), checkpoint: checkpoint.to_owned() }
+    };
+    progress.can_do.iter().map(made).collect()
+}
+
+/// A form: one step by hand. Where nothing runs, a run begins for just that step.
+pub(super) fn do_step(visit: &Visit<'_>, fields: &Fields) -> Result<String, Problem> {
+    let missing = |what: &str| Problem::new(ProblemCode::BadInput, format!("the form says no {what}"));
+    let task: TaskId = fields.parsed("task")?.ok_or_else(|| missing("task"))?;
+    let command = fields.text("command").ok_or_else(|| missing("command"))?.to_owned();
+    let checkpoint = fields.parsed("checkpoint")?;
+    let running = visit.status(Nothing {})?.run.is_some();
+    let asked = DoAsked { task, command, checkpoint, step: fields.parsed("step")?, alone: !running };
+    let changed = visit.task_do(asked)?;
+    if !running {
+        visit.run_start(RunAsked { tasks: vec![task], ..RunAsked::default() })?;
+    }
+    Ok(changed.tasks.first().map(|it| it.text.clone()).unwrap_or_default())
+}
+
+/// A requirement with how far it is covered.
+struct Requirement {
+    number: u32,
+    text: String,
+    criteria: String,
+    weight: String,
+    covered: String,
+    bar: Option<Bar>,
+    focus: bool,
+}
+
+/// One dimension of a judgement.
+struct Gauge {
+    code: String,
+    name: String,
+    score: String,
+    /// What follows, in words.
+    word: String,
+    tone: &'static str,
+    weight: String,
+    bar: Bar,
+}
+
+/// A judgement in a row.
+struct Judged {
+    when: Moment,
+    stage: String,
+    checkpoint: &'static str,
+    verdict: String,
+    sign: &'static str,
+    tone: &'static str,
+    composite: String,
+    scores: Vec<(String, String)>,
+    reasons: Vec<String>,
+}
+
+/// What judges said and how close it is, for the tab of gates.
+#[derive(Template)]
+#[template(path = "task_judged.html")]
+pub(super) struct Judges {
+    id: TaskId,
+    gauges: Vec<Gauge>,
+    last: String,
+    history: Vec<Judged>,
+    thresholds: Vec<(String, &'static str, String)>,
+    plot: Option<Figure>,
+    requirements: Vec<Requirement>,
+    exclusions: Vec<(String, String, String, String)>,
+    refinements: Vec<Refined>,
+    back: String,
+}
+
+impl askama::filters::HtmlSafe for Judges {} // its template escapes every word
+
+/// A refinement in a row.
+struct Refined {
+    number: u32,
+    text: String,
+    state: String,
+    when: Moment,
+    open: bool,
+}
+
+fn refined(now_ms: i64, it: &RefinementLine) -> Refined {
+    let impact = it.impact.as_ref().map(|impact| format!(", {impact} impact")).unwrap_or_default();
+    Refined {
+        number: it.number,
+        text: words::visible(&it.text),
+        state: words::line(&format!("{}{impact}", it.state)),
+        when: parts::ago(now_ms, it.at_ms),
+        open: it.state.is_open(),
+    }
+}
+
+fn two(share: f64) -> String {
+    format!("{share:.2}")
+}
+
+fn gauges(judged: &JudgementLine) -> Vec<Gauge> {
+    let gauge = |it: &landfall_api::ScoreLine| {
+        let (word, tone) = match it.gate {
+            Some(gate) if it.score < gate => (format!("blocks: below its gate of {}", two(gate)), "bad"),
+            Some(gate) => (format!("passes its gate of {}", two(gate)), "good"),
+            None => ("counts in the mean".to_owned(), "info"),
+        };
+        let label = format!("{} {}: {} of 1, {word}", it.code, it.name, two(it.score));
+        Gauge {
+            code: words::line(&it.code),
+            name: words::line(&it.name),
+            score: two(it.score),
+            bar: parts::bar(it.score * 100.0, tone, words::line(&label)),
+            word,
+            tone,
+            weight: two(it.weight),
+        }
+    };
+    judged.scores.iter().map(gauge).collect()
+}
+
+fn judged(now_ms: i64, it: &JudgementLine) -> Judged {
+    let (sign, tone) = if it.passed { ("✓", "good") } else { ("✗", "bad") };
+    Judged {
+        when: parts::ago(now_ms, it.at_ms),
+        stage: it.stage.map(|stage| stage.to_string()).unwrap_or_default(),
+        checkpoint: it.checkpoint.word(),
+        verdict: words::line(&it.verdict),
+        sign,
+        tone,
+        composite: it.composite.map(|it| format!("{it:.3}")).unwrap_or_default(),
+        scores: it.scores.iter().map(|it| (words::line(&it.code), two(it.score))).collect(),
+        reasons: it.reasons.iter().map(|it| words::line(it)).collect(),
+    }
+}
+
+fn requirements(target: &Target) -> Vec<Requirement> {
+    let all = target.items.iter().flat_map(|item| &item.requirements);
+    all.map(|it| Requirement {
+        number: it.number,
+        text: words::line(&it.text),
+        criteria: words::line(&it.criteria),
+        weight: words::line(&it.weight),
+        covered: it.coverage.map_or_else(|| "not judged".to_owned(), two),
+        bar: it.coverage.map(|share| {
+            let tone = if share >= 1.0 { "good" } else { "info" };
+            parts::bar(share * 100.0, tone, format!("R{} is covered {} of 1", it.number, two(share)))
+        }),
+        focus: it.focus,
+    })
+    .collect()
+}
+
+/// What judges said of a task; none where no judge is asked.
+pub(super) fn judges(visit: &Visit<'_>, head: &Head) -> Option<Judges> {
+    head.detail.progress.as_ref()?;
+    let target = visit.target(TaskAsked { task: head.id }).ok()?;
+    let last = target.judgements.iter().rev().find(|it| !it.scores.is_empty());
+    let labels: Vec<String> = target.stages.iter().map(|it| format!("stage {}", it.number)).collect();
+    let values = target.stages.iter().map(|it| it.convergence).collect();
+    let series = [Series { name: "convergence", values }];
+    let title = format!("Convergence by stage, met at {}", two(target.satisfied_at));
+    Some(Judges {
+        id: head.id,
+        gauges: last.map(gauges).unwrap_or_default(),
+        last: last
+            .map(|it| {
+                let composite = it.composite.map(|it| format!(", composite {it:.3}")).unwrap_or_default();
+                words::line(&format!("{}: {}{composite}", it.checkpoint, it.verdict))
+            })
+            .unwrap_or_default(),
+        history: target.judgements.iter().rev().map(|it| judged(head.now_ms, it)).collect(),
+        thresholds: target
+            .thresholds
+            .iter()
+            .map(|it| (words::line(&it.step), it.checkpoint.word(), two(it.threshold)))
+            .collect(),
+        plot: (!target.stages.is_empty()).then(|| bars("convergence", &title, Unit::Share, &labels, &series)),
+        requirements: requirements(&target),
+        exclusions: target
+            .exclusions
+            .iter()
+            .map(|it| {
+                let moved = format!("{:.4} → {:.4}", it.from, it.to);
+                (words::line(&it.direction), words::line(&it.reason), moved, task::short(&it.abandoned))
+            })
+            .collect(),
+        refinements: target.refinements.iter().map(|it| refined(head.now_ms, it)).collect(),
+        back: head.path("gates"),
+    })
+}
+
+/// One part of the objective.
+struct Item {
+    text: String,
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Template)]
+#[template(path = "task_target.html")]
+struct TargetPage<'a> {
+    head: &'a Head,
+    none: Option<String>,
+    items: Vec<Item>,
+    constraints: Vec<String>,
+    standing: String,
+    awaits: Option<u32>,
+    question: Option<String>,
+    plan: Vec<(bool, u32, String, String)>,
+    plan_done: u32,
+    stage: Option<String>,
+    papers: Vec<(String, String, &'static str)>,
+    paper: Option<(String, String)>,
+    back: String,
+}
+
+pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
+    let head = Head::of(visit, "target")?;
+    let back = head.path("target");
+    let (target, none) = match visit.target(TaskAsked { task: head.id }) {
+        Ok(target) => (Some(target), None),
+        Err(problem) => (None, Some(words::sentence(&problem.message))),
+    };
+    let list = visit.papers(TaskAsked { task: head.id }).map(|list| list.papers).unwrap_or_default();
+    let papers = list.iter().map(|it| {
+        let by = if it.told { "the engine" } else { "agents and you" };
+        (words::line(&it.name), super::link(&back, &[("paper", &it.name)]), by)
+    });
+    let paper = visit.asked("paper").and_then(|name| {
+        let asked = landfall_api::PaperAsked { task: head.id, name: name.to_owned() };
+        let paper = visit.paper(asked).ok()?;
+        Some((words::line(&paper.name), words::visible(&paper.text)))
+    });
+    let names =
+        |numbers: &[u32]| numbers.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ");
+    let of = target.as_deref();
+    let standing = match of {
+        None => String::new(),
+        Some(it) if it.revision == 0 => "No objective is worked out yet.".to_owned(),
+        Some(it) if it.confirmed == Some(it.revision) => {
+            format!("Revision {}, confirmed: it goes by itself.", it.revision)
+        }
+        Some(it) if it.awaits => format!("Revision {}: it waits for your OK.", it.revision),
+        Some(it) => format!("Revision {}, not confirmed.", it.revision),
+    };
+    let all = of.map(requirements).unwrap_or_default();
+    let mut rest = all.into_iter();
+    let items = of.iter().flat_map(|it| &it.items).map(|item| Item {
+        text: words::line(&item.text),
+        requirements: rest.by_ref().take(item.requirements.len()).collect(),
+    });
+    let items: Vec<Item> = items.collect();
+    let page = TargetPage {
+        none,
+        items,
+        constraints: of.iter().flat_map(|it| &it.constraints).map(|it| words::line(it)).collect(),
+        standing,
+        awaits: of.filter(|it| it.awaits).map(|it| it.revision),
+        question: of.and_then(|it| it.question.as_deref()).map(words::visible),
+        plan: of
+            .iter()
+            .flat_map(|it| &it.plan)
+            .map(|it| (it.done, it.number, words::line(&it.title), names(&it.covers)))
+            .collect(),
+        plan_done: of.map_or(0, |it| it.progress.plan_done),
+        stage: of
+            .and_then(|it| it.stage.as_ref())
+            .map(|it| format!("Stage {} is for {}.", it.number, names(&it.focus))),
+        papers: papers.collect(),
+        paper,
+        back,
+        head: &head,
+    };
+    head.page("target", &page)
+}

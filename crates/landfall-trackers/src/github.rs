@@ -1,0 +1,765 @@
+//! GitHub, by its REST interface. A client of our own over a plain HTTP library: blocking, as the engine's threads are, and few
+//! dependencies.
+//!
+//! What is made bears a marker, is looked for before and after, and a marker counts only in what our own account wrote: anybody may
+//! write one into a comment.
+
+mod address;
+mod budget;
+mod client;
+mod etags;
+mod projects;
+mod token;
+pub mod webhook;
+mod wire;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use landfall_model::{Size, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::tracker::{
+    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor, Issue,
+    IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
+    NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, RepoName, Review, SIZE_FAMILY,
+    Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
+};
+pub use address::Base;
+use address::Path;
+pub use client::Patience;
+use client::{Call, Client, Method, Repeat, read};
+pub use token::{AskForToken, Token, TokenSources};
+use wire::{
+    CheckRuns, CombinedStatus, CommentWire, EventWire, IssueWire, LabelWire, MergeWire, PullWire, Repository,
+    ReviewWire, User, labels, malformed,
+};
+
+/// One repository on one GitHub, as one account.
+pub struct Github {
+    client: Client,
+    repository: RepoName,
+    size_field: Option<String>,
+    me: OnceLock<Me>,
+}
+
+/// What is needed to speak with it.
+pub struct GithubSetup {
+    /// Which GitHub.
+    pub base: Base,
+    /// Which repository.
+    pub repository: RepoName,
+    /// Who we are.
+    pub token: TokenSources,
+    /// The proxy on the way, if there is one.
+    pub proxy: Option<String>,
+    /// What the size field of projects is called; none if nobody has one.
+    pub size_field: Option<String>,
+    /// How long to go on before whoever asked is told.
+    pub patience: Patience,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Who we are to GitHub.
+#[derive(Debug)]
+enum Me {
+    /// An account.
+    Account(String),
+    /// An app, which has no account to ask for: what bots write counts as ours.
+    App,
+}
+
+/// GitHub cuts nothing; it refuses what is longer.
+const BODY_CHARS_MAX: usize = 65_000;
+/// What was said before is among the newest; further back nobody means the same thing.
+const LOOK_BACK_ISSUES: usize = 300;
+/// Others change labels, too. Three of them in a row is a fight that a person should see.
+const SWAPS_MAX: u32 = 4;
+/// GitHub's moments are seconds: what changed just now may change again within the same one.
+const UNSETTLED_MS: i64 = 2_000;
+
+impl Github {
+    /// The tracker of a repository. Nothing is asked until something is wanted.
+    pub fn new(setup: GithubSetup) -> Answer<Self> {
+        let proxy = setup.proxy.as_deref().map(ureq::Proxy::new).transpose();
+        let proxy = proxy.map_err(|error| malformed("the address of the proxy", &error.to_string()))?;
+        Ok(Self {
+            client: Client::new(setup.base, setup.token, proxy, setup.patience, setup.clock),
+            repository: setup.repository,
+            size_field: setup.size_field,
+            me: OnceLock::new(),
+        })
+    }
+
+    fn path<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Path {
+        let path = Path::of(["repos", self.repository.owner(), self.repository.name()]);
+        parts.into_iter().fold(path, Path::and)
+    }
+
+    fn at<'a>(&self, below: &str, number: u64, parts: impl IntoIterator<Item = &'a str>) -> Path {
+        parts.into_iter().fold(self.path([below, &number.to_string()]), Path::and)
+    }
+
+    fn me(&self) -> Answer<&Me> {
+        if let Some(me) = self.me.get() {
+            return Ok(me);
+        }
+        let me = match self.client.ask::<User>(&Call::get("ask who we are", Path::of(["user"]))) {
+            Ok(user) => Me::Account(user.login),
+            // The token of an app has no account behind it.
+            Err(TrackerError::Forbidden { .. } | TrackerError::NotFound { .. }) => Me::App,
+            Err(error) => return Err(error),
+        };
+        Ok(self.me.get_or_init(|| me))
+    }
+
+    fn is_ours(&self, author: Option<&User>) -> Answer<bool> {
+        let Some(author) = author else { return Ok(false) };
+        Ok(match self.me()? {
+            Me::Account(login) => login.eq_ignore_ascii_case(&author.login),
+            Me::App => author.kind == "Bot",
+        })
+    }
+
+    /// Makes something that must not be there twice: looks, makes, and looks again when the answer was lost.
+    fn once<T>(
+        &self,
+        what: &str,
+        find: impl Fn() -> Answer<Option<T>>,
+        make: impl Fn() -> Answer<T>,
+    ) -> Answer<Once<T>> {
+        let mut tried = 0;
+        let mut lost = None;
+        loop {
+            if let Some(found) = find()? {
+                // One that was looked for in vain before was made by us, just now.
+                return Ok(if lost.is_some() { Once::Made(found) } else { Once::Found(found) });
+            }
+            tried += 1;
+            if tried > self.client.patience.tries_max {
+                let why = lost.unwrap_or_else(|| "it was made and cannot be found".to_owned());
+                return Err(TrackerError::Unavailable { what: what.to_owned(), why, unsure: true });
+            }
+            match make() {
+                Ok(made) => return Ok(Once::Made(made)),
+                Err(TrackerError::Unavailable { why, unsure: true, .. }) => {
+                    lost = Some(why);
+                    self.client.again(tried);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn issue_wire(&self, number: IssueNumber) -> Answer<IssueWire> {
+        let what = format!("read issue {number}");
+        let wire: IssueWire = self.client.ask(&Call::get(&what, self.at("issues", number.get(), [])))?;
+        if wire.pull_request.is_some() {
+            return Err(TrackerError::NotFound { what }); // the number is a pull request's
+        }
+        Ok(wire)
+    }
+
+    fn patch_issue(&self, what: &str, number: IssueNumber, body: Value) -> Answer<Issue> {
+        let path = self.at("issues", number.get(), []);
+        let call = Call::write(what, Method::Patch, path, body, Repeat::Same);
+        self.client.ask_anew::<IssueWire>(&call)?.into_issue()
+    }
+
+    fn labels_now(&self, number: IssueNumber) -> Answer<BTreeSet<Label>> {
+        let call =
+            Call::get(format!("read the labels of {number}"), self.at("issues", number.get(), ["labels"]));
+        // An issue has at most 100, which is one page.
+        Ok(labels(self.client.ask_anew::<Vec<LabelWire>>(&call.query("per_page", 100))?))
+    }
+
+    fn add_labels<'a>(&self, number: IssueNumber, add: impl Iterator<Item = &'a Label>) -> Answer<()> {
+        let add: Vec<&str> = add.map(Label::as_str).collect();
+        if add.is_empty() {
+            return Ok(());
+        }
+        let path = self.at("issues", number.get(), ["labels"]);
+        let what = format!("label {number} with {}", add.join(", "));
+        self.client.tell(&Call::write(what, Method::Post, path, json!({ "labels": add }), Repeat::Same))
+    }
+
+    fn remove_label(&self, number: IssueNumber, label: &Label) -> Answer<()> {
+        let path = self.at("issues", number.get(), ["labels", label.as_str()]);
+        let call = Call::delete(format!("take the label {label} from {number}"), path);
+        match self.client.tell(&call) {
+            Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear
+            other => other,
+        }
+    }
+
+    fn as_comment(&self, wire: CommentWire) -> Answer<Comment> {
+        Ok(Comment {
+            id: wire.id,
+            ours: self.is_ours(wire.user.as_ref())?,
+            author: wire.user.map(|user| user.login),
+            body: wire.body.unwrap_or_default(),
+            created: wire.created_at,
+        })
+    }
+
+    fn comments_since(&self, thread: Thread, since: Option<Timestamp>) -> Answer<Vec<Comment>> {
+        let mut call = Call::get(
+            format!("read the comments of {thread}"),
+            self.at("issues", thread.number(), ["comments"]),
+        );
+        if let Some(since) = since {
+            call = call.query("since", rfc3339(since));
+        }
+        let mut seen = BTreeSet::new();
+        let mut comments = Vec::new();
+        for wire in self.client.list::<CommentWire>(call)? {
+            // Pages shift while they are read.
+            if seen.insert(wire.id) {
+                comments.push(self.as_comment(wire)?);
+            }
+        }
+        Ok(comments)
+    }
+
+    /// The comment with this marker. If a request arrived twice there are two; the first stays.
+    fn marked(&self, thread: Thread, marker: &Marker, since: Option<Timestamp>) -> Answer<Option<Comment>> {
+        let comments = self.comments_since(thread, since)?.into_iter();
+        let mut marked = comments.filter(|comment| comment.ours && marker.is_on(&comment.body));
+        let first = marked.next();
+        for again in marked {
+            let path = self.path(["issues", "comments", &again.id.to_string()]);
+            let call = Call::delete(format!("take back a comment that {thread} has twice"), path);
+            match self.client.tell(&call) {
+                Ok(()) | Err(TrackerError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(first)
+    }
+
+    /// The issue with this marker. If a request arrived twice there are two; the first stays open.
+    fn marked_issue(&self, marker: &Marker) -> Answer<Option<Issue>> {
+        let mut call = Call::get("look for an issue of ours", self.path(["issues"]))
+            .query("state", "all")
+            .query("sort", "created")
+            .query("direction", "desc");
+        if let Me::Account(login) = self.me()? {
+            call = call.query("creator", login);
+        }
+        let pages =
+            self.client.pages(call, read::<Vec<IssueWire>>, |items| items.len() >= LOOK_BACK_ISSUES)?;
+        let mut marked = BTreeMap::new();
+        for wire in pages.items {
+            let bears = wire.body.as_deref().is_some_and(|body| marker.is_on(body));
+            if bears && wire.pull_request.is_none() && self.is_ours(wire.user.as_ref())? {
+                marked.insert(wire.number, wire);
+            }
+        }
+        let mut marked = marked.into_values().map(IssueWire::into_issue);
+        let first = marked.next().transpose()?;
+        for again in marked {
+            let again = again?;
+            if again.state.is_open() {
+                self.close_issue(again.number, CloseWhy::NotPlanned)?;
+            }
+        }
+        Ok(first)
+    }
+
+    fn pull_wire(&self, number: PrNumber) -> Answer<PullWire> {
+        let path = self.at("pulls", number.get(), []);
+        self.client.ask_anew(&Call::get(format!("read pull request {number}"), path))
+    }
+
+    fn as_review(&self, wire: ReviewWire) -> Answer<Review> {
+        Ok(Review {
+            id: wire.id,
+            ours: self.is_ours(wire.user.as_ref())?,
+            author: wire.user.map(|user| user.login),
+            verdict: wire.state.into(),
+            body: wire.body.unwrap_or_default(),
+            commit: wire.commit_id.as_deref().map(CommitSha::new).transpose()?,
+        })
+    }
+
+    /// Where an issue is, seen from here.
+    fn place(&self, wire: &IssueWire) -> Answer<Place> {
+        let here = self.repository.to_string();
+        match wire.repository() {
+            Some(repository) if !repository.eq_ignore_ascii_case(&here) => {
+                Ok(Place::Elsewhere(format!("{repository}#{}", wire.number)))
+            }
+            Some(_) | None => {
+                let number = IssueNumber::new(wire.number);
+                number.map(Place::Here).ok_or_else(|| malformed("issue", "its number is 0"))
+            }
+        }
+    }
+
+    /// A list below an issue that older servers do not have: theirs is empty, if the issue itself is there.
+    fn related(&self, number: IssueNumber, what: &str, parts: &[&str]) -> Answer<Vec<IssueWire>> {
+        let path = self.at("issues", number.get(), parts.iter().copied());
+        match self.client.list(Call::get(what, path)) {
+            Err(TrackerError::NotFound { .. }) => self.issue_wire(number).map(|_| Vec::new()),
+            other => other,
+        }
+    }
+
+    fn relate(&self, what: &str, number: IssueNumber, parts: &[&str], body: Value) -> Answer<()> {
+        let path = self.at("issues", number.get(), parts.iter().copied());
+        self.client.tell(&Call::write(what, Method::Post, path, body, Repeat::Twice))
+    }
+}
+
+/// A moment as GitHub writes them.
+fn rfc3339(at: Timestamp) -> String {
+    let seconds = jiff::Timestamp::from_second(at.0.div_euclid(1_000)).unwrap_or_default();
+    seconds.to_string()
+}
+
+/// A text that GitHub takes, with room for what comes below it.
+fn fit(text: &str) -> String {
+    const CUT: &str = "\n\n(cut: the whole is too long for GitHub)";
+    if text.chars().count() <= BODY_CHARS_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(BODY_CHARS_MAX).chain(CUT.chars()).collect()
+}
+
+impl Tracker for Github {
+    fn keeps_branches(&self) -> bool {
+        true
+    }
+
+    fn default_branch(&self) -> Answer<Option<BranchName>> {
+        // It may be renamed at any time, so it is asked for each time; what has not changed costs nothing.
+        let call = Call::get(format!("read about {}", self.repository), self.path([]));
+        let repository: Repository = self.client.ask(&call)?;
+        if !repository.full_name.eq_ignore_ascii_case(&self.repository.to_string()) {
+            return Err(TrackerError::Moved { what: call.what, to: repository.full_name });
+        }
+        Ok(Some(BranchName::new(&repository.default_branch)?))
+    }
+
+    fn issue(&self, number: IssueNumber) -> Answer<Issue> {
+        self.issue_wire(number)?.into_issue()
+    }
+
+    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
+        let mut call = Call::get("list issues", self.path(["issues"]))
+            .query("state", if filter.only_open { "open" } else { "all" })
+            .query("sort", "created")
+            .query("direction", "desc");
+        if !filter.labels.is_empty() {
+            let labels: Vec<&str> = filter.labels.iter().map(Label::as_str).collect();
+            call = call.query("labels", labels.join(","));
+        }
+        let plain = |items: &[IssueWire]| items.iter().filter(|wire| wire.pull_request.is_none()).count();
+        let pages = self.client.pages(call, read::<Vec<IssueWire>>, |items| plain(items) >= filter.most)?;
+        let mut seen = BTreeSet::new();
+        let issues =
+            pages.items.into_iter().filter(|wire| wire.pull_request.is_none() && seen.insert(wire.number));
+        issues.take(filter.most).map(IssueWire::into_issue).collect()
+    }
+
+    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
+        let what = format!("create the issue \"{}\"", new.title);
+        let labels: Vec<&str> = new.labels.iter().map(Label::as_str).collect();
+        let body = json!({
+            "title": new.title.as_str(),
+            "body": new.marker.sign(&fit(&new.body)),
+            "labels": labels,
+        });
+        let call = Call::write(&what, Method::Post, self.path(["issues"]), body, Repeat::Twice);
+        let make = || self.client.ask_anew::<IssueWire>(&call)?.into_issue();
+        let once = self.once(&what, || self.marked_issue(&new.marker), make)?;
+        if let Once::Made(made) = &once
+            && let Some(first) = self.marked_issue(&new.marker)?
+            && first.number != made.number
+        {
+            return Ok(Once::Made(first));
+        }
+        Ok(once)
+    }
+
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue> {
+        let mut body = Map::new();
+        if let Some(title) = &edit.title {
+            body.insert("title".to_owned(), title.as_str().into());
+        }
+        if let Some(text) = &edit.body {
+            body.insert("body".to_owned(), fit(text).into());
+        }
+        if body.is_empty() {
+            return self.issue(number);
+        }
+        self.issue_wire(number)?; // a pull request's words are not ours to change this way
+        self.patch_issue(&format!("edit issue {number}"), number, body.into())
+    }
+
+    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue> {
+        let issue = self.issue(number)?;
+        if matches!(issue.state, IssueState::Closed { why: is, .. } if is == why) {
+            return Ok(issue);
+        }
+        let reason = match why {
+            CloseWhy::Done => "completed",
+            CloseWhy::NotPlanned => "not_planned",
+        };
+        let body = json!({ "state": "closed", "state_reason": reason });
+        self.patch_issue(&format!("close issue {number}"), number, body)
+    }
+
+    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue> {
+        let issue = self.issue(number)?;
+        if issue.state.is_open() {
+            return Ok(issue);
+        }
+        let body = json!({ "state": "open", "state_reason": "reopened" });
+        self.patch_issue(&format!("reopen issue {number}"), number, body)
+    }
+
+    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>> {
+        let call =
+            Call::get(format!("read the history of {number}"), self.at("issues", number.get(), ["events"]));
+        let mut last = None;
+        for event in self.client.list::<EventWire>(call)? {
+            last = last.max(event.reopened()?);
+        }
+        Ok(last)
+    }
+
+    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
+        self.comments_since(thread, None)
+    }
+
+    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>> {
+        let what = format!("comment on {thread}");
+        let path = self.at("issues", thread.number(), ["comments"]);
+        let body = json!({ "body": marker.sign(&fit(body)) });
+        let call = Call::write(&what, Method::Post, path, body, Repeat::Twice);
+        let make = || self.as_comment(self.client.ask_anew(&call)?);
+        let once = self.once(&what, || self.marked(thread, marker, None), make)?;
+        if let Once::Made(made) = &once {
+            // Something between us and GitHub may have sent it twice.
+            let first = self.marked(thread, marker, Some(Timestamp(made.created.0 - UNSETTLED_MS)))?;
+            return Ok(first.map_or(once, Once::Made));
+        }
+        Ok(once)
+    }
+
+    fn ensure_labels(&self, wanted: &[LabelSpec]) -> Answer<()> {
+        let there = labels(self.client.list(Call::get("list labels", self.path(["labels"])))?);
+        for spec in wanted.iter().filter(|spec| !there.contains(&spec.label)) {
+            let [red, green, blue] = spec.colour;
+            let about: String = spec.about.chars().take(100).collect(); // GitHub takes no more
+            let body = json!({
+                "name": spec.label.as_str(),
+                "color": format!("{red:02x}{green:02x}{blue:02x}"),
+                "description": about,
+            });
+            let what = format!("create the label {}", spec.label);
+            match self.client.tell(&Call::write(
+                &what,
+                Method::Post,
+                self.path(["labels"]),
+                body,
+                Repeat::Same,
+            )) {
+                // Somebody made it meanwhile, or we did and did not hear.
+                Err(error @ TrackerError::Refused { .. }) => {
+                    let look = Call::get(&what, self.path(["labels", spec.label.as_str()]));
+                    self.client.ask_anew::<LabelWire>(&look).map_err(|_| error)?;
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    fn change_labels(
+        &self,
+        number: IssueNumber,
+        add: &BTreeSet<Label>,
+        remove: &BTreeSet<Label>,
+    ) -> Answer<BTreeSet<Label>> {
+        let there = self.labels_now(number)?;
+        let (add, remove): (Vec<_>, Vec<_>) = (
+            add.difference(&there).collect(),
+            remove.intersection(&there).filter(|it| !add.contains(it)).collect(),
+        );
+        if add.is_empty() && remove.is_empty() {
+            return Ok(there);
+        }
+        self.add_labels(number, add.into_iter())?;
+        for label in remove {
+            self.remove_label(number, label)?;
+        }
+        self.labels_now(number)
+    }
+
+    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>> {
+        for _ in 0..SWAPS_MAX {
+            let there = self.labels_now(number)?;
+            let others: Vec<&Label> =
+                there.iter().filter(|label| label.within(family).is_some() && Some(*label) != to).collect();
+            let missing = to.filter(|to| !there.contains(to));
+            if others.is_empty() && missing.is_none() {
+                return Ok(there);
+            }
+            // First the new one, so that a reader in between sees two rather than none.
+            self.add_labels(number, missing.into_iter())?;
+            for other in others {
+                self.remove_label(number, other)?;
+            }
+        }
+        let there = self.labels_now(number)?;
+        let settled =
+            there.iter().filter(|label| label.within(family).is_some()).all(|label| Some(label) == to)
+                && to.is_none_or(|to| there.contains(to));
+        if settled {
+            return Ok(there);
+        }
+        let what = format!("set the {family}* label of {number}");
+        Err(TrackerError::Conflict { what, why: "someone else changes it at the same time".to_owned() })
+    }
+
+    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>> {
+        let fields: BTreeSet<Size> = self.items(number)?.iter().filter_map(projects::Item::size).collect();
+        // Projects that disagree say nothing.
+        if let (1, Some(size)) = (fields.len(), fields.first()) {
+            return Ok(Some(SizeSeen { size: *size, stands: SizeStands::Field }));
+        }
+        let size = self.issue(number)?.labelled_size();
+        Ok(size.map(|size| SizeSeen { size, stands: SizeStands::Label }))
+    }
+
+    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands> {
+        if self.set_size_fields(number, size)? {
+            return Ok(SizeStands::Field);
+        }
+        let label = Label::new(&format!("{SIZE_FAMILY}{size}")).expect("a size is a word");
+        self.swap_label(number, SIZE_FAMILY, Some(&label))?;
+        Ok(SizeStands::Label)
+    }
+
+    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>> {
+        let what = format!("read what {number} is made of");
+        let mut children = Vec::new();
+        for wire in self.related(number, &what, &["sub_issues"])? {
+            if let Place::Elsewhere(place) = self.place(&wire)? {
+                let why = format!("{place}, a part of it, is in another repository");
+                return Err(TrackerError::Refused { what, why });
+            }
+            let issue = wire.into_issue()?;
+            // Most have none, and the answer says so.
+            let blocked_by =
+                if issue.blockers == Some(0) { Vec::new() } else { self.blocked_by(issue.number)? };
+            children.push(Child { issue, blocked_by });
+        }
+        Ok(children)
+    }
+
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()> {
+        let what = format!("make {child} part of {parent}");
+        let id = self.issue_wire(child)?.id;
+        let find = || {
+            let there = self.related(parent, &what, &["sub_issues"])?;
+            Ok(there.iter().any(|wire| wire.id == id).then_some(()))
+        };
+        let make = || self.relate(&what, parent, &["sub_issues"], json!({ "sub_issue_id": id }));
+        self.once(&what, find, make).map(Once::into_inner)
+    }
+
+    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
+        let what = format!("read what {number} waits for");
+        let mut blockers = Vec::new();
+        for wire in self.related(number, &what, &["dependencies", "blocked_by"])? {
+            let place = self.place(&wire)?;
+            blockers.push(Blocker { place, open: wire.state == wire::OpenClosed::Open });
+        }
+        Ok(blockers)
+    }
+
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        let what = format!("make {number} wait for {blocker}");
+        let id = self.issue_wire(blocker)?.id;
+        let parts = ["dependencies", "blocked_by"];
+        let find = || Ok(self.related(number, &what, &parts)?.iter().any(|wire| wire.id == id).then_some(()));
+        let make = || self.relate(&what, number, &parts, json!({ "issue_id": id }));
+        self.once(&what, find, make).map(Once::into_inner)
+    }
+
+    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
+        self.pull_wire(number)?.into_pull_request()
+    }
+
+    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>> {
+        let call = Call::get(format!("look for the pull request of {head}"), self.path(["pulls"]))
+            .query("head", format!("{}:{head}", self.repository.owner()))
+            .query("state", "all")
+            .query("sort", "created")
+            .query("direction", "desc");
+        let found: Answer<Vec<PullRequest>> =
+            self.client.list::<PullWire>(call)?.into_iter().map(PullWire::into_pull_request).collect();
+        // The filter is GitHub's; that it is this branch and of this repository is looked at here.
+        Ok(found?.into_iter().filter(|it| it.head.as_ref() == Some(head) && it.head_is_here).collect())
+    }
+
+    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>> {
+        let what = format!("create a pull request of {} to {}", new.head, new.base);
+        let body = json!({
+            "title": new.title.as_str(),
+            "head": new.head.as_str(),
+            "base": new.base.as_str(),
+            "body": fit(&new.body),
+            "draft": new.draft,
+        });
+        let call = Call::write(&what, Method::Post, self.path(["pulls"]), body, Repeat::Twice);
+        let find = || {
+            let there = self.pull_requests_of(&new.head)?.into_iter();
+            Ok(there.into_iter().find(|it| it.state.is_open() && it.base.as_ref() == Some(&new.base)))
+        };
+        let make = || self.client.ask_anew::<PullWire>(&call)?.into_pull_request();
+        match self.once(&what, find, make) {
+            // It was made between the look and the request.
+            Err(error @ TrackerError::Refused { .. }) => find()?.map(Once::Found).ok_or(error),
+            other => other,
+        }
+    }
+
+    fn pushed(&self, _: PrNumber, _: &CommitSha) -> Answer<()> {
+        Ok(()) // it saw the push
+    }
+
+    fn mark_ready(&self, number: PrNumber) -> Answer<()> {
+        let what = format!("say that {number} is ready");
+        let wire = self.pull_wire(number)?;
+        if !wire.draft {
+            return Ok(());
+        }
+        self.send_ready(&what, &wire.node_id)?;
+        if self.pull_wire(number)?.draft {
+            return Err(TrackerError::Conflict { what, why: "it is still a draft".to_owned() });
+        }
+        Ok(())
+    }
+
+    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged> {
+        let what = format!("merge {number}");
+        let path = self.at("pulls", number.get(), ["merge"]);
+        let body = json!({
+            "merge_method": "squash",
+            "sha": merge.expected.as_str(),
+            "commit_title": merge.subject.as_str(),
+            "commit_message": fit(&merge.body),
+        });
+        let merged = || -> Answer<Option<Merged>> {
+            let there = self.pull_request(number)?;
+            match there.state {
+                PrState::Merged { commit } if there.head_sha == merge.expected => {
+                    Ok(Some(Merged { commit, already: true }))
+                }
+                PrState::Merged { .. } => {
+                    let why = format!("it was merged with another head, {}", there.head_sha);
+                    Err(TrackerError::Conflict { what: what.clone(), why })
+                }
+                PrState::Draft | PrState::Open | PrState::Closed => Ok(None),
+            }
+        };
+        let call = Call::write(&what, Method::Put, path, body, Repeat::Twice);
+        let make = || {
+            let done: MergeWire = self.client.ask_anew(&call)?;
+            if !done.merged {
+                return Err(TrackerError::Conflict {
+                    what: what.clone(),
+                    why: "it was not merged".to_owned(),
+                });
+            }
+            Ok(Merged { commit: Some(CommitSha::new(&done.sha)?), already: false })
+        };
+        Ok(match self.once(&what, merged, make)? {
+            Once::Made(done) => Merged { already: false, ..done },
+            Once::Found(done) => done,
+        })
+    }
+
+    fn close_pull_request(&self, number: PrNumber) -> Answer<()> {
+        if self.pull_wire(number)?.state == wire::OpenClosed::Closed {
+            return Ok(());
+        }
+        let path = self.at("pulls", number.get(), []);
+        let body = json!({ "state": "closed" });
+        self.client.tell(&Call::write(format!("close {number}"), Method::Patch, path, body, Repeat::Same))
+    }
+
+    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>> {
+        let call =
+            Call::get(format!("read the reviews of {number}"), self.at("pulls", number.get(), ["reviews"]));
+        let mut seen = BTreeSet::new();
+        let wires = self.client.list::<ReviewWire>(call)?.into_iter();
+        wires.filter(|wire| seen.insert(wire.id)).map(|wire| self.as_review(wire)).collect()
+    }
+
+    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>> {
+        let what = format!("review {number}");
+        let find = || {
+            let reviews = self.reviews(number)?.into_iter();
+            Ok(reviews.into_iter().find(|review| review.ours && new.marker.is_on(&review.body)))
+        };
+        // Nobody judges what is their own, by GitHub's rule; what is said stands in the text.
+        let own = self.is_ours(self.pull_wire(number)?.user.as_ref())?;
+        let event = match new.says {
+            Saying::Approve if !own => "APPROVE",
+            Saying::RequestChanges if !own => "REQUEST_CHANGES",
+            Saying::Approve | Saying::RequestChanges | Saying::Comment => "COMMENT",
+        };
+        let body = json!({
+            "commit_id": new.commit.as_str(),
+            "event": event,
+            "body": new.marker.sign(&fit(&new.body)),
+        });
+        let path = self.at("pulls", number.get(), ["reviews"]);
+        let call = Call::write(&what, Method::Post, path, body, Repeat::Twice);
+        self.once(&what, find, || self.as_review(self.client.ask_anew(&call)?))
+    }
+
+    fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>> {
+        let what = format!("read the checks of {commit}");
+        let runs =
+            Call::get(&what, self.path(["commits", commit.as_str(), "check-runs"])).query("filter", "latest");
+        let runs =
+            self.client.pages(runs, |what, body| Ok(read::<CheckRuns>(what, body)?.check_runs), |_| false)?;
+        let statuses = Call::get(&what, self.path(["commits", commit.as_str(), "status"]));
+        let statuses = self.client.pages(
+            statuses,
+            |what, body| Ok(read::<CombinedStatus>(what, body)?.statuses),
+            |_| false,
+        )?;
+        let mut checks: Vec<Check> =
+            runs.items.into_iter().map(wire::CheckRun::into_check).collect::<Answer<_>>()?;
+        checks.extend(statuses.items.into_iter().map(Check::from));
+        Ok(checks)
+    }
+
+    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {
+        let call = Call::get("look for changes", self.path(["issues"]))
+            .query("state", "all")
+            .query("sort", "updated")
+            .query("direction", "asc")
+            .query("since", rfc3339(since.at));
+        let pages = self.client.pages(call, read::<Vec<IssueWire>>, |_| false)?;
+        let settled = pages.date.map_or(i64::MAX, |date| date.0.saturating_sub(UNSETTLED_MS));
+        let mut seen = Vec::new();
+        for wire in pages.items.into_iter().filter(|wire| wire.updated_at.0 <= settled) {
+            let zero = || malformed("issue", "its number is 0");
+            let thread = match wire.pull_request {
+                Some(_) => Thread::PullRequest(PrNumber::new(wire.number).ok_or_else(zero)?),
+                None => Thread::Issue(IssueNumber::new(wire.number).ok_or_else(zero)?),
+            };
+            seen.push(Change { thread, at: wire.updated_at });
+        }
+        Ok(since.advance(seen))
+    }
+}

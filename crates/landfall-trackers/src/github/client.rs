@@ -1,0 +1,600 @@
+//! Requests to GitHub and what comes of them: the budget, tags, pages, tries again, and which failures leave it open whether
+//! something happened.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use landfall_model::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use ureq::http;
+
+use super::address::{Base, Path, next_page};
+use super::budget::{Budget, Resource, Wait};
+use super::etags::{Etags, Kept};
+use super::token::{Token, TokenSources};
+use crate::tracker::{Answer, Clock, TrackerError, shown};
+
+/// How long to go on before whoever asked is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// The longest one answer may take.
+    pub answer_ms: u64,
+    /// The longest wait for a limit to pass, inside a call. A longer one is an answer: it says until when.
+    pub limit_ms_max: u64,
+    /// How often the same is asked for when the server breaks over it.
+    pub tries_max: u32,
+    /// The wait before the second try. It doubles each time.
+    pub again_ms: u64,
+    /// The distance of two changes. GitHub asks for a second.
+    pub write_gap_ms: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { answer_ms: 30_000, limit_ms_max: 90_000, tries_max: 4, again_ms: 1_000, write_gap_ms: 1_000 }
+    }
+}
+
+/// Speaks with one GitHub as one account. Threads share it.
+pub(super) struct Client {
+    pub base: Base,
+    pub clock: Arc<dyn Clock>,
+    pub patience: Patience,
+    agent: ureq::Agent,
+    sources: TokenSources,
+    token: Mutex<Option<Token>>,
+    budget: Budget,
+    etags: Mutex<Etags>,
+}
+
+/// A request.
+pub(super) struct Call {
+    pub what: String,
+    pub method: Method,
+    pub path: Path,
+    pub query: Vec<(&'static str, String)>,
+    pub body: Option<Value>,
+    pub repeat: Repeat,
+    /// Whether it changes anything.
+    pub changes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    Get,
+    Post,
+    Patch,
+    Put,
+    Delete,
+}
+
+impl Method {
+    fn name(self) -> http::Method {
+        match self {
+            Self::Get => http::Method::GET,
+            Self::Post => http::Method::POST,
+            Self::Patch => http::Method::PATCH,
+            Self::Put => http::Method::PUT,
+            Self::Delete => http::Method::DELETE,
+        }
+    }
+}
+
+/// What a second request would do after a first whose answer was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// The same: nothing more.
+    Same,
+    /// It might make a second one; look first.
+    Twice,
+}
+
+impl Call {
+    pub(super) fn get(what: impl Into<String>, path: Path) -> Self {
+        Self {
+            what: what.into(),
+            method: Method::Get,
+            path,
+            query: Vec::new(),
+            body: None,
+            repeat: Repeat::Same,
+            changes: false,
+        }
+    }
+
+    /// One that takes something away: what is gone already is gone.
+    pub(super) fn delete(what: impl Into<String>, path: Path) -> Self {
+        Self { method: Method::Delete, changes: true, ..Self::get(what, path) }
+    }
+
+    pub(super) fn write(
+        what: impl Into<String>,
+        method: Method,
+        path: Path,
+        body: Value,
+        repeat: Repeat,
+    ) -> Self {
+        Self { method, body: Some(body), repeat, changes: true, ..Self::get(what, path) }
+    }
+
+    pub(super) fn query(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.query.push((name, value.to_string()));
+        self
+    }
+}
+
+/// Whether an answer we have may be used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reuse {
+    Yes,
+    No,
+}
+
+/// An answer with a body.
+struct Reply {
+    body: Arc<[u8]>,
+    link: Option<String>,
+    /// When it was given, by GitHub's clock.
+    date: Option<Timestamp>,
+}
+
+/// All pages of a list.
+pub(super) struct Pages<T> {
+    pub items: Vec<T>,
+    /// When the first page was given, by GitHub's clock.
+    pub date: Option<Timestamp>,
+}
+
+/// As much as GitHub gives at once.
+const PER_PAGE: usize = 100;
+/// Ten thousand items: more than anyone reads, and an end for a server that has none.
+const PAGES_MAX: usize = 100;
+/// The largest page of issues is some MB.
+const BODY_BYTES_MAX: u64 = 64 << 20;
+
+impl Client {
+    pub(super) fn new(
+        base: Base,
+        sources: TokenSources,
+        proxy: Option<ureq::Proxy>,
+        patience: Patience,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(Duration::from_millis(patience.answer_ms)))
+            .max_redirects(0) // the token goes where it was meant to go
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .proxy(proxy)
+            .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Self {
+            base,
+            clock,
+            patience,
+            agent: config.into(),
+            sources,
+            token: Mutex::new(None),
+            budget: Budget::default(),
+            etags: Mutex::new(Etags::default()),
+        }
+    }
+
+    pub(super) fn is_public(&self) -> bool {
+        self.base == Base::public()
+    }
+
+    /// Asks, and reads the answer.
+    pub(super) fn ask<T: DeserializeOwned>(&self, call: &Call) -> Answer<T> {
+        let reply = self.reply(call, Reuse::Yes)?;
+        read(&call.what, &reply.body)
+    }
+
+    /// Asks for how it is now, not for whether it has changed.
+    pub(super) fn ask_anew<T: DeserializeOwned>(&self, call: &Call) -> Answer<T> {
+        let reply = self.reply(call, Reuse::No)?;
+        read(&call.what, &reply.body)
+    }
+
+    /// Asks for something done; the answer's body says nothing.
+    pub(super) fn tell(&self, call: &Call) -> Answer<()> {
+        self.reply(call, Reuse::No).map(drop)
+    }
+
+    /// All items of a list, page by page, or as many as `enough` wants.
+    pub(super) fn pages<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        mut items_of: impl FnMut(&str, &[u8]) -> Answer<Vec<T>>,
+        mut enough: impl FnMut(&[T]) -> bool,
+    ) -> Answer<Pages<T>> {
+        let call = call.query("per_page", PER_PAGE);
+        let mut url = call.path.url(&self.base, &call.query);
+        let mut pages = Pages { items: Vec::new(), date: None };
+        for _ in 0..PAGES_MAX {
+            let reply = self.send(&call.what, &call, &url, Resource::Rest, Reuse::Yes)?;
+            pages.items.extend(items_of(&call.what, &reply.body)?);
+            pages.date = pages.date.or(reply.date);
+            if enough(&pages.items) {
+                return Ok(pages);
+            }
+            let Some(next) = reply.link.as_deref().and_then(next_page) else { return Ok(pages) };
+            if !self.base.holds(next) {
+                let why = format!("the next page is said to be at {}", shown(next, 100));
+                return Err(TrackerError::Malformed { what: call.what, why });
+            }
+            url = next.to_owned();
+        }
+        let why = format!("there are more than {} of them", PAGES_MAX * PER_PAGE);
+        Err(TrackerError::Refused { what: call.what, why })
+    }
+
+    /// All items of a plain list.
+    pub(super) fn list<T: DeserializeOwned>(&self, call: Call) -> Answer<Vec<T>> {
+        Ok(self.pages(call, read::<Vec<T>>, |_| false)?.items)
+    }
+
+    /// Asks what only GraphQL knows.
+    pub(super) fn graphql<T: DeserializeOwned>(
+        &self,
+        what: &str,
+        query: &str,
+        variables: &Value,
+    ) -> Answer<Result<T, Vec<GraphqlError>>> {
+        let body = json!({ "query": query, "variables": variables });
+        // What we ask of it may be asked twice.
+        let mut call = Call::write(what, Method::Post, Path::default(), body, Repeat::Same);
+        call.changes = query.starts_with("mutation");
+        let reply = self.send(what, &call, self.base.graphql(), Resource::Graphql, Reuse::No)?;
+        let reply: GraphqlReply<T> = read(what, &reply.body)?;
+        let limited = reply.errors.iter().any(|error| error.kind.as_deref() == Some("RATE_LIMITED"));
+        if limited {
+            let until = self.budget.slow(self.clock.now(), None);
+            return Err(TrackerError::RateLimited { what: what.to_owned(), until });
+        }
+        match reply.data {
+            Some(data) if reply.errors.is_empty() => Ok(Ok(data)),
+            Some(_) | None => Ok(Err(reply.errors)),
+        }
+    }
+
+    fn reply(&self, call: &Call, reuse: Reuse) -> Answer<Reply> {
+        let url = call.path.url(&self.base, &call.query);
+        self.send(&call.what, call, &url, Resource::Rest, reuse)
+    }
+
+    fn send(&self, what: &str, call: &Call, url: &str, resource: Resource, reuse: Reuse) -> Answer<Reply> {
+        let mut tried = 0;
+        let mut renewed = false;
+        loop {
+            tried += 1;
+            let tries_left = tried < self.patience.tries_max;
+            match self.once(what, call, url, resource, reuse)? {
+                Came::Reply(reply) => return Ok(reply),
+                Came::Limit(error) => {
+                    // Whether it was waited for is decided here: nothing was done, so the same may be asked again.
+                    let wait = error.passes().flatten().map_or(0, |until| until.0 - self.clock.now().0);
+                    let wait = u64::try_from(wait).unwrap_or(0);
+                    if wait > self.patience.limit_ms_max || !tries_left {
+                        return Err(error);
+                    }
+                    self.clock.wait(wait.max(1));
+                }
+                Came::Unknown => {
+                    // A token may have been renewed since it was read.
+                    if renewed || !self.renew(what)? {
+                        let hint = TokenSources::hint(self.is_public());
+                        return Err(TrackerError::Unauthorized { what: what.to_owned(), hint });
+                    }
+                    renewed = true;
+                }
+                Came::Broken { why, happened } => {
+                    let unsure = call.changes && happened;
+                    if !tries_left || (unsure && call.repeat == Repeat::Twice) {
+                        return Err(TrackerError::Unavailable { what: what.to_owned(), why, unsure });
+                    }
+                    self.again(tried);
+                }
+            }
+        }
+    }
+
+    /// Waits before the next try.
+    pub(super) fn again(&self, tried: u32) {
+        let doubled = 1_u64 << tried.saturating_sub(1).min(6);
+        self.clock.wait(self.patience.again_ms.saturating_mul(doubled));
+    }
+
+    /// One request, one answer.
+    fn once(&self, what: &str, call: &Call, url: &str, resource: Resource, reuse: Reuse) -> Answer<Came> {
+        let _turn = call.changes.then(|| {
+            let (turn, wait) = self.budget.turn(self.clock.now(), self.patience.write_gap_ms);
+            if wait > 0 {
+                self.clock.wait(wait);
+            }
+            turn
+        });
+        if let Err(wait) = self.budget.take(resource, self.clock.now()) {
+            return Ok(Came::Limit(limit(what, wait)));
+        }
+        let token = self.token(what)?;
+        let kept = (call.method == Method::Get && reuse == Reuse::Yes)
+            .then(|| self.etags.lock().unwrap_or_else(PoisonError::into_inner).get(url))
+            .flatten();
+        let mut request = http::Request::builder()
+            .method(call.method.name())
+            .uri(url)
+            .header("Accept", "application/vnd.github+json")
+            .header("X-GitHub-Api-Version", "2022-11-28")
+            .header("Authorization", token.bearer());
+        if let Some(kept) = &kept {
+            request = request.header("If-None-Match", &kept.etag);
+        }
+        let malformed = |why: String| TrackerError::Malformed { what: what.to_owned(), why };
+        let answer = match &call.body {
+            Some(body) => {
+                let request = request.header("Content-Type", "application/json").body(body.to_string());
+                self.agent.run(request.map_err(|error| malformed(error.to_string()))?)
+            }
+            None => self.agent.run(request.body(()).map_err(|error| malformed(error.to_string()))?),
+        };
+        if call.changes {
+            self.budget.wrote(self.clock.now());
+        }
+        let mut answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => {
+                return Ok(Came::Broken { why: error.to_string(), happened: may_have_happened(&error) });
+            }
+        };
+        let status = answer.status().as_u16();
+        let headers = Headers::of(&answer, self.clock.now());
+        if let (Some(left), Some(reset)) = (headers.left, headers.reset) {
+            self.budget.told(resource, left, reset);
+        }
+        let body = match answer.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec() {
+            Ok(body) => body,
+            // The head of the answer was there, so it happened; what it is, we do not know.
+            Err(error) => return Ok(Came::Broken { why: error.to_string(), happened: true }),
+        };
+        match (status, kept) {
+            (304, Some(kept)) => {
+                self.budget.well();
+                Ok(Came::Reply(Reply { body: kept.body, link: kept.link, date: headers.date }))
+            }
+            (200..=299, _) => {
+                self.budget.well();
+                let body: Arc<[u8]> = body.into();
+                if let (Method::Get, Some(etag)) = (call.method, headers.etag) {
+                    let kept = Kept { etag, body: Arc::clone(&body), link: headers.link.clone() };
+                    self.etags.lock().unwrap_or_else(PoisonError::into_inner).keep(url, kept);
+                }
+                Ok(Came::Reply(Reply { body, link: headers.link, date: headers.date }))
+            }
+            (401, _) => Ok(Came::Unknown),
+            (500..=599, _) => Ok(Came::Broken { why: format!("GitHub answered {status}"), happened: true }),
+            (301 | 302 | 307 | 308, _) => {
+                let to = self.whereto(what, headers.location.as_deref());
+                Err(TrackerError::Moved { what: what.to_owned(), to })
+            }
+            (status, _) => self.refused(what, status, &headers, &body),
+        }
+    }
+
+    fn refused(&self, what: &str, status: u16, headers: &Headers, body: &[u8]) -> Answer<Came> {
+        let what = what.to_owned();
+        let said: Said = serde_json::from_slice(body).unwrap_or_default();
+        let slow =
+            said.documentation_url.contains("secondary") || said.message.contains("secondary rate limit");
+        let why = said.why(status);
+        Err(match status {
+            403 | 429 if slow || headers.retry_after_ms.is_some() => {
+                let until = self.budget.slow(self.clock.now(), headers.retry_after_ms);
+                return Ok(Came::Limit(TrackerError::SecondaryLimit { what, until }));
+            }
+            403 | 429 if headers.left == Some(0) => {
+                let until = headers.reset.unwrap_or_else(|| self.budget.slow(self.clock.now(), None));
+                return Ok(Came::Limit(TrackerError::RateLimited { what, until }));
+            }
+            429 => {
+                let until = self.budget.slow(self.clock.now(), None);
+                return Ok(Came::Limit(TrackerError::SecondaryLimit { what, until }));
+            }
+            403 | 451 => TrackerError::Forbidden { what, why },
+            404 | 410 => TrackerError::NotFound { what },
+            405 | 409 | 412 => TrackerError::Conflict { what, why },
+            _ => TrackerError::Refused { what, why },
+        })
+    }
+
+    /// Where something has gone, as a person would name it.
+    fn whereto(&self, what: &str, location: Option<&str>) -> String {
+        #[derive(Deserialize)]
+        struct Thing {
+            full_name: Option<String>,
+            repository_url: Option<String>,
+            number: Option<u64>,
+        }
+        let Some(location) = location else { return "an address that was not named".to_owned() };
+        let location = if location.starts_with('/') {
+            format!("{}{location}", self.base.rest())
+        } else {
+            location.to_owned()
+        };
+        if !self.base.holds(&location) {
+            return shown(&location, 200);
+        }
+        let call = Call::get(what, Path::default());
+        let there = match self.once(what, &call, &location, Resource::Rest, Reuse::No) {
+            Ok(Came::Reply(reply)) => serde_json::from_slice::<Thing>(&reply.body).ok(),
+            Ok(Came::Limit(_) | Came::Unknown | Came::Broken { .. }) | Err(_) => None,
+        };
+        let Some(there) = there else { return shown(&location, 200) };
+        let repository = there.full_name.or_else(|| repository_of(&there.repository_url?));
+        match (repository, there.number) {
+            (Some(repository), Some(number)) => format!("{}#{number}", shown(&repository, 150)),
+            (Some(repository), None) => shown(&repository, 150),
+            (None, _) => shown(&location, 200),
+        }
+    }
+
+    fn token(&self, what: &str) -> Answer<Token> {
+        let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        if token.is_none() {
+            *token = Some(self.read_token(what)?);
+        }
+        Ok(token.clone().expect("put there"))
+    }
+
+    /// Reads the token again, and says whether it is another one.
+    fn renew(&self, what: &str) -> Answer<bool> {
+        let read = self.read_token(what)?;
+        let mut token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = token.as_ref() != Some(&read);
+        *token = Some(read);
+        if other {
+            self.etags.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        Ok(other)
+    }
+
+    fn read_token(&self, what: &str) -> Answer<Token> {
+        self.sources.read().map_err(|why| {
+            let hint = format!("{}; tried: {why}", TokenSources::hint(self.is_public()));
+            TrackerError::Unauthorized { what: what.to_owned(), hint }
+        })
+    }
+}
+
+/// What came of one request.
+enum Came {
+    Reply(Reply),
+    /// Not now: nothing was done.
+    Limit(TrackerError),
+    /// The token is not known.
+    Unknown,
+    Broken {
+        why: String,
+        /// Whether the request may have been carried out.
+        happened: bool,
+    },
+}
+
+fn limit(what: &str, wait: Wait) -> TrackerError {
+    let what = what.to_owned();
+    match wait {
+        Wait::Empty(until) => TrackerError::RateLimited { what, until },
+        Wait::Slow(until) => TrackerError::SecondaryLimit { what, until },
+    }
+}
+
+/// Whether a request that failed on the way may have arrived.
+fn may_have_happened(error: &ureq::Error) -> bool {
+    use std::io::ErrorKind;
+    match error {
+        ureq::Error::HostNotFound
+        | ureq::Error::ConnectionFailed
+        | ureq::Error::BadUri(_)
+        | ureq::Error::Http(_)
+        | ureq::Error::InvalidProxyUrl
+        | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => false,
+        ureq::Error::Io(error) => !matches!(
+            error.kind(),
+            ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable
+        ),
+        _ => true,
+    }
+}
+
+pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Answer<T> {
+    serde_json::from_slice(body)
+        .map_err(|error| TrackerError::Malformed { what: what.to_owned(), why: error.to_string() })
+}
+
+/// `owner/name` of `…/repos/owner/name`.
+pub(super) fn repository_of(url: &str) -> Option<String> {
+    let mut parts = url.rsplit('/');
+    let (name, owner) = (parts.next()?, parts.next()?);
+    (parts.next()? == "repos").then(|| format!("{owner}/{name}"))
+}
+
+/// GitHub's words about what it does not do.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    message: String,
+    documentation_url: String,
+    errors: Value,
+}
+
+impl Said {
+    fn why(&self, status: u16) -> String {
+        let mut why =
+            if self.message.is_empty() { format!("GitHub answered {status}") } else { self.message.clone() };
+        for error in self.errors.as_array().into_iter().flatten() {
+            let word = |name: &str| error[name].as_str();
+            let detail = error.as_str().or_else(|| word("message"));
+            let detail =
+                detail.map(str::to_owned).or_else(|| Some(format!("{} {}", word("field")?, word("code")?)));
+            if let Some(detail) = detail {
+                why = format!("{why}: {detail}");
+            }
+        }
+        shown(&why, 500)
+    }
+}
+
+/// The headers that matter.
+struct Headers {
+    left: Option<u64>,
+    reset: Option<Timestamp>,
+    retry_after_ms: Option<u64>,
+    link: Option<String>,
+    etag: Option<String>,
+    location: Option<String>,
+    date: Option<Timestamp>,
+}
+
+impl Headers {
+    fn of(answer: &http::Response<ureq::Body>, now: Timestamp) -> Self {
+        let text =
+            |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let number = |name: &str| text(name).and_then(|text| text.parse::<u64>().ok());
+        let date = text("date").and_then(|text| jiff::fmt::rfc2822::parse(&text).ok());
+        let date = date.map(|date| Timestamp(date.timestamp().as_millisecond()));
+        // Its clock and ours may differ; the length of the wait does not.
+        let reset =
+            number("x-ratelimit-reset").and_then(|seconds| i64::try_from(seconds).ok()).map(|seconds| {
+                let at = seconds.saturating_mul(1_000);
+                Timestamp(date.map_or(at, |date| now.0.saturating_add(at.saturating_sub(date.0))))
+            });
+        Self {
+            left: number("x-ratelimit-remaining"),
+            reset,
+            retry_after_ms: number("retry-after").map(|seconds| seconds.saturating_mul(1_000)),
+            link: text("link"),
+            etag: text("etag"),
+            location: text("location"),
+            date,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct GraphqlReply<T> {
+    #[serde(default = "Option::default")]
+    data: Option<T>,
+    #[serde(default)]
+    errors: Vec<GraphqlError>,
+}
+
+/// What GraphQL says is wrong.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct GraphqlError {
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    #[serde(default)]
+    pub message: String,
+}

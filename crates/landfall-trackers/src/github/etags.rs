@@ -1,0 +1,76 @@
+//! Answers we have, with the tags GitHub gave them. Asked with its tag, an answer that has not changed is sent as "not changed",
+//! and that costs nothing of the budget.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// An answer that may be used again.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub etag: String,
+    pub body: Arc<[u8]>,
+    pub link: Option<String>,
+}
+
+/// Bounded: the oldest go first.
+#[derive(Debug, Default)]
+pub(super) struct Etags {
+    kept: HashMap<String, Kept>,
+    order: VecDeque<String>,
+    bytes: usize,
+}
+
+/// What a large repository's issues come to in a poll, several times over.
+const BYTES_MAX: usize = 32 << 20;
+const KEPT_MAX: usize = 2_000;
+
+impl Etags {
+    pub(super) fn get(&self, url: &str) -> Option<Kept> {
+        self.kept.get(url).cloned()
+    }
+
+    pub(super) fn keep(&mut self, url: &str, kept: Kept) {
+        self.forget(url);
+        self.bytes += kept.body.len();
+        self.order.push_back(url.to_owned());
+        self.kept.insert(url.to_owned(), kept);
+        while self.bytes > BYTES_MAX || self.kept.len() > KEPT_MAX {
+            let Some(oldest) = self.order.front().cloned() else { break };
+            self.forget(&oldest);
+        }
+    }
+
+    fn forget(&mut self, url: &str) {
+        if let Some(kept) = self.kept.remove(url) {
+            self.bytes -= kept.body.len();
+            self.order.retain(|it| it != url);
+        }
+    }
+
+    /// Another token may see other things.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(bytes: usize) -> Kept {
+        Kept { etag: "\"1\"".to_owned(), body: vec![0; bytes].into(), link: None }
+    }
+
+    #[test]
+    fn the_oldest_go_first() {
+        let mut etags = Etags::default();
+        for index in 0..=KEPT_MAX {
+            etags.keep(&index.to_string(), kept(1));
+        }
+        assert!(etags.get("0").is_none() && etags.get("1").is_some());
+        etags.keep("big", kept(BYTES_MAX));
+        assert_eq!((etags.kept.len(), etags.bytes), (1, BYTES_MAX));
+        etags.keep("too big", kept(BYTES_MAX + 1));
+        assert_eq!((etags.kept.len(), etags.bytes, etags.order.len()), (0, 0, 0));
+    }
+}

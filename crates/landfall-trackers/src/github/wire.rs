@@ -1,0 +1,392 @@
+//! GitHub's answers, as much of them as we read. Fields we do not need are left out, so that they may change.
+
+use std::collections::BTreeSet;
+
+use landfall_model::Timestamp;
+use serde::{Deserialize, Deserializer};
+
+use super::client::repository_of;
+use crate::tracker::{
+    Answer, BranchName, Check, CheckState, CloseWhy, CommitSha, Conclusion, Issue, IssueNumber, IssueState,
+    Label, PrNumber, PrState, PullRequest, ReviewVerdict, TrackerError, shown,
+};
+
+#[derive(Debug, Deserialize)]
+pub(super) struct User {
+    pub login: String,
+    #[serde(default, rename = "type")]
+    pub kind: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Repository {
+    pub full_name: String,
+    pub default_branch: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct IssueWire {
+    /// What other requests want instead of the number.
+    pub id: u64,
+    pub number: u64,
+    pub title: String,
+    pub body: Option<String>,
+    pub state: OpenClosed,
+    pub state_reason: Option<String>,
+    #[serde(default)]
+    pub labels: Vec<LabelWire>,
+    #[serde(default)]
+    pub assignees: Option<Vec<User>>,
+    pub user: Option<User>,
+    #[serde(default)]
+    pub comments: u64,
+    pub sub_issues_summary: Option<SubIssues>,
+    pub issue_dependencies_summary: Option<Dependencies>,
+    #[serde(deserialize_with = "moment")]
+    pub created_at: Timestamp,
+    #[serde(deserialize_with = "moment")]
+    pub updated_at: Timestamp,
+    #[serde(default, deserialize_with = "maybe_moment")]
+    pub closed_at: Option<Timestamp>,
+    #[serde(default)]
+    pub html_url: String,
+    #[serde(default)]
+    pub repository_url: String,
+    /// Pull requests are among the issues; this tells them.
+    pub pull_request: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum OpenClosed {
+    Open,
+    Closed,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum LabelWire {
+    Name(String),
+    Whole { name: Option<String> },
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct SubIssues {
+    pub total: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Dependencies {
+    pub total_blocked_by: u64,
+}
+
+impl IssueWire {
+    /// `owner/name` it is in, if the answer says.
+    pub(super) fn repository(&self) -> Option<String> {
+        repository_of(&self.repository_url)
+    }
+
+    pub(super) fn into_issue(self) -> Answer<Issue> {
+        let number = IssueNumber::new(self.number).ok_or_else(|| malformed("issue", "its number is 0"))?;
+        let state = match (self.state, self.state_reason.as_deref()) {
+            (OpenClosed::Open, _) => IssueState::Open,
+            (OpenClosed::Closed, Some("not_planned" | "duplicate")) => {
+                IssueState::Closed { why: CloseWhy::NotPlanned, at: self.closed_at }
+            }
+            (OpenClosed::Closed, _) => IssueState::Closed { why: CloseWhy::Done, at: self.closed_at },
+        };
+        Ok(Issue {
+            number,
+            title: self.title,
+            body: self.body.unwrap_or_default(),
+            state,
+            labels: labels(self.labels),
+            assignees: self.assignees.unwrap_or_default().into_iter().map(|user| user.login).collect(),
+            author: self.user.map(|user| user.login),
+            comments: self.comments,
+            children: self.sub_issues_summary.map_or(0, |summary| summary.total),
+            blockers: self.issue_dependencies_summary.map(|summary| summary.total_blocked_by),
+            created: self.created_at,
+            updated: self.updated_at,
+            url: self.html_url,
+        })
+    }
+}
+
+/// The labels among what is said to be some. One we could not name is made one we can; nobody asks for it by name.
+pub(super) fn labels(wire: Vec<LabelWire>) -> BTreeSet<Label> {
+    let names = wire.into_iter().filter_map(|label| match label {
+        LabelWire::Name(name) => Some(name),
+        LabelWire::Whole { name } => name,
+    });
+    names
+        .filter_map(|name| {
+            Label::new(&name).or_else(|_| Label::new(shown(&name, 50).replace(',', " ").trim())).ok()
+        })
+        .collect()
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CommentWire {
+    pub id: u64,
+    pub user: Option<User>,
+    pub body: Option<String>,
+    #[serde(deserialize_with = "moment")]
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct EventWire {
+    #[serde(default)]
+    pub event: String,
+    /// Some kinds have none; the one we look for has.
+    pub created_at: Option<String>,
+}
+
+impl EventWire {
+    /// When an issue was opened again, if this is that.
+    pub(super) fn reopened(&self) -> Answer<Option<Timestamp>> {
+        if self.event != "reopened" {
+            return Ok(None);
+        }
+        let at = self.created_at.as_deref().ok_or_else(|| malformed("event", "a moment is missing"))?;
+        let at: jiff::Timestamp =
+            at.parse().map_err(|error: jiff::Error| malformed("event", &error.to_string()))?;
+        Ok(Some(Timestamp(at.as_millisecond())))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct PullWire {
+    pub number: u64,
+    /// What GraphQL calls it.
+    pub node_id: String,
+    pub title: String,
+    pub body: Option<String>,
+    pub state: OpenClosed,
+    #[serde(default)]
+    pub draft: bool,
+    #[serde(default, deserialize_with = "maybe_moment")]
+    pub merged_at: Option<Timestamp>,
+    pub merge_commit_sha: Option<String>,
+    #[serde(default)]
+    pub mergeable: Option<bool>,
+    pub user: Option<User>,
+    pub head: Side,
+    pub base: Side,
+    #[serde(deserialize_with = "moment")]
+    pub created_at: Timestamp,
+    #[serde(default)]
+    pub html_url: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Side {
+    #[serde(rename = "ref")]
+    pub name: String,
+    pub sha: String,
+    /// None when the fork is gone.
+    pub repo: Option<SideRepository>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct SideRepository {
+    pub full_name: String,
+}
+
+impl PullWire {
+    pub(super) fn into_pull_request(self) -> Answer<PullRequest> {
+        let number =
+            PrNumber::new(self.number).ok_or_else(|| malformed("pull request", "its number is 0"))?;
+        let state = match (self.state, self.merged_at) {
+            // Until it is merged, the commit is one that GitHub tried the merge with.
+            (_, Some(_)) => {
+                PrState::Merged { commit: self.merge_commit_sha.as_deref().map(CommitSha::new).transpose()? }
+            }
+            (OpenClosed::Closed, None) => PrState::Closed,
+            (OpenClosed::Open, None) if self.draft => PrState::Draft,
+            (OpenClosed::Open, None) => PrState::Open,
+        };
+        let here = |side: &Side| side.repo.as_ref().map(|repo| repo.full_name.to_lowercase());
+        Ok(PullRequest {
+            number,
+            title: self.title,
+            body: self.body.unwrap_or_default(),
+            state,
+            head: BranchName::new(&self.head.name).ok(),
+            head_is_here: here(&self.head).is_some() && here(&self.head) == here(&self.base),
+            head_sha: CommitSha::new(&self.head.sha)?,
+            base: BranchName::new(&self.base.name).ok(),
+            author: self.user.map(|user| user.login),
+            merges: self.mergeable,
+            created: self.created_at,
+            url: self.html_url,
+        })
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct MergeWire {
+    pub sha: String,
+    pub merged: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ReviewWire {
+    pub id: u64,
+    pub user: Option<User>,
+    pub body: Option<String>,
+    pub state: ReviewState,
+    pub commit_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(super) enum ReviewState {
+    Approved,
+    ChangesRequested,
+    Commented,
+    Dismissed,
+    Pending,
+}
+
+impl From<ReviewState> for ReviewVerdict {
+    fn from(state: ReviewState) -> Self {
+        match state {
+            ReviewState::Approved => Self::Approved,
+            ReviewState::ChangesRequested => Self::ChangesRequested,
+            ReviewState::Commented => Self::Commented,
+            ReviewState::Dismissed => Self::Dismissed,
+            ReviewState::Pending => Self::Pending,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CheckRuns {
+    pub check_runs: Vec<CheckRun>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct CheckRun {
+    pub name: String,
+    pub status: CheckStatus,
+    pub conclusion: Option<ConclusionWire>,
+    pub app: Option<App>,
+    #[serde(default, deserialize_with = "maybe_moment")]
+    pub started_at: Option<Timestamp>,
+    pub html_url: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct App {
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum CheckStatus {
+    Queued,
+    InProgress,
+    Completed,
+    Waiting,
+    Requested,
+    Pending,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ConclusionWire {
+    Success,
+    Failure,
+    Neutral,
+    Cancelled,
+    Skipped,
+    TimedOut,
+    ActionRequired,
+    Stale,
+    StartupFailure,
+}
+
+impl From<ConclusionWire> for Conclusion {
+    fn from(wire: ConclusionWire) -> Self {
+        match wire {
+            ConclusionWire::Success => Self::Success,
+            ConclusionWire::Failure => Self::Failure,
+            ConclusionWire::Neutral => Self::Neutral,
+            ConclusionWire::Cancelled => Self::Cancelled,
+            ConclusionWire::Skipped => Self::Skipped,
+            ConclusionWire::TimedOut => Self::TimedOut,
+            ConclusionWire::ActionRequired => Self::ActionRequired,
+            ConclusionWire::Stale => Self::Stale,
+            ConclusionWire::StartupFailure => Self::StartupFailure,
+        }
+    }
+}
+
+impl CheckRun {
+    pub(super) fn into_check(self) -> Answer<Check> {
+        let state = match (self.status, self.conclusion) {
+            (CheckStatus::Completed, Some(conclusion)) => CheckState::Done(conclusion.into()),
+            (CheckStatus::Completed, None) => {
+                return Err(malformed("check", "it is over without a conclusion"));
+            }
+            (CheckStatus::InProgress, _) => CheckState::Running,
+            (
+                CheckStatus::Queued | CheckStatus::Waiting | CheckStatus::Requested | CheckStatus::Pending,
+                _,
+            ) => CheckState::Waiting,
+        };
+        let by = self.app.map(|app| app.name);
+        Ok(Check { name: self.name, by, state, started: self.started_at, url: self.html_url })
+    }
+}
+
+/// The older way to tell about a commit.
+#[derive(Debug, Deserialize)]
+pub(super) struct CombinedStatus {
+    pub statuses: Vec<StatusWire>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct StatusWire {
+    pub context: String,
+    pub state: StatusState,
+    pub target_url: Option<String>,
+    #[serde(default, deserialize_with = "maybe_moment")]
+    pub created_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StatusState {
+    Success,
+    Failure,
+    Error,
+    Pending,
+}
+
+impl From<StatusWire> for Check {
+    fn from(wire: StatusWire) -> Self {
+        let state = match wire.state {
+            StatusState::Success => CheckState::Done(Conclusion::Success),
+            StatusState::Failure | StatusState::Error => CheckState::Done(Conclusion::Failure),
+            StatusState::Pending => CheckState::Waiting,
+        };
+        Self { name: wire.context, by: None, state, started: wire.created_at, url: wire.target_url }
+    }
+}
+
+pub(super) fn malformed(what: &str, why: &str) -> TrackerError {
+    TrackerError::Malformed { what: what.to_owned(), why: why.to_owned() }
+}
+
+fn moment<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+    maybe_moment(from)?.ok_or_else(|| serde::de::Error::custom("a moment is missing"))
+}
+
+fn maybe_moment<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Timestamp>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
+    let at: jiff::Timestamp = text.parse().map_err(serde::de::Error::custom)?;
+    Ok(Some(Timestamp(at.as_millisecond())))
+}

@@ -1,0 +1,607 @@
+//! Issues as Markdown files in a folder: no account, no network. The folder is beside Landfall's state, where no agent
+//! writes, or `.landfall/issues/` of a project whose people want their issues in its history.
+//!
+//! `12.md` is an issue or the record of a pull request, `12/3.md` a comment or a review below it. One lock orders those who write;
+//! those who read need none. It keeps no branches: a merge is written down after the landing.
+
+mod file;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use landfall_model::{Size, Timestamp};
+
+use crate::tracker::{
+    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor, Issue,
+    IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
+    NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, Review, ReviewVerdict,
+    SIZE_FAMILY, Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
+};
+use file::{Head, Kind, Record, State, Verdict, put, unavailable};
+
+/// Issues in a folder.
+pub struct Local {
+    folder: PathBuf,
+    author: String,
+    clock: Arc<dyn Clock>,
+}
+
+/// Held by whoever writes.
+struct Writing {
+    _lock: File,
+}
+
+impl Local {
+    /// The tracker of a folder, which is made when something is written. `author` signs what is written.
+    #[must_use]
+    pub fn new(folder: &Path, author: &str, clock: Arc<dyn Clock>) -> Self {
+        Self { folder: folder.to_owned(), author: author.to_owned(), clock }
+    }
+
+    fn writing(&self) -> Answer<Writing> {
+        let path = self.folder.join(".lock");
+        let open = || {
+            fs::create_dir_all(&self.folder)?;
+            let file = File::options().create(true).append(true).open(&path)?;
+            file.lock()?;
+            Ok(Writing { _lock: file })
+        };
+        open().map_err(|error| unavailable(&path, &error))
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number}.md"))
+    }
+
+    fn below(&self, number: u64, id: u64) -> PathBuf {
+        self.folder.join(number.to_string()).join(format!("{id}.md"))
+    }
+
+    fn write(&self, _: &Writing, path: &Path, record: &Record) -> Answer<()> {
+        record.write(path, &self.folder.join(".new"))
+    }
+
+    /// Reads a record of one kind.
+    fn record(&self, number: u64, kind: Kind) -> Answer<Record> {
+        let record = Record::read(&self.path(number))?.filter(|record| record.head.kind == kind);
+        let called = if kind == Kind::PullRequest { "pull request" } else { "issue" };
+        record.ok_or_else(|| TrackerError::NotFound { what: format!("{called} #{number}") })
+    }
+
+    /// Changes a record, if the change changes anything.
+    fn change(
+        &self,
+        number: u64,
+        kind: Kind,
+        change: impl FnOnce(&mut Record) -> Answer<bool>,
+    ) -> Answer<Record> {
+        let writing = self.writing()?;
+        let mut record = self.record(number, kind)?;
+        if change(&mut record)? {
+            self.touch(&mut record);
+            self.write(&writing, &self.path(number), &record)?;
+        }
+        Ok(record)
+    }
+
+    /// Two changes are two moments, however coarse the clock is: a cursor tells them apart by that.
+    fn touch(&self, record: &mut Record) {
+        record.head.updated = Some(self.clock.now().max(record.head.updated().plus_ms(1)));
+    }
+
+    /// The numbers of the files in a folder, ascending. A folder that is not there holds none.
+    fn numbers(folder: &Path) -> Answer<Vec<u64>> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unavailable(folder, &error)),
+        };
+        let mut numbers = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(|error| unavailable(folder, &error))?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_suffix(".md")?.parse::<u64>().ok());
+            // `007.md` is not ours: we would write `7.md` beside it.
+            numbers.extend(number.filter(|number| name.to_str() == Some(&format!("{number}.md"))));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    fn all(&self, kind: Kind) -> Answer<Vec<(u64, Record)>> {
+        let mut found = Vec::new();
+        for number in Self::numbers(&self.folder)? {
+            // One that went away since is one less.
+            let record = Record::read(&self.path(number))?;
+            found.extend(record.filter(|record| record.head.kind == kind).map(|record| (number, record)));
+        }
+        Ok(found)
+    }
+
+    /// A number nobody had before, also when the last one was deleted.
+    fn next(&self, _: &Writing) -> Answer<u64> {
+        let path = self.folder.join(".next");
+        let kept =
+            fs::read_to_string(&path).ok().and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(1);
+        let last = Self::numbers(&self.folder)?.last().copied().unwrap_or(0);
+        let next = kept.max(last.saturating_add(1));
+        put(&path, &self.folder.join(".new"), format!("{}\n", next.saturating_add(1)).as_bytes())
+            .map_err(|error| unavailable(&path, &error))?;
+        Ok(next)
+    }
+
+    fn under(&self, number: u64, kind: Kind) -> Answer<Vec<(u64, Record)>> {
+        let mut found = Vec::new();
+        for id in Self::numbers(&self.folder.join(number.to_string()))? {
+            let record = Record::read(&self.below(number, id))?;
+            found.extend(record.filter(|record| record.head.kind == kind).map(|record| (id, record)));
+        }
+        Ok(found)
+    }
+
+    /// Writes something below an issue or pull request, unless it is there. It counts as a change of what it is below.
+    fn add_below(&self, thread: Thread, marker: &Marker, record: Record) -> Answer<Once<(u64, Record)>> {
+        let (number, kind) = (thread.number(), kind_of(thread));
+        let writing = self.writing()?;
+        let mut above = self.record(number, kind)?;
+        let there = self.under(number, record.head.kind)?;
+        let found = there.into_iter().find(|(_, record)| record.head.ours && marker.is_on(&record.body));
+        if let Some(found) = found {
+            return Ok(Once::Found(found));
+        }
+        let last = Self::numbers(&self.folder.join(number.to_string()))?.last().copied();
+        let id = last.unwrap_or(0).saturating_add(1);
+        self.write(&writing, &self.below(number, id), &record)?;
+        self.touch(&mut above);
+        self.write(&writing, &self.path(number), &above)?;
+        Ok(Once::Made((id, record)))
+    }
+
+    fn as_issue(&self, number: u64, record: Record) -> Answer<Issue> {
+        let path = self.path(number);
+        let number = IssueNumber::new(number).ok_or_else(|| TrackerError::Malformed {
+            what: path.display().to_string(),
+            why: "numbers begin at 1".to_owned(),
+        })?;
+        let Record { head, body } = record;
+        let closed = |why| IssueState::Closed { why, at: head.closed };
+        let state = match head.state {
+            Some(State::Open) | None => IssueState::Open,
+            Some(State::Done | State::Closed) => closed(CloseWhy::Done),
+            Some(State::NotPlanned) => closed(CloseWhy::NotPlanned),
+            Some(state @ (State::Draft | State::Merged)) => {
+                let why = format!("an issue is never {state:?}").to_lowercase();
+                return Err(TrackerError::Malformed { what: path.display().to_string(), why });
+            }
+        };
+        let comments = Self::numbers(&self.folder.join(number.get().to_string()))?.len() as u64;
+        Ok(Issue {
+            number,
+            state,
+            labels: labels(&path, &head)?,
+            comments,
+            children: head.children.len() as u64,
+            blockers: Some(head.blocked_by.len() as u64),
+            created: head.created,
+            updated: head.updated(),
+            url: path.display().to_string(),
+            title: head.title,
+            body,
+            assignees: head.assignees,
+            author: head.author,
+        })
+    }
+
+    fn as_pull_request(&self, number: u64, record: Record) -> Answer<PullRequest> {
+        let path = self.path(number);
+        let malformed = |why: String| TrackerError::Malformed { what: path.display().to_string(), why };
+        let number = PrNumber::new(number).ok_or_else(|| malformed("numbers begin at 1".to_owned()))?;
+        let Record { head, body } = record;
+        let commit = |text: &Option<String>| text.as_deref().map(CommitSha::new).transpose();
+        let state = match head.state {
+            Some(State::Open) | None => PrState::Open,
+            Some(State::Draft) => PrState::Draft,
+            Some(State::Merged) => PrState::Merged {
+                commit: commit(&head.merged).map_err(|error| malformed(error.to_string()))?,
+            },
+            Some(State::Closed | State::Done | State::NotPlanned) => PrState::Closed,
+        };
+        let head_sha = commit(&head.commit).map_err(|error| malformed(error.to_string()))?;
+        let branch = |text: &Option<String>| text.as_deref().and_then(|text| BranchName::new(text).ok());
+        Ok(PullRequest {
+            number,
+            state,
+            head: branch(&head.branch),
+            head_is_here: true,
+            head_sha: head_sha.ok_or_else(|| malformed("`commit` is missing".to_owned()))?,
+            base: branch(&head.base),
+            merges: None,
+            created: head.created,
+            url: path.display().to_string(),
+            title: head.title,
+            body,
+            author: head.author,
+        })
+    }
+
+    fn blockers(&self, record: &Record) -> Answer<Vec<Blocker>> {
+        let mut blockers = Vec::new();
+        for number in record.head.blocked_by.iter().copied().filter_map(IssueNumber::new) {
+            let open = self.issue(number)?.state.is_open();
+            blockers.push(Blocker { place: Place::Here(number), open });
+        }
+        Ok(blockers)
+    }
+
+    /// Sets the state of an issue, and answers with it.
+    fn set_state(&self, number: IssueNumber, to: State) -> Answer<Issue> {
+        let now = self.clock.now();
+        let record = self.change(number.get(), Kind::Issue, |record| {
+            let head = &mut record.head;
+            let from = head.state.unwrap_or(State::Open);
+            if from == to {
+                return Ok(false);
+            }
+            head.state = Some(to);
+            if to == State::Open {
+                (head.closed, head.reopened) = (None, Some(now));
+            } else {
+                head.closed = Some(now);
+            }
+            Ok(true)
+        })?;
+        self.as_issue(number.get(), record)
+    }
+}
+
+fn kind_of(thread: Thread) -> Kind {
+    match thread {
+        Thread::Issue(_) => Kind::Issue,
+        Thread::PullRequest(_) => Kind::PullRequest,
+    }
+}
+
+fn labels(path: &Path, head: &Head) -> Answer<BTreeSet<Label>> {
+    let labels: Result<_, _> = head.labels.iter().map(|label| Label::new(label)).collect();
+    labels
+        .map_err(|error| TrackerError::Malformed { what: path.display().to_string(), why: error.to_string() })
+}
+
+fn as_comment((id, record): (u64, Record)) -> Comment {
+    let Record { head, body } = record;
+    Comment { id, author: head.author, ours: head.ours, body, created: head.created }
+}
+
+fn as_review((id, record): (u64, Record)) -> Review {
+    let Record { head, body } = record;
+    let verdict = match head.verdict {
+        Some(Verdict::Approved) => ReviewVerdict::Approved,
+        Some(Verdict::ChangesRequested) => ReviewVerdict::ChangesRequested,
+        Some(Verdict::Commented) | None => ReviewVerdict::Commented,
+    };
+    let commit = head.commit.as_deref().and_then(|text| CommitSha::new(text).ok());
+    Review { id, author: head.author, ours: head.ours, verdict, body, commit }
+}
+
+impl Tracker for Local {
+    fn keeps_branches(&self) -> bool {
+        false
+    }
+
+    fn default_branch(&self) -> Answer<Option<BranchName>> {
+        Ok(None)
+    }
+
+    fn issue(&self, number: IssueNumber) -> Answer<Issue> {
+        let record = self.record(number.get(), Kind::Issue)?;
+        self.as_issue(number.get(), record)
+    }
+
+    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
+        let mut issues = Vec::new();
+        for (number, record) in self.all(Kind::Issue)?.into_iter().rev() {
+            let issue = self.as_issue(number, record)?;
+            let wanted =
+                filter.labels.is_subset(&issue.labels) && (issue.state.is_open() || !filter.only_open);
+            if wanted && issues.len() < filter.most {
+                issues.push(issue);
+            }
+        }
+        Ok(issues)
+    }
+
+    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
+        let writing = self.writing()?;
+        let mut there = self.all(Kind::Issue)?.into_iter();
+        let found = there.find(|(_, record)| record.head.ours && new.marker.is_on(&record.body));
+        if let Some((number, record)) = found {
+            return self.as_issue(number, record).map(Once::Found);
+        }
+        let number = self.next(&writing)?;
+        let mut head = Head::new(Kind::Issue, &self.author, self.clock.now());
+        head.title = new.title.to_string();
+        head.state = Some(State::Open);
+        head.labels = new.labels.iter().map(ToString::to_string).collect();
+        let record = Record { head, body: new.marker.sign(&new.body) };
+        self.write(&writing, &self.path(number), &record)?;
+        self.as_issue(number, record).map(Once::Made)
+    }
+
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue> {
+        let record = self.change(number.get(), Kind::Issue, |record| {
+            let before = (record.head.title.clone(), record.body.clone());
+            if let Some(title) = &edit.title {
+                record.head.title = title.to_string();
+            }
+            if let Some(body) = &edit.body {
+                record.body.clone_from(body);
+            }
+            Ok(before != (record.head.title.clone(), record.body.clone()))
+        })?;
+        self.as_issue(number.get(), record)
+    }
+
+    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue> {
+        self.set_state(
+            number,
+            match why {
+                CloseWhy::Done => State::Done,
+                CloseWhy::NotPlanned => State::NotPlanned,
+            },
+        )
+    }
+
+    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue> {
+        self.set_state(number, State::Open)
+    }
+
+    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>> {
+        Ok(self.record(number.get(), Kind::Issue)?.head.reopened)
+    }
+
+    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
+        self.record(thread.number(), kind_of(thread))?;
+        Ok(self.under(thread.number(), Kind::Comment)?.into_iter().map(as_comment).collect())
+    }
+
+    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>> {
+        let head = Head::new(Kind::Comment, &self.author, self.clock.now());
+        let once = self.add_below(thread, marker, Record { head, body: marker.sign(body) })?;
+        Ok(match once {
+            Once::Made(it) => Once::Made(as_comment(it)),
+            Once::Found(it) => Once::Found(as_comment(it)),
+        })
+    }
+
+    fn ensure_labels(&self, _: &[LabelSpec]) -> Answer<()> {
+        Ok(()) // a label is there when an issue has it
+    }
+
+    fn change_labels(
+        &self,
+        number: IssueNumber,
+        add: &BTreeSet<Label>,
+        remove: &BTreeSet<Label>,
+    ) -> Answer<BTreeSet<Label>> {
+        let path = self.path(number.get());
+        let record = self.change(number.get(), Kind::Issue, |record| {
+            let before = labels(&path, &record.head)?;
+            let mut after: BTreeSet<Label> = before.difference(remove).cloned().collect();
+            after.extend(add.iter().cloned());
+            record.head.labels = after.iter().map(ToString::to_string).collect();
+            Ok(before != after)
+        })?;
+        labels(&path, &record.head)
+    }
+
+    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>> {
+        let path = self.path(number.get());
+        let record = self.change(number.get(), Kind::Issue, |record| {
+            let before = labels(&path, &record.head)?;
+            let mut after = before.clone();
+            after.retain(|label| label.within(family).is_none() || Some(label) == to);
+            after.extend(to.cloned());
+            record.head.labels = after.iter().map(ToString::to_string).collect();
+            Ok(before != after)
+        })?;
+        labels(&path, &record.head)
+    }
+
+    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>> {
+        let size = self.issue(number)?.labelled_size();
+        Ok(size.map(|size| SizeSeen { size, stands: SizeStands::Label }))
+    }
+
+    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands> {
+        let label = Label::new(&format!("{SIZE_FAMILY}{size}")).expect("a size is a word");
+        self.swap_label(number, SIZE_FAMILY, Some(&label))?;
+        Ok(SizeStands::Label)
+    }
+
+    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>> {
+        let parent = self.record(number.get(), Kind::Issue)?;
+        let mut children = Vec::new();
+        for child in parent.head.children {
+            let record = self.record(child, Kind::Issue)?;
+            let blocked_by = self.blockers(&record)?;
+            children.push(Child { issue: self.as_issue(child, record)?, blocked_by });
+        }
+        Ok(children)
+    }
+
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()> {
+        let what = || format!("make {child} part of {parent}");
+        self.record(child.get(), Kind::Issue)?;
+        if parent == child {
+            return Err(TrackerError::Refused { what: what(), why: "nothing is part of itself".to_owned() });
+        }
+        for (other, record) in self.all(Kind::Issue)? {
+            if other != parent.get() && record.head.children.contains(&child.get()) {
+                let why = format!("it is part of #{other}");
+                return Err(TrackerError::Conflict { what: what(), why });
+            }
+        }
+        self.change(parent.get(), Kind::Issue, |record| {
+            let new = !record.head.children.contains(&child.get());
+            if new {
+                record.head.children.push(child.get());
+            }
+            Ok(new)
+        })?;
+        Ok(())
+    }
+
+    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
+        self.blockers(&self.record(number.get(), Kind::Issue)?)
+    }
+
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        self.record(blocker.get(), Kind::Issue)?;
+        if number == blocker {
+            let what = format!("make {number} wait for {blocker}");
+            return Err(TrackerError::Refused { what, why: "nothing waits for itself".to_owned() });
+        }
+        self.change(number.get(), Kind::Issue, |record| Ok(record.head.blocked_by.insert(blocker.get())))?;
+        Ok(())
+    }
+
+    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
+        let record = self.record(number.get(), Kind::PullRequest)?;
+        self.as_pull_request(number.get(), record)
+    }
+
+    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>> {
+        let all = self.all(Kind::PullRequest)?.into_iter().rev();
+        all.filter(|(_, record)| record.head.branch.as_deref() == Some(head.as_str()))
+            .map(|(number, record)| self.as_pull_request(number, record))
+            .collect()
+    }
+
+    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>> {
+        let writing = self.writing()?;
+        for there in self.pull_requests_of(&new.head)? {
+            if there.state.is_open() && there.base.as_ref() == Some(&new.base) {
+                return Ok(Once::Found(there));
+            }
+        }
+        let number = self.next(&writing)?;
+        let mut head = Head::new(Kind::PullRequest, &self.author, self.clock.now());
+        head.title = new.title.to_string();
+        head.state = Some(if new.draft { State::Draft } else { State::Open });
+        head.branch = Some(new.head.to_string());
+        head.base = Some(new.base.to_string());
+        head.commit = Some(new.head_sha.to_string());
+        let record = Record { head, body: new.body.clone() };
+        self.write(&writing, &self.path(number), &record)?;
+        self.as_pull_request(number, record).map(Once::Made)
+    }
+
+    fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()> {
+        self.change(number.get(), Kind::PullRequest, |record| {
+            let head = Some(head.to_string());
+            let new = record.head.commit != head;
+            record.head.commit = head;
+            Ok(new)
+        })?;
+        Ok(())
+    }
+
+    fn mark_ready(&self, number: PrNumber) -> Answer<()> {
+        self.change(number.get(), Kind::PullRequest, |record| {
+            let draft = record.head.state == Some(State::Draft);
+            if draft {
+                record.head.state = Some(State::Open);
+            }
+            Ok(draft)
+        })?;
+        Ok(())
+    }
+
+    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged> {
+        let what = || format!("merge {number}");
+        let conflict = |why: String| TrackerError::Conflict { what: what(), why };
+        let mut already = false;
+        let record = self.change(number.get(), Kind::PullRequest, |record| {
+            let head = &mut record.head;
+            if head.commit.as_deref() != Some(merge.expected.as_str()) {
+                let is = head.commit.as_deref().unwrap_or("nothing");
+                return Err(conflict(format!("its head is {is}, not {}", merge.expected)));
+            }
+            match head.state.unwrap_or(State::Open) {
+                State::Merged => {
+                    already = true;
+                    return Ok(false);
+                }
+                State::Open => {}
+                State::Draft => return Err(conflict("it is a draft".to_owned())),
+                State::Closed | State::Done | State::NotPlanned => {
+                    return Err(conflict("it is closed".to_owned()));
+                }
+            }
+            let Some(landed) = &merge.landed else {
+                let why = "these issues keep no branches: land the work, then name the commit".to_owned();
+                return Err(TrackerError::Refused { what: what(), why });
+            };
+            head.state = Some(State::Merged);
+            head.merged = Some(landed.to_string());
+            Ok(true)
+        })?;
+        match self.as_pull_request(number.get(), record)?.state {
+            PrState::Merged { commit } => Ok(Merged { commit, already }),
+            PrState::Draft | PrState::Open | PrState::Closed => {
+                unreachable!("it was merged just now or before")
+            }
+        }
+    }
+
+    fn close_pull_request(&self, number: PrNumber) -> Answer<()> {
+        self.change(number.get(), Kind::PullRequest, |record| {
+            match record.head.state.unwrap_or(State::Open) {
+                State::Open | State::Draft => {
+                    record.head.state = Some(State::Closed);
+                    Ok(true)
+                }
+                State::Merged | State::Closed | State::Done | State::NotPlanned => Ok(false),
+            }
+        })?;
+        Ok(())
+    }
+
+    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>> {
+        self.record(number.get(), Kind::PullRequest)?;
+        Ok(self.under(number.get(), Kind::Review)?.into_iter().map(as_review).collect())
+    }
+
+    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>> {
+        let mut head = Head::new(Kind::Review, &self.author, self.clock.now());
+        head.commit = Some(new.commit.to_string());
+        head.verdict = Some(match new.says {
+            Saying::Approve => Verdict::Approved,
+            Saying::RequestChanges => Verdict::ChangesRequested,
+            Saying::Comment => Verdict::Commented,
+        });
+        let record = Record { head, body: new.marker.sign(&new.body) };
+        Ok(match self.add_below(number.into(), &new.marker, record)? {
+            Once::Made(it) => Once::Made(as_review(it)),
+            Once::Found(it) => Once::Found(as_review(it)),
+        })
+    }
+
+    fn checks(&self, _: &CommitSha) -> Answer<Vec<Check>> {
+        Ok(Vec::new()) // nobody runs any; the gate is Landfall's own
+    }
+
+    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {
+        let mut seen = Vec::new();
+        for (number, record) in self.all(Kind::Issue)? {
+            let thread = IssueNumber::new(number).map(Thread::Issue);
+            seen.extend(thread.map(|thread| Change { thread, at: record.head.updated() }));
+        }
+        for (number, record) in self.all(Kind::PullRequest)? {
+            let thread = PrNumber::new(number).map(Thread::PullRequest);
+            seen.extend(thread.map(|thread| Change { thread, at: record.head.updated() }));
+        }
+        Ok(since.advance(seen))
+    }
+}

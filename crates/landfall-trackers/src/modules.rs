@@ -1,0 +1,39 @@
+//! Module folders: tasks that live as files in a repository, in the forms of three earlier systems.
+//!
+//! Three layers. *Formats* are pure: text in, values out, values into text. *Folders* touch the disk: find, read, write
+//! atomically, lock, mend. *Projection* says what a folder should hold for a state, and what a person changed by hand
+//! since. The journal is the truth; a folder is a picture of it that people may draw on (design 0009).
+//!
+//! Nothing here spawns a process or reads a clock: what git knows and what time it is come from the caller.
+
+pub mod annotation;
+pub mod baseline;
+mod document;
+pub mod entry;
+pub mod folder;
+pub mod hooks;
+pub mod init;
+pub mod listing;
+pub mod lock;
+pub mod mend;
+pub mod metadata;
+pub mod news;
+mod problem;
+pub mod project;
+pub mod record;
+pub mod refinement;
+pub mod signal;
+pub mod spec;
+pub mod summary;
+pub mod target;
+pub mod text;
+pub mod write;
+
+pub use folder::{Found, Place, Seen, find, read};
+pub use metadata::{Form, Metadata};
+pub use news::{Change, Written, news};
+pub use problem::{FormatError, Unread};
+pub use project::{Papers, project};
+pub use record::{Module, Need, Phase, Stage, StageDone, Status};
+pub use spec::{Wanted, wanted};
+pub use write::{Expect, Write, apply};

@@ -1,0 +1,113 @@
+//! `.convergence-baseline.md`: the requirements that stages are measured against.
+
+use super::problem::{Bad, FormatError};
+use super::target::Weight;
+use super::text::{cell, cells, is_rule};
+
+/// The most requirements a baseline holds; more cannot be judged one by one.
+pub const ROWS_MAX: usize = 30;
+
+/// A requirement to be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its number.
+    pub r: u32,
+    /// What must hold.
+    pub text: String,
+    /// How much it weighs.
+    pub weight: Weight,
+    /// The objective it comes from.
+    pub source: String,
+}
+
+/// What stages are measured against.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Baseline {
+    /// What it was made from.
+    pub generated_from: String,
+    /// When it last changed.
+    pub updated: String,
+    /// The requirements, in order.
+    pub rows: Vec<Row>,
+}
+
+impl Baseline {
+    /// Reads the file; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// A row that is not understood, a number that is there twice, more rows than are allowed, or none.
+    pub fn read(file: &str, text: &str) -> Result<Self, FormatError> {
+        Self::understand(text).map_err(|bad| bad.in_file(file))
+    }
+
+    fn understand(text: &str) -> Result<Self, Bad> {
+        let mut baseline = Self::default();
+        for (line, content) in (1..).zip(text.lines()) {
+            if let Some(value) = labelled(content, "generated from") {
+                baseline.generated_from = value;
+            } else if let Some(value) = labelled(content, "updated") {
+                baseline.updated = value;
+            } else if let Some(cells) = cells(content) {
+                let is_head = cells.first().is_some_and(|cell| cell == "#");
+                if !is_head && !is_rule(&cells) {
+                    let row = row(line, &cells)?;
+                    if baseline.rows.iter().any(|it| it.r == row.r) {
+                        return Err(
+                            Bad::new(line, format!("R{} is there twice", row.r)).hint("number them through")
+                        );
+                    }
+                    baseline.rows.push(row);
+                }
+            }
+        }
+        match baseline.rows.len() {
+            0 => Err(Bad::new(1, "the baseline has no requirements")
+                .hint("a row is `| R1 | what must hold | critical | where it comes from |`")),
+            many if many > ROWS_MAX => {
+                Err(Bad::new(1, format!("{many} requirements; at most {ROWS_MAX} can be measured"))
+                    .hint("bring small ones together"))
+            }
+            _ => Ok(baseline),
+        }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = format!(
+            "# Convergence Baseline\n\n*Generated from*: {}\n*Updated*: {}\n\n| # | Requirement | Weight | Source |\n|---|---|---|---|\n",
+            self.generated_from, self.updated
+        );
+        for row in &self.rows {
+            out.push_str(&format!(
+                "| R{} | {} | {} | {} |\n",
+                row.r,
+                cell(&row.text),
+                row.weight,
+                cell(&row.source)
+            ));
+        }
+        out
+    }
+}
+
+fn row(line: usize, cells: &[String]) -> Result<Row, Bad> {
+    let [number, text, weight, source] = cells else {
+        return Err(Bad::new(line, format!("the row has {} cells, not 4", cells.len()))
+            .known("#, Requirement, Weight, Source"));
+    };
+    let r = number.strip_prefix(['R', 'r']).unwrap_or(number).parse().map_err(|_| {
+        Bad::new(line, format!("`{}` is no number of a requirement", super::problem::short(number)))
+            .known("R1, R2, …")
+    })?;
+    let weight =
+        weight.parse().map_err(|error: super::target::UnknownWeight| Bad::new(line, error.to_string()))?;
+    Ok(Row { r, text: text.clone(), weight, source: source.clone() })
+}
+
+/// The value of `*Label*: value`, however it is emphasised.
+fn labelled(line: &str, label: &str) -> Option<String> {
+    let (name, value) = line.split_once(':')?;
+    let name = name.trim().trim_start_matches(['-', '>', ' ']).trim_matches('*').trim_matches('_');
+    name.eq_ignore_ascii_case(label).then(|| value.trim().trim_matches('*').trim().to_owned())
+}

@@ -1,0 +1,439 @@
+//! Finding and reading module folders.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landfall_model::Digest;
+use thiserror::Error;
+
+use super::entry::{self, Shelf};
+use super::metadata::{Form, Metadata};
+use super::problem::{FormatError, Unread};
+use super::target::Target;
+use super::text::is_name;
+use super::write::{Applied, FileError, Write, apply_in, below, digest, read_below};
+
+/// What sort of folder it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// Below `TASK/`.
+    Task,
+    /// Below `AiTasks/`.
+    AiTasks,
+    /// `.working/` of a notebook's worktree.
+    Notebook,
+}
+
+impl Sort {
+    /// The form a new module of this sort has.
+    #[must_use]
+    pub fn form(self) -> Form {
+        match self {
+            Self::Task => Form::IndexMd,
+            Self::AiTasks => Form::IndexJson,
+            Self::Notebook => Form::StatusJson,
+        }
+    }
+
+    /// The flow its tasks go through.
+    #[must_use]
+    pub fn flow(self) -> &'static str {
+        match self {
+            Self::Task | Self::AiTasks => "lifecycle",
+            Self::Notebook => "staged",
+        }
+    }
+}
+
+/// Where a module is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The project's root.
+    pub root: PathBuf,
+    /// The folder, below the root.
+    pub path: PathBuf,
+    /// What it is called.
+    pub name: String,
+    /// What sort it is.
+    pub sort: Sort,
+}
+
+impl Place {
+    /// The folder.
+    #[must_use]
+    pub fn dir(&self) -> PathBuf {
+        self.root.join(&self.path)
+    }
+
+    /// Writes files of the folder. It is entered from the root without following links.
+    ///
+    /// # Errors
+    /// As for [`apply`](super::write::apply).
+    pub fn apply(&self, writes: &[Write]) -> Result<Applied, FileError> {
+        apply_in(&self.root, &self.shown(), writes)
+    }
+
+    /// Its path below the root, with `/`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// A folder that was not taken for a module, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passed {
+    /// The folder, below the root.
+    pub path: PathBuf,
+    /// Why not.
+    pub why: String,
+}
+
+/// What lies below a project.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    /// The modules, by name.
+    pub modules: Vec<Place>,
+    /// What looks like one and is not.
+    pub passed: Vec<Passed>,
+}
+
+/// Why folders could not be looked at.
+#[derive(Debug, Error)]
+pub enum FolderError {
+    /// The machine said no.
+    #[error("look into `{path}`")]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Not a folder below the project.
+    #[error(
+        "`{0}` is not a folder of modules below the project; known: TASK, AiTasks, .worktrees/task-<name>/.working"
+    )]
+    Outside(PathBuf),
+    /// Not a module's name.
+    #[error("`{0}` cannot name a module; letters, digits, `_` and `-` can")]
+    Name(String),
+    /// A link stands where the folder should be.
+    #[error("`{0}` is a link; links are not followed here")]
+    Link(PathBuf),
+    /// A file of it could not be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Roots of modules, below a project.
+pub const ROOTS: [(&str, Sort); 2] = [("TASK", Sort::Task), ("AiTasks", Sort::AiTasks)];
+const WORKTREES: &str = ".worktrees";
+const NOTEBOOK_PREFIX: &str = "task-";
+/// The folder of a notebook's own files.
+pub const WORKING: &str = ".working";
+
+/// The modules of a project: below `TASK/` and `AiTasks/`, and the notebooks below `.worktrees/`.
+///
+/// # Errors
+/// When a folder that is there cannot be read.
+pub fn find(project: &Path) -> Result<Found, FolderError> {
+    let mut found = Found::default();
+    for (root, sort) in ROOTS {
+        look_below(project, Path::new(root), sort, &mut found)?;
+    }
+    for name in names(&project.join(WORKTREES))? {
+        let Some(notebook) = name.strip_prefix(NOTEBOOK_PREFIX) else { continue };
+        let path = Path::new(WORKTREES).join(&name).join(WORKING);
+        consider(project, path, notebook, Sort::Notebook, &mut found);
+    }
+    Ok(found)
+}
+
+/// The modules at a path a person named: one module, a folder of them, or a notebook's worktree.
+///
+/// # Errors
+/// When it is none of these, or not below the project.
+pub fn find_at(project: &Path, path: &Path) -> Result<Found, FolderError> {
+    let outside = || FolderError::Outside(path.to_owned());
+    let io = |source| FolderError::Io { path: path.to_owned(), source };
+    let whole = if path.is_absolute() { path.to_owned() } else { project.join(path) };
+    // Links above the project are the machine's business; below it they are not followed.
+    let real = fs::canonicalize(&whole).map_err(io)?;
+    let real_project = fs::canonicalize(project).map_err(io)?;
+    let relative = below(&real_project, &real).ok_or_else(outside)?;
+    if let Some(asked) = below(project, &whole).filter(|asked| {
+        *asked != relative && asked.components().all(|part| matches!(part, std::path::Component::Normal(_)))
+    }) {
+        return Err(FolderError::Link(asked));
+    }
+    let parts: Vec<String> = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let mut found = Found::default();
+    let sort_of = |root: &str| ROOTS.iter().find(|(name, _)| *name == root).map(|(_, sort)| *sort);
+    match parts.as_slice() {
+        [] => return find(project),
+        [root] if sort_of(root).is_some() => {
+            look_below(project, &relative, sort_of(root).expect("just asked"), &mut found)?;
+        }
+        [root, module] if sort_of(root).is_some() => {
+            check_name(module)?;
+            consider(project, relative.clone(), module, sort_of(root).expect("just asked"), &mut found);
+        }
+        [WORKTREES] => {
+            found = find(project)?;
+            found.modules.retain(|place| place.sort == Sort::Notebook);
+        }
+        [WORKTREES, name] | [WORKTREES, name, WORKING] => {
+            let notebook = name.strip_prefix(NOTEBOOK_PREFIX).ok_or_else(outside)?;
+            check_name(notebook)?;
+            let path = Path::new(WORKTREES).join(name).join(WORKING);
+            consider(project, path, notebook, Sort::Notebook, &mut found);
+        }
+        _ => return Err(outside()),
+    }
+    Ok(found)
+}
+
+fn check_name(name: &str) -> Result<(), FolderError> {
+    if is_name(name) { Ok(()) } else { Err(FolderError::Name(super::problem::short(name))) }
+}
+
+fn look_below(project: &Path, root: &Path, sort: Sort, found: &mut Found) -> Result<(), FolderError> {
+    for name in names(&project.join(root))? {
+        // `.experiences`, `.references` and the like are shared, not modules.
+        if !name.starts_with('.') {
+            consider(project, root.join(&name), &name, sort, found);
+        }
+    }
+    Ok(())
+}
+
+fn consider(project: &Path, path: PathBuf, name: &str, sort: Sort, found: &mut Found) {
+    let mut whole = project.to_owned();
+    for part in &path {
+        whole.push(part);
+        match fs::symlink_metadata(&whole) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let why = format!("`{}` is a link; links are not followed here", whole.display());
+                found.passed.push(Passed { path, why });
+                return;
+            }
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(_) | Err(_) => return, // a file beside the modules, or a worktree without a notebook
+        }
+    }
+    if !is_name(name) {
+        let why = format!(
+            "`{}` cannot name a module; letters, digits, `_` and `-` can",
+            super::problem::short(name)
+        );
+        found.passed.push(Passed { path, why });
+        return;
+    }
+    let there = |file: &str| whole.join(file).symlink_metadata().is_ok();
+    if Form::ALL.iter().any(|form| there(form.file())) || there(TARGET) {
+        found.modules.push(Place { root: project.to_owned(), path, name: name.to_owned(), sort });
+    } else {
+        found.passed.push(Passed { path, why: "there is no metadata and no target in it".to_owned() });
+    }
+}
+
+/// The names in a folder, sorted; a folder that is not there has none.
+fn names(folder: &Path) -> Result<Vec<String>, FolderError> {
+    let io = |source| FolderError::Io { path: folder.to_owned(), source };
+    match fs::symlink_metadata(folder) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io(error)),
+    }
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(io)? {
+        if let Ok(name) = entry.map_err(io)?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The objective.
+pub const TARGET: &str = ".target.md";
+/// The plan that counts.
+pub const PLAN: &str = ".plan.md";
+
+/// Files of a module that are read, besides its metadata and its shelves.
+pub const FILES: &[&str] = &[
+    TARGET,
+    PLAN,
+    ".convergence-baseline.md",
+    ".pending-refinements.md",
+    ".summary.md",
+    ".report.md",
+    ".auto-timeline.md",
+    ".type-profile.md",
+    ".exclusions.md",
+    ".tmp-annotations.json",
+];
+
+/// A file as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenFile {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// Its digest.
+    pub digest: Digest,
+}
+
+impl SeenFile {
+    /// Takes the bytes.
+    #[must_use]
+    pub fn new(bytes: Vec<u8>) -> Self {
+        let digest = digest(&bytes);
+        Self { bytes, digest }
+    }
+
+    /// Its text; what is no text is shown as such.
+    #[must_use]
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.bytes)
+    }
+}
+
+/// A module folder as it was seen at one moment.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Where.
+    pub place: Place,
+    /// Which file holds the metadata.
+    pub form: Form,
+    /// What the metadata says; none when there is no such file.
+    pub metadata: Option<Result<Metadata, Unread>>,
+    /// All files, by their path below the folder, the metadata included.
+    pub files: BTreeMap<String, SeenFile>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+impl Seen {
+    /// What it wants.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        Target::read(&self.text(TARGET).unwrap_or_default())
+    }
+
+    /// The text of a file.
+    #[must_use]
+    pub fn text(&self, path: &str) -> Option<String> {
+        self.files.get(path).map(|file| file.text().into_owned())
+    }
+
+    /// Whether there is a plan that says something.
+    #[must_use]
+    pub fn has_plan(&self) -> bool {
+        self.text(PLAN).is_some_and(|plan| !plan.trim().is_empty())
+    }
+
+    /// The latest entry of a shelf, with its path: the last by name.
+    #[must_use]
+    pub fn latest(&self, shelf: Shelf) -> Option<String> {
+        let prefix = format!("{}/", shelf.folder());
+        let names = self.files.keys().filter_map(|path| path.strip_prefix(&prefix));
+        let latest = entry::latest(names).map(|name| format!("{prefix}{name}"));
+        latest.or_else(|| Some(shelf.old_file()).filter(|file| self.files.contains_key(file)))
+    }
+
+    /// What fixes go by: the newest of bugfix and analysis.
+    #[must_use]
+    pub fn guidance(&self) -> Option<String> {
+        let name = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
+        [Shelf::Bugfix, Shelf::Analysis].into_iter().filter_map(|shelf| self.latest(shelf)).max_by_key(name)
+    }
+
+    /// What is not understood in its metadata.
+    #[must_use]
+    pub fn problems(&self) -> &[FormatError] {
+        match &self.metadata {
+            Some(Err(unread)) => &unread.errors,
+            Some(Ok(_)) | None => &[],
+        }
+    }
+}
+
+/// Whether it is what we keep of a broken file.
+pub(super) fn is_copy(name: &str) -> bool {
+    Form::ALL
+        .iter()
+        .any(|form| name.strip_prefix(form.file()).is_some_and(|rest| rest.starts_with(".corrupt-")))
+}
+
+const FILES_MAX: usize = 2_000; // a year of daily entries on each shelf; beyond it the folder is not a module
+
+/// Reads a folder.
+///
+/// # Errors
+/// When it cannot be read. Files that make no sense are no error here: they are in [`Seen`].
+pub fn read(place: &Place) -> Result<Seen, FolderError> {
+    let dir = place.dir();
+    // A link that took the folder's place since it was found is not followed: every read goes through the project's root.
+    let at = |path: &str| format!("{}/{path}", place.path.display());
+    let mut files = BTreeMap::new();
+    let mut warnings = Vec::new();
+    let mut take = |path: String, files: &mut BTreeMap<String, SeenFile>| -> Result<(), FolderError> {
+        match read_below(&place.root, &at(&path)) {
+            Ok(Some(bytes)) => drop(files.insert(path, SeenFile::new(bytes))),
+            Ok(None) => {}
+            Err(error @ (FileError::Large { .. } | FileError::Link(_))) => warnings.push(error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    };
+    let mut paths: Vec<String> = Vec::new();
+    for name in names(&dir)? {
+        let archive = |shelf: Shelf| {
+            name.strip_prefix(&format!("{}-stage-", shelf.folder())).is_some_and(|n| n.parse::<u32>().is_ok())
+        };
+        let old = |shelf: Shelf| name == shelf.old_file();
+        let archived_plan = name.starts_with(".plan-superseded") || name.starts_with(".plan-stage-");
+        if Shelf::ALL.into_iter().any(|shelf| name == shelf.folder() || archive(shelf)) {
+            let inside = names(&dir.join(&name))?;
+            paths
+                .extend(inside.into_iter().filter(|it| it.ends_with(".md")).map(|it| format!("{name}/{it}")));
+        } else if FILES.contains(&name.as_str())
+            || Form::ALL.iter().any(|form| form.file() == name)
+            || is_copy(&name)
+            || Shelf::ALL.into_iter().any(old)
+            || (archived_plan && name.ends_with(".md"))
+        {
+            paths.push(name);
+        }
+    }
+    let many = paths.len();
+    for path in paths.into_iter().take(FILES_MAX) {
+        take(path, &mut files)?;
+    }
+    if many > FILES_MAX {
+        warnings.push(format!("`{}` has {many} files; only {FILES_MAX} are read", place.shown()));
+    }
+    let present: Vec<Form> = Form::ALL.into_iter().filter(|form| files.contains_key(form.file())).collect();
+    let form = present.first().copied().unwrap_or(place.sort.form());
+    for other in present.iter().skip(1) {
+        warnings.push(format!("`{}` is not looked at: `{}` says the same", at(other.file()), form.file()));
+    }
+    let metadata = files.get(form.file()).map(|file| {
+        let name = at(form.file());
+        match std::str::from_utf8(&file.bytes) {
+            Ok(text) => Metadata::read_named(form, &name, text),
+            Err(error) => {
+                let line =
+                    1 + file.bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+                let bad = super::problem::Bad::new(line, "this is no text in UTF-8");
+                Err(Unread { errors: vec![bad.in_file(&name)] })
+            }
+        }
+    });
+    Ok(Seen { place: place.clone(), form, metadata, files, warnings })
+}

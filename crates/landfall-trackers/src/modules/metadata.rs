@@ -1,0 +1,576 @@
+//! The metadata file of a module: `.index.md`, `.index.json` or `.status.json`, read into a [`Module`] and written back.
+//!
+//! Writing changes only the fields that differ. Everything else (unknown fields, key order, spacing, comments, text
+//! below the front matter, a person's spelling of a field or a status) stays as it was.
+
+use serde_json::{Map, Value, json};
+
+use super::document::{Document, Field, Syntax};
+use super::problem::{Bad, FormatError, Unread, short};
+use super::record::{Extra, Module, Need, Phase, Stage, StageDone, Status};
+
+/// Which file holds the metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// `.index.md`: front matter.
+    IndexMd,
+    /// `.index.json`.
+    IndexJson,
+    /// `.status.json` of a notebook.
+    StatusJson,
+}
+
+impl Form {
+    /// Every one, the newest first: where a folder has two, this is who is believed.
+    pub const ALL: [Self; 3] = [Self::StatusJson, Self::IndexJson, Self::IndexMd];
+
+    /// The name of the file.
+    #[must_use]
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::IndexMd => ".index.md",
+            Self::IndexJson => ".index.json",
+            Self::StatusJson => ".status.json",
+        }
+    }
+
+    pub(super) fn syntax(self) -> Syntax {
+        match self {
+            Self::IndexMd => Syntax::FrontMatter,
+            Self::IndexJson | Self::StatusJson => Syntax::Json,
+        }
+    }
+}
+
+/// The fields we know, each with the other names it goes by.
+pub(super) const FIELDS: &[&[&str]] = &[
+    &["title", "name"],
+    &["type", "task_type", "taskType"],
+    &["status", "state"],
+    &["phase"],
+    &["completed_steps", "completedSteps", "completed-steps"],
+    &["created", "created_at", "createdAt"],
+    &["updated", "updated_at", "updatedAt"],
+    &["depends_on", "dependsOn", "depends-on", "dependencies"],
+    &["tags", "labels"],
+    &["branch"],
+    &["worktree"],
+    &["stage"],
+    &["revision"],
+    &["compaction_count", "compactionCount"],
+    &["vfp_cycles_completed", "vfpCyclesCompleted"],
+    &["phase_progress", "phaseProgress"],
+    &["check_score", "checkScore"],
+    &["retry_count", "retryCount"],
+    &["delegation_failures", "delegationFailures"],
+];
+
+/// A metadata file, understood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metadata {
+    /// Which file it is.
+    pub form: Form,
+    /// What it says.
+    pub module: Module,
+    /// What a person should know about it; it can be used all the same.
+    pub warnings: Vec<FormatError>,
+    document: Document,
+    /// Fields whose words make no sense and count as something else.
+    odd: Vec<&'static str>,
+}
+
+impl Metadata {
+    /// Reads the text of a metadata file.
+    ///
+    /// # Errors
+    /// Everything in it that cannot be understood. Nothing is guessed: an unknown status is an error, not a draft.
+    pub fn read(form: Form, text: &str) -> Result<Self, Unread> {
+        Self::read_named(form, form.file(), text)
+    }
+
+    /// The same; messages name the file `file`.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn read_named(form: Form, file: &str, text: &str) -> Result<Self, Unread> {
+        let unread =
+            |bad: Vec<Bad>| Unread { errors: bad.into_iter().map(|bad| bad.in_file(file)).collect() };
+        let document = Document::read(form.syntax(), text).map_err(|bad| unread(vec![bad]))?;
+        let reading = understand(&document);
+        if !reading.bad.is_empty() {
+            return Err(unread(reading.bad.into_iter().map(|(_, bad)| bad).collect()));
+        }
+        let warnings = reading.warnings.into_iter().map(|bad| bad.in_file(file)).collect();
+        Ok(Self { form, module: reading.module, warnings, document, odd: reading.odd })
+    }
+
+    /// A new file for a module.
+    #[must_use]
+    pub fn new(form: Form, module: &Module) -> Self {
+        let empty = match form {
+            Form::IndexMd => "---\n---\n",
+            Form::IndexJson | Form::StatusJson => "{\n}\n",
+        };
+        let mut document = Document::read(form.syntax(), empty).expect("an empty document can be read");
+        for (place, (names, value)) in values(module).into_iter().enumerate() {
+            if place < ALWAYS || !is_unset(&value) {
+                document = document.with(names[0], &value);
+            }
+        }
+        Self { form, module: module.clone(), warnings: Vec::new(), document, odd: Vec::new() }
+    }
+
+    /// The same file, saying what `module` says. What is said already keeps the form it is said in.
+    #[must_use]
+    pub fn with(&self, module: &Module) -> Self {
+        let mut document = self.document.clone();
+        for ((names, new), (_, old)) in values(module).into_iter().zip(values(&self.module)) {
+            if new != old {
+                let key = field(&document, names).map_or(names[0], |field| field.key.as_str()).to_owned();
+                let new = merged(field(&document, names), new);
+                document = document.with(&key, &new);
+            }
+        }
+        let kept = |name: &&&str| !self.changed(module).contains(*name);
+        Self {
+            form: self.form,
+            module: module.clone(),
+            warnings: self.warnings.clone(),
+            document,
+            odd: self.odd.iter().filter(kept).copied().collect(),
+        }
+    }
+
+    /// Whether saying what `module` says would write over words that were not understood. Then the file is kept beside.
+    #[must_use]
+    pub fn would_lose(&self, module: &Module) -> bool {
+        self.changed(module).iter().any(|name| self.odd.contains(name))
+    }
+
+    fn changed(&self, module: &Module) -> Vec<&'static str> {
+        let pairs = values(module).into_iter().zip(values(&self.module));
+        pairs.filter(|((_, new), (_, old))| new != old).map(|((names, _), _)| names[0]).collect()
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.document.text()
+    }
+
+    /// What a person wrote below the front matter.
+    #[must_use]
+    pub fn below(&self) -> &str {
+        self.document.below()
+    }
+
+    /// What the file says for the field of this name, if it has it.
+    pub(super) fn value_of(&self, name: &str) -> Option<Value> {
+        let names = FIELDS.iter().find(|names| names[0] == name)?;
+        field(&self.document, names)?.value.clone().ok()
+    }
+
+    /// What it says, as text by field, without its stamps.
+    pub(super) fn said(&self) -> Vec<(&'static str, String)> {
+        let shown = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let stamps = ["updated", "revision"];
+        values(&self.module)
+            .into_iter()
+            .filter(|(names, _)| !stamps.contains(&names[0]))
+            .map(|(names, value)| (names[0], shown(value)))
+            .collect()
+    }
+
+    /// The fields that are kept and mean nothing here.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<&str> {
+        let known = |key: &str| FIELDS.iter().any(|names| names.contains(&key));
+        self.document.fields().iter().map(|field| field.key.as_str()).filter(|key| !known(key)).collect()
+    }
+}
+
+/// The field that is meant: by its own name, or by another it goes by.
+fn field<'a>(document: &'a Document, names: &[&str]) -> Option<&'a Field> {
+    names.iter().find_map(|name| document.fields().iter().find(|field| field.key == *name))
+}
+
+/// So many fields, from the first on, stand in every new file.
+const ALWAYS: usize = 11;
+
+fn is_unset(value: &Value) -> bool {
+    value.is_null() || *value == json!(0) || *value == json!([])
+}
+
+/// What a module says, as values, in the order in which a new file has them.
+fn values(module: &Module) -> Vec<(&'static [&'static str], Value)> {
+    let Module {
+        title,
+        kind,
+        status,
+        phase,
+        completed_steps,
+        created,
+        updated,
+        depends_on,
+        tags,
+        branch,
+        worktree,
+        stage,
+        revision,
+        extra,
+    } = module;
+    let Extra {
+        compaction_count,
+        vfp_cycles_completed,
+        phase_progress,
+        check_score,
+        retry_count,
+        delegation_failures,
+    } = extra;
+    let needs: Vec<Value> = depends_on
+        .iter()
+        .map(|need| match need.least {
+            None => json!(need.module),
+            Some(least) => json!({"module": need.module, "min_status": least.word()}),
+        })
+        .collect();
+    let all = [
+        json!(title),
+        json!(kind),
+        json!(status.word()),
+        json!(phase.word()),
+        json!(completed_steps),
+        json!(created),
+        json!(updated),
+        json!(needs),
+        json!(tags),
+        json!(branch),
+        json!(worktree),
+        stage.as_ref().map_or(Value::Null, stage_value),
+        json!(revision),
+        json!(compaction_count),
+        json!(vfp_cycles_completed),
+        json!(phase_progress),
+        json!(check_score),
+        json!(retry_count),
+        json!(delegation_failures),
+    ];
+    FIELDS.iter().copied().zip(all).collect()
+}
+
+fn stage_value(stage: &Stage) -> Value {
+    let history: Vec<Value> = stage
+        .history
+        .iter()
+        .map(|done| {
+            let StageDone { stage, name, completed_at, commit, convergence } = done;
+            json!({"stage": stage, "name": name, "completed_at": completed_at, "commit": commit,
+                   "convergence": convergence})
+        })
+        .collect();
+    let mut value = json!({"current": stage.current, "history": history});
+    if let (Some(total), Value::Object(map)) = (stage.total, &mut value) {
+        map.insert("total".to_owned(), json!(total));
+    }
+    value
+}
+
+/// The new value with what the old one says beyond it: unknown keys inside a stage outlive a new stage number.
+fn merged(old: Option<&Field>, new: Value) -> Value {
+    match old.and_then(|field| field.value.as_ref().ok()) {
+        Some(old) => merge(old, new),
+        None => new,
+    }
+}
+
+fn merge(old: &Value, new: Value) -> Value {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let mut all: Map<String, Value> = old.clone();
+            for (key, value) in new {
+                let value = match old.get(&key) {
+                    Some(before) => merge(before, value),
+                    None => value,
+                };
+                all.insert(key, value);
+            }
+            Value::Object(all)
+        }
+        // A list of stages grows at its end; a list of needs or tags is replaced, item by item the same.
+        (Value::Array(old), Value::Array(new)) => {
+            let items = new.into_iter().enumerate();
+            Value::Array(
+                items
+                    .map(|(place, value)| match old.get(place) {
+                        Some(before) if same_item(before, &value) => merge(before, value),
+                        Some(_) | None => value,
+                    })
+                    .collect(),
+            )
+        }
+        (_, new) => new,
+    }
+}
+
+fn same_item(old: &Value, new: &Value) -> bool {
+    ["stage", "module"].iter().any(|key| old.get(key).is_some() && old.get(key) == new.get(key))
+}
+
+/// What came of looking at every field.
+pub(super) struct Reading {
+    pub(super) module: Module,
+    /// What is wrong, with the canonical name of the field.
+    pub(super) bad: Vec<(&'static str, Bad)>,
+    warnings: Vec<Bad>,
+    odd: Vec<&'static str>,
+}
+
+pub(super) fn understand(document: &Document) -> Reading {
+    let mut reading =
+        Reading { module: Module::new("", ""), bad: Vec::new(), warnings: Vec::new(), odd: Vec::new() };
+    for names in FIELDS {
+        let present: Vec<&Field> = names
+            .iter()
+            .filter_map(|name| document.fields().iter().find(|field| field.key == *name))
+            .collect();
+        let [field, others @ ..] = present.as_slice() else { continue };
+        for other in others {
+            let message = format!("`{}` is not looked at: `{}` says the same", other.key, field.key);
+            reading.warnings.push(Bad::new(other.line, message).hint("keep one of them"));
+        }
+        let told = reading.warnings.len();
+        let read = match &field.value {
+            Ok(value) => reading.set(names[0], field, value),
+            Err(message) => Err(Bad::new(field.line, format!("{}: {message}", field.key))),
+        };
+        if let Err(bad) = read {
+            reading.bad.push((names[0], bad));
+        } else if reading.warnings.len() > told {
+            reading.odd.push(names[0]);
+        }
+    }
+    if field(document, FIELDS[2]).is_none() {
+        let line = document.fields().first().map_or(1, |field| field.line);
+        reading
+            .warnings
+            .push(Bad::new(line, "there is no `status`; it counts as `draft`").known(Status::known()));
+    }
+    reading
+}
+
+impl Reading {
+    fn set(&mut self, name: &'static str, field: &Field, value: &Value) -> Result<(), Bad> {
+        match name {
+            "title" => self.module.title = text(field, value)?,
+            "type" => {
+                self.module.kind = match value {
+                    // A list of kinds is a hybrid.
+                    Value::Array(_) => words(field, value)?.join("|"),
+                    _ => text(field, value)?,
+                }
+            }
+            "status" => {
+                let word = text(field, value)?;
+                self.module.status = match word.trim() {
+                    "" => Status::Draft,
+                    word => word.parse().map_err(|_| {
+                        Bad::new(field.line, format!("`{}` is not a status", short(word)))
+                            .known(Status::known())
+                            .hint("write one of these")
+                    })?,
+                };
+            }
+            "phase" => {
+                self.module.phase = Phase::read(&text(field, value)?);
+                if let Phase::Other(word) = &self.module.phase
+                    && !Phase::KNOWN.contains(&word.as_str())
+                {
+                    let message = format!("the phase `{}` means nothing here", short(word));
+                    self.warnings.push(Bad::new(field.line, message).known(Phase::KNOWN.join(", ")));
+                }
+            }
+            "completed_steps" => match count(value).and_then(|steps| u32::try_from(steps).ok()) {
+                Some(steps) => self.module.completed_steps = steps,
+                None => {
+                    let message = format!(
+                        "completed_steps is `{}`, not a whole number from 0 on; it counts as 0",
+                        short(&value.to_string())
+                    );
+                    self.warnings.push(Bad::new(field.line, message));
+                }
+            },
+            "created" => self.module.created = self.moment(field, value)?,
+            "updated" => self.module.updated = self.moment(field, value)?,
+            "depends_on" => self.module.depends_on = needs(field, value)?,
+            "tags" => self.module.tags = words(field, value)?,
+            "branch" => self.module.branch = text(field, value)?,
+            "worktree" => self.module.worktree = text(field, value)?,
+            "stage" => self.module.stage = stage(field, value)?,
+            "revision" => self.module.revision = self.counted(field, value).unwrap_or(0),
+            "compaction_count" => self.module.extra.compaction_count = self.counted(field, value),
+            "vfp_cycles_completed" => self.module.extra.vfp_cycles_completed = self.counted(field, value),
+            "retry_count" => self.module.extra.retry_count = self.counted(field, value),
+            "phase_progress" => {
+                self.module.extra.phase_progress = part(value);
+                if !value.is_null() && self.module.extra.phase_progress.is_none() {
+                    let message =
+                        format!("phase_progress is `{}`, not from 0 to 1", short(&value.to_string()));
+                    self.warnings.push(Bad::new(field.line, message).hint("it is not used"));
+                }
+            }
+            "check_score" => self.module.extra.check_score = (!value.is_null()).then(|| value.clone()),
+            "delegation_failures" => self.module.extra.delegation_failures = words(field, value)?,
+            other => unreachable!("`{other}` is in the table of fields and is not read"),
+        }
+        Ok(())
+    }
+
+    fn moment(&mut self, field: &Field, value: &Value) -> Result<String, Bad> {
+        let text = text(field, value)?;
+        if !text.is_empty() && !super::text::is_moment(&text) {
+            let message = format!("{} is `{}`, not a date", field.key, short(&text));
+            self.warnings.push(Bad::new(field.line, message).hint("write it as 2026-01-31T10:00:00Z"));
+        }
+        Ok(text)
+    }
+
+    /// A counter of another tool: nonsense in it is told and stops nobody.
+    fn counted(&mut self, field: &Field, value: &Value) -> Option<u64> {
+        let read = count(value);
+        if read.is_none() && !value.is_null() {
+            let message =
+                format!("{} is `{}`, not a whole number from 0 on", field.key, short(&value.to_string()));
+            self.warnings.push(Bad::new(field.line, message).hint("it is not used"));
+        }
+        read
+    }
+}
+
+fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64(),
+        _ => None,
+    }
+}
+
+fn part(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| (0.0..=1.0).contains(number))
+}
+
+fn wrong(field: &Field, value: &Value, wanted: &str) -> Bad {
+    let is = match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "yes or no",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    };
+    Bad::new(field.line, format!("{} is {is}, not {wanted}", field.key))
+}
+
+fn text(field: &Field, value: &Value) -> Result<String, Bad> {
+    match value {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text.clone()),
+        // `title: 2026` is a number to the reader and a word to the person.
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(yes) => Ok(yes.to_string()),
+        Value::Array(_) | Value::Object(_) => Err(wrong(field, value, "text")),
+    }
+}
+
+fn words(field: &Field, value: &Value) -> Result<Vec<String>, Bad> {
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(items) => items.iter().map(|item| text(field, item)).collect(),
+        Value::String(list) => {
+            Ok(list.split(',').map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned).collect())
+        }
+        Value::Number(_) | Value::Bool(_) => Ok(vec![text(field, value)?]),
+        Value::Object(_) => Err(wrong(field, value, "a list")),
+    }
+}
+
+fn needs(field: &Field, value: &Value) -> Result<Vec<Need>, Bad> {
+    let hint = "a need is a module's name, or `{module, min_status}`";
+    let one = |item: &Value| match item {
+        Value::String(module) => Ok(Need { module: module.trim().to_owned(), least: None }),
+        Value::Object(map) => {
+            let first = |names: &[&str]| names.iter().find_map(|name| map.get(*name)).and_then(Value::as_str);
+            let module = first(&["module", "notebook", "task", "name"])
+                .ok_or_else(|| Bad::new(field.line, "a need does not say its `module`").hint(hint))?;
+            let least = match first(&["min_status", "minStatus", "min-status", "status"]) {
+                None => None,
+                Some(word) => Some(word.parse::<Status>().map_err(|_| {
+                    Bad::new(field.line, format!("`{}` is not a status", short(word))).known(Status::known())
+                })?),
+            };
+            Ok(Need { module: module.trim().to_owned(), least })
+        }
+        Value::Number(number) => Ok(Need { module: number.to_string(), least: None }),
+        other => Err(wrong(field, other, "the name of a module").hint(hint)),
+    };
+    match value {
+        Value::Array(items) => items.iter().map(one).collect(),
+        Value::Object(_) => Ok(vec![one(value)?]),
+        _ => Ok(words(field, value)?.into_iter().map(|module| Need { module, least: None }).collect()),
+    }
+}
+
+fn stage(field: &Field, value: &Value) -> Result<Option<Stage>, Bad> {
+    let number = |value: Option<&Value>, what: &str| match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => count(value).and_then(|n| u32::try_from(n).ok()).map(Some).ok_or_else(|| {
+            Bad::new(field.line, format!("{what} is `{}`, not a whole number", short(&value.to_string())))
+        }),
+    };
+    let map = match value {
+        Value::Null => return Ok(None),
+        // An old file may say just the number.
+        Value::Number(_) => {
+            let current = number(Some(value), "stage")?.unwrap_or(0);
+            return Ok(Some(Stage { current, ..Stage::default() }));
+        }
+        Value::Object(map) => map,
+        other => return Err(wrong(field, other, "a table with `current` and `history`")),
+    };
+    let word = |value: Option<&Value>| value.map_or_else(|| Ok(String::new()), |value| text(field, value));
+    let mut history = Vec::new();
+    match map.get("history") {
+        None | Some(Value::Null) => {}
+        Some(Value::Array(items)) => {
+            for (place, item) in items.iter().enumerate() {
+                let Value::Object(item) = item else {
+                    return Err(wrong(field, item, "a stage that is done"));
+                };
+                let convergence = match item.get("convergence") {
+                    None | Some(Value::Null) => None,
+                    Some(value) => Some(part(value).ok_or_else(|| {
+                        let message =
+                            format!("convergence is `{}`, not from 0 to 1", short(&value.to_string()));
+                        Bad::new(field.line, message)
+                    })?),
+                };
+                history.push(StageDone {
+                    stage: number(item.get("stage"), "stage")?.unwrap_or(place as u32 + 1),
+                    name: word(item.get("name"))?,
+                    completed_at: word(item.get("completed_at").or_else(|| item.get("completedAt")))?,
+                    commit: word(item.get("commit"))?,
+                    convergence,
+                });
+            }
+        }
+        Some(other) => return Err(wrong(field, other, "a list of stages")),
+    }
+    Ok(Some(Stage {
+        current: number(map.get("current"), "stage.current")?.unwrap_or(0),
+        total: number(map.get("total"), "stage.total")?,
+        history,
+    }))
+}

@@ -1,0 +1,220 @@
+//! What a folder should hold for a state of the journal.
+//!
+//! Only what differs is written, and only over what was seen: each write names the digest it replaces. The metadata
+//! comes last, so a folder never says more than its papers hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall_model::Timestamp;
+
+use super::entry::{EntryName, Shelf};
+use super::folder::{PLAN, Seen, TARGET};
+use super::metadata::Metadata;
+use super::record::Module;
+use super::text::{day, moment};
+use super::write::{Expect, Write};
+
+/// A dated entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it lies.
+    pub shelf: Shelf,
+    /// What it is called.
+    pub name: EntryName,
+    /// All of it.
+    pub text: String,
+}
+
+/// The papers of a task as the journal has them. What is `None` is not touched.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Papers {
+    /// What is wanted.
+    pub target: Option<String>,
+    /// The plan that counts.
+    pub plan: Option<String>,
+    /// What stages are measured against.
+    pub baseline: Option<String>,
+    /// What a person said on the way.
+    pub refinements: Option<String>,
+    /// Where it stands.
+    pub summary: Option<String>,
+    /// What came of it.
+    pub report: Option<String>,
+    /// What happened when.
+    pub timeline: Option<String>,
+    /// What later stages must not try again.
+    pub exclusions: Option<String>,
+    /// Entries that must be there. Entries are only ever added.
+    pub entries: Vec<Entry>,
+    /// The summary of each shelf.
+    pub shelf_summaries: BTreeMap<Shelf, String>,
+    /// Stages that are over: their plan, analysis and tests lie apart.
+    pub closed_stages: BTreeSet<u32>,
+}
+
+/// The writes that make the folder show `module` and `papers`, paths below the folder. None when it shows them already.
+///
+/// `updated` and `revision` move only when the module came forward; a summary or a refinement alone moves neither.
+#[must_use]
+pub fn project(module: &Module, papers: &Papers, seen: &Seen, now: Timestamp) -> Vec<Write> {
+    let mut page = Page { seen, writes: Vec::new(), taken: seen.files.keys().cloned().collect() };
+    page.close_stages(&papers.closed_stages);
+    page.plan(papers.plan.as_deref());
+    for (path, text) in [
+        (TARGET, &papers.target),
+        (".convergence-baseline.md", &papers.baseline),
+        (".pending-refinements.md", &papers.refinements),
+        (".exclusions.md", &papers.exclusions),
+    ] {
+        page.put(path, text.as_deref());
+    }
+    for entry in &papers.entries {
+        page.entry(entry);
+    }
+    for (shelf, text) in &papers.shelf_summaries {
+        page.put(&format!("{shelf}/.summary.md"), Some(text));
+    }
+    for (path, text) in [
+        (".summary.md", &papers.summary),
+        (".auto-timeline.md", &papers.timeline),
+        (".report.md", &papers.report),
+    ] {
+        page.put(path, text.as_deref());
+    }
+    page.metadata(module, now);
+    page.writes
+}
+
+struct Page<'a> {
+    seen: &'a Seen,
+    writes: Vec<Write>,
+    /// Paths that hold something, or will.
+    taken: BTreeSet<String>,
+}
+
+impl Page<'_> {
+    fn put(&mut self, path: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        let moved = self.writes.iter().any(|write| matches!(write, Write::Move { from, .. } if from == path));
+        let expect = match self.seen.files.get(path) {
+            Some(file) if file.bytes == text.as_bytes() && !moved => return,
+            Some(file) if !moved => Expect::Digest(file.digest.clone()),
+            Some(_) | None => Expect::Absent,
+        };
+        self.taken.insert(path.to_owned());
+        self.writes.push(Write::Put { path: path.to_owned(), bytes: text.as_bytes().to_vec(), expect });
+    }
+
+    /// A new plan does not wipe out the old one: two plans side by side mislead, none at all forgets.
+    fn plan(&mut self, plan: Option<&str>) {
+        let Some(plan) = plan else { return };
+        let moved = self.writes.iter().any(|write| matches!(write, Write::Move { from, .. } if from == PLAN));
+        if let Some(old) = self.seen.files.get(PLAN)
+            && !moved
+            && old.bytes != plan.as_bytes()
+            && !old.text().trim().is_empty()
+        {
+            let kept = self
+                .seen
+                .files
+                .iter()
+                .any(|(path, file)| path.starts_with(".plan-superseded") && file.digest == old.digest);
+            if !kept {
+                let path = self.free(|n| match n {
+                    1 => ".plan-superseded.md".to_owned(),
+                    n => format!(".plan-superseded-{n}.md"),
+                });
+                self.writes.push(Write::Put { path, bytes: old.bytes.clone(), expect: Expect::Absent });
+            }
+        }
+        self.put(PLAN, Some(plan));
+    }
+
+    /// An entry is there once, under its own name or, when another has that, with a number.
+    fn entry(&mut self, entry: &Entry) {
+        let path = |n: usize| match n {
+            1 => format!("{}/{}", entry.shelf, entry.name.file()),
+            n => format!("{}/{}-{}-{n}.md", entry.shelf, entry.name.day, entry.name.about),
+        };
+        let same = |path: &String| {
+            self.seen.files.get(path).is_some_and(|file| file.bytes == entry.text.as_bytes())
+                || self.writes.iter().any(|write| write.path() == path && write.text() == Some(&entry.text))
+        };
+        let there = (1..).map(path).take_while(|path| self.taken.contains(path)).any(|path| same(&path));
+        if !there {
+            let path = self.free(path);
+            self.writes.push(Write::new(&path, &entry.text));
+        }
+    }
+
+    fn free(&mut self, name: impl Fn(usize) -> String) -> String {
+        let path = (1..).map(name).find(|path| !self.taken.contains(path)).expect("names do not run out");
+        self.taken.insert(path.clone());
+        path
+    }
+
+    /// Puts the plan, the analysis and the tests of a stage that is over aside, once: what lies there belongs to the
+    /// latest stage that was closed.
+    fn close_stages(&mut self, closed: &BTreeSet<u32>) {
+        let Some(stage) = closed.last() else { return };
+        let plan = format!(".plan-stage-{stage}.md");
+        let shelves = [Shelf::Analysis, Shelf::Test];
+        let archived = |path: &String| {
+            *path == plan
+                || shelves.iter().any(|shelf| path.starts_with(&format!("{}/", shelf.archive(*stage))))
+        };
+        // Closed before: what lies there now is of the stage under way.
+        if self.seen.files.keys().any(archived) {
+            return;
+        }
+        let mut moves: Vec<(String, String)> = Vec::new();
+        if self.seen.files.contains_key(PLAN) {
+            moves.push((PLAN.to_owned(), plan.clone()));
+        }
+        for shelf in shelves {
+            let prefix = format!("{shelf}/");
+            for path in self.seen.files.keys() {
+                if let Some(name) = path.strip_prefix(&prefix) {
+                    moves.push((path.clone(), format!("{}/{name}", shelf.archive(*stage))));
+                }
+            }
+        }
+        for (from, to) in moves {
+            self.taken.remove(&from);
+            self.taken.insert(to.clone());
+            let expect = self.seen.files[&from].digest.clone();
+            self.writes.push(Write::Move { from, to, expect });
+        }
+    }
+
+    fn metadata(&mut self, module: &Module, now: Timestamp) {
+        let form = self.seen.form;
+        let stamped =
+            |revision: u64| Module { updated: moment(now), revision: revision + 1, ..module.clone() };
+        let new = match &self.seen.metadata {
+            Some(Ok(there)) if module.differs_from(&there.module) => {
+                let new = stamped(there.module.revision);
+                if there.would_lose(&new) {
+                    self.keep_beside(form.file(), now);
+                }
+                there.with(&new)
+            }
+            Some(Ok(_)) => return,
+            None => Metadata::new(form, &stamped(module.revision)),
+            // What cannot be read is mended first; nothing is written over it here.
+            Some(Err(_)) => return,
+        };
+        self.put(form.file(), Some(new.text()));
+    }
+
+    /// A copy of a file under a name of its own, unless there is one.
+    fn keep_beside(&mut self, file: &str, now: Timestamp) {
+        let there = &self.seen.files[file];
+        let name = |n: usize| match n {
+            1 => format!("{file}.corrupt-{}", day(now)),
+            n => format!("{file}.corrupt-{}-{n}", day(now)),
+        };
+        let path = self.free(name);
+        self.writes.push(Write::Put { path, bytes: there.bytes.clone(), expect: Expect::Absent });
+    }
+}

@@ -1,0 +1,73 @@
+//! `.pending-refinements.md`: what a person said while work was going on, one line each.
+
+/// Something a person said on the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// When, as it was written; empty when the line has no date.
+    pub at: String,
+    /// What.
+    pub text: String,
+}
+
+/// The refinements that wait, with the text they stand in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refinements {
+    text: String,
+    /// In the order of the file.
+    pub pending: Vec<Pending>,
+}
+
+impl Refinements {
+    /// Reads the file. Lines that are no list items are kept and mean nothing.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        Self { text: text.to_owned(), pending: text.lines().filter_map(entry).collect() }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same with one more; `at` is `YYYY-MM-DD HH:MM`.
+    #[must_use]
+    pub fn with(&self, at: &str, text: &str) -> Self {
+        let mut all = self.text.clone();
+        if all.is_empty() {
+            all.push_str("# Pending Refinements\n\n");
+        } else if !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(&format!("- [{at}] {}\n", super::text::plain_line(text)));
+        Self::read(&all)
+    }
+
+    /// The same without the entry at `place` (from 1); none when there is no such entry.
+    #[must_use]
+    pub fn without(&self, place: usize) -> Option<Self> {
+        let mut seen = 0;
+        let mut found = false;
+        let kept: String = self
+            .text
+            .split_inclusive('\n')
+            .filter(|line| {
+                seen += usize::from(entry(line).is_some());
+                let this = entry(line).is_some() && seen == place;
+                found |= this;
+                !this
+            })
+            .collect();
+        found.then(|| Self::read(&kept))
+    }
+}
+
+fn entry(line: &str) -> Option<Pending> {
+    let rest = line.trim_end().strip_prefix("- ")?.trim();
+    let dated = rest
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+        .filter(|(at, _)| at.starts_with(|c: char| c.is_ascii_digit()));
+    let (at, text) = dated.unwrap_or(("", rest));
+    (!text.trim().is_empty()).then(|| Pending { at: at.to_owned(), text: text.trim().to_owned() })
+}

@@ -1,0 +1,208 @@
+//! `.auto-signal` and `.auto-stop`: how an agent that runs its own loop says where it is, and is told to stop.
+//!
+//! All words of all versions are accepted; any other is refused with the known ones. A half-written file is no error to
+//! act upon: whoever reads it looks again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::document::without_place;
+use super::problem::{Bad, FormatError, short};
+
+/// The name of the signal.
+pub const SIGNAL_FILE: &str = ".auto-signal";
+/// The name of the stop.
+pub const STOP_FILE: &str = ".auto-stop";
+
+/// The steps an agent may say it was in.
+pub const STEPS: &[&str] = &[
+    "plan",
+    "check",
+    "exec",
+    "merge",
+    "report",
+    "research",
+    "verify",
+    "annotate",
+    "target",
+    "highlight",
+    "summarize",
+];
+
+/// What may have come of a step; `(step-N)` with any number besides.
+pub const RESULTS: &[&str] = &[
+    "PASS",
+    "NEEDS_REVISION",
+    "ACCEPT",
+    "NEEDS_FIX",
+    "REPLAN",
+    "BLOCKED",
+    "CONTINUE",
+    "ROLLBACK",
+    "(generated)",
+    "(annotations)",
+    "(done)",
+    "(mid-exec)",
+    "(blocked)",
+    "success",
+    "conflict",
+    "(collected)",
+    "(sufficient)",
+    "(pass)",
+    "(fail)",
+    "(partial)",
+    "(processed)",
+    "(o1-collected)",
+    "(o2-collected)",
+    "(o3-collected)",
+    "(objective-complete)",
+    "(distilled)",
+    "(skipped-idempotent)",
+    "(stage-advanced)",
+    "(refined)",
+    "(hil-pending)",
+    "failed",
+    "stage-done",
+    "rejected",
+];
+
+/// What may follow besides a step.
+pub const ENDS: &[&str] = &["(stop)", "(none)"];
+
+/// Where a check may stand; `step-N` with any number besides.
+pub const CHECKPOINTS: &[&str] = &[
+    "",
+    "post-plan",
+    "mid-exec",
+    "post-exec",
+    "post-research",
+    "quick",
+    "full",
+    "post-o1",
+    "post-o2",
+    "post-o3",
+    "pre-merge",
+    "post-annotate",
+    "dependency-blocked",
+    "no-accept",
+];
+
+/// Why a loop is told to stop.
+pub const REASONS: &[&str] = &["timeout", "max_iterations", "user_stop", "stall_limit", "reasoning_loop"];
+
+/// Where an agent's own loop is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Signal {
+    /// The step that ended.
+    pub step: String,
+    /// What came of it.
+    pub result: String,
+    /// What follows.
+    pub next: String,
+    /// Where the check stood.
+    #[serde(default)]
+    pub checkpoint: String,
+    /// How many steps went before; none when a person ran the step by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u64>,
+    /// When, as it was written.
+    pub timestamp: String,
+    /// What only some versions write, and what nobody here knows.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Signal {
+    /// Reads a signal.
+    ///
+    /// # Errors
+    /// When it is not whole, or a word in it is not known.
+    pub fn read(text: &str) -> Result<Self, FormatError> {
+        Self::understand(text).map_err(|bad| bad.in_file(SIGNAL_FILE))
+    }
+
+    fn understand(text: &str) -> Result<Self, Bad> {
+        let mut value: Value = parse(text)?;
+        // Some write null where others write nothing.
+        if let Value::Object(map) = &mut value {
+            map.retain(|_, value| !value.is_null());
+        }
+        let signal: Self =
+            serde_json::from_value(value).map_err(|error| Bad::new(1, without_place(&error)))?;
+        let steps: Vec<&str> = [STEPS, ENDS].concat();
+        known("step", &signal.step, STEPS, |_| false)?;
+        known("result", &signal.result, RESULTS, |word| {
+            word.strip_prefix("(step-").and_then(|rest| rest.strip_suffix(')')).is_some_and(is_number)
+        })?;
+        known("next", &signal.next, &steps, |_| false)?;
+        known("checkpoint", &signal.checkpoint, CHECKPOINTS, |word| {
+            word.strip_prefix("step-").is_some_and(is_number)
+        })?;
+        if !super::text::is_moment(&signal.timestamp) {
+            let message = format!("timestamp is `{}`, not a moment", short(&signal.timestamp));
+            return Err(Bad::new(1, message).known("2026-01-31T10:00:00Z"));
+        }
+        Ok(signal)
+    }
+
+    /// How often the agent's context was compacted in this iteration.
+    #[must_use]
+    pub fn compaction_count(&self) -> Option<u64> {
+        self.extra.get("compaction_count").and_then(Value::as_u64)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a signal can be written as JSON") + "\n"
+    }
+}
+
+/// An order to stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopOrder {
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub timestamp: String,
+}
+
+impl StopOrder {
+    /// Reads an order.
+    ///
+    /// # Errors
+    /// When it is not whole, or the reason is not known.
+    pub fn read(text: &str) -> Result<Self, FormatError> {
+        let read = || -> Result<Self, Bad> {
+            let stop: Self =
+                serde_json::from_value(parse(text)?).map_err(|error| Bad::new(1, without_place(&error)))?;
+            known("reason", &stop.reason, REASONS, |_| false)?;
+            Ok(stop)
+        };
+        read().map_err(|bad| bad.in_file(STOP_FILE))
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("an order can be written as JSON") + "\n"
+    }
+}
+
+fn parse(text: &str) -> Result<Value, Bad> {
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
+        Bad::new(error.line().max(1), format!("this is no JSON: {}", without_place(&error)))
+            .hint("it may be half written; look again")
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn known(field: &str, word: &str, words: &[&str], also: impl Fn(&str) -> bool) -> Result<(), Bad> {
+    match words.contains(&word) || also(word) {
+        true => Ok(()),
+        false => Err(Bad::new(1, format!("{field} is `{}`", short(word))).known(words.join(", "))),
+    }
+}

@@ -1,0 +1,112 @@
+//! A module as a task: what it wants, what it needs, where it begins.
+
+use landfall_model::{SpecError, Tag, TaskSpec};
+use thiserror::Error;
+
+use super::folder::Seen;
+use super::problem::Unread;
+use super::record::{Need, Phase, Status};
+
+/// What a module asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Its words, without needs: those are known by module.
+    pub spec: TaskSpec,
+    /// What must come before, by module.
+    pub needs: Vec<Need>,
+    /// Where it is.
+    pub status: Status,
+    /// Where its flow takes it up: `executing`, `re-planning/needs-check`.
+    pub entry: String,
+    /// Steps of its plan that are done.
+    pub completed_steps: u32,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why a module is no task.
+#[derive(Debug, Error)]
+pub enum NoTask {
+    /// Its metadata cannot be used.
+    #[error(transparent)]
+    Unread(#[from] Unread),
+    /// Its words are out of bounds.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+}
+
+/// The task a module asks for.
+///
+/// # Errors
+/// When its metadata cannot be used, or its words are out of bounds.
+pub fn wanted(seen: &Seen) -> Result<Wanted, NoTask> {
+    let mut warnings = seen.warnings.clone();
+    let module = match &seen.metadata {
+        Some(Ok(metadata)) => {
+            warnings.extend(metadata.warnings.iter().map(ToString::to_string));
+            metadata.module.clone()
+        }
+        Some(Err(unread)) => return Err(unread.clone().into()),
+        None => {
+            warnings.push(format!("`{}` has no metadata; it counts as a draft", seen.place.shown()));
+            super::record::Module::new("", "")
+        }
+    };
+    let target = seen.target();
+    let title = if module.title.trim().is_empty() { &seen.place.name } else { &module.title };
+    let mut spec =
+        TaskSpec::new(&super::text::plain_line(title)).or_else(|_| TaskSpec::new(&seen.place.name))?;
+    spec.body = super::text::plain(target.text()).trim().to_owned();
+    spec.criteria = target.plain_requirements.clone();
+    spec.criteria.extend(target.requirements.iter().map(|it| match it.criteria.is_empty() {
+        true => format!("R{}: {}", it.r, it.text),
+        false => format!("R{}: {} ({})", it.r, it.text, it.criteria),
+    }));
+    for word in &module.tags {
+        match word.parse::<Tag>() {
+            Ok(tag) => drop(spec.tags.insert(tag)),
+            Err(error) => warnings.push(error.to_string()),
+        }
+    }
+    spec.source = format!("module:{}", seen.place.shown());
+    spec.flow = Some(seen.place.sort.flow().to_owned());
+    if !target.is_substantive() {
+        spec.draft = true;
+        warnings.push(format!(
+            "`{}/{}` says nothing yet; fill it first",
+            seen.place.shown(),
+            super::folder::TARGET
+        ));
+    }
+    warnings.extend(
+        target
+            .warnings
+            .iter()
+            .map(|(line, why)| format!("{}/{}:{line}: {why}", seen.place.shown(), super::folder::TARGET)),
+    );
+    spec.check()?;
+    Ok(Wanted {
+        spec,
+        needs: module.depends_on.clone(),
+        status: module.status,
+        entry: entry(module.status, &module.phase),
+        completed_steps: module.completed_steps,
+        warnings,
+    })
+}
+
+/// The word under which a flow says where a task in this state begins.
+#[must_use]
+pub fn entry(status: Status, phase: &Phase) -> String {
+    match (status, phase) {
+        (Status::RePlanning, Phase::NeedsPlan | Phase::NeedsCheck) => format!("{status}/{}", phase.word()),
+        _ => status.word().to_owned(),
+    }
+}
+
+/// The needs that are not met, each with how far it is; `status` says how far a module is, if there is one.
+#[must_use]
+pub fn unmet(needs: &[Need], status: impl Fn(&str) -> Option<Status>) -> Vec<(&Need, Option<Status>)> {
+    let far = needs.iter().map(|need| (need, status(&need.module)));
+    far.filter(|(need, status)| !status.is_some_and(|status| need.is_met_by(status))).collect()
+}

@@ -1,0 +1,116 @@
+//! What every tracker can do. Calls block and may take as long as a network takes; the engine makes them in threads of
+//! their own. A tracker never decides: it is asked, it writes what it is told, and it writes nothing twice.
+//!
+//! Whatever is created bears a [`Marker`], or is the only one of its kind (a pull request of a branch). It is looked for
+//! before it is made and again when an answer was lost, so each of these calls may simply be repeated.
+
+mod error;
+mod names;
+mod values;
+
+use std::collections::BTreeSet;
+
+use landfall_model::{Size, Timestamp};
+
+pub use error::TrackerError;
+pub use names::{
+    BranchName, CommitSha, IssueNumber, Label, Marker, NameError, PrNumber, RepoName, Slug, Title, shown,
+    unmarked,
+};
+pub use values::{
+    Blocker, Change, Check, CheckState, ChecksSum, Child, CloseWhy, Comment, Conclusion, Cursor, Issue,
+    IssueEdit, IssueFilter, IssueState, LabelSpec, Merge, Merged, NewIssue, NewPullRequest, NewReview, Once,
+    PHASE_FAMILY, Place, PrState, PullRequest, Review, ReviewVerdict, SIZE_FAMILY, Saying, SizeSeen,
+    SizeStands, Thread, sum,
+};
+
+/// What a tracker answers.
+pub type Answer<T> = Result<T, TrackerError>;
+
+/// The time, handed in so that tests can hold it.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> Timestamp;
+    /// Returns after so many milliseconds.
+    fn wait(&self, ms: u64);
+}
+
+/// Where issues and pull requests are kept.
+pub trait Tracker: Send + Sync {
+    /// Whether it keeps the branches of pull requests, so that it merges them. One that does not only writes down
+    /// what was landed.
+    fn keeps_branches(&self) -> bool;
+    /// The branch work is merged into unless someone says otherwise, as it is called now. None if it keeps none.
+    fn default_branch(&self) -> Answer<Option<BranchName>>;
+
+    /// An issue. A pull request is none.
+    fn issue(&self, number: IssueNumber) -> Answer<Issue>;
+    /// Issues, newest first. Pull requests are none.
+    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>>;
+    /// Makes an issue, once.
+    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>>;
+    /// Changes its words.
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue>;
+    /// Closes it. One that is closed for the same reason stays as it is.
+    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue>;
+    /// Opens it again. One that is open stays as it is.
+    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue>;
+    /// When it was last opened again, if ever.
+    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>>;
+
+    /// All comments, oldest first.
+    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>>;
+    /// Says something, once.
+    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>>;
+
+    /// Sees that a repository has these labels. Those it has stay as they are.
+    fn ensure_labels(&self, labels: &[LabelSpec]) -> Answer<()>;
+    /// Adds and takes away labels, and answers with those that are there then.
+    fn change_labels(
+        &self,
+        number: IssueNumber,
+        add: &BTreeSet<Label>,
+        remove: &BTreeSet<Label>,
+    ) -> Answer<BTreeSet<Label>>;
+    /// Of all labels that begin with `family`, leaves this one alone, or none. Looks again afterwards: others change
+    /// labels at the same time.
+    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>>;
+    /// How big it is: the field of a project first, then the label.
+    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>>;
+    /// Says how big it is, where sizes are kept.
+    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands>;
+
+    /// The issues it is made of, in their order, with what each waits for. Refused if one of them is elsewhere: whoever
+    /// asks would take the rest for the whole.
+    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>>;
+    /// Makes one issue part of another. One that is part of it already stays where it is.
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()>;
+    /// The issues it waits for or waited for.
+    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>>;
+    /// Makes one issue wait for another. One that does already goes on doing so.
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()>;
+
+    /// A pull request.
+    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest>;
+    /// The pull requests of exactly this branch of this repository, newest first.
+    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>>;
+    /// Makes a pull request, unless one is open for the same branches.
+    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>>;
+    /// Tells that the branch was pushed. A tracker that keeps branches knows.
+    fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()>;
+    /// Says that a draft is ready. One that is ready stays so.
+    fn mark_ready(&self, number: PrNumber) -> Answer<()>;
+    /// Merges into one commit, if the head is what we believe it is. One that is merged already stays so.
+    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged>;
+    /// Closes it without merging. One that is closed stays so.
+    fn close_pull_request(&self, number: PrNumber) -> Answer<()>;
+    /// All reviews, oldest first.
+    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>>;
+    /// Reviews, once.
+    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>>;
+    /// The jobs that look at a commit, each in its newest run.
+    fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>>;
+
+    /// What changed since then, oldest first.
+    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)>;
+}

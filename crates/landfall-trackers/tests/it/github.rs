@@ -1,0 +1,550 @@
+//! GitHub on a bad day: what breaks, gets lost, comes twice, moves, and is changed by others at the same time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use landfall_model::{Size, Timestamp};
+use landfall_testkit::{FakeCheck, FakeGithub, FakePull, FakeStatus, Trouble, World};
+use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
+use landfall_trackers::tracker::{
+    BranchName, CheckState, ChecksSum, CommitSha, Conclusion, Cursor, IssueFilter, Merge, NewPullRequest,
+    NewReview, Once, PHASE_FAMILY, RepoName, Saying, SizeSeen, SizeStands, Thread, Title, Tracker,
+    TrackerError, sum,
+};
+
+use crate::world::{Fake, PATIENCE, TestClock, fake, github, label, labels, make, marker, new_issue, number};
+
+fn sha(digit: char) -> CommitSha {
+    CommitSha::new(&digit.to_string().repeat(40)).expect("a commit")
+}
+
+fn branch(name: &str) -> BranchName {
+    BranchName::new(name).expect("a branch")
+}
+
+fn new_pull() -> NewPullRequest {
+    NewPullRequest {
+        head: branch("work"),
+        head_sha: sha('a'),
+        base: branch("main"),
+        title: Title::of("a change"),
+        body: "why".to_owned(),
+        draft: false,
+    }
+}
+
+fn merge(expected: CommitSha) -> Merge {
+    Merge { expected, subject: Title::of("feat: it"), body: String::new(), landed: None }
+}
+
+/// Every way to lose an answer after it was done.
+fn lost() -> [(&'static str, Trouble); 3] {
+    [("502", Trouble::DoneBut(502)), ("500", Trouble::DoneBut(500)), ("cut", Trouble::DoneAndCut)]
+}
+
+/// Every way to fail before anything was done.
+fn broken() -> [(&'static str, Trouble); 4] {
+    [
+        ("500", Trouble::Status(500)),
+        ("502", Trouble::Status(502)),
+        ("503", Trouble::Status(503)),
+        ("secondary", Trouble::Secondary(Some(2))),
+    ]
+}
+
+fn with_pull(it: &Fake) -> landfall_trackers::tracker::PullRequest {
+    it.fake.world(|world| world.branches.insert("work".to_owned(), "a".repeat(40)));
+    it.github.create_pull_request(&new_pull()).expect("made").into_inner()
+}
+
+#[test]
+fn what_is_made_is_there_once_whatever_becomes_of_the_answer() {
+    for (name, trouble) in lost().into_iter().chain(broken()) {
+        let it = fake();
+        it.fake.world(|world| world.branches.insert("work".to_owned(), "a".repeat(40)));
+        let issue = make(&it.github, "an issue").number;
+        let other = make(&it.github, "another").number;
+        let fault = |ending: &str, method| it.fake.fault(method, ending, 1, trouble.clone());
+        fault("/issues", "POST");
+        let new = new_issue("new/1", "made under stress", "");
+        assert!(matches!(it.github.create_issue(&new), Ok(Once::Made(_))), "{name}");
+        fault("/comments", "POST");
+        let said = it.github.comment(issue.into(), &marker("said/1"), "x");
+        assert!(matches!(said, Ok(Once::Made(_))), "{name}: {said:?}");
+        fault("/pulls", "POST");
+        let pull = it.github.create_pull_request(&new_pull()).expect(name).into_inner().number;
+        fault("/reviews", "POST");
+        let review = NewReview {
+            marker: marker("r/1"),
+            says: Saying::Comment,
+            body: "ok".to_owned(),
+            commit: sha('a'),
+        };
+        it.github.review(pull, &review).expect(name);
+        fault("/sub_issues", "POST");
+        it.github.add_child(issue, other).expect(name);
+        fault("/blocked_by", "POST");
+        it.github.add_blocker(issue, other).expect(name);
+        fault("/merge", "PUT");
+        let merged = it.github.merge(pull, &merge(sha('a'))).expect(name);
+        assert!(merged.commit.is_some() && !merged.already, "{name}: {merged:?}");
+        it.fake.world(|world| {
+            assert_eq!(world.issues.len(), 3, "{name}");
+            assert_eq!(world.issues[&issue.get()].comments.len(), 1, "{name}");
+            assert_eq!(world.issues[&issue.get()].children, [other.get()], "{name}");
+            assert_eq!(world.issues[&issue.get()].blocked_by, [other.get()], "{name}");
+            assert_eq!(world.pulls.len(), 1, "{name}");
+            assert_eq!(world.pulls[&pull.get()].reviews.len(), 1, "{name}");
+        });
+    }
+}
+
+#[test]
+fn an_answer_that_never_comes_is_looked_for() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    let pull = with_pull(&it).number;
+    for (method, ending) in [("POST", "/comments"), ("PUT", "/merge"), ("POST", "/issues")] {
+        it.fake.fault(method, ending, 1, Trouble::DoneAndSilent);
+    }
+    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(Once::Made(_))));
+    assert!(it.github.merge(pull, &merge(sha('a'))).expect("merged").commit.is_some());
+    assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(Once::Made(_))));
+    assert_eq!(it.fake.world(|world| (world.issues[&1].comments.len(), world.issues.len())), (1, 2));
+    for (method, ending) in [("POST", "/comments"), ("PUT", "/merge")] {
+        assert_eq!(it.fake.count(method, ending), 1, "{ending}");
+    }
+}
+
+#[test]
+fn changes_that_may_be_repeated_are() {
+    for (name, trouble) in lost().into_iter().chain(broken()) {
+        let it = fake();
+        let issue = make(&it.github, "an issue").number;
+        let fault = |method, ending: &str| it.fake.fault(method, ending, 2, trouble.clone());
+        fault("POST", "/labels");
+        fault("DELETE", "/labels/phase%2Fissue");
+        it.github.change_labels(issue, &labels(["phase/issue"]), &[].into()).expect(name);
+        let now = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/spec"))).expect(name);
+        assert_eq!(now, labels(["phase/spec"]), "{name}");
+        fault("PATCH", "/issues/1");
+        it.github.close_issue(issue, landfall_trackers::tracker::CloseWhy::Done).expect(name);
+        it.fake.world(|world| assert!(world.issues[&1].closed.is_some(), "{name}"));
+    }
+}
+
+#[test]
+fn a_request_that_arrives_twice_leaves_one() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    it.fake.fault("POST", "/comments", 1, Trouble::Twice);
+    let said = it.github.comment(issue.into(), &marker("said/1"), "x").expect("said").into_inner();
+    it.fake.world(|world| {
+        let comments = &world.issues[&issue.get()].comments;
+        assert_eq!(comments.iter().map(|it| it.id).collect::<Vec<_>>(), [said.id]);
+    });
+    it.fake.fault("POST", "/issues", 1, Trouble::Twice);
+    let made = it.github.create_issue(&new_issue("new/1", "twice", "")).expect("made").into_inner();
+    let open = IssueFilter { only_open: true, labels: [].into(), most: 10 };
+    let open: Vec<_> = it.github.issues(&open).expect("a list").into_iter().map(|it| it.number).collect();
+    assert_eq!(open, [made.number, issue]);
+    // The second merge of the same is refused by GitHub, and is none.
+    let pull = with_pull(&it).number;
+    it.fake.fault("PUT", "/merge", 1, Trouble::Twice);
+    let error = it.github.merge(pull, &merge(sha('a'))).err();
+    assert!(matches!(error, Some(TrackerError::Conflict { .. })), "{error:?}");
+    assert!(it.github.merge(pull, &merge(sha('a'))).expect("it is merged").already);
+}
+
+#[test]
+fn a_server_that_stays_broken_is_an_answer_that_says_whether_it_may_have_happened() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    it.fake.fault("GET", "/issues/1", 4, Trouble::Status(500));
+    let error = it.github.issue(issue).expect_err("broken four times");
+    assert_eq!(
+        error,
+        TrackerError::Unavailable {
+            what: "read issue #1".to_owned(),
+            why: "GitHub answered 500".to_owned(),
+            unsure: false
+        }
+    );
+    assert_eq!(it.fake.count("GET", "/issues/1"), 4);
+    it.github.issue(issue).expect("it is well again");
+    it.fake.fault("POST", "/comments", 99, Trouble::Status(502));
+    let error = it.github.comment(issue.into(), &marker("a"), "x").expect_err("broken");
+    assert!(matches!(error, TrackerError::Unavailable { unsure: true, .. }), "{error:?}");
+    assert_eq!(it.fake.count("POST", "/comments"), 4);
+    assert!(error.passes().is_some());
+    // Nobody is there: nothing can have happened.
+    let gone = FakeGithub::start();
+    let nobody = github(&gone, TestClock::new(), PATIENCE);
+    drop(gone);
+    let error = nobody
+        .close_issue(number(1), landfall_trackers::tracker::CloseWhy::Done)
+        .expect_err("nobody is there");
+    assert!(matches!(error, TrackerError::Unavailable { unsure: false, .. }), "{error:?}");
+}
+
+#[test]
+fn limits_are_waited_for_when_short_and_told_when_long() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    it.fake.fault("GET", "/issues/1", 1, Trouble::Secondary(Some(7)));
+    it.github.issue(issue).expect("after seven seconds");
+    assert!((6_900..8_000).contains(&it.clock.waited()), "{}", it.clock.waited());
+    // Without a word on how long it is a minute.
+    it.fake.fault("GET", "/issues/1", 1, Trouble::Secondary(None));
+    it.github.issue(issue).expect("after a minute");
+    assert!((66_900..69_000).contains(&it.clock.waited()), "{}", it.clock.waited());
+    // An hour is for whoever asked to decide; nothing is asked meanwhile, by any thread.
+    it.fake.fault("GET", "/issues/1", 1, Trouble::Exhausted(3_000));
+    let Err(TrackerError::RateLimited { until, .. }) = it.github.issue(issue) else {
+        panic!("no requests are left")
+    };
+    let asked = it.fake.heard().len();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let error = it.github.comments(issue.into()).expect_err("none are left");
+                assert_eq!(error.passes(), Some(Some(until)));
+            });
+        }
+    });
+    assert_eq!(it.fake.heard().len(), asked);
+    let wait = until.0 - landfall_trackers::tracker::Clock::now(&*it.clock).0;
+    assert!((2_900_000..3_000_100).contains(&wait), "{wait}");
+    landfall_trackers::tracker::Clock::wait(&*it.clock, 3_000_000);
+    it.github.issue(issue).expect("there are some again");
+}
+
+#[test]
+fn the_budget_is_one_for_all_threads() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    it.fake.world(|world| world.left = 5);
+    it.github.comments(issue.into()).expect("one of five");
+    let well = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| match it.github.pull_requests_of(&branch("x")) {
+                Ok(_) => drop(well.fetch_add(1, Ordering::SeqCst)),
+                Err(TrackerError::RateLimited { .. }) => {}
+                Err(error) => panic!("{error}"),
+            });
+        }
+    });
+    // GitHub refused nobody: we knew.
+    assert!(well.load(Ordering::SeqCst) >= 4, "{well:?}");
+    assert_eq!(it.fake.heard().iter().filter(|heard| heard.status == 403).count(), 0);
+}
+
+#[test]
+fn writes_keep_their_distance() {
+    let fake = FakeGithub::start();
+    let clock = TestClock::new();
+    let github = github(&fake, Arc::clone(&clock), Patience { write_gap_ms: 1_000, ..PATIENCE });
+    let issue = make(&github, "an issue").number;
+    let before = clock.waited();
+    for index in 0..5 {
+        github.comment(issue.into(), &marker(&format!("a/{index}")), "x").expect("said");
+    }
+    assert!((4_800..=5_000).contains(&(clock.waited() - before)), "{}", clock.waited() - before);
+}
+
+#[test]
+fn what_has_not_changed_costs_nothing() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    it.github.issue(issue).expect("there");
+    let left = it.fake.world(|world| world.left);
+    for _ in 0..3 {
+        it.github.issue(issue).expect("there");
+    }
+    assert_eq!(it.fake.world(|world| world.left), left);
+    it.fake.world(|world| world.issues.get_mut(&1).expect("there").title = "changed".to_owned());
+    assert_eq!(it.github.issue(issue).expect("there").title, "changed");
+}
+
+#[test]
+fn lists_are_read_to_their_end() {
+    let it = fake();
+    it.fake.world(|world| {
+        for index in 1..=250 {
+            world.opened(&format!("issue {index}"), "", &["triaged"]);
+        }
+        for index in 0..201 {
+            world.said(1, "someone", &format!("comment {index}"));
+        }
+    });
+    let filter = IssueFilter { only_open: true, labels: labels(["triaged"]), most: 1_000 };
+    let issues = it.github.issues(&filter).expect("a list");
+    let numbers: Vec<u64> = issues.iter().map(|issue| issue.number.get()).collect();
+    assert_eq!(numbers, (1..=250).rev().collect::<Vec<_>>());
+    assert_eq!(it.fake.count("GET", "/issues"), 3);
+    // Enough is enough: 100 are one page.
+    assert_eq!(it.github.issues(&IssueFilter { most: 100, ..filter }).expect("a list").len(), 100);
+    assert_eq!(it.fake.count("GET", "/issues"), 4);
+    assert_eq!(it.github.comments(number(1).into()).expect("comments").len(), 201);
+    // A comment of ours on the third page is found.
+    it.github.comment(number(1).into(), &marker("late"), "x").expect("said");
+    assert!(matches!(it.github.comment(number(1).into(), &marker("late"), "x"), Ok(Once::Found(_))));
+    let (changes, _) = it.github.changes(&Cursor::from(Timestamp(0))).expect("changes");
+    assert_eq!(changes.len(), 250);
+}
+
+#[test]
+fn a_page_elsewhere_is_not_fetched() {
+    let it = fake();
+    let evil = FakeGithub::start();
+    let link = evil.url();
+    it.fake.world(|world| world.opened("an issue", "", &[]));
+    it.fake.fault(
+        "GET",
+        "/issues/1",
+        1,
+        Trouble::Then(Arc::new(|world: &mut World| {
+            world.transferred.insert(1, "x/y#5".to_owned());
+        })),
+    );
+    it.github.issue(number(1)).expect("there");
+    // It moved; where to is read from GitHub alone, and nothing was sent elsewhere.
+    let error = it.github.issue(number(1)).expect_err("it moved");
+    assert_eq!(error, TrackerError::Moved { what: "read issue #1".to_owned(), to: "x/y#5".to_owned() });
+    assert_eq!(error.hint(), "name x/y#5 instead");
+    assert!(evil.heard().is_empty(), "{link}");
+}
+
+#[test]
+fn what_moved_is_said_and_not_followed() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    it.fake.world(|world| world.transferred.insert(1, "other/place#42".to_owned()));
+    let moved = |error| matches!(error, TrackerError::Moved { to, .. } if to == "other/place#42");
+    assert!(moved(it.github.issue(issue).expect_err("moved")));
+    assert!(moved(it.github.comment(issue.into(), &marker("a"), "x").expect_err("moved")));
+    assert!(moved(it.github.swap_label(issue, PHASE_FAMILY, None).expect_err("moved")));
+    // Once the redirect is gone too, it is simply not there.
+    it.fake.world(|world| {
+        world.transferred.clear();
+        world.issues.clear();
+    });
+    assert!(matches!(it.github.issue(issue), Err(TrackerError::NotFound { .. })));
+    // The whole repository has another name.
+    it.fake.world(|world| {
+        world.former = Some("o/r".to_owned());
+        world.repository = "o/new-name".to_owned();
+        world.opened("an issue", "", &[]);
+    });
+    let error = it.github.default_branch().expect_err("renamed");
+    assert!(matches!(&error, TrackerError::Moved { to, .. } if to == "o/new-name"), "{error:?}");
+    let error = it.github.issue(number(1)).expect_err("renamed");
+    assert!(matches!(&error, TrackerError::Moved { to, .. } if to == "o/new-name#1"), "{error:?}");
+}
+
+#[test]
+fn a_default_branch_that_is_renamed_is_known_at_once() {
+    let it = fake();
+    assert_eq!(it.github.default_branch(), Ok(Some(branch("main"))));
+    it.fake.world(|world| {
+        world.default_branch = "trunk".to_owned();
+        let head = world.branches.remove("main").expect("there");
+        world.branches.insert("trunk".to_owned(), head);
+        world.branches.insert("work".to_owned(), "a".repeat(40));
+    });
+    assert_eq!(it.github.default_branch(), Ok(Some(branch("trunk"))));
+    let error = it.github.create_pull_request(&new_pull()).expect_err("there is no main");
+    assert!(matches!(&error, TrackerError::Refused { why, .. } if why.contains("base invalid")), "{error:?}");
+    it.github.create_pull_request(&NewPullRequest { base: branch("trunk"), ..new_pull() }).expect("made");
+}
+
+#[test]
+fn labels_that_others_change_at_the_same_time_settle_or_are_told() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    // Someone sets another phase right after us, once: we are the last to speak.
+    let racer =
+        |world: &mut World| world.issues.get_mut(&1).expect("there").labels.push("phase/review".to_owned());
+    it.fake.fault("POST", "/labels", 1, Trouble::Then(Arc::new(racer)));
+    let now = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/code"))).expect("settled");
+    assert_eq!(now, labels(["phase/code"]));
+    // Someone takes ours away, once.
+    let thief = |world: &mut World| world.issues.get_mut(&1).expect("there").labels.clear();
+    it.fake.fault("POST", "/labels", 1, Trouble::Then(Arc::new(thief)));
+    let now = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/verify"))).expect("settled");
+    assert_eq!(now, labels(["phase/verify"]));
+    // Someone takes away what we are about to take away.
+    let first = |world: &mut World| {
+        world.issues.get_mut(&1).expect("there").labels.retain(|label| label != "phase/verify");
+    };
+    it.fake.fault("POST", "/labels", 1, Trouble::Then(Arc::new(first)));
+    it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/done"))).expect("settled");
+    // Someone who never stops is for a person to see.
+    it.fake.fault("POST", "/labels", 99, Trouble::Then(Arc::new(thief)));
+    let error = it.github.swap_label(issue, PHASE_FAMILY, Some(&label("phase/code"))).expect_err("a fight");
+    assert!(matches!(error, TrackerError::Conflict { .. }), "{error:?}");
+}
+
+#[test]
+fn a_marker_of_somebody_else_counts_for_nothing() {
+    let it = fake();
+    let issue = it.fake.world(|world| {
+        let number = world.opened("an issue", "x\n\n<!-- landfall:new/1 -->", &[]);
+        world.said(number, "someone", "haha\n\n<!-- landfall:said/1 -->");
+        number
+    });
+    let thread = Thread::Issue(number(issue));
+    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(Once::Made(_))));
+    assert!(matches!(it.github.comment(thread, &marker("said/1"), "the truth"), Ok(Once::Found(_))));
+    assert!(matches!(it.github.create_issue(&new_issue("new/1", "t", "")), Ok(Once::Made(_))));
+    let comments = it.github.comments(thread).expect("comments");
+    assert_eq!(
+        comments.iter().map(|it| (it.ours, it.marker().is_some())).collect::<Vec<_>>(),
+        [(false, false), (true, true)]
+    );
+}
+
+#[test]
+fn an_app_knows_its_own_words() {
+    let it = fake();
+    it.fake.world(|world| world.login = "landfall[bot]".to_owned());
+    let issue = make(&it.github, "an issue").number;
+    it.github.comment(issue.into(), &marker("a"), "x").expect("said");
+    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(Once::Found(_))));
+}
+
+#[test]
+fn a_size_stands_in_the_field_of_a_project_before_the_label() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    it.github.set_size(issue, Size::S).expect("set");
+    it.fake.world(|world| {
+        world.has_projects = true;
+        world.issues.get_mut(&1).expect("there").size = Some("L".to_owned());
+    });
+    let seen = |size, stands| Ok(Some(SizeSeen { size, stands }));
+    assert_eq!(it.github.size(issue), seen(Size::L, SizeStands::Field));
+    assert_eq!(it.github.set_size(issue, Size::M), Ok(SizeStands::Field));
+    assert_eq!(it.github.size(issue), seen(Size::M, SizeStands::Field));
+    // An empty field says nothing; the label does.
+    it.fake.world(|world| world.issues.get_mut(&1).expect("there").size = None);
+    assert_eq!(it.github.size(issue), seen(Size::S, SizeStands::Label));
+}
+
+#[test]
+fn checks_are_read_by_what_they_concluded() {
+    let it = fake();
+    let run = |name: &str, conclusion: Option<&str>| FakeCheck {
+        name: name.to_owned(),
+        status: if conclusion.is_some() { "completed" } else { "in_progress" }.to_owned(),
+        conclusion: conclusion.map(str::to_owned),
+    };
+    let commit = sha('a');
+    let set = |runs: Vec<FakeCheck>, statuses: Vec<FakeStatus>| {
+        it.fake.world(|world| {
+            world.checks.insert("a".repeat(40), runs);
+            world.statuses.insert("a".repeat(40), statuses);
+        });
+        sum(&it.github.checks(&commit).expect("checks"))
+    };
+    assert_eq!(set(vec![run("failure injection", Some("success"))], vec![]), ChecksSum::Passed);
+    assert_eq!(set(vec![run("a", Some("success")), run("b", None)], vec![]), ChecksSum::Pending);
+    let status = |state: &str| FakeStatus { context: "ci/old".to_owned(), state: state.to_owned() };
+    assert_eq!(set(vec![run("a", Some("success"))], vec![status("error")]), ChecksSum::Failed);
+    assert_eq!(set(vec![], vec![status("success")]), ChecksSum::Passed);
+    assert_eq!(set(vec![run("a", Some("startup_failure"))], vec![]), ChecksSum::Broken);
+    // More than a page, and the last one failed.
+    let mut many: Vec<_> = (0..130).map(|index| run(&format!("job {index}"), Some("success"))).collect();
+    many.push(run("the last", Some("failure")));
+    assert_eq!(set(many, vec![]), ChecksSum::Failed);
+    let checks = it.github.checks(&commit).expect("checks");
+    assert_eq!((checks.len(), checks[130].state), (131, CheckState::Done(Conclusion::Failure)));
+    // A word we do not know is no pass.
+    it.fake.world(|world| world.checks.insert("a".repeat(40), vec![run("a", Some("splendid"))]));
+    let error = it.github.checks(&commit).expect_err("an unknown word");
+    assert!(matches!(&error, TrackerError::Malformed { why, .. } if why.contains("splendid")), "{error:?}");
+}
+
+#[test]
+fn a_pull_request_of_a_fork_is_not_ours() {
+    let it = fake();
+    it.fake.world(|world| {
+        world.branches.insert("work".to_owned(), "a".repeat(40));
+        let pull = FakePull {
+            title: "mine".to_owned(),
+            head: "work".to_owned(),
+            head_repository: "stranger/r".to_owned(),
+            base: "main".to_owned(),
+            author: "stranger".to_owned(),
+            ..FakePull::default()
+        };
+        world.pulls.insert(1, pull);
+    });
+    assert_eq!(it.github.pull_requests_of(&branch("work")), Ok(vec![]));
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_nothing_is_assumed() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    for text in ["", "<html>", "[]", "{}", r#"{"number":0}"#] {
+        it.fake.fault("GET", "/issues/1", 1, Trouble::Garbled(text.to_owned()));
+        let error = it.github.issue(issue).expect_err("garbled");
+        assert!(matches!(error, TrackerError::Malformed { .. }), "{text}: {error:?}");
+    }
+    // Garbled after it was done: the next call finds it.
+    it.fake.fault("POST", "/comments", 1, Trouble::Garbled("<html>".to_owned()));
+    it.github.comment(issue.into(), &marker("a"), "x").expect_err("garbled");
+    assert!(matches!(it.github.comment(issue.into(), &marker("a"), "x"), Ok(Once::Found(_))));
+}
+
+#[test]
+fn a_token_that_was_renewed_is_read_again() {
+    let fake = FakeGithub::start();
+    let asked = Arc::new(AtomicU32::new(0));
+    let ask = {
+        let asked = Arc::clone(&asked);
+        move || Ok(if asked.fetch_add(1, Ordering::SeqCst) < 2 { "old".to_owned() } else { "new".to_owned() })
+    };
+    fake.world(|world| world.token = "old".to_owned());
+    let github = |token| {
+        Github::new(GithubSetup {
+            base: Base::new(&fake.url()).expect("an address"),
+            repository: RepoName::new("o/r").expect("a name"),
+            token,
+            proxy: None,
+            size_field: None,
+            patience: PATIENCE,
+            clock: TestClock::new(),
+        })
+        .expect("it can be made")
+    };
+    let renewing = github(TokenSources::default().asking("gh auth token", Arc::new(ask)));
+    renewing.default_branch().expect("known");
+    fake.world(|world| world.token = "new".to_owned());
+    let error = renewing.default_branch().expect_err("the same token again");
+    assert!(
+        matches!(&error, TrackerError::Unauthorized { hint, .. } if hint.contains("GH_ENTERPRISE_TOKEN")),
+        "{error:?}"
+    );
+    renewing.default_branch().expect("the new one");
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    let none = github(TokenSources::default());
+    let error = none.default_branch().expect_err("no token");
+    assert!(
+        matches!(&error, TrackerError::Unauthorized { hint, .. } if hint.contains("no token is set")),
+        "{error:?}"
+    );
+    assert!(!format!("{error} {error:?} {}", error.hint()).contains("old"));
+}
+
+#[test]
+fn long_texts_are_cut_and_keep_their_marker() {
+    let it = fake();
+    let issue = make(&it.github, "an issue").number;
+    let said =
+        it.github.comment(issue.into(), &marker("long"), &"ü".repeat(100_000)).expect("said").into_inner();
+    assert!(said.body.chars().count() < 65_536 && said.marker() == Some(marker("long")));
+    assert!(matches!(it.github.comment(issue.into(), &marker("long"), "x"), Ok(Once::Found(_))));
+}

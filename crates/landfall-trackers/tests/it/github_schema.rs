@@ -1,0 +1,323 @@
+//! GitHub's own description of its API, which is no part of this repository: `cargo xtask github` fetches it and says where it is.
+//!
+//! Every request we send is one it describes, every answer of the fake has its shapes, and every answer it shows or allows is one
+//! we can read.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use landfall_model::{Size, Timestamp};
+use landfall_testkit::{FakeCheck, Trouble};
+use landfall_trackers::github::Github;
+use landfall_trackers::tracker::{
+    Answer, BranchName, CloseWhy, CommitSha, Cursor, IssueEdit, IssueFilter, LabelSpec, Merge,
+    NewPullRequest, NewReview, PHASE_FAMILY, PrNumber, Saying, Title, Tracker, TrackerError,
+};
+
+use crate::schema::{Description, Sample};
+use crate::world::{Fake, fake, label, labels, make, marker, new_issue, number};
+
+/// Everything the adapter asks of REST: method, the operation's name, the end of the path.
+const OPERATIONS: &[(&str, &str)] = &[
+    ("users/get-authenticated", "GET"),
+    ("repos/get", "GET"),
+    ("issues/list-for-repo", "GET"),
+    ("issues/create", "POST"),
+    ("issues/get", "GET"),
+    ("issues/update", "PATCH"),
+    ("issues/list-events", "GET"),
+    ("issues/list-comments", "GET"),
+    ("issues/create-comment", "POST"),
+    ("issues/delete-comment", "DELETE"),
+    ("issues/list-labels-on-issue", "GET"),
+    ("issues/add-labels", "POST"),
+    ("issues/remove-label", "DELETE"),
+    ("issues/list-labels-for-repo", "GET"),
+    ("issues/create-label", "POST"),
+    ("issues/get-label", "GET"),
+    ("issues/list-sub-issues", "GET"),
+    ("issues/add-sub-issue", "POST"),
+    ("issues/list-dependencies-blocked-by", "GET"),
+    ("issues/add-blocked-by-dependency", "POST"),
+    ("pulls/list", "GET"),
+    ("pulls/create", "POST"),
+    ("pulls/get", "GET"),
+    ("pulls/update", "PATCH"),
+    ("pulls/merge", "PUT"),
+    ("pulls/list-reviews", "GET"),
+    ("pulls/create-review", "POST"),
+    ("checks/list-for-ref", "GET"),
+    ("repos/get-combined-status-for-ref", "GET"),
+];
+
+fn description() -> Description {
+    let path = std::env::var_os("LANDFALL_GITHUB_API").expect("`cargo xtask github` sets it");
+    Description::read(Path::new(&path))
+}
+
+fn sha(digit: char) -> CommitSha {
+    CommitSha::new(&digit.to_string().repeat(40)).expect("a commit")
+}
+
+fn branch(name: &str) -> BranchName {
+    BranchName::new(name).expect("a branch")
+}
+
+fn pull() -> NewPullRequest {
+    NewPullRequest {
+        head: branch("work"),
+        head_sha: sha('a'),
+        base: branch("main"),
+        title: Title::of("a change"),
+        body: "why".to_owned(),
+        draft: true,
+    }
+}
+
+fn review(key: &str, says: Saying) -> NewReview {
+    NewReview { marker: marker(key), says, body: "text".to_owned(), commit: sha('a') }
+}
+
+fn merge() -> Merge {
+    Merge { expected: sha('a'), subject: Title::of("t"), body: "b".to_owned(), landed: None }
+}
+
+fn all() -> IssueFilter {
+    IssueFilter { only_open: false, labels: labels(["triaged"]), most: 500 }
+}
+
+fn spec(text: &str) -> LabelSpec {
+    LabelSpec { label: label(text), colour: [255, 0, 16], about: "x".repeat(200) }
+}
+
+/// Does everything a tracker can, so that every kind of request is sent.
+fn everything(it: &Fake) {
+    let github = &it.github;
+    it.fake.world(|world| {
+        world.branches.insert("work".to_owned(), "a".repeat(40));
+        let check = FakeCheck { name: "a".to_owned(), status: "queued".to_owned(), conclusion: None };
+        world.checks.insert("a".repeat(40), vec![check]);
+        for index in 0..120 {
+            world.opened(&format!("old {index}"), "", &["triaged"]);
+        }
+    });
+    let done: Answer<()> = (|| {
+        github.default_branch()?;
+        let [one, two] = ["one", "two"].map(|title| make(github, title).number);
+        github.issue(one)?;
+        github.issues(&all())?;
+        github.edit_issue(one, &IssueEdit { title: Some(Title::of("t")), body: Some("b".to_owned()) })?;
+        github.close_issue(one, CloseWhy::NotPlanned)?;
+        github.close_issue(one, CloseWhy::Done)?;
+        github.reopen_issue(one)?;
+        github.last_reopened(one)?;
+        it.fake.fault("POST", "/comments", 1, Trouble::Twice);
+        github.comment(one.into(), &marker("a"), "text")?;
+        github.comments(one.into())?;
+        it.fake.fault("POST", "/labels", 1, Trouble::DoneBut(502));
+        github.ensure_labels(&[spec("phase/ready"), spec("phase/code")])?;
+        github.change_labels(one, &labels(["phase/spec", "a b/ü"]), &labels(["x"]))?;
+        github.swap_label(one, PHASE_FAMILY, Some(&label("phase/ready")))?;
+        github.size(one)?;
+        github.set_size(one, Size::M)?;
+        github.add_child(one, two)?;
+        github.add_blocker(two, number(1))?;
+        github.children(one)?;
+        let it = github.create_pull_request(&pull())?.into_inner().number;
+        github.pull_request(it)?;
+        github.mark_ready(it)?;
+        github.review(it, &review("r", Saying::Approve))?;
+        github.reviews(it)?;
+        github.comment(it.into(), &marker("a"), "text")?;
+        github.checks(&sha('a'))?;
+        github.merge(it, &merge())?;
+        let again = NewPullRequest { title: Title::of("again"), ..pull() };
+        github.close_pull_request(github.create_pull_request(&again)?.into_inner().number)?;
+        github.changes(&Cursor::from(Timestamp(0)))?;
+        Ok(())
+    })();
+    done.expect("the fake does it all");
+}
+
+#[test]
+#[ignore = "needs GitHub's description of its API: cargo xtask github"]
+fn every_request_is_as_github_describes_it() {
+    let description = description();
+    let it = fake();
+    everything(&it);
+    let mut seen = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for heard in it.fake.heard() {
+        if heard.path == "/api/graphql" {
+            continue;
+        }
+        // The next page is where GitHub says it is; the description names repositories by owner and name alone.
+        let path = heard.path.replace("/repositories/1/", "/repos/o/r/");
+        let request = format!("{} {}", heard.method, heard.path);
+        let Some(operation) = description.operation(&heard.method, &path) else {
+            wrong.push(format!("{request}: not described"));
+            continue;
+        };
+        seen.insert((operation.id.to_owned(), heard.method.clone()));
+        let faults = description.wrong_request(operation, &path, &heard.query, &heard.body);
+        wrong.extend(faults.into_iter().map(|fault| format!("{request}: {fault}")));
+        let accept = heard.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("accept"));
+        assert_eq!(accept.map(|(_, value)| value.as_str()), Some("application/vnd.github+json"));
+        // The fake is believed because it answers as GitHub does.
+        if matches!(heard.status, 200 | 201 | 422) {
+            let faults = description.wrong_answer(operation, heard.status, &heard.answer);
+            wrong.extend(
+                faults.into_iter().map(|fault| format!("the fake, {request} {}: {fault}", heard.status)),
+            );
+        }
+        if !matches!(heard.status, 304 | 500.. | 404) && !description.knows(operation, heard.status) {
+            wrong.push(format!("the fake, {request}: {} is not described", heard.status));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let expected: BTreeSet<_> =
+        OPERATIONS.iter().map(|(id, method)| ((*id).to_owned(), (*method).to_owned())).collect();
+    assert_eq!(seen, expected);
+    eprintln!("{} requests of {} operations are as described", it.fake.heard().len(), seen.len());
+}
+
+/// How an answer to an operation is read: a call that sends the request, and what the path of the request ends with.
+struct Reading {
+    operation: &'static str,
+    method: &'static str,
+    path: &'static str,
+    call: fn(&Github) -> Answer<()>,
+}
+
+fn pr(number: u64) -> PrNumber {
+    PrNumber::new(number).expect("not 0")
+}
+
+/// One for every operation whose answer is read.
+fn readings() -> Vec<Reading> {
+    macro_rules! reading {
+        ($operation:literal, $method:literal, $path:literal, $call:expr) => {
+            Reading { operation: $operation, method: $method, path: $path, call: $call }
+        };
+    }
+    vec![
+        reading!("repos/get", "GET", "/repos/o/r", |it| it.default_branch().map(drop)),
+        reading!("issues/list-for-repo", "GET", "/repos/o/r/issues", |it| it.issues(&all()).map(drop)),
+        reading!("issues/get", "GET", "/repos/o/r/issues/1", |it| it.issue(number(1)).map(drop)),
+        reading!("issues/create", "POST", "/repos/o/r/issues", |it| {
+            it.create_issue(&new_issue("new", "t", "b")).map(drop)
+        }),
+        reading!("issues/update", "PATCH", "/repos/o/r/issues/1", |it| {
+            it.edit_issue(number(1), &IssueEdit { title: None, body: Some("x".to_owned()) }).map(drop)
+        }),
+        reading!("issues/list-events", "GET", "/repos/o/r/issues/1/events", |it| it
+            .last_reopened(number(1))
+            .map(drop)),
+        reading!("issues/list-comments", "GET", "/repos/o/r/issues/1/comments", |it| {
+            it.comments(number(1).into()).map(drop)
+        }),
+        reading!("issues/create-comment", "POST", "/repos/o/r/issues/1/comments", |it| {
+            it.comment(number(1).into(), &marker("c"), "x").map(drop)
+        }),
+        reading!("issues/list-labels-on-issue", "GET", "/repos/o/r/issues/1/labels", |it| {
+            it.change_labels(number(1), &[].into(), &[].into()).map(drop)
+        }),
+        reading!("issues/list-labels-for-repo", "GET", "/repos/o/r/labels", |it| it
+            .ensure_labels(&[])
+            .map(drop)),
+        reading!("issues/list-sub-issues", "GET", "/repos/o/r/issues/1/sub_issues", |it| it
+            .children(number(1))
+            .map(drop)),
+        reading!(
+            "issues/list-dependencies-blocked-by",
+            "GET",
+            "/repos/o/r/issues/1/dependencies/blocked_by",
+            |it| { it.blocked_by(number(1)).map(drop) }
+        ),
+        reading!("pulls/list", "GET", "/repos/o/r/pulls", |it| it
+            .pull_requests_of(&branch("work"))
+            .map(drop)),
+        reading!("pulls/create", "POST", "/repos/o/r/pulls", |it| {
+            it.create_pull_request(&NewPullRequest { base: branch("other"), ..pull() }).map(drop)
+        }),
+        reading!("pulls/get", "GET", "/repos/o/r/pulls/2", |it| it.pull_request(pr(2)).map(drop)),
+        reading!("pulls/merge", "PUT", "/repos/o/r/pulls/2/merge", |it| it.merge(pr(2), &merge()).map(drop)),
+        reading!("pulls/list-reviews", "GET", "/repos/o/r/pulls/2/reviews", |it| it.reviews(pr(2)).map(drop)),
+        reading!("pulls/create-review", "POST", "/repos/o/r/pulls/2/reviews", |it| {
+            it.review(pr(2), &review("r", Saying::Comment)).map(drop)
+        }),
+        reading!("checks/list-for-ref", "GET", "/check-runs", |it| it.checks(&sha('a')).map(drop)),
+        reading!("repos/get-combined-status-for-ref", "GET", "/status", |it| it.checks(&sha('a')).map(drop)),
+        reading!("users/get-authenticated", "GET", "/user", |it| it
+            .comment(number(1).into(), &marker("d"), "x")
+            .map(drop)),
+    ]
+}
+
+/// Answers whose body nobody reads, or which are read like another of the list.
+const UNREAD: &[&str] = &[
+    "issues/add-blocked-by-dependency",
+    "issues/add-labels",
+    "issues/add-sub-issue",
+    "issues/create-label",
+    "issues/delete-comment",
+    "issues/get-label",
+    "issues/remove-label",
+    "pulls/update",
+];
+
+#[test]
+#[ignore = "needs GitHub's description of its API: cargo xtask github"]
+fn every_answer_that_github_describes_can_be_read() {
+    let description = description();
+    let mut read = BTreeSet::new();
+    let (mut examples, mut samples) = (0, 0);
+    for reading in readings() {
+        read.insert(reading.operation);
+        let path = match reading.path {
+            "/check-runs" | "/status" => format!("/repos/o/r/commits/{}{}", sha('a'), reading.path),
+            path => path.to_owned(),
+        };
+        let operation = description.operation(reading.method, &path).expect("it is described");
+        assert_eq!(operation.id, reading.operation);
+        let shown = description.examples(operation);
+        assert!(!shown.is_empty(), "{}: no example", reading.operation);
+        examples += shown.len();
+        let state = match reading.operation {
+            "pulls/list-reviews" | "pulls/create-review" => "CHANGES_REQUESTED",
+            "repos/get-combined-status-for-ref" => "success",
+            _ => "closed",
+        };
+        let made = [Sample::Least, Sample::Most];
+        let made = made.map(|which| description.sample(operation, which, state).expect("a shape"));
+        samples += made.len();
+        for answer in shown.into_iter().chain(made) {
+            let it = fake();
+            it.fake.world(|world| {
+                world.opened("an issue", "", &[]);
+                for branch in ["work", "other"] {
+                    world.branches.insert(branch.to_owned(), "a".repeat(40));
+                }
+            });
+            let made =
+                it.github.create_pull_request(&NewPullRequest { draft: false, ..pull() }).expect("made");
+            assert_eq!(made.into_inner().number, pr(2));
+            it.fake.fault(reading.method, reading.path, 1, Trouble::Garbled(answer.to_string()));
+            let came = (reading.call)(&it.github);
+            // That an example is of another repository may be said; that it cannot be read may not.
+            assert!(
+                !matches!(came, Err(TrackerError::Malformed { .. })),
+                "{}: {came:?}\n{answer}",
+                reading.operation
+            );
+            let sent = it.fake.heard().iter().any(|heard| {
+                heard.method == reading.method && heard.answer != answer && heard.path.ends_with(reading.path)
+            });
+            assert!(sent, "{}: the request was not sent", reading.operation);
+        }
+    }
+    let known: BTreeSet<_> = OPERATIONS.iter().map(|(id, _)| *id).collect();
+    let unread: BTreeSet<_> = UNREAD.iter().copied().collect();
+    assert_eq!(read.union(&unread).copied().collect::<BTreeSet<_>>(), known);
+    eprintln!("{examples} examples and {samples} samples of {} operations were read", read.len());
+}

@@ -1,0 +1,145 @@
+//! `landfall annotate`: writes into the margin of a plan.
+
+use landfall_api::{Annotate, Ask, Note, NoteKind, PaperAsked, TaskId, UnknownWord};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::clean;
+
+/// Writes into the margin of a task's plan, or of another of its papers.
+///
+/// `comment`, `replace` and `delete` are about a text that `--on` names; `insert` puts its words before a line. A plan that
+/// says something else then is judged again before anything is executed. Nothing is written if a place cannot be told.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+
+    /// `insert`, `delete`, `replace` or `comment`; with `--file` nothing.
+    #[arg(value_name = "KIND", value_parser = kind, required_unless_present = "file")]
+    kind: Option<NoteKind>,
+
+    /// What to insert, to put in place, or to say; `-` reads stdin.
+    #[arg(value_name = "TEXT")]
+    words: Vec<String>,
+
+    /// The text it is about, as it stands in the paper.
+    #[arg(long, value_name = "TEXT")]
+    on: Option<String>,
+
+    /// The line it is in, where the text stands in several; for `insert` the line it comes before.
+    #[arg(long, value_name = "N")]
+    line: Option<usize>,
+
+    /// Which paper.
+    #[arg(long, value_name = "NAME", default_value = "plan.md")]
+    paper: String,
+
+    /// Reads annotations from a file, one JSON object a line: `kind`, `before`, `selected`, `text`, `after`. `-` is stdin.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "words", "on", "line"])]
+    file: Option<std::path::PathBuf>,
+}
+
+fn kind(text: &str) -> Result<NoteKind, String> {
+    text.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let Args { task, kind, words: said, on, line, paper, file } = args;
+    let service = context.service()?;
+    let notes = match (file, kind) {
+        (Some(file), _) => read(&words::read_text(context, &file)?)?,
+        (None, Some(kind)) => {
+            let text = if said.is_empty() { String::new() } else { words::said(context, &said)? };
+            let page = service.paper(PaperAsked { task, name: paper.clone() })?;
+            vec![placed(&page.text, kind, on.as_deref(), line, text)?]
+        }
+        (None, None) => unreachable!("clap wants one of them"),
+    };
+    let done = service.annotate(Annotate { task, paper, notes })?;
+    context.answer(&done, |done| format!("{}\n", clean(&done.text)))?;
+    Ok(Exit::Ok)
+}
+
+fn read(text: &str) -> Result<Vec<Note>, Failure> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line).map_err(|error| Failure::usage(format!("line {number}: {error}")))
+        })
+        .collect()
+}
+
+/// An annotation with the text around its place.
+fn placed(page: &str, kind: NoteKind, on: Option<&str>, line: Option<usize>, text: String) -> Result<Note, Failure> {
+    let (from, to) = match (kind, on) {
+        (NoteKind::Insert, _) => {
+            let line = line.ok_or_else(|| Failure::usage("`insert` needs the line it comes before").hint("give `--line N`"))?;
+            let at = line_start(page, line)
+                .ok_or_else(|| Failure::usage(format!("the paper has {} lines; there is no line {line}", page.lines().count())))?;
+            (at, at)
+        }
+        (_, None | Some("")) => {
+            return Err(Failure::usage(format!("`{kind}` needs the text it is about")).hint("give `--on TEXT`"));
+        }
+        (_, Some(on)) => {
+            let in_line = |at: &usize| line.is_none_or(|line| line_of(page, *at) == line);
+            let found: Vec<usize> = page.match_indices(on).map(|(at, _)| at).filter(in_line).collect();
+            match found.as_slice() {
+                [at] => (*at, at + on.len()),
+                [] => return Err(Failure::usage("that text is not in the paper").hint("`landfall papers` shows it")),
+                many => {
+                    let lines: Vec<String> = many.iter().map(|at| line_of(page, *at).to_string()).collect();
+                    return Err(Failure::usage(format!("that text stands in the lines {}", lines.join(", ")))
+                        .hint("give `--line N`, or more of the text"));
+                }
+            }
+        }
+    };
+    let text = match kind {
+        NoteKind::Insert if !text.ends_with('\n') => format!("{text}\n"), // whole lines come before a line
+        _ => text,
+    };
+    let tail = |text: &str| text.chars().rev().take(CONTEXT).collect::<Vec<_>>().into_iter().rev().collect::<String>();
+    let head = |text: &str| text.chars().take(CONTEXT).collect::<String>();
+    let shown = |text: String| text.replace("\r\n", "\n").replace('\n', "↵");
+    Ok(Note {
+        kind,
+        before: format!("Line{}:...{}", line_of(page, from), shown(tail(&page[..from]))),
+        selected: page[from..to].to_owned(),
+        text,
+        after: format!("{}...", shown(head(&page[to..]))),
+    })
+}
+
+const CONTEXT: usize = 20; // what a place is known by
+
+fn line_of(page: &str, at: usize) -> usize {
+    1 + page[..at].matches('\n').count()
+}
+
+fn line_start(page: &str, line: usize) -> Option<usize> {
+    match line {
+        0 => None,
+        1 => Some(0),
+        line => page.match_indices('\n').nth(line - 2).map(|(at, _)| at + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_known_by_the_text_around_it() {
+        let page = "# Plan\n\n1. Make it\n2. Test it\n";
+        let note = placed(page, NoteKind::Replace, Some("Make"), None, "Build".to_owned()).ok().expect("it is there once");
+        assert_eq!((note.before.as_str(), note.after.as_str()), ("Line3:...# Plan↵↵1. ", " it↵2. Test it↵..."));
+        let note = placed(page, NoteKind::Insert, None, Some(4), "1b. Look".to_owned()).ok().expect("there is such a line");
+        assert_eq!((note.before.as_str(), note.text.as_str()), ("Line4:...# Plan↵↵1. Make it↵", "1b. Look\n"));
+        assert!(placed(page, NoteKind::Delete, Some(" it"), None, String::new()).is_err(), "it stands in two lines");
+        assert!(placed(page, NoteKind::Delete, Some(" it"), Some(4), String::new()).is_ok());
+        assert!(placed(page, NoteKind::Comment, None, Some(4), String::new()).is_err(), "about what?");
+    }
+}

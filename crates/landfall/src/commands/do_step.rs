@@ -1,0 +1,124 @@
+//! `landfall do`: one step of a task by hand.
+
+use landfall_api::{
+    Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord, WaitFor,
+};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::running::RunAsked;
+use crate::say::clean;
+use crate::{house, live, presence};
+
+/// Does one step of a task now: `plan`, `check`, `exec`, `verify`, `land`, `report` or `target`.
+///
+/// Which of them can be done is said by the task's flow and the phase it is in; what cannot be done is refused with what
+/// can. Without a run under way the step is driven here and to its end, and nothing after it. In a run, or with a server
+/// that drives, it comes after the step under way, and the flow goes on from what it left.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+
+    /// What to do.
+    command: String,
+
+    /// Of several checks, this one: `post-plan`, `mid-exec` or `post-exec`.
+    #[arg(long, value_name = "CHECKPOINT", value_parser = checkpoint)]
+    checkpoint: Option<FlowCheckpoint>,
+
+    /// Of the plan, only this step. Goes with `exec`.
+    #[arg(long, value_name = "N")]
+    step: Option<u32>,
+
+    /// Goes on after it, as `landfall run` would.
+    #[arg(long)]
+    run: bool,
+}
+
+fn checkpoint(text: &str) -> Result<FlowCheckpoint, String> {
+    text.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let Args { task, command, checkpoint, step, run } = args;
+    let service = context.service()?;
+    let under_way = service.status(Nothing {})?.run.is_some();
+    let before = service.show(TaskAsked { task })?;
+    if !under_way && before.line.wait.as_ref().is_some_and(|wait| wait.wait == WaitFor::Dependency) {
+        let needs = before.line.wait.as_ref().map(|wait| wait.detail.clone()).unwrap_or_default();
+        return Err(Failure::new(Exit::NotNow, format!("{task} needs {needs} first"))
+            .hint(format!("`landfall run {task}` does those too")));
+    }
+    let alone = !under_way && !run;
+    let asked = DoAsked { task, command: command.clone(), checkpoint, step, alone };
+    let changed = service.task_do(asked)?;
+    drop(service); // nothing is held while it is driven
+    let text = changed.tasks.first().map(|line| line.text.clone()).unwrap_or_default();
+    if under_way {
+        let now = context.service()?.show(TaskAsked { task })?;
+        let done = told(&before, command, &now, false, text);
+        context.answer(&done, |done| format!("{}\n", clean(&done.text)))?;
+        return Ok(Exit::Ok);
+    }
+    let interrupts = live::Interrupts::listen()?;
+    let attended = presence::nobody(false).is_none();
+    let asked = RunAsked { tasks: vec![task], attended, ..RunAsked::default() };
+    let mut driven = house::run(&context.dir, asked)?;
+    let outcome = live::watch(driven.as_mut(), &interrupts);
+    drop(driven); // the project is free again
+    let after = context.service()?.show(TaskAsked { task })?;
+    let exit = match live::exit_of(&outcome, &interrupts) {
+        Exit::Ok | Exit::SomeDidNotLand | Exit::NeedsYou | Exit::TooManyDeferred => exit_of(&after),
+        other => other,
+    };
+    let done = told(&before, command, &after, true, String::new());
+    context.answer(&done, text_of)?;
+    Ok(exit)
+}
+
+/// What the exit code says: the step is over, a person is wanted, or the task is.
+fn exit_of(task: &TaskDetail) -> Exit {
+    match task.line.status {
+        Status::Failed | Status::Timeout | Status::Blocked => Exit::SomeDidNotLand,
+        Status::Review => Exit::NeedsYou,
+        Status::Waiting => match task.line.wait.as_ref().map(|wait| wait.wait) {
+            // Held because only one step was wanted: that is over.
+            Some(WaitFor::Pause) if task.held.is_some() => Exit::Ok,
+            Some(_) => Exit::NeedsYou,
+            None => Exit::Ok,
+        },
+        Status::Draft | Status::Ready | Status::Active | Status::Landing | Status::Done | Status::Cancelled => Exit::Ok,
+    }
+}
+
+fn told(before: &TaskDetail, command: String, after: &TaskDetail, driven: bool, text: String) -> StepDone {
+    let attempts: Vec<_> = after.attempts.iter().filter(|it| it.attempt > before.attempt).cloned().collect();
+    let phase = after.progress.as_ref().map(|it| it.phase.clone()).or_else(|| after.line.phase.clone());
+    let text = if text.is_empty() { after.why.clone() } else { text };
+    StepDone {
+        task: after.line.id,
+        command,
+        driven,
+        status: after.line.status,
+        phase,
+        attempts,
+        progress: after.progress.clone(),
+        text,
+    }
+}
+
+fn text_of(done: &StepDone) -> String {
+    let mut text = String::new();
+    for attempt in &done.attempts {
+        text.push_str(&format!("{}: {}\n", clean(&attempt.step), clean(&attempt.end)));
+    }
+    if let Some(progress) = &done.progress {
+        text.push_str(&format!("{}: {}\n", done.task, clean(&progress.strip)));
+        if !progress.can_do.is_empty() {
+            text.push_str(&format!("by hand next: {}\n", clean(&progress.can_do.join(", "))));
+        }
+    }
+    text.push_str(&format!("{}\n", clean(&done.text)));
+    text
+}

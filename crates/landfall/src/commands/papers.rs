@@ -1,0 +1,42 @@
+//! `landfall papers`: what agents wrote for each other.
+
+use landfall_api::{Ask, PaperAsked, TaskAsked, TaskId};
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::{clean, clean_block};
+use crate::table::Table;
+
+/// Lists the papers of a task, or shows one: its plan, its notes, and what the engine tells its agents.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+
+    /// Which paper, such as `plan.md`. Nothing lists them.
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let Args { task, name } = args;
+    let service = context.service()?;
+    match name {
+        Some(name) => {
+            let paper = service.paper(PaperAsked { task, name })?;
+            context.answer(&*paper, |paper| clean_block(&paper.text).into_owned())?;
+        }
+        None => {
+            let list = service.papers(TaskAsked { task })?;
+            context.answer(&list, |list| {
+                let mut table = Table::new(&["PAPER", "BYTES", "BY"]);
+                for it in &list.papers {
+                    let by = if it.told { "the engine" } else { "agents and you" };
+                    table.row([&clean(&it.name), it.bytes.to_string().as_str(), by]);
+                }
+                table.text()
+            })?;
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,127 @@
+//! `landfall target`: what a task is for, in a dialogue.
+
+use landfall_api::{Ask, Target, TargetConfirm, TargetSay, TaskAsked, TaskId};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::say::{clean, clean_block};
+
+/// Shows what a task is for and how close it is, or says something about it.
+///
+/// Words answer the question about its objective; `OK` or `--ok` confirms it, once it was shown and only as it was shown.
+/// From then on it goes by itself.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which task, such as T7.
+    task: TaskId,
+
+    /// What to change, add or leave out; `-` reads stdin. Nothing shows the objective.
+    #[arg(value_name = "TEXT")]
+    words: Vec<String>,
+
+    /// Confirms the objective as it was last shown.
+    #[arg(long, conflicts_with_all = ["words", "satisfy"])]
+    ok: bool,
+
+    /// Says that it is met, where the task's flow asks you that.
+    #[arg(long, conflicts_with = "words")]
+    satisfy: bool,
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let task = args.task;
+    let service = context.service()?;
+    if args.ok {
+        let target = service.target(TaskAsked { task })?;
+        let changed = service.target_confirm(TargetConfirm { task, revision: target.revision })?;
+        context.answer(&changed, words::changed)?;
+    } else if args.satisfy {
+        let target = service.target(TaskAsked { task })?;
+        if target.question.is_none() || target.confirmed != Some(target.revision) {
+            return Err(Failure::new(Exit::NotNow, format!("{task} does not ask whether its objective is met"))
+                .hint("a flow asks that with a step of kind `ask`; without one the figures decide"));
+        }
+        let answer = landfall_api::Answer { task, text: "satisfied".to_owned() };
+        context.answer(&service.answer(answer)?, words::changed)?;
+    } else if args.words.is_empty() {
+        let target = service.target(TaskAsked { task })?;
+        context.answer(&*target, text)?;
+    } else {
+        let text = words::said(context, &args.words)?;
+        context.answer(&service.target_say(TargetSay { task, text })?, words::changed)?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn text(target: &Target) -> String {
+    let mut text = format!("{}\n", clean(&target.progress.strip));
+    let confirmed = match (target.revision, target.confirmed) {
+        (0, _) => "no objective is worked out yet".to_owned(),
+        (revision, Some(confirmed)) if revision == confirmed => format!("objective, revision {revision}, confirmed"),
+        (revision, _) if target.awaits => format!("objective, revision {revision}; it waits for your OK"),
+        (revision, _) => format!("objective, revision {revision}, not confirmed"),
+    };
+    text.push_str(&format!("\n{confirmed}\n"));
+    for (at, item) in target.items.iter().enumerate() {
+        text.push_str(&format!("{}. {}\n", at + 1, clean(&item.text)));
+        for it in &item.requirements {
+            let covered = it.coverage.map(|share| format!(", covered {share:.2}")).unwrap_or_default();
+            let focus = if it.focus { ", in this stage" } else { "" };
+            text.push_str(&format!("   R{} ({}{covered}{focus}) {}\n", it.number, clean(&it.weight), clean(&it.text)));
+            if !it.criteria.is_empty() {
+                text.push_str(&format!("      holds when: {}\n", clean(&it.criteria)));
+            }
+        }
+    }
+    for constraint in &target.constraints {
+        text.push_str(&format!("   always: {}\n", clean(constraint)));
+    }
+    if !target.plan.is_empty() {
+        text.push_str(&format!("\nplan, {} of {} done\n", target.progress.plan_done, target.plan.len()));
+        for step in &target.plan {
+            let mark = if step.done { "x" } else { " " };
+            text.push_str(&format!("   [{mark}] {}. {}\n", step.number, clean(&step.title)));
+        }
+    }
+    if !target.stages.is_empty() || target.stage.is_some() {
+        text.push_str("\nstages\n");
+        for stage in &target.stages {
+            text.push_str(&format!("   {} for {}: convergence {:.4}\n", stage.number, names(&stage.focus), stage.convergence));
+        }
+        if let Some(stage) = &target.stage {
+            text.push_str(&format!("   {} for {}: under way\n", stage.number, names(&stage.focus)));
+        }
+        text.push_str(&format!("   met at {:.2}\n", target.satisfied_at));
+    }
+    for it in &target.exclusions {
+        text.push_str(&format!("   given up: {} ({})\n", clean(&it.direction), clean(&it.reason)));
+    }
+    if !target.refinements.is_empty() {
+        text.push_str("\nrefinements\n");
+        for it in &target.refinements {
+            let impact = it.impact.as_ref().map(|impact| format!(", {impact}")).unwrap_or_default();
+            text.push_str(&format!("   {} ({}{}) {}\n", it.number, it.state, clean(&impact), clean(&it.text)));
+        }
+    }
+    if !target.judgements.is_empty() {
+        text.push_str("\njudgements, the latest last\n");
+        for it in &target.judgements {
+            let stage = it.stage.map(|stage| format!("stage {stage} ")).unwrap_or_default();
+            let composite = it.composite.map(|share| format!(" {share:.3}")).unwrap_or_default();
+            let scores: Vec<String> = it.scores.iter().map(|it| format!("{} {:.2}", it.code, it.score)).collect();
+            text.push_str(&format!("   {stage}{} {}{composite} {}\n", it.checkpoint, clean(&it.verdict), clean(&scores.join(" "))));
+            for reason in &it.reasons {
+                text.push_str(&format!("      {}\n", clean(reason)));
+            }
+        }
+    }
+    if let Some(question) = &target.question {
+        text.push_str(&format!("\nit asks you:\n{}\n", clean_block(question)));
+    }
+    text
+}
+
+fn names(numbers: &[u32]) -> String {
+    numbers.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,83 @@
+//! The mark on each copy of a file of the plugin: which version it is of, and a digest by which a change is seen.
+//!
+//! It is in the file itself, so a copy that travels with a repository is known on every machine.
+
+use super::files::MANIFEST_PATH;
+
+/// Whose a file is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    /// As Landfall wrote it, in this version.
+    Ours(String),
+    /// Landfall wrote it, and somebody has changed it since.
+    Changed,
+    /// Landfall did not write it.
+    Foreign,
+}
+
+/// How a mark begins and ends in a kind of file, and before what it stands.
+struct Form {
+    begin: &'static str,
+    end: &'static str,
+    before: &'static str,
+}
+
+const MARKDOWN: Form = Form { begin: "\n<!-- landfall ", end: " -->\n", before: "" };
+const JSON: Form = Form { begin: ",\n  \"x-landfall\": \"", end: "\"", before: "\n}\n" };
+
+fn form(path: &str) -> &'static Form {
+    if path == MANIFEST_PATH { &JSON } else { &MARKDOWN }
+}
+
+fn digest(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// The text with its mark.
+pub fn stamped(path: &str, text: &str, version: &str) -> String {
+    let Form { begin, end, before } = form(path);
+    let head = text.strip_suffix(before).unwrap_or(text);
+    format!("{head}{begin}{version} {}{end}{before}", digest(text))
+}
+
+/// Whose this text is.
+pub fn whose(path: &str, text: &str) -> Whose {
+    let Form { begin, end, .. } = form(path);
+    let mark = text.rfind(begin).and_then(|at| {
+        let (inner, rest) = text[at + begin.len()..].split_once(end)?;
+        let (version, sum) = inner.split_once(' ')?;
+        Some((format!("{}{rest}", &text[..at]), version, sum))
+    });
+    match mark {
+        Some((plain, version, sum)) if digest(&plain) == sum => Whose::Ours(version.to_owned()),
+        Some(_) => Whose::Changed,
+        None => Whose::Foreign,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_known_again_and_every_change_is_seen() {
+        for (path, text) in
+            [("a/SKILL.md", "---\nname: a\n---\n\nDo it.\n"), (MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n")]
+        {
+            let marked = stamped(path, text, "1.2.3");
+            assert_eq!(whose(path, &marked), Whose::Ours("1.2.3".to_owned()), "{marked}");
+            assert_eq!(whose(path, text), Whose::Foreign);
+            for changed in [
+                marked.replace("name", "Name"),
+                format!("{marked}\nMore.\n"),
+                format!(" {marked}"),
+                marked.replace('\n', "\r\n").replace("\r\n<!--", "\n<!--"),
+            ] {
+                assert_ne!(whose(path, &changed), Whose::Ours("1.2.3".to_owned()), "{changed}");
+            }
+        }
+        let json = stamped(MANIFEST_PATH, "{\n  \"name\": \"x\"\n}\n", "1.2.3");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("still JSON");
+        assert!(json["x-landfall"].as_str().is_some_and(|it| it.starts_with("1.2.3 ")), "{json}");
+    }
+}

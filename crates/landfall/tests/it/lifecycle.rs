@@ -1,0 +1,284 @@
+//! Tasks with a plan and a judge, from outside, by the scripted agent: behaviours 2 to 8 and 17 to 21.
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+
+/// Scores that pass every gate.
+const GOOD: &str = r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
+/// Scores that pass none.
+const POOR: &str = r#"{"scores":{"d1":0.55,"d2":0.55,"d3":0.55,"d4":0.5,"d5":0.5,"d6":0.5},"findings":[{"severity":"major","title":"too thin"}],"reason":"not yet"}"#;
+
+/// A step of a script in which the agent says something.
+pub fn says(step: &str, words: &str) -> String {
+    format!("[[step.{step}]]\nsay = [{words:?}]\nsignal = \"complete\"\n")
+}
+
+/// A step in which it writes a plan of so many steps.
+pub fn plans(step: &str, title: &str, steps: u32, covers: &str) -> String {
+    let mut plan = format!("# {title}\n\n");
+    for number in 1..=steps {
+        plan.push_str(&format!("## Step {number}: part {number}\n{covers}\n\n"));
+    }
+    format!(
+        "[[step.{step}]]\nsignal = \"complete\"\ncommit = false\n[[step.{step}.write]]\npath = \".landfall/task/plan.md\"\ntext = {plan:?}\n"
+    )
+}
+
+/// A step in which it writes a file and commits it.
+pub fn works(step: &str, file: &str, signal: &str) -> String {
+    format!("[[step.{step}]]\nsignal = {signal}\n[[step.{step}.write]]\npath = {file:?}\ntext = \"x\\n\"\n")
+}
+
+fn log(scratch: &Scratch, task: &str) -> String {
+    scratch.landfall(&["log", task]).ok()
+}
+
+fn lifecycle(script: &[String]) -> Scratch {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.task("First", &script.concat(), &["--flow", "lifecycle"]);
+    scratch
+}
+
+#[test]
+fn behaviour_03_a_plan_is_revised_twice_executed_accepted_and_lands() {
+    let scratch = lifecycle(&[
+        plans("plan", "one", 2, ""),
+        plans("plan", "two", 2, ""),
+        plans("plan", "three", 2, ""),
+        says("check-plan", POOR),
+        says("check-plan", POOR),
+        says("check-plan", GOOD),
+        works("exec", "done.txt", "\"complete\""),
+        says("check-exec", GOOD),
+    ]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    assert_eq!(scratch.git(&["show", "main:done.txt"]), "x");
+    let log = log(&scratch, "T1");
+    for wanted in ["NEEDS_REVISION", "PASS", "ACCEPT", "landed"] {
+        assert!(log.contains(wanted), "{wanted} is missing:\n{log}");
+    }
+    assert_eq!(log.matches("judged, post-plan: NEEDS_REVISION").count(), 2, "{log}");
+    let files = scratch.git(&["ls-tree", "-r", "--name-only", "main"]);
+    assert!(!files.contains("plan.md") && !files.contains(".landfall/task"), "no paper lands: {files}");
+    let prompts = scratch.prompts("T1");
+    assert!(
+        prompts.iter().any(|it| it.contains("too thin") && it.contains("Plan task")),
+        "the judge's word reaches the planner"
+    );
+}
+
+#[test]
+fn behaviour_04_past_its_revisions_a_plan_needs_a_person() {
+    let scratch = lifecycle(&[plans("plan", "one", 1, ""), says("check-plan", POOR)]);
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T1"), "failed");
+    let why = scratch.why("T1");
+    assert!(why.contains("the plan failed review more than 3 times"), "{why}");
+}
+
+#[test]
+fn behaviour_05_a_judge_that_fails_stops_at_once_and_costs_no_round() {
+    for broken in
+        ["[[step.check-plan]]\nmisbehave = \"crash\"\n".to_owned(), says("check-plan", "I have no opinion.")]
+    {
+        let scratch = lifecycle(&[plans("plan", "one", 1, ""), broken]);
+        scratch.landfall(&["run"]);
+        let why = scratch.why("T1");
+        assert!(
+            scratch.status("T1") == "failed" && why.contains("the judge of step `check-plan` failed"),
+            "{why}"
+        );
+        assert!(!log(&scratch, "T1").contains("NEEDS_REVISION"));
+    }
+}
+
+#[test]
+fn behaviour_06_a_problem_on_the_way_is_judged_and_work_goes_on_at_the_next_step() {
+    let scratch = lifecycle(&[
+        plans("plan", "one", 3, ""),
+        says("check-plan", GOOD),
+        works("exec", "one.txt", "[\"step:1\", \"check:the interface is another\"]"),
+        works("exec", "two.txt", "\"complete\""),
+        says("check-mid", POOR),
+        says("check-exec", GOOD),
+    ]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    let log = log(&scratch, "T1");
+    assert!(
+        log.contains("judged, mid-exec: NEEDS_FIX") && log.contains("step 1 of its plan is done"),
+        "{log}"
+    );
+    let prompts = scratch.prompts("T1");
+    assert!(prompts.iter().any(|it| it.contains("go on with step 2")), "it is told where to go on");
+    assert!(
+        prompts.iter().any(|it| it.contains("the interface is another") && it.contains("mid-exec")),
+        "the judge hears why"
+    );
+}
+
+#[test]
+fn every_third_step_is_judged_before_work_goes_on() {
+    let scratch = lifecycle(&[
+        plans("plan", "one", 4, ""),
+        says("check-plan", GOOD),
+        works("exec", "one.txt", "\"step:3\""),
+        works("exec", "two.txt", "\"complete\""),
+        says("check-mid", GOOD),
+        says("check-exec", GOOD),
+    ]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    assert!(log(&scratch, "T1").contains("judged, mid-exec: CONTINUE"));
+}
+
+#[test]
+fn behaviour_07_another_plan_archives_the_first_and_begins_at_its_first_step() {
+    let replan = POOR.replace("\"reason\"", "\"verdict\":\"REPLAN\",\"reason\"");
+    let scratch = lifecycle(&[
+        plans("plan", "one", 3, ""),
+        says("check-plan", GOOD),
+        works("exec", "one.txt", "[\"step:2\", \"complete\"]"),
+        works("exec", "two.txt", "\"complete\""),
+        says("check-exec", &replan),
+        says("check-exec", GOOD),
+        plans("re-plan", "two", 2, ""),
+        says("check-re-plan", GOOD),
+    ]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    let log = log(&scratch, "T1");
+    assert!(
+        log.contains("judged, post-exec: REPLAN") && log.contains("a plan of 2 steps is written"),
+        "{log}"
+    );
+}
+
+#[test]
+fn behaviour_17_a_gate_blocks_whatever_the_average() {
+    let insecure =
+        r#"{"scores":{"d1":1,"d2":0.4,"d3":1,"d4":1,"d5":1,"d6":1},"reason":"a path comes from outside"}"#;
+    let scratch = lifecycle(&[
+        plans("plan", "one", 1, ""),
+        says("check-plan", GOOD),
+        works("exec", "one.txt", "\"complete\""),
+        says("check-exec", insecure),
+        says("check-exec", GOOD),
+    ]);
+    scratch.landfall(&["run"]).ok();
+    let log = log(&scratch, "T1");
+    assert!(log.contains("D2 (security) is 0.40, below the gate of 0.50"), "{log}");
+    assert_eq!(log.matches("judged, post-exec: NEEDS_FIX").count(), 1, "{log}");
+}
+
+#[test]
+fn c36_a_judge_cannot_let_red_work_pass() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.settings("[project]\nflow = \"lifecycle\"\n[verify]\n[[verify.command]]\nname = \"tests\"\nrun = \"test ! -e wrong.txt\"\n[agent.default]\nkind = \"script\"\n");
+    let script = [
+        plans("plan", "one", 1, ""),
+        says("check-plan", GOOD),
+        works("exec", "wrong.txt", "\"complete\""),
+        works("exec", "right.txt", "\"complete\"").replace("signal", "delete = [\"wrong.txt\"]\nsignal"),
+        says("check-exec", GOOD),
+    ];
+    scratch.task("First", &script.concat(), &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    assert_eq!(scratch.git(&["show", "main:right.txt"]), "x");
+    assert_eq!(
+        log(&scratch, "T1").matches("judged, post-exec").count(),
+        1,
+        "red work is not even shown to the judge"
+    );
+}
+
+fn staged(criteria: &[&str], script: &[String]) -> Scratch {
+    let scratch = Scratch::new(LANDFALL);
+    let criteria = criteria.iter().flat_map(|it| ["--criterion", it]);
+    let more: Vec<&str> = ["--flow", "staged"].into_iter().chain(criteria).collect();
+    scratch.task("First", &script.concat(), &more);
+    scratch
+}
+
+fn covers(pairs: &[(u32, f64)]) -> String {
+    let all: Vec<String> =
+        pairs.iter().map(|(r, c)| format!("{{\"r\":{r},\"coverage\":{c},\"why\":\"seen\"}}")).collect();
+    GOOD.replace("\"reason\"", &format!("\"coverage\":[{}],\"reason\"", all.join(",")))
+}
+
+const QUESTION: &str = "Objectives extracted — 1 items, 2 requirements:";
+
+#[test]
+fn behaviour_20_only_a_yes_after_the_question_begins_the_work() {
+    let scratch = staged(&["it greets", "it leaves"], &[plans("plan", "one", 1, "Covers: R1, R2")]);
+    let early = scratch.landfall(&["answer", "T1", "OK"]);
+    assert_ne!(early.code, Some(0), "nothing was asked yet: {early:?}");
+    scratch.landfall(&["run"]);
+    let why = scratch.why("T1");
+    assert!(why.contains(QUESTION) && why.contains("1. First (R: 2)"), "{why}");
+    assert!(scratch.prompts("T1").is_empty(), "no agent ran");
+}
+
+#[test]
+fn behaviour_19_stages_converge_until_the_objective_is_met() {
+    let scratch = staged(
+        &["it greets", "it leaves"],
+        &[
+            plans("plan", "one", 1, "Covers: R1, R2"),
+            plans("plan", "two", 1, "Covers: R2"),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "\"complete\""),
+            works("exec", "two.txt", "\"complete\""),
+            says("check-exec", &covers(&[(1, 1.0), (2, 0.0)])),
+            says("check-exec", &covers(&[(1, 1.0), (2, 1.0)])),
+        ],
+    );
+    scratch.landfall(&["run"]);
+    scratch.landfall(&["answer", "T1", "OK"]).ok();
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    let log = log(&scratch, "T1");
+    for wanted in [
+        "stage 1 begins, for R1, R2",
+        "convergence went from nothing to 0.5000: another stage follows",
+        "stage 2 begins, for R2",
+        "convergence went from 0.5000 to 1.0000: the objective is met",
+    ] {
+        assert!(log.contains(wanted), "{wanted} is missing:\n{log}");
+    }
+    assert_eq!(scratch.git(&["show", "main:two.txt"]), "x");
+}
+
+#[test]
+fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_taken_again() {
+    let scratch = staged(
+        &["it greets", "it leaves"],
+        &[
+            plans("plan", "one", 1, "Covers: R1, R2"),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "\"complete\""),
+            works("exec", "bad.txt", "\"complete\""),
+            works("exec", "worse.txt", "\"complete\""),
+            says("check-exec", &covers(&[(1, 0.5), (2, 0.5)])),
+        ],
+    );
+    scratch.landfall(&["run"]);
+    scratch.landfall(&["answer", "T1", "confirmed"]).ok();
+    scratch.landfall(&["run"]);
+    let log = log(&scratch, "T1");
+    assert!(log.contains("convergence went from 0.5000 to 0.5000: the stage is rolled back"), "{log}");
+    assert!(
+        log.contains("stage 2 for R1, R2 is given up") && log.contains("stage 2 begins, for R1\n"),
+        "{log}"
+    );
+    let why = scratch.why("T1");
+    assert!(
+        scratch.status("T1") == "blocked" && why.contains("every direction was tried: 3 were given up"),
+        "{why}"
+    );
+    let prompts = scratch.prompts("T1");
+    assert!(prompts.iter().any(|it| it.contains("The last stage was rolled back")), "the planner is told");
+}
