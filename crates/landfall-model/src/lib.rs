@@ -49,6 +49,7 @@ mod spec;
 pub mod sprint;
 pub mod staged;
 mod status;
+mod stride;
 mod task;
 mod touch;
 pub mod tune;
@@ -74,6 +75,7 @@ pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use sprint::SprintId;
 pub use status::{Status, Turn, Wait, why};
+pub use stride::{StopReason, Stride};
 pub use task::{
     Candidate, Concern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold,
     Landed, OwnLimits, SignOff, State, Stop, Task, TaskLimits,

@@ -46,6 +46,7 @@ pub fn flow<const N: usize>(name: &str, steps: [Step; N]) -> Flow {
         entry: steps.first().map_or_else(|| StepName::new("none"), |step| step.name.clone()),
         entries: BTreeMap::new(),
         commands: BTreeMap::new(),
+        style: None,
         steps: steps.into(),
     }
 }

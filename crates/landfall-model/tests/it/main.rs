@@ -33,6 +33,7 @@ mod test_sprint;
 mod test_staged_numbers;
 mod test_staged_status;
 mod test_stories;
+mod test_strides;
 mod test_touch;
 mod test_walk;
 mod test_why;

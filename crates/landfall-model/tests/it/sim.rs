@@ -2051,6 +2051,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }
         | News::LandMismatch { attempt, .. }
+        | News::Strode { attempt, .. }
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }
         | News::Granted { .. }

@@ -28,6 +28,7 @@ mod lifecycle;
 mod mcp;
 mod misbehave;
 mod modules;
+mod own_loop;
 mod person;
 mod player;
 mod plugin;
