@@ -173,6 +173,7 @@ pub fn status() -> StatusReport {
         elapsed_ms: 754_000,
         tokens: 123_456,
         cost_usd: Some(1.25),
+        progress: None,
         agent: Some(AgentAtWork {
             profile: "default".to_owned(),
             model: Some("large".to_owned()),

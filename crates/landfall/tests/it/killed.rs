@@ -116,7 +116,12 @@ fn counter(scratch: &Scratch, name: &str) -> u64 {
 
 fn kill_9(process: &Process) {
     // It may be over by now, with the one before it.
-    drop(Command::new("kill").args(["-9", &process.pid.to_string()]).stderr(std::process::Stdio::null()).status());
+    drop(
+        Command::new("kill")
+            .args(["-9", &process.pid.to_string()])
+            .stderr(std::process::Stdio::null())
+            .status(),
+    );
 }
 
 /// Kills the agent alone, not whoever sits with it.
@@ -133,7 +138,12 @@ fn kill_the_agent(scratch: &Scratch) {
 fn comes_to(scratch: &Scratch, run: &mut Started, step: &str, stage: u32) {
     let (waits, _) = marks(&open_folder(scratch), step, stage);
     scratch.eventually(&format!("`{step}` of stage {stage}"), || {
-        assert!(waits.exists() || !run.is_over(), "the run is over: {}\n{}", scratch.why("T1"), scratch.heard());
+        assert!(
+            waits.exists() || !run.is_over(),
+            "the run is over: {}\n{}",
+            scratch.why("T1"),
+            scratch.heard()
+        );
         waits.exists()
     });
 }

@@ -5,7 +5,8 @@ use landfall_testkit::Scratch;
 use crate::LANDFALL;
 
 /// Scores that pass every gate.
-pub const GOOD: &str = r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
+pub const GOOD: &str =
+    r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
 /// Scores that pass none.
 const POOR: &str = r#"{"scores":{"d1":0.55,"d2":0.55,"d3":0.55,"d4":0.5,"d5":0.5,"d6":0.5},"findings":[{"severity":"major","title":"too thin"}],"reason":"not yet"}"#;
 

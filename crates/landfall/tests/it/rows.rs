@@ -87,7 +87,8 @@ fn c22_edge_15_a_stage_that_is_given_up_is_kept_under_a_ref_and_only_its_own_bra
     assert_ne!(scratch.kept("T1", "bad.txt", "x\n"), [""; 0], "and is not lost");
     assert_eq!(scratch.git(&["rev-parse", "main^1"]), before, "nothing but the landing moved main");
     // The record of it lies outside of the branch: whoever plans next reads it.
-    let told = scratch.prompts("T1").iter().filter(|it| it.contains("The last stage was rolled back")).count();
+    let told =
+        scratch.prompts("T1").iter().filter(|it| it.contains("The last stage was rolled back")).count();
     assert!(told > 0, "the planner is told");
 }
 
@@ -144,7 +145,8 @@ fn every_row_that_was_decided_has_a_test_that_is_named_after_it() {
     let (table, tests) = (table(), tests());
     let decisions = (1..=45).map(|number| (format!("C{number}"), format!("c{number:02}_")));
     let edges = (1..=25).map(|number| (format!("edge {number}"), format!("edge_{number:02}_")));
-    let behaviours = (1..=21).map(|number| (format!("behaviour {number}"), format!("behaviour_{number:02}_")));
+    let behaviours =
+        (1..=21).map(|number| (format!("behaviour {number}"), format!("behaviour_{number:02}_")));
     let mut wrong = Vec::new();
     for (row, tag) in decisions.chain(edges).chain(behaviours) {
         let Some(named) = table.get(&row) else {
