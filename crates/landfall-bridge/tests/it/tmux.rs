@@ -62,6 +62,7 @@ impl Scene {
             name: "landfall-T7".to_owned(),
             folder: self.tmp(),
             session: None,
+            dispatched: false,
         };
         let mut child = Command::new(PROBE)
             .args(["bridge", "tmux"])
@@ -247,6 +248,7 @@ fn a_program_that_is_not_there_is_an_error() {
         name: "landfall-T7".to_owned(),
         folder: scene.tmp(),
         session: None,
+        dispatched: false,
     };
     let mut child = Command::new(PROBE)
         .args(["bridge", "tmux"])
