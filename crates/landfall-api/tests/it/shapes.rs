@@ -597,6 +597,7 @@ fn views(page: &mut Page) {
             took_ms: Some(9_200),
             limit_ms: Some(600_000),
         }],
+        progress: Some(Box::new(progress())),
         unmet: 1,
         size,
         tags,

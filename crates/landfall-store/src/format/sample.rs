@@ -196,6 +196,7 @@ fn every_fact() -> Vec<Entry> {
     aside_facts(&mut facts);
     staged_facts(&mut facts);
     stride_facts(&mut facts);
+    annotated_facts(&mut facts);
     facts.entries
 }
 
@@ -647,6 +648,15 @@ fn intervention_facts(facts: &mut Facts) {
     facts.task(task, Event::Ended(ending));
 }
 
+/// What a person wrote into the margin.
+fn annotated_facts(facts: &mut Facts) {
+    for (name, impact) in ["plan.md", "notes/a.md", "plan.md", "plan.md"].into_iter().zip(Mattering::ALL) {
+        let (name, paper) = (name.to_owned(), Digest::new("dd"));
+        let event = StagedEvent::Annotated { name, paper, steps: 3, covers: vec![2], impact };
+        facts.task(8, Event::Staged(event));
+    }
+}
+
 /// Plans, judges, an objective and its stages, and a person who goes about them by hand.
 fn staged_facts(facts: &mut Facts) {
     let task = 8;
@@ -706,10 +716,6 @@ fn staged_facts(facts: &mut Facts) {
         to: 5_000,
     };
     staged(StagedEvent::GivenUp { exclusion });
-    for (name, impact) in ["plan.md", "notes/a.md", "plan.md", "plan.md"].into_iter().zip(Mattering::ALL) {
-        let (name, paper) = (name.to_owned(), Digest::new("dd"));
-        staged(StagedEvent::Annotated { name, paper, steps: 3, covers: vec![2], impact });
-    }
     for alone in [false, true] {
         facts.task(task, Event::Directed { step: step("plan"), alone });
     }

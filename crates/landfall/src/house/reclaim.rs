@@ -7,7 +7,7 @@ use std::sync::Arc;
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::disk::{self, Inventory, Item, Kind, Reach};
 use landfall_engine::host::git::Oid;
-use landfall_engine::model::{Task, TaskId, Timestamp};
+use landfall_engine::model::{Commit, News, TaskId, Timestamp};
 use landfall_engine::settings::Keep;
 use landfall_engine::store::Reader;
 use landfall_engine::{Ask, Engine, OpenError};
@@ -56,19 +56,18 @@ pub(super) fn workspaces(place: &Place, tasks: &[TaskId]) -> Result<BTreeMap<Tas
         if !tasks.contains(&id) {
             continue;
         }
-        let task = engine.world().get(id).cloned();
-        let unmerged = task.as_deref().map_or(0, |task| unmerged(&engine, task));
-        remove(&mut engine, &item)?;
-        gone.insert(id, unmerged);
+        let base = engine.world().get(id).and_then(|task| task.workspace.clone());
+        let kept = remove(&mut engine, &item)?;
+        gone.insert(id, unmerged(&engine, base.as_ref(), kept.as_ref()));
     }
     Ok(gone)
 }
 
-/// How many commits of a task are not on the base; what cannot be counted is not.
-fn unmerged(engine: &Engine, task: &Task) -> u64 {
-    let (Some(base), Some(head)) = (&task.workspace, &task.head) else { return 0 };
-    let (Ok(base), Ok(head)) = (base.as_str().parse::<Oid>(), head.as_str().parse::<Oid>()) else { return 0 };
-    engine.site().store.ahead(&base, &head).map_or(0, u64::from)
+/// How many commits of what was kept are not on the base; what cannot be counted is not.
+fn unmerged(engine: &Engine, base: Option<&Commit>, kept: Option<&Commit>) -> u64 {
+    let oid = |commit: Option<&Commit>| commit?.as_str().parse::<Oid>().ok();
+    let (Some(base), Some(kept)) = (oid(base), oid(kept)) else { return 0 };
+    engine.site().store.ahead(&base, &kept).map_or(0, u64::from)
 }
 
 fn keep(place: &Place) -> Result<Keep, Problem> {
@@ -112,7 +111,8 @@ fn answer(dry_run: bool, items: &[Item]) -> api::Reclaimed {
     }
 }
 
-fn remove(engine: &mut Engine, item: &Item) -> Result<(), Problem> {
+/// Removes one thing; the work of a workspace that was kept, if any was.
+fn remove(engine: &mut Engine, item: &Item) -> Result<Option<Commit>, Problem> {
     let task = match item.kind {
         Kind::Workspace(id) => engine.world().get(id).cloned(),
         Kind::Record | Kind::Temporary | Kind::Warm | Kind::Lane => None,
@@ -121,9 +121,13 @@ fn remove(engine: &mut Engine, item: &Item) -> Result<(), Problem> {
         Problem::new(ProblemCode::GitFailed, error)
             .hint("it was left as it is, and what comes after it too; `landfall doctor` says more")
     })?;
-    let (Some(news), Some(task)) = (removed, task) else { return Ok(()) };
+    let (Some(news), Some(task)) = (removed, task) else { return Ok(None) };
+    let kept = match &news {
+        News::WorkspaceRemoved { kept } => kept.clone(),
+        _ => None,
+    };
     match engine.once(Ask::Tell(vec![task.id], Box::new(news))) {
-        Ok(Ok(_)) => Ok(()),
+        Ok(Ok(_)) => Ok(kept),
         Ok(Err(error)) => Err(problem::ask(&error)),
         Err(error) => Err(problem::store(&error)),
     }
