@@ -61,6 +61,7 @@ impl Scene {
             prompt: "say hello;\n  indented \"quoted\" $HOME `x`\ngo\n".to_owned(),
             name: "landfall-T7".to_owned(),
             folder: self.tmp(),
+            dispatched: false,
             session: None,
             dispatched: false,
         };
@@ -247,6 +248,7 @@ fn a_program_that_is_not_there_is_an_error() {
         prompt: "x".to_owned(),
         name: "landfall-T7".to_owned(),
         folder: scene.tmp(),
+        dispatched: false,
         session: None,
         dispatched: false,
     };
