@@ -260,7 +260,8 @@ test("the names of tools and models are text while the agent works", async ({ br
     const looks = new Looks(page);
     await page.locator("#act-start").getByRole("button").click();
     const card = page.locator("#card-T1");
-    await expect(card.locator("[data-live=words], [data-live=doing]").first()).toContainText(/script|Bash|img|svg/, { timeout: 60_000 });
+    await expect(card.locator(".card-doing")).toContainText("in a tool", { timeout: 60_000 });
+    await expect(card.locator(".card-doing")).toContainText("evil.invalid", { timeout: 20_000 });
     await looks.here("the board, live");
     for (const at of ["/", "/fleet", "/inbox", ...TABS.map((tab) => `/tasks/T1${tab}`)]) await looks.at(at);
     await page.goto("/tasks/T1/log?raw=1");

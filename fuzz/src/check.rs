@@ -1,6 +1,7 @@
 //! What must hold for every parser, whatever an agent writes. The replay test of `landfall-agents` takes in this file
 //! as it stands.
 
+use landfall_agents::files::{File, Files};
 use landfall_agents::registry::find;
 use landfall_agents::tmux::{Cli, Screen, Seen, Why, destructive, look, messages};
 use landfall_agents::{Ear, Heard, LINE_MAX, Line, Parse, Stream, Tags};
@@ -152,6 +153,8 @@ fn weight(signal: &Signal) -> usize {
             session.as_ref().map_or(0, String::len) + model.as_ref().map_or(0, String::len)
         }
         Signal::Said(said) => format!("{said:?}").len(),
+        Signal::Stride(stride) => format!("{stride:?}").len(),
+        Signal::Waiting { .. } => 0,
         Signal::ToolDone
         | Signal::Usage(_)
         | Signal::Cost(_)
@@ -160,5 +163,27 @@ fn weight(signal: &Signal) -> usize {
         | Signal::Allowance { .. }
         | Signal::Quota { .. }
         | Signal::SessionGone => 0,
+    }
+}
+
+/// Takes an input for each of the files of an agent's own loop. Each content says at most a step and an end, and only once.
+pub fn files(data: &[u8]) {
+    for file in [File::Signal, File::Status, File::Front] {
+        let mut files = Files::default();
+        let heard = files.feed(file, data);
+        assert!(heard.len() <= 2, "{heard:?}");
+        for signal in &heard {
+            match signal {
+                Signal::Stride(stride) => {
+                    assert!(!stride.step.is_empty() && stride.to_string().len() < 200, "{stride:?}");
+                }
+                Signal::Said(_) | Signal::Malformed { .. } => {}
+                other => panic!("{other:?} in a file"),
+            }
+        }
+        if !heard.is_empty() {
+            assert_eq!(files.feed(file, data), [], "it was said twice");
+        }
+        assert!(files.finish().len() <= 2);
     }
 }

@@ -169,6 +169,8 @@ pub struct Brief {
     pub nonce: String,
     /// The socket that takes words from `landfall signal` and the MCP tools.
     pub signal_socket: PathBuf,
+    /// Whether it is told more, step by step, once it has done what the prompt says.
+    pub dispatched: bool,
     /// The session to go on with.
     pub resume: Option<String>,
     /// A name for a new session (a UUID), for agents that let one be chosen.

@@ -11,6 +11,7 @@ mod codex;
 mod command;
 mod family;
 mod fence;
+pub mod files;
 mod gemini;
 mod json;
 mod lines;

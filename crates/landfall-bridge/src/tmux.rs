@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use landfall_agents::tmux::{Cli, Key, Note, Order, Screen, Seen, look, messages};
+use landfall_agents::tmux::{Cli, Key, NEXT, Next, Note, Order, Screen, Seen, look, messages};
 
 use crate::say;
 use front::{Front, front};
@@ -108,6 +108,8 @@ enum Phase {
     Typed { at: Instant, enters: u32, typed: Screen },
     /// It works, or has worked.
     Working,
+    /// It has done what it was told, and the next step is waited for: looked for again then, after this span.
+    Between { due: Instant, wait: Duration },
 }
 
 /// What was seen, on which screen, since when the screen is so, and in how many looks in a row.
@@ -123,6 +125,8 @@ struct Bridge<'a> {
     server: &'a mut Server,
     stop: Arc<AtomicBool>,
     phase: Phase,
+    /// How many commands were typed after the prompt.
+    typed: u32,
     /// The last look.
     last: Option<Last>,
     /// Questions for a person that were told already.
@@ -143,6 +147,7 @@ impl<'a> Bridge<'a> {
             server,
             stop,
             phase: Phase::Starting,
+            typed: 0,
             last: None,
             asked: VecDeque::new(),
             held: None,
@@ -196,7 +201,8 @@ impl<'a> Bridge<'a> {
             let nap = match &mut self.phase {
                 Phase::Starting => match seen {
                     Seen::Idle if times >= IDLE_LOOKS => {
-                        self.prompt(&screen);
+                        let prompt = self.order.prompt.clone();
+                        self.prompt(&prompt, &screen);
                         LOOK
                     }
                     Seen::Idle | Seen::Ask(_) | Seen::Login(_) => LOOK,
@@ -230,15 +236,41 @@ impl<'a> Bridge<'a> {
                     LOOK
                 }
                 Phase::Working => {
-                    if seen == Seen::Idle && settled {
+                    let ready = seen == Seen::Idle && settled;
+                    if ready && (!self.order.dispatched || self.has_keyboard()) {
                         self.watch.close(&screen);
-                        return End::Done;
+                        if !self.order.dispatched {
+                            return End::Done;
+                        }
+                        note(&Note::Waiting { count: self.typed });
+                        self.phase = Phase::Between { due: now, wait: WAIT_MIN };
+                    }
+                    LOOK
+                }
+                Phase::Between { due, wait } => {
+                    let (due, wait) = (*due, *wait);
+                    let next = if now < due { None } else { self.next() };
+                    if let Some(Next { count, text }) = next {
+                        let Some(text) = text else { return End::Done };
+                        // Ready is an agent, or a shell, that waits at its own input: not a child of it, and not words that
+                        // happen to end like a prompt.
+                        if seen == Seen::Idle && times >= IDLE_LOOKS && self.prompt(&text, &screen) {
+                            self.typed = count;
+                        } else {
+                            self.phase = Phase::Between { due: now + wait, wait: (wait * 2).min(WAIT_MAX) };
+                        }
                     }
                     LOOK
                 }
             };
             self.sleep(nap);
         }
+    }
+
+    /// What is to be typed that was not typed yet.
+    fn next(&self) -> Option<Next> {
+        let text = std::fs::read(self.order.folder.join(NEXT)).ok()?;
+        Next::read(&text).ok().filter(|next| next.count > self.typed)
     }
 
     /// Keeps the look. Says whether the screen has stood still for long, and how often the same was seen in a row.
@@ -302,16 +334,17 @@ impl<'a> Bridge<'a> {
         self.asked.push_back(text.to_owned());
     }
 
-    fn prompt(&mut self, screen: &Screen) {
+    /// Types this; whether it could be.
+    fn prompt(&mut self, text: &str, screen: &Screen) -> bool {
         if !self.has_keyboard() {
-            return;
+            return false;
         }
         // What stands there now is from before.
         self.watch.begin(screen, messages(self.order.cli, screen));
         note(&Note::Key { keys: "the prompt, Enter".to_owned(), why: "prompt".to_owned() });
-        if let Err(problem) = self.server.paste(&self.order.prompt) {
+        if let Err(problem) = self.server.paste(text) {
             note(&Note::Lines { lines: vec![problem] });
-            return;
+            return false;
         }
         self.sleep(BREATH);
         self.server.press("Enter");
@@ -320,6 +353,7 @@ impl<'a> Bridge<'a> {
         let typed = self.server.look().map(|shot| shot.screen).unwrap_or_default();
         self.phase = Phase::Typed { at: Instant::now(), enters: 0, typed };
         self.last = None;
+        true
     }
 
     /// In small pieces, so that we hear at once when we are to stop.

@@ -233,6 +233,7 @@ fn prepare(
         attempt_dir: dir.clone(),
         nonce: key.clone(),
         signal_socket: socket.clone(),
+        dispatched: false,
         resume: None,
         session,
         tmp: tmp.clone(),

@@ -886,7 +886,7 @@ impl Core {
         {
             let task = self.task(id);
             let Some(flow) = self.world.flow_of(&task) else { break };
-            let (limits, driving) = (self.task_limits(&task), self.driving(&profile));
+            let (limits, driving) = (self.task_limits(&task), self.driving(&profile, &flow));
             let before = self.turn.entries.len();
             self.hear(out, id, &News::Granted { run, flow, limits, driving });
             if self.sprinting {
@@ -898,8 +898,13 @@ impl Core {
         }
     }
 
-    fn driving(&self, profile: &str) -> Driving {
-        let style = self.rules.profiles.get(profile).map_or(Style::Fresh, |(_, style)| *style);
+    fn driving(&self, profile: &str, flow: &Flow) -> Driving {
+        let own = self.rules.profiles.get(profile).map_or(Style::Fresh, |(_, style)| *style);
+        let style = match (flow.style, own) {
+            (Some(Style::Own), Style::Dispatch) => Style::Dispatch, // such a loop, typed into its terminal
+            (Some(style), _) => style,
+            (None, own) => own,
+        };
         let account = self.world.account_of(profile).to_owned();
         Driving { profile: profile.to_owned(), account, style }
     }

@@ -393,7 +393,7 @@ impl Engine {
         let turn = self.commit_turn()?;
         for effect in turn.effects {
             if let Effect::Kill { task, attempt, stop } = &effect {
-                perform::kill(&self.site, *task, *attempt, stop);
+                perform::kill(&self.site, &self.core.task(*task), *attempt, stop);
             }
             // The rest is expected by the journal and performed by the next run.
         }

@@ -10,23 +10,25 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
-use landfall_model::liveness::{self, Case, Early, Echo, Pulse};
+use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
-    Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Signal, Spending, Spent, StepKind, Tally,
-    Task, TaskId, Traces,
+    Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Signal, Spending, Spent, StepKind,
+    StopReason, Stride, Tally, Task, TaskId, Traces,
 };
 
 use crate::channel::Channel;
 use crate::confine;
+use crate::dispatch::Dispatch;
 use crate::engine::Mail;
 use crate::guard::{self, Prints};
-use crate::launch::{head_of, marker};
+use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
+use crate::module::{self, Module};
 use crate::opinion;
 use crate::papers;
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, give_up_reading, go, reads};
 use crate::settings::Confinement;
-use crate::site::{Allowance, Live, Site};
+use crate::site::{Allowance, Live, Manner, Site};
 
 /// An agent to follow.
 pub(crate) struct Followed {
@@ -120,6 +122,80 @@ struct Open {
     /// How long its sitter is trusted to keep the limits.
     patience: Patience,
     asked: Option<Asked>,
+    /// What an agent with a loop of its own says by files.
+    walk: Option<Walk>,
+}
+
+/// An agent's own loop, as it is followed.
+struct Walk {
+    module: Module,
+    /// The last step it has finished, and how many in all its runs.
+    last: Option<Stride>,
+    count: u32,
+    /// Steps of this run that the engine was told of.
+    told: u32,
+    /// How often its context had been dropped when it finished its last step.
+    compactions: u32,
+    /// How long it has waited for its account, and since when it does.
+    waited_ms: u64,
+    waits_since: Option<u64>,
+    /// When it was asked to end after its step.
+    leaves_since: Option<u64>,
+    /// Its terminal, if we type its steps.
+    desk: Option<Dispatch>,
+}
+
+impl Walk {
+    fn of(site: &Site, followed: &Followed) -> Option<Self> {
+        let task = &followed.task;
+        let workspace = strides(task).then(|| site.pool.existing(&task.id.to_string())).flatten()?;
+        let module = Module::of(task, workspace.path(), &followed.dir);
+        if followed.sitting.is_none() {
+            module.adopt(task);
+        }
+        Some(Self {
+            module,
+            last: task.stride.clone(),
+            count: task.counters.strides,
+            told: 0,
+            compactions: 0,
+            waited_ms: 0,
+            waits_since: None,
+            leaves_since: None,
+            desk: is_dispatched(task).then(|| match followed.sitting {
+                Some(_) => Dispatch::begin(task, &followed.dir),
+                None => Dispatch::adopt(&followed.dir),
+            }),
+        })
+    }
+
+    /// Counts a step; whether it is a new one.
+    fn count(&mut self, stride: &Stride) -> bool {
+        if self.last.as_ref().is_some_and(|last| last.mark == stride.mark) {
+            return false;
+        }
+        self.count = self.count.saturating_add(stride.steps_since(self.last.as_ref()));
+        self.last = Some(stride.clone());
+        true
+    }
+
+    /// A wait for an account is no work. It ends with the next sign that the agent goes on.
+    fn time(&mut self, signals: &[Signal], now: u64) {
+        for signal in signals {
+            match signal {
+                Signal::Quota { .. } => drop(self.waits_since.get_or_insert(now)),
+                Signal::Text(_) | Signal::ToolUse { .. } | Signal::Stride(_) | Signal::Finished { .. } => {
+                    let since = self.waits_since.take().unwrap_or(now);
+                    self.waited_ms += now.saturating_sub(since);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn waited_ms(&self, now: u64) -> u64 {
+        self.waited_ms + self.waits_since.map_or(0, |since| now.saturating_sub(since))
+    }
 }
 
 /// The moments of an agent's signs of life, by the monotonic clock.
@@ -192,6 +268,7 @@ struct Desk {
 const TICK: Duration = Duration::from_millis(120); // often enough for a person's eye
 const READ_MAX: usize = 256 * 1024; // one agent must not keep the others waiting
 const SEEN_MAX: usize = 10_000; // control words of one run; an agent that says more repeats itself
+const STRIDES_MAX: u32 = 10_000; // facts of one run; long before that its iterations are used up
 const WORDS_MAX: usize = 200;
 const BUSY_MS_PER_TICK: u64 = 200; // a twentieth of a core: more than an idle runtime's timers, less than any build
 const BUSY_BYTES: u64 = 64 * 1024; // between two looks: more than a heartbeat on a socket, less than any download
@@ -243,7 +320,9 @@ impl Desk {
             ..Live::default()
         };
         let grace_ms = self.site.settings.run.grace_ms;
-        let patience = Patience::with_limit(now, followed.deadline_ms, grace_ms);
+        let sat_ms = sat_with_ms(&self.site, &followed.task, followed.deadline_ms);
+        let patience = Patience::with_limit(now, sat_ms, grace_ms);
+        let walk = Walk::of(&self.site, &followed);
         let mut tally = Tally::default();
         // Not every agent says its model; then it is priced as the one it was asked for.
         tally.hear(&Signal::Started { session: None, model: followed.profile.model.clone() });
@@ -264,6 +343,7 @@ impl Desk {
             vital,
             patience,
             asked: None,
+            walk,
         };
         self.open.insert(id, open);
         let watched = sitting.is_some_and(|sitting| self.watch.add(id, &sitting).is_ok());
@@ -275,7 +355,6 @@ impl Desk {
     fn tick(&mut self) {
         let now = self.site.clock.mono_ms();
         let site = &self.site;
-        let grace_ms = site.settings.run.grace_ms;
         // One look at the machine for all of them that are due.
         let due: Vec<u64> =
             self.open.iter().filter(|(_, open)| open.is_due(site, now)).map(|(id, _)| *id).collect();
@@ -288,6 +367,8 @@ impl Desk {
         for open in self.open.values_mut() {
             let before = open.answered;
             open.read(READ_MAX, now);
+            open.scan(site, now);
+            open.dispatch(site, now);
             if open.answered && !before {
                 site.answered(open.followed.task.id);
             }
@@ -301,7 +382,7 @@ impl Desk {
             if open.asked.is_none()
                 && let Some(asked) = open.verdict(site, now, spent.as_ref())
             {
-                open.ask(asked, now, grace_ms);
+                open.part(site, asked, now);
             }
             open.press(site, now);
         }
@@ -317,6 +398,8 @@ impl Desk {
         open.read_aside(site);
         let rest = open.followed.parser.finish();
         open.hear(rest);
+        let files = open.walk.as_mut().map(|walk| walk.module.end()).unwrap_or_default();
+        open.take_in(site, files, now);
         site.note_allowances(&open.followed.task, &open.seen);
         site.view
             .lock()
@@ -338,6 +421,12 @@ impl Desk {
                 }
             }
         };
+        // A wait for the account within the run is no working time.
+        let waited_ms = open.walk.as_ref().map_or(0, |walk| walk.waited_ms(now));
+        let took_ms = took_ms.saturating_sub(waited_ms);
+        let workspace = site.pool.existing(&open.followed.task.id.to_string());
+        let module = workspace.filter(|_| !reads(&open.followed.task));
+        let revision = module.and_then(|it| module::revision(&open.followed.task, it.path()));
         let dir = open.followed.dir.clone();
         go(site, "tidy-tmp", move |_| confine::remove_tmp(&dir)); // it may hold millions of files
         let usage = open.tally.usage(&site.settings.prices);
@@ -345,6 +434,7 @@ impl Desk {
         let traces = Traces {
             model: open.live.model.clone(),
             sandbox: Some(open.followed.sandbox.word().to_owned()),
+            revision,
             ..open.tally.traces(&words)
         };
         let state = open.followed.agent.needs(&open.followed.profile).state;
@@ -419,10 +509,70 @@ impl Open {
             if liveness::is_life(&signals) {
                 self.vital.heard_ms = Some(now);
             }
+            if let Some(walk) = &mut self.walk {
+                walk.time(&signals, now);
+            }
             self.hear(signals);
         }
         self.live.bytes += read as u64;
         read
+    }
+
+    /// Looks at the files of its own loop.
+    fn scan(&mut self, site: &Site, now: u64) {
+        let heard = self.walk.as_mut().map(|walk| walk.module.scan()).unwrap_or_default();
+        self.take_in(site, heard, now);
+    }
+
+    /// Takes in what its files say. Each step is a fact of its own: they are counted, however often the engine ends.
+    fn take_in(&mut self, site: &Site, heard: Vec<Signal>, now: u64) {
+        let Some(walk) = &mut self.walk else { return };
+        walk.time(&heard, now);
+        let compactions = self.tally.compactions();
+        for signal in &heard {
+            let Signal::Stride(stride) = signal else { continue };
+            self.vital.heard_ms = Some(now);
+            if walk.count(stride) && walk.told < STRIDES_MAX {
+                walk.told += 1;
+                walk.compactions = compactions;
+                let Followed { task, attempt, iteration, .. } = &self.followed;
+                let (attempt, iteration, stride) = (*attempt, *iteration, stride.clone());
+                site.tell(task.id, News::Strode { attempt, iteration, stride });
+            }
+        }
+        self.hear(heard);
+    }
+
+    /// Types the next step, if its terminal waits for one.
+    fn dispatch(&mut self, site: &Site, now: u64) {
+        let Some(walk) = &mut self.walk else { return };
+        let leaves = walk.leaves_since.is_some() || self.asked.is_some();
+        if let Some(desk) = &mut walk.desk {
+            desk.tell(site, &self.followed.task, walk.last.as_ref(), leaves, now);
+        }
+    }
+
+    /// How far its own loop is.
+    fn course(&self, now: u64) -> Option<Course> {
+        let walk = self.walk.as_ref()?;
+        let Followed { task, deadline_ms, .. } = &self.followed;
+        let counters = &task.counters;
+        let here = if walk.told > 0 { 0 } else { counters.stalls_step };
+        Some(Course {
+            strides: walk.count,
+            worked_ms: now.saturating_sub(self.vital.began_ms).saturating_sub(walk.waited_ms(now)),
+            limit_ms: *deadline_ms,
+            stalls: (here, counters.stalls_total),
+            loops: counters.loops,
+        })
+    }
+
+    /// How often it dropped its context; of a loop of its own only the step under way counts.
+    fn compactions(&self) -> u32 {
+        let all = self.tally.compactions();
+        let Some(walk) = &self.walk else { return all };
+        let said = walk.last.as_ref().filter(|_| walk.told > 0).map_or(0, |last| last.compactions);
+        all.saturating_sub(walk.compactions).max(said)
     }
 
     /// Reads what the agent keeps of its session beside what it writes out.
@@ -515,11 +665,50 @@ impl Open {
             attempt: task.counters.attempt,
             task: Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms },
             limits: &task.limits,
-            compactions: self.tally.compactions(),
+            compactions: self.compactions(),
             compactions_max: site.settings.run.compactions_max,
             class: self.sitting.is_some().then(class),
+            course: self.course(now),
         });
         early.map(Asked::Early)
+    }
+
+    /// Brings the run to an end: at once, or a loop of its own after the step under way, with a bound.
+    fn part(&mut self, site: &Site, asked: Asked, now: u64) {
+        let run = &site.settings.run;
+        let farewell = match (&asked, self.course(now)) {
+            (Asked::Early(Early::Stopped), Some(_))
+                if site.manner(self.followed.task.id, self.followed.attempt) == Some(Manner::Now) =>
+            {
+                Farewell::Now(None)
+            }
+            (Asked::Early(early), Some(course)) => {
+                liveness::farewell(early, &course, &self.followed.task.limits)
+            }
+            (Asked::Early(_) | Asked::Overdue, _) => Farewell::Now(None),
+        };
+        let told = match farewell {
+            Farewell::Now(None) => false,
+            Farewell::Now(Some(reason)) => {
+                self.tell_to_stop(site, reason);
+                false
+            }
+            Farewell::AfterStep(reason) => match self.walk.as_ref().and_then(|walk| walk.leaves_since) {
+                None => self.tell_to_stop(site, reason),
+                Some(since) => now.saturating_sub(since) < run.step_grace_ms,
+            },
+        };
+        if !told {
+            return self.ask(asked, now, run.grace_ms);
+        }
+        if let Some(walk) = &mut self.walk {
+            walk.leaves_since.get_or_insert(now);
+        }
+    }
+
+    /// Writes its stop file; whether that could be done.
+    fn tell_to_stop(&self, site: &Site, reason: StopReason) -> bool {
+        self.walk.as_ref().is_some_and(|walk| walk.module.ask_to_stop(reason, site.now()))
     }
 
     /// Asks the run to end.
@@ -579,6 +768,15 @@ impl Open {
                     let detail = detail.lines().next().unwrap_or_default();
                     self.live.words =
                         format!("[{name}] {detail}").trim_end().chars().take(WORDS_MAX).collect();
+                }
+                Signal::Stride(stride) => {
+                    self.live.words = stride.to_string().chars().take(WORDS_MAX).collect();
+                }
+                Signal::Waiting { count } => {
+                    if let Some(desk) = self.walk.as_mut().and_then(|walk| walk.desk.as_mut()) {
+                        desk.waits(*count);
+                    }
+                    continue;
                 }
                 Signal::Usage(_) => continue,
                 Signal::Said(Said::Progress(percent)) => self.live.progress = Some(*percent),
@@ -672,7 +870,7 @@ fn exit_for(asked: Asked) -> Exit {
         Asked::Early(Early::Looping) => Exit::Looping,
         Asked::Early(Early::OverBudget(scope, what)) => Exit::OverBudget { scope, what },
         Asked::Early(Early::ContextUsedUp) => Exit::ContextUsedUp,
-        Asked::Overdue => Exit::Deadline,
+        Asked::Early(Early::IterationsUsed | Early::TimeUsed) | Asked::Overdue => Exit::Deadline,
     }
 }
 

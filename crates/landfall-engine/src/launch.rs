@@ -10,13 +10,15 @@ use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
 use landfall_model::{
-    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Talk, Task, Traces, Usage, Verdict,
+    Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage,
+    Verdict,
 };
 
 use crate::confine::{self, Reach};
 use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::guard::{self, Prints};
+use crate::module;
 use crate::papers;
 use crate::patience::abandon;
 use crate::perform::{reads, workspace_name};
@@ -357,6 +359,7 @@ fn begin(
         attempt_dir: dir.to_owned(),
         nonce: key.clone(),
         signal_socket: socket.clone(),
+        dispatched: is_dispatched(task),
         resume,
         session,
         tmp,
@@ -380,13 +383,17 @@ fn begin(
         stdin,
         sandbox: confine::sandbox(site, &reach),
         signal: Some(SignalSpec { socket, key }),
-        deadline_ms: run.deadline_ms,
+        deadline_ms: sat_with_ms(site, task, run.deadline_ms),
         grace_ms: settings.grace_ms,
         out_cap: settings.output_cap,
         marker: marker.to_owned(),
     };
     if !reads(task) {
         papers::put(site, task, &workspace).map_err(Unlaunched::Machine)?;
+    }
+    if strides(task) {
+        module::prepare(task, &workspace, dir)
+            .map_err(|error| io("make the folder of its module ready", error))?;
     }
     crate::workspace::before_run(site, task, run.attempt, run.iteration, &workspace)
         .map_err(Unlaunched::Machine)?;
@@ -417,6 +424,7 @@ fn prompt(
 ) -> Result<String, String> {
     let step = task.flow.as_ref().and_then(|flow| flow.step(&run.step));
     let (name, outputs) = match step.map(|step| &step.kind) {
+        Some(StepKind::Agent { output, .. }) if is_dispatched(task) => (DISPATCH, output.clone()),
         Some(StepKind::Agent { prompt, output, .. }) => (prompt.as_str(), output.clone()),
         Some(StepKind::Review) => ("review", Vec::new()),
         Some(StepKind::Check { .. }) => ("check", Vec::new()),
@@ -457,6 +465,10 @@ fn prompt(
         resumed: run.talk != Talk::New,
         compact: matches!(run.talk, Talk::Resumed { compact: true, .. }),
         findings: task.findings.iter().filter(|it| !it.resolved).map(ToString::to_string).collect(),
+        module: module::path_of(task).to_owned(),
+        next: next_of(task, workspace)
+            .or_else(|| is_dispatched(task).then(|| module::entry(task, workspace.path()).to_owned())),
+        moved: has_moved(task, workspace),
         since: task.reviewed_head.as_ref().map(ToString::to_string),
         papers: papers::FOLDER.to_owned(),
         has_papers: papers::has_any(task),
@@ -480,6 +492,24 @@ fn prompt(
     site.prompts.render(name, &context).map_err(|error| error.to_string())
 }
 
+/// Whether the agent of this step runs a loop of its own, told by files.
+pub(crate) fn strides(task: &Task) -> bool {
+    task.strides() && !reads(task)
+}
+
+/// Whether the steps of such a loop are typed by us, one after the other.
+pub(crate) fn is_dispatched(task: &Task) -> bool {
+    strides(task) && task.driving.as_ref().is_some_and(|driving| driving.style == Style::Dispatch)
+}
+
+/// The template by which a dispatched agent is told each of its steps.
+pub(crate) const DISPATCH: &str = "dispatch";
+
+/// How long a sitter lets its run go on. A loop of the agent's own is asked to end first, and may finish its step.
+pub(crate) fn sat_with_ms(site: &Site, task: &Task, limit_ms: u64) -> u64 {
+    if strides(task) { limit_ms.saturating_add(site.settings.run.step_grace_ms) } else { limit_ms }
+}
+
 /// The requirements a judge speaks of, one line each.
 fn requirements(task: &Task) -> Vec<String> {
     let all = task.staged.baseline();
@@ -488,6 +518,19 @@ fn requirements(task: &Task) -> Vec<String> {
 
 /// What stands above the words of a person.
 const MESSAGE: &str = "A message from the person you work for";
+
+/// Whether somebody else changed the state of its module since the last run left it.
+fn has_moved(task: &Task, workspace: &Workspace) -> bool {
+    task.revision.is_some() && task.revision != module::revision(task, workspace.path())
+}
+
+/// The step that a loop of the agent's own is to go on with. It is said only while the state is the one that the step followed
+/// from: what a person did meanwhile outweighs it.
+fn next_of(task: &Task, workspace: &Workspace) -> Option<String> {
+    let next = &task.stride.as_ref()?.next;
+    let goes_on = !next.is_empty() && !next.starts_with('(');
+    (goes_on && task.revision.is_some() && !has_moved(task, workspace)).then(|| next.clone())
+}
 
 /// One earlier run in a line, for an agent without its memory.
 fn past_line(past: &Past) -> String {

@@ -316,6 +316,7 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         | Event::Requeued { .. }
         | Event::Opinion { .. }
         | Event::Replied { .. }
+        | Event::Strode { .. }
         | Event::SentBack { .. }
         | Event::ReviewOwed
         | Event::Signed { .. }

@@ -12,8 +12,8 @@ use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, Stop, Task, Tas
 
 use crate::engine::Mail;
 use crate::follow::Follower;
-use crate::site::{self, Site};
-use crate::{gate, land, launch, papers, queue, report, spare, workspace};
+use crate::site::{self, Manner, Site};
+use crate::{gate, land, launch, module, papers, queue, report, spare, workspace};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -28,7 +28,7 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
                 launch::launch(site, &follower, &task, &run);
             });
         }
-        Effect::Kill { task: id, attempt, stop } => kill(site, id, attempt, &stop),
+        Effect::Kill { attempt, stop, .. } => kill(site, &task, attempt, &stop),
         Effect::Check { attempt, head, .. } => {
             go(site, "check", move |site| gate::check(site, &task, attempt, head))
         }
@@ -195,10 +195,18 @@ pub(crate) fn collect_detail(error: &CollectError) -> String {
 
 /// Ends the agent of an attempt. One that is only about to begin finds the stop on record: the launch looks before it
 /// starts a sitter, the follower once there is one. Asking twice is asking once.
-pub(crate) fn kill(site: &Arc<Site>, task: TaskId, attempt: Attempt, stop: &Stop) {
+pub(crate) fn kill(site: &Arc<Site>, task: &Task, attempt: Attempt, stop: &Stop) {
     crash::point("effect.kill.before");
-    site.stops.lock().expect("no thread panics while it holds the stops").insert((task, attempt));
-    let prefix = format!("{task}-{attempt}-i");
+    // A loop of the agent's own is left between two steps, if nobody is in a hurry. The follower sees to it that it is.
+    let manner = match stop {
+        Stop::Pause if task.strides() && !reads(task) => Manner::AfterStep,
+        Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => {
+            Manner::Now
+        }
+    };
+    let id = task.id;
+    site.stops.lock().expect("no thread panics while it holds the stops").insert((id, attempt), manner);
+    let prefix = format!("{id}-{attempt}-i");
     let how = match stop {
         Stop::Pause | Stop::Cancel { .. } | Stop::Interrupt | Stop::Redirect | Stop::Block { .. } => {
             sitter::Stop::Gently
@@ -206,6 +214,12 @@ pub(crate) fn kill(site: &Arc<Site>, task: TaskId, attempt: Attempt, stop: &Stop
     };
     for entry in std::fs::read_dir(site.folder.attempts()).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(&prefix) {
+            continue;
+        }
+        if manner == Manner::AfterStep
+            && let Some(workspace) = site.pool.existing(&id.to_string())
+            && module::person_stops(task, workspace.path(), &entry.path(), site.now())
+        {
             continue;
         }
         if let Ok(sitter::Found::Running(sitting)) = sitter::find(&entry.path()) {

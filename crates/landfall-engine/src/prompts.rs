@@ -67,6 +67,12 @@ pub struct PromptContext {
     pub resumed: bool,
     /// Whether it is to sum itself up first, because its context is nearly full.
     pub compact: bool,
+    /// The folder of its module, as seen from the workspace.
+    pub module: String,
+    /// The step that a loop of its own goes on with.
+    pub next: Option<String>,
+    /// Whether somebody else changed the state of its module since it left it.
+    pub moved: bool,
     /// What reviewers found and is still open, one line each.
     pub findings: Vec<String>,
     /// The commit a reviewer read last.
@@ -257,6 +263,9 @@ impl PromptContext {
             discoveries: vec![("T3".to_owned(), "the tests need a database".to_owned())],
             resumed: true,
             compact: true,
+            module: "AiTasks/greeting".to_owned(),
+            next: Some("exec".to_owned()),
+            moved: true,
             findings: vec!["F1 (major, src/lib.rs:7): it trusts what it should check".to_owned()],
             since: Some("1111111111111111111111111111111111111111".to_owned()),
             fork: "2222222222222222222222222222222222222222".to_owned(),
@@ -299,6 +308,9 @@ struct Holes<'a> {
     discoveries: String,
     resumed: bool,
     compact: bool,
+    module: String,
+    next: &'a str,
+    moved: bool,
     findings: Vec<String>,
     since: &'a str,
     fork: &'a str,
@@ -323,7 +335,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 35] = [
+const HOLES: [&str; 38] = [
     "task",
     "title",
     "body",
@@ -344,6 +356,9 @@ const HOLES: [&str; 35] = [
     "discoveries",
     "resumed",
     "compact",
+    "module",
+    "next",
+    "moved",
     "findings",
     "since",
     "fork",
@@ -391,6 +406,9 @@ impl<'a> Holes<'a> {
             discoveries: quote::discoveries(&context.discoveries),
             resumed: context.resumed,
             compact: context.compact,
+            module: quote::line(&context.module),
+            next: context.next.as_deref().unwrap_or_default(),
+            moved: context.moved,
             findings: context.findings.iter().map(|line| quote::line(line)).collect(),
             since: context.since.as_deref().unwrap_or_default(),
             fork: &context.fork,

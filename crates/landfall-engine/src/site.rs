@@ -69,7 +69,7 @@ pub struct Site {
     pub(crate) lane_free: Condvar,
     /// Attempts whose agent a person wants to end: one that is not there yet must not begin. An
     /// attempt that was stopped never goes on, so none is taken out: there are as many as a person asked for in a run.
-    pub(crate) stops: Mutex<BTreeSet<(TaskId, Attempt)>>,
+    pub(crate) stops: Mutex<BTreeMap<(TaskId, Attempt), Manner>>,
     /// Batches whose checks nobody waits for any more; what they come to is not believed.
     pub(crate) abandoned: Mutex<BTreeSet<BatchId>>,
     /// What a person sees of a run.
@@ -92,6 +92,15 @@ pub struct Site {
     pub(crate) afar: Mutex<Afar>,
     /// What tasks landed as: whoever needs them begins with it.
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
+}
+
+/// How an agent is to end that a person wants to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// After the step of its own loop.
+    AfterStep,
+    /// Now.
+    Now,
 }
 
 /// What was seen of a remote, and when.
@@ -244,7 +253,13 @@ impl Site {
 
     /// Whether a person wants the agent of this attempt to end.
     pub(crate) fn is_stopped(&self, task: TaskId, attempt: Attempt) -> bool {
-        self.stops.lock().expect("no thread panics while it holds the stops").contains(&(task, attempt))
+        self.manner(task, attempt).is_some()
+    }
+
+    /// How the agent of this attempt is to end, if a person wants it to.
+    pub(crate) fn manner(&self, task: TaskId, attempt: Attempt) -> Option<Manner> {
+        let stops = self.stops.lock().expect("no thread panics while it holds the stops");
+        stops.get(&(task, attempt)).copied()
     }
 
     /// Sends news of the landing queue to the engine.

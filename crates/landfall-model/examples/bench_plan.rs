@@ -188,6 +188,7 @@ fn flow() -> Flow {
         entry: StepName::new("work"),
         entries: BTreeMap::new(),
         commands: BTreeMap::new(),
+        style: None,
         steps: vec![work],
     }
 }

@@ -160,6 +160,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
             count_words(task, verdict, traces, committed);
             task.counters.permission_denials += traces.denials;
+            if traces.revision.is_some() {
+                task.revision.clone_from(&traces.revision);
+            }
             count_iteration(task, verdict, committed);
             let spent = Spending { usage: *usage, time_ms: *took_ms };
             task.counters.spent_ms += took_ms;
@@ -237,6 +240,13 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             }
         }
         Event::Replied { text } => task.reply = Some(text.clone()),
+        Event::Strode { stride, .. } => {
+            let State::Active { doing: Doing::Running { .. }, .. } = &task.state else { return false };
+            let steps = stride.steps_since(task.stride.as_ref());
+            task.counters.strides = task.counters.strides.saturating_add(steps);
+            task.counters.stalls_step = 0; // it goes on; in all they still count
+            task.stride = Some(stride.clone());
+        }
         Event::SentBack { to } => {
             let (State::Ended(_) | State::Ready { .. }) = task.state else { return false };
             task.workspace = None;
@@ -451,6 +461,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 std::mem::take(&mut task.counters);
             task.counters = Counters { retries, runs, step_runs, usage, agent_ms, ..Counters::default() };
             task.landed_before.extend(task.landed.take());
+            task.staged.focus = None; // what is wanted now is another stage
             (task.gate, task.cleared, task.reported) = (None, false, None);
             (task.head, task.workspace, task.session) = (None, None, None);
             (task.approved, task.approved_head) = (None, None);
@@ -677,6 +688,7 @@ impl Event {
             | Self::Left { attempt, .. }
             | Self::Yielded { attempt, .. }
             | Self::Opinion { attempt, .. }
+            | Self::Strode { attempt, .. }
             | Self::LandingBegan { attempt, .. }
             | Self::Requeued { attempt, .. }
             | Self::Ejected { attempt, .. }
@@ -735,6 +747,7 @@ impl Event {
             Self::Reviewed { .. } => "reviewed",
             Self::Opinion { .. } => "opinion",
             Self::Replied { .. } => "replied",
+            Self::Strode { .. } => "strode",
             Self::SentBack { .. } => "sent-back",
             Self::ReviewOwed => "review-owed",
             Self::Signed { .. } => "signed",

@@ -271,6 +271,8 @@ impl Tally {
             | Signal::Unauthorized { .. }
             | Signal::SessionGone
             | Signal::Question(_)
+            | Signal::Stride(_)
+            | Signal::Waiting { .. }
             | Signal::Malformed { .. } => {}
         }
     }
@@ -325,6 +327,7 @@ impl Tally {
     pub fn traces(&self, digest: &dyn Fn(&str) -> Digest) -> Traces {
         let words = self.words.trim();
         Traces {
+            revision: None,
             session: self.session.clone(),
             model: self.model.clone(),
             context: self.context,

@@ -170,6 +170,18 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.machine_failed(detail, *hopeless)?;
         }
         News::AgentEnded(run) => draft.agent_ended(run)?,
+        News::Strode { attempt, iteration, stride } => {
+            fence(task, *attempt)?;
+            match &task.state {
+                State::Active { doing: Doing::Running { iteration: running, .. }, .. }
+                    if running == iteration => {}
+                _ => return Err(not_now(task, "that iteration does not run")),
+            }
+            if task.stride.as_ref().is_some_and(|last| last.mark == stride.mark) {
+                return Err(not_now(task, "that step is known"));
+            }
+            draft.event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
+        }
         News::Checked { attempt, head, leftovers, report, concerns } => {
             fence(task, *attempt)?;
             let stop = draft.checking("nothing is being verified")?;
@@ -415,9 +427,8 @@ impl Draft {
     /// Starts the next run of the agent in this attempt, unless a limit or the engine's stop is in the way.
     fn next_iteration(&mut self) -> Result<(), Refusal> {
         let limits = self.task.limits.clone();
-        if self.task.counters.iterations >= limits.iterations_max {
-            let detail = format!("all {} iterations are used and it is not done", limits.iterations_max);
-            return self.end(EndKind::Timeout, EndCode::MaxIterations, detail);
+        if self.task.iterations_done() >= limits.iterations_max {
+            return self.iterations_used();
         }
         if self.task.time_left_ms() == 0 {
             return self.end(EndKind::Timeout, EndCode::TaskLimit, time_is_up(limits.task_ms));
@@ -445,6 +456,12 @@ impl Draft {
         let deadline_ms = self.task.time_left_ms();
         self.effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms, talk });
         Ok(())
+    }
+
+    fn iterations_used(&mut self) -> Result<(), Refusal> {
+        let detail =
+            format!("all {} iterations are used and it is not done", self.task.limits.iterations_max);
+        self.end(EndKind::Timeout, EndCode::MaxIterations, detail)
     }
 
     /// A budget is used up. That of an attempt ends the attempt, that of a task the task; those of the run and the day
@@ -608,6 +625,12 @@ impl Draft {
                               split the task, or give it an agent with more room"
                     .to_owned();
                 self.end(EndKind::Failed, EndCode::ContextBudget, detail)
+            }
+            // It was asked to end its own loop after the last of them, and had to be made to.
+            Verdict::OutOfTime
+                if self.task.strides() && self.task.counters.strides >= self.task.limits.iterations_max =>
+            {
+                self.iterations_used()
             }
             Verdict::OutOfTime if self.time_was_raised() => self.go_on(),
             Verdict::OutOfTime => {

@@ -22,6 +22,35 @@ pub enum Style {
     Fresh,
     /// The same session of the agent is resumed, run after run.
     Session,
+    /// The agent runs a loop of its own, which is watched by the files it writes: one run is the whole loop.
+    Own,
+    /// The engine types each next step of such a loop into one terminal.
+    Dispatch,
+}
+
+impl Style {
+    /// Every style there is.
+    pub const ALL: [Self; 4] = [Self::Fresh, Self::Session, Self::Own, Self::Dispatch];
+
+    /// The word in settings, flows and journals.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Session => "session",
+            Self::Own => "self",
+            Self::Dispatch => "dispatch",
+        }
+    }
+
+    /// Whether one run is a whole loop of steps, told by files.
+    #[must_use]
+    pub fn strides(self) -> bool {
+        match self {
+            Self::Own | Self::Dispatch => true,
+            Self::Fresh | Self::Session => false,
+        }
+    }
 }
 
 /// A session of an agent that can be gone on with.
@@ -87,6 +116,8 @@ pub struct Traces {
     pub sandbox: Option<String>,
     /// How often it was refused leave for something.
     pub denials: u32,
+    /// The state of its module as it was left: whoever changes it meanwhile is not overruled.
+    pub revision: Option<Digest>,
 }
 
 /// One run of the agent in a few words, for whoever goes on without its memory.

@@ -17,7 +17,7 @@ use crate::signal::Usage;
 use crate::sprint::{ReviewDecision, SprintEvent};
 use crate::staged::StagedEvent;
 use crate::task::{Concern, Ending, Feedback, OwnLimits, Stop, TaskLimits};
-use crate::{Attempt, Commit, Digest, RunId, StepName, TaskId, TaskSpec, Timestamp, Tree, Wait};
+use crate::{Attempt, Commit, Digest, RunId, StepName, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait};
 
 /// One fact about one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -212,6 +212,13 @@ pub enum Event {
     Replied {
         /// In its words.
         text: String,
+    },
+    /// The agent has finished a step of a loop of its own, by its own word.
+    Strode {
+        /// In this attempt.
+        attempt: Attempt,
+        /// This one.
+        stride: Stride,
     },
     /// It goes back to an earlier state of its own work.
     SentBack {

@@ -5,7 +5,7 @@ mod draw;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::score::Checkpoint;
-use crate::{StepName, StepResult};
+use crate::{StepName, StepResult, Style};
 
 pub use draw::{mermaid, text};
 
@@ -23,6 +23,8 @@ pub struct Flow {
     /// What a person can ask for by hand: the word, or `word/checkpoint`, then the step it means in each phase. In a phase
     /// that is not named it is refused.
     pub commands: BTreeMap<String, BTreeMap<String, StepName>>,
+    /// How its agents are driven, whatever their profile says.
+    pub style: Option<Style>,
     /// The steps, in the order of the file.
     pub steps: Vec<Step>,
 }

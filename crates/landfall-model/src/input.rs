@@ -14,7 +14,7 @@ use crate::review::Redo;
 use crate::score::Checkpoint;
 use crate::signal::{Signal, Usage};
 use crate::task::{Concern, OwnLimits, TaskLimits};
-use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, TaskSpec, Timestamp, Tree};
+use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, Stride, TaskSpec, Timestamp, Tree};
 
 /// One piece of news for one task.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,6 +122,15 @@ pub enum News {
     },
     /// A run of the agent ended.
     AgentEnded(EndedRun),
+    /// The agent has finished a step of a loop of its own.
+    Strode {
+        /// Within this attempt.
+        attempt: Attempt,
+        /// In this run.
+        iteration: u32,
+        /// This one.
+        stride: Stride,
+    },
     /// The work was brought in, merged and checked.
     Checked {
         /// For this attempt.

@@ -219,6 +219,8 @@ pub fn judge(seen: &[Signal], exit: &Exit, evidence: &Evidence) -> Verdict {
             )
             | Signal::Started { .. }
             | Signal::Text(_)
+            | Signal::Stride(_)
+            | Signal::Waiting { .. }
             | Signal::ToolDone
             | Signal::Usage(_)
             | Signal::Cost(_)

@@ -4,6 +4,7 @@
 //! [`decide`] holds policy and may change between releases. [`apply`] is bookkeeping and replays every journal
 //! ever written. The engine calls [`step`], which is both.
 
+pub mod acceptance;
 mod account;
 pub mod annotate;
 mod apply;
@@ -48,6 +49,7 @@ mod spec;
 pub mod sprint;
 pub mod staged;
 mod status;
+mod stride;
 mod task;
 mod touch;
 pub mod tune;
@@ -73,6 +75,7 @@ pub use signal::{Finish, Said, Signal, Usage};
 pub use spec::{Size, SpecError, Tag, TaskSpec};
 pub use sprint::SprintId;
 pub use status::{Status, Turn, Wait, why};
+pub use stride::{StopReason, Stride};
 pub use task::{
     Candidate, Concern, ConcernCode, Counters, Directed, Doing, EndCode, EndKind, Ending, Feedback, Hold,
     Landed, OwnLimits, SignOff, State, Stop, Task, TaskLimits,

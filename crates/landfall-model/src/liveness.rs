@@ -6,6 +6,7 @@ use std::hash::{Hash as _, Hasher as _};
 use crate::budget::{Scope, Spending, Spent};
 use crate::decide::spell_ms;
 use crate::signal::Signal;
+use crate::stride::StopReason;
 use crate::task::TaskLimits;
 
 /// What is known of a running agent; every figure is an age.
@@ -137,6 +138,23 @@ pub struct Case<'a> {
     pub compactions_max: u32,
     /// What it is at; none once its processes are gone.
     pub class: Option<Class>,
+    /// If it runs a loop of its own: how far that is.
+    pub course: Option<Course>,
+}
+
+/// How far an agent is that runs a loop of its own. Its limits are also kept by a timer: a step that hangs says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Course {
+    /// Steps it has finished, in all its runs.
+    pub strides: u32,
+    /// How long it has worked in this run, waits for an account not counted.
+    pub worked_ms: u64,
+    /// How long it may.
+    pub limit_ms: u64,
+    /// Stalls so far, in this step and in all.
+    pub stalls: (u32, u32),
+    /// Times it was told that it goes round in a circle.
+    pub loops: u32,
 }
 
 /// Why a run is ended early.
@@ -152,6 +170,38 @@ pub enum Early {
     Looping,
     /// There is no sign of life.
     Silent,
+    /// The steps of its own loop are used up.
+    IterationsUsed,
+    /// The time of its own loop is used up.
+    TimeUsed,
+}
+
+/// What an agent with a loop of its own is told in its stop file, and whether it may finish its step first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    /// It ends after its step, for this reason.
+    AfterStep(StopReason),
+    /// It is ended at once; the file says why it is not to go on.
+    Now(Option<StopReason>),
+}
+
+/// How an agent with a loop of its own is brought to an end.
+#[must_use]
+pub fn farewell(early: &Early, course: &Course, limits: &TaskLimits) -> Farewell {
+    match early {
+        Early::Stopped => Farewell::AfterStep(StopReason::UserStop),
+        Early::IterationsUsed => Farewell::AfterStep(StopReason::MaxIterations),
+        Early::TimeUsed => Farewell::AfterStep(StopReason::Timeout),
+        Early::Silent => {
+            let (here, in_all) = course.stalls;
+            let last = here >= limits.stalls_step_max || in_all >= limits.stalls_total_max;
+            Farewell::Now(last.then_some(StopReason::StallLimit))
+        }
+        Early::Looping => {
+            Farewell::Now((course.loops >= limits.loops_max).then_some(StopReason::ReasoningLoop))
+        }
+        Early::OverBudget(..) | Early::ContextUsedUp => Farewell::Now(None),
+    }
 }
 
 /// Whether a run is to end now, and why. A person comes first, then money, then what it does.
@@ -171,6 +221,14 @@ pub fn early(case: &Case<'_>) -> Option<Early> {
     }
     if case.compactions >= case.compactions_max {
         return Some(Early::ContextUsedUp);
+    }
+    if let Some(course) = &case.course {
+        if course.strides >= case.limits.iterations_max {
+            return Some(Early::IterationsUsed);
+        }
+        if course.worked_ms >= course.limit_ms {
+            return Some(Early::TimeUsed);
+        }
     }
     match case.class? {
         Class::Dead => Some(Early::Silent),
@@ -244,6 +302,8 @@ impl Echo {
             | Signal::PermissionAsked { .. }
             | Signal::Question(_)
             | Signal::Said(_)
+            | Signal::Stride(_)
+            | Signal::Waiting { .. }
             | Signal::Malformed { .. } => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What an agent says. A signal is a claim; [`judge`](crate::judge()) makes a verdict of it.
 
-use crate::Timestamp;
+use crate::{Stride, Timestamp};
 
 /// One thing heard from an agent, in the order it was said.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +69,13 @@ pub enum Signal {
     Question(String),
     /// A control word.
     Said(Said),
+    /// It has finished a step of a loop of its own.
+    Stride(Stride),
+    /// It has done what it was told in its terminal, and waits there for more.
+    Waiting {
+        /// How many commands it was told after its prompt.
+        count: u32,
+    },
     /// A control word that could not be understood: kept for the log, changes nothing.
     Malformed {
         /// What was wrong with it.

@@ -258,6 +258,13 @@ impl Staged {
         focus.filter(|number| !self.plan.covers.contains(number)).collect()
     }
 
+    /// The stage before the one under way: what that is measured by, and goes back to.
+    #[must_use]
+    pub fn stage_before(&self) -> Option<&Stage> {
+        let under_way = self.focus.as_ref().map_or(u32::MAX, |focus| focus.number);
+        self.stages.iter().rev().find(|stage| stage.number < under_way)
+    }
+
     /// Refinements that nobody has dealt with.
     pub fn open_refinements(&self) -> impl Iterator<Item = &Refinement> {
         self.refinements.iter().filter(|it| match it.state {
@@ -320,18 +327,24 @@ impl Staged {
             }
             StagedEvent::Converged { current, progress, commit, .. } => {
                 let (Some(focus), Some(judged)) = (&self.focus, self.judged.last()) else { return false };
+                let stage = Stage {
+                    number: focus.number,
+                    focus: focus.requirements.clone(),
+                    commit: commit.clone(),
+                    coverage: judged.coverage.clone(),
+                    convergence: *current,
+                };
                 match progress {
-                    Progress::Satisfied | Progress::Closer => self.stages.push(Stage {
-                        number: focus.number,
-                        focus: focus.requirements.clone(),
-                        commit: commit.clone(),
-                        coverage: judged.coverage.clone(),
-                        convergence: *current,
-                    }),
+                    Progress::Satisfied | Progress::Closer => {
+                        // A stage that came back from its landing is the same stage, measured once more.
+                        self.stages.retain(|it| it.number < stage.number);
+                        self.stages.push(stage);
+                    }
                     Progress::NoCloser | Progress::Stuck => {}
                 }
             }
             StagedEvent::GivenUp { exclusion } => {
+                self.stages.retain(|it| it.number < exclusion.stage);
                 self.exclusions.push(exclusion.clone());
                 self.focus = None;
             }

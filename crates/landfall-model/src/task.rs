@@ -16,7 +16,8 @@ use crate::sprint::ReviewDecision;
 use crate::staged::Staged;
 use crate::tune::Params;
 use crate::{
-    Attempt, Commit, Digest, RunId, StepName, StepResult, TaskId, TaskSpec, Timestamp, Tree, Wait, Warning,
+    Attempt, Commit, Digest, RunId, StepName, StepResult, Stride, TaskId, TaskSpec, Timestamp, Tree, Wait,
+    Warning,
 };
 
 /// A task. Only [`apply`](crate::apply()) changes one.
@@ -40,6 +41,10 @@ pub struct Task {
     pub session: Option<Session>,
     /// The latest runs of the agent, for whoever goes on without its memory.
     pub past: Vec<Past>,
+    /// The last step that an agent with a loop of its own has finished.
+    pub stride: Option<Stride>,
+    /// The state of its module as the last run left it.
+    pub revision: Option<Digest>,
     /// What the last run of the agent said at its end.
     pub last_words: Option<Digest>,
     /// Where it is.
@@ -128,6 +133,8 @@ impl Task {
             driving: None,
             session: None,
             past: Vec::new(),
+            stride: None,
+            revision: None,
             last_words: None,
             state,
             attempt: Attempt::default(),
@@ -287,6 +294,19 @@ impl Task {
             }
             _ => Talk::New,
         }
+    }
+
+    /// Whether its agent runs a loop of its own, told by files.
+    #[must_use]
+    pub fn strides(&self) -> bool {
+        self.driving.as_ref().is_some_and(|driving| driving.style.strides())
+    }
+
+    /// How many iterations are done: runs of the agent, or steps of its own loop.
+    #[must_use]
+    pub fn iterations_done(&self) -> u32 {
+        let Counters { iterations, strides, .. } = self.counters;
+        if self.strides() { iterations.max(strides) } else { iterations }
     }
 
     /// How much of its time is left.
@@ -636,6 +656,8 @@ pub struct Counters {
     pub runs: u32,
     /// The same, of each step.
     pub step_runs: BTreeMap<StepName, u32>,
+    /// Steps of a loop of the agent's own, by its word.
+    pub strides: u32,
     /// Runs in a row that left no commit.
     pub fruitless: u32,
     /// How often each bounded edge of the flow was taken.

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Method, Request, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use landfall_api::http::{SOCKET_HOST, VERSION_HEADER};
 use landfall_api::{Access, Problem, ProblemCode, Service};
 use tokio::sync::watch;
@@ -97,7 +97,7 @@ impl Shared {
 
     /// The name a request is for. It has passed the door, so there is one.
     pub(crate) fn name(&self, headers: &HeaderMap) -> Option<&Name> {
-        let of = |name| headers.get(name).and_then(|it: &axum::http::HeaderValue| it.to_str().ok());
+        let of = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok());
         let (host, origin) = (of(header::HOST)?, of(header::ORIGIN));
         let mut ours = self.names.iter().filter(|it| it.host == host);
         let first = ours.next();
@@ -308,10 +308,10 @@ fn check_origin(shared: &Shared, request: &Request<Body>) -> Result<(), Problem>
     if origins.next().is_some() {
         return refuse();
     }
-    if let Some(origin) = origin {
-        if !shared.names.iter().any(|name| name.origin.as_bytes() == origin.as_bytes()) {
-            return refuse();
-        }
+    let ours =
+        |origin: &HeaderValue| shared.names.iter().any(|name| name.origin.as_bytes() == origin.as_bytes());
+    if origin.is_some_and(|origin| !ours(origin)) {
+        return refuse();
     }
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
     let navigates = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");

@@ -459,6 +459,7 @@ fn flow() -> Arc<Flow> {
             entry: StepName::new("work"),
             entries: std::collections::BTreeMap::new(),
             commands: std::collections::BTreeMap::new(),
+            style: None,
             steps: vec![step("work", agent), step("verify", StepKind::Verify), step("land", StepKind::Land)],
         })
     };

@@ -65,6 +65,11 @@ pub enum Note {
     },
     /// We were told to stop.
     Stopping,
+    /// The agent has done what it was told last, and is to be told more.
+    Waiting {
+        /// How many commands it was told after its prompt.
+        count: u32,
+    },
     /// The agent has done its work and waits for more.
     Done,
     /// It went wrong.

@@ -12,6 +12,9 @@ pub const SOCKET: &str = "tmux.sock";
 /// The file in the folder of a run that says where its terminal is.
 pub const TERMINAL: &str = "terminal.json";
 
+/// The file in the order's folder that says what is typed next.
+pub const NEXT: &str = "next.json";
+
 /// One agent to drive in a terminal. It works in the folder the bridge is started in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
@@ -25,8 +28,20 @@ pub struct Order {
     pub name: String,
     /// Where the socket of the terminal's server is: a folder of this run alone.
     pub folder: PathBuf,
+    /// Whether more follows, in [`NEXT`], once the agent has done what it is asked.
+    #[serde(default)]
+    pub dispatched: bool,
     /// The agent's session, where we choose its name.
     pub session: Option<String>,
+}
+
+/// What is typed next, in the file [`NEXT`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Next {
+    /// Which, from 1: each is typed once.
+    pub count: u32,
+    /// This; none: nothing follows, and the terminal is left.
+    pub text: Option<String>,
 }
 
 /// Where a person attaches.
@@ -55,6 +70,19 @@ impl Order {
 impl Terminal {
     pub(super) fn json(&self) -> Result<Vec<u8>, LaunchError> {
         json(self)
+    }
+
+    /// As it was written; else what is wrong with it.
+    pub fn read(text: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).map_err(|error| error.to_string())
+    }
+}
+
+impl Next {
+    /// As it is written.
+    #[must_use]
+    pub fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a number and a text always have a JSON form")
     }
 
     /// As it was written; else what is wrong with it.

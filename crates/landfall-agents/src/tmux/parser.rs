@@ -48,6 +48,7 @@ impl Terminal {
             Note::Asked { text, .. } => signals.push(Signal::Question(brief(&text))),
             Note::Limit { .. } => signals.push(Signal::Quota { until: None }),
             Note::Login { text } => signals.push(Signal::Unauthorized { detail: brief(&text) }),
+            Note::Waiting { count } => signals.push(Signal::Waiting { count }),
             Note::Done => self.close = Some((Finish::Success, std::mem::take(&mut self.last_words))),
             Note::Failed { why } => self.close = Some((Finish::Error, why)),
             Note::Ended { .. } => {

@@ -17,7 +17,7 @@ fn read(path: &Path) -> Screen {
 }
 
 #[test]
-fn every_screen_is_what_it_is() {
+fn edge_05_every_screen_is_what_it_is() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts/tmux/screens");
     let mut files: Vec<_> =
         fs::read_dir(&folder).expect("the screens").map(|entry| entry.expect("a file").path()).collect();

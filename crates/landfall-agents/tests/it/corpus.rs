@@ -22,6 +22,7 @@ fn every_input_of_every_corpus_holds() {
         for input in inputs(&target) {
             let data = fs::read(&input).expect("a listed file can be read");
             let held = std::panic::catch_unwind(|| match name.as_str() {
+                "files" => check::files(&data),
                 "tags" => check::tags(&data),
                 "tmux_screen" => check::screen(&data),
                 kind => check::parser(kind, &data),

@@ -45,6 +45,8 @@ fn ordinary(signal: &Signal) -> bool {
         | Signal::Cost(_)
         | Signal::Context { .. }
         | Signal::Compacted
+        | Signal::Stride(_)
+        | Signal::Waiting { .. }
         | Signal::Allowance { .. }
         | Signal::Quota { .. }
         | Signal::Transient { .. }

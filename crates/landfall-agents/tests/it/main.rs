@@ -6,6 +6,7 @@ mod check;
 mod command;
 mod conformance;
 mod corpus;
+mod files;
 mod lookalikes;
 mod reference;
 mod script;
@@ -40,6 +41,7 @@ fn brief(kind: &str) -> Brief {
             ..Profile::default()
         },
         signal_socket: PathBuf::from("/state/attempts/9/signal.sock"),
+        dispatched: false,
         resume: None,
         session: "5f0c2a9e-0000-4000-8000-000000000007".to_owned(),
         tmp: PathBuf::from("/state/attempts/9/tmp"),

@@ -21,7 +21,7 @@ fn controls(text: &str) -> Vec<Signal> {
 }
 
 #[test]
-fn every_word_is_understood_under_both_names() {
+fn c28_every_word_is_understood_under_both_names() {
     let words = "\
 <landfall>COMPLETE</landfall>
 <axiom>COMPLETE</axiom>

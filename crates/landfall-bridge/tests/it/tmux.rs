@@ -61,7 +61,9 @@ impl Scene {
             prompt: "say hello;\n  indented \"quoted\" $HOME `x`\ngo\n".to_owned(),
             name: "landfall-T7".to_owned(),
             folder: self.tmp(),
+            dispatched: false,
             session: None,
+            dispatched: false,
         };
         let mut child = Command::new(PROBE)
             .args(["bridge", "tmux"])
@@ -182,7 +184,7 @@ fn a_program_is_waited_for_typed_to_answered_and_left() {
 }
 
 #[test]
-fn what_destroys_is_not_agreed_to_and_told() {
+fn edge_06_what_destroys_is_not_agreed_to_and_told() {
     let Some(scene) = Scene::new() else { return };
     let mut run = scene.start(&["danger"]);
     let asked = run.until("question", |note| matches!(note, Note::Asked { .. }));
@@ -246,7 +248,9 @@ fn a_program_that_is_not_there_is_an_error() {
         prompt: "x".to_owned(),
         name: "landfall-T7".to_owned(),
         folder: scene.tmp(),
+        dispatched: false,
         session: None,
+        dispatched: false,
     };
     let mut child = Command::new(PROBE)
         .args(["bridge", "tmux"])

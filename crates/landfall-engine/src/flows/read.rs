@@ -8,7 +8,7 @@ use std::path::Path;
 use landfall_agents::nearest;
 use landfall_model::flow::{Edge, FlowProblem, Step};
 use landfall_model::score::Checkpoint;
-use landfall_model::{Flow, StepKind, StepName, StepResult, Target};
+use landfall_model::{Flow, StepKind, StepName, StepResult, Style, Target};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,7 +18,7 @@ use crate::settings::place::{in_order, line_text, place};
 type Value<'a> = Spanned<DeValue<'a>>;
 
 const SECTIONS: [&str; 4] = ["flow", "entries", "do", "step"];
-const FLOW_KEYS: [&str; 2] = ["about", "entry"];
+const FLOW_KEYS: [&str; 3] = ["about", "entry", "style"];
 const EDGE_KEYS: [&str; 2] = ["to", "max"];
 /// Keys of every step, then those of some kinds only.
 const STEP_KEYS: [&str; 11] = [
@@ -90,6 +90,7 @@ impl<'a> Reader<'a> {
         let steps = self.steps(&document);
         let head = document.get("flow").and_then(|value| self.table("flow", value));
         let entries = document.get("entries").and_then(|value| self.table("entries", value));
+        let style = head.and_then(|head| head.get("style")).and_then(|value| self.style(value));
         let (about, entry) = head.map(|head| self.head(head)).unwrap_or_default();
         let entries = entries.map(|entries| self.entries(entries)).unwrap_or_default();
         let commands = document.get("do").and_then(|value| self.table("do", value));
@@ -102,6 +103,7 @@ impl<'a> Reader<'a> {
             entry: entry?,
             entries,
             commands,
+            style,
             steps,
         })
     }
@@ -133,6 +135,16 @@ impl<'a> Reader<'a> {
             self.text("flow.entry", value)
         });
         (about, entry.map(|name| StepName::new(&name)))
+    }
+
+    fn style(&mut self, value: &Value<'_>) -> Option<Style> {
+        let word = self.text("flow.style", value)?;
+        let style = Style::ALL.into_iter().find(|style| style.word() == word);
+        if style.is_none() {
+            let known = Style::ALL.map(Style::word).join(", ");
+            self.error(Some(value.span()), format!("`{word}` is no style"), format!("known: {known}"));
+        }
+        style
     }
 
     fn entries(&mut self, table: &DeTable<'_>) -> BTreeMap<String, StepName> {

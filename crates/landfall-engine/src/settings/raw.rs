@@ -218,6 +218,9 @@ pub struct RawRun {
     pub sandbox_hide: Vec<String>,
     /// How long a process that was told to stop may take before it is killed.
     pub grace: Millis<0, { 10 * MINUTE }>,
+    /// How long an agent that runs its own loop may take to finish its step after it was asked to stop. Then it is told to
+    /// stop like any other.
+    pub step_grace: Millis<0, { 120 * MINUTE }>,
     /// How much output of one agent run is kept. The rest is dropped, with a mark where.
     pub output_cap: Bytes<{ 64 * KIB }, { 10 * GIB }>,
     /// How often an agent that crashed or vanished is started again for one task.
@@ -253,6 +256,7 @@ impl Default for RawRun {
             sandbox_write: Vec::new(),
             sandbox_hide: Vec::new(),
             grace: Millis(10 * SECOND),
+            step_grace: Millis(5 * MINUTE),
             output_cap: Bytes(64 * MIB),
             restarts_max: Whole(3),
             failures_max: Whole(3),
@@ -290,7 +294,8 @@ pub struct RawProfile {
     /// How hard the model is to think, in the agent's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Whether each run is a new process without memory, or the same session of the agent is resumed run after run.
+    /// Whether each run is a new process without memory, the same session of the agent is resumed run after run, or the
+    /// agent runs a loop of its own.
     #[serde(default)]
     pub style: RawStyle,
     /// What is used up together: profiles with the same account wait together for its quota or its login. Without it,
@@ -354,6 +359,12 @@ pub enum RawStyle {
     Fresh,
     /// The same session of the agent is resumed, run after run. When it is gone, a new one is told what happened so far.
     Session,
+    /// The agent runs a loop of its own and says by files where it is (`.auto-signal`, `.status.json`). One run is the whole
+    /// loop.
+    #[serde(rename = "self")]
+    Own,
+    /// As `self`, but Landfall types each next step into the agent's terminal. For agents of kind `tmux`.
+    Dispatch,
 }
 
 /// How agents and checks are confined.

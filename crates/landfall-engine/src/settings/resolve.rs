@@ -139,6 +139,8 @@ pub struct Run {
     pub sandbox_hide: Vec<String>,
     /// How long a process that was told to stop may take.
     pub grace_ms: u64,
+    /// How long an agent with a loop of its own may take to finish its step.
+    pub step_grace_ms: u64,
     /// How many bytes of output of one agent run are kept.
     pub output_cap: u64,
     /// How often an agent that crashed is started again.
@@ -434,6 +436,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             sandbox_write: run.sandbox_write,
             sandbox_hide: run.sandbox_hide,
             grace_ms: run.grace.0,
+            step_grace_ms: run.step_grace.0,
             output_cap: run.output_cap.0,
             restarts_max: run.restarts_max.0,
             failures_max: run.failures_max.0,
@@ -618,6 +621,8 @@ fn profile(name: String, raw: RawProfile, sandbox: Confinement) -> Result<Profil
     let style = match raw.style {
         RawStyle::Fresh => Style::Fresh,
         RawStyle::Session => Style::Session,
+        RawStyle::Own => Style::Own,
+        RawStyle::Dispatch => Style::Dispatch,
     };
     Ok(Profile {
         name,

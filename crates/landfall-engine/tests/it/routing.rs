@@ -116,7 +116,7 @@ fn the_lifecycle_follows_the_second_table() {
 }
 
 #[test]
-fn c5_the_lifecycle_follows_the_first_table_but_lands_what_is_accepted() {
+fn c05_the_lifecycle_follows_the_first_table_but_lands_what_is_accepted() {
     // What the first has no word for, the second has: the checks on the way and the merge.
     let mut table = V1.to_vec();
     table.extend(V2.iter().filter(|row| !V1.iter().any(|one| (one.0, one.1) == (row.0, row.1))));
@@ -143,7 +143,7 @@ fn the_staged_flow_follows_the_third_table() {
 }
 
 #[test]
-fn c9_work_is_verified_before_it_is_judged() {
+fn c09_work_is_verified_before_it_is_judged() {
     for name in ["lifecycle", "staged"] {
         let flow = built_in(name);
         let leads_to = |from: &Step, to: &StepName| {
@@ -220,6 +220,20 @@ fn a_task_begins_where_the_tables_say() {
     check("lifecycle", &ENTRIES_V1, &[("re-planning", "plan")]);
     // A confirmed objective leads on to the next stage by itself; a refined one is confirmed first.
     check("staged", &ENTRIES_V3, &[("evolving", "target"), ("satisfied", "target")]);
+}
+
+#[test]
+fn c06_a_plan_that_is_made_anew_is_entered_by_its_phase() {
+    for name in ["lifecycle", "staged"] {
+        let flow = built_in(name);
+        for (phase, expected) in [
+            ("re-planning", "plan"),
+            ("re-planning/needs-plan", "plan"),
+            ("re-planning/needs-check", "check post-plan"),
+        ] {
+            assert_eq!(entry(&flow, phase).as_deref(), Some(expected), "{name}: `{phase}`");
+        }
+    }
 }
 
 /// The status of a task that an edge has led on. A step may have another word for a task that has not begun it; it is

@@ -58,6 +58,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 sandbox_write: [],
                 sandbox_hide: [],
                 grace_ms: 10000,
+                step_grace_ms: 300000,
                 output_cap: 67108864,
                 restarts_max: 3,
                 failures_max: 3,
@@ -178,6 +179,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 tags: {},
                 agent: None,
             },
+            judge: None,
             checkpoint: Checkpoint {
                 automatic: true,
                 retention: Retention {
@@ -276,14 +278,14 @@ fn a_section_this_version_does_not_have_is_named_not_ignored() {
         &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
         expect![[r#"
             landfall.toml:26:2: unknown section [tracker]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
         "#]],
     );
 }
@@ -329,7 +331,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\nzzz = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `zzz` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, failures_max, mode, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
     refuses(
@@ -350,7 +352,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         "[run]\n\"a\\nb\" = 1\n",
         expect![[r#"
             landfall.toml:2:1: unknown key `a\nb` in [run]
-            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, output_cap, restarts_max, failures_max, mode, env
+            hint: known keys: slots, lanes, iterations_max, task_limit, stuck_after, silence, first_output, heartbeat, heartbeats, tool_limit, stalls_step_max, stalls_total_max, transients_max, compact_at, compactions_max, sandbox, sandbox_write, sandbox_hide, grace, step_grace, output_cap, restarts_max, failures_max, mode, env
         "#]],
     );
 }

@@ -217,7 +217,7 @@ fn exclusion(path: &[u8]) -> Vec<u8> {
 }
 
 /// The agent's own git is to ignore the copies too, even if the agent rewrites `.gitignore`.
-fn write_own_exclude(workspace: BorrowedFd<'_>, text: &[u8]) -> std::io::Result<()> {
+pub(super) fn write_own_exclude(workspace: BorrowedFd<'_>, text: &[u8]) -> std::io::Result<()> {
     use std::io::Write as _;
     let info = match files::open_folder_beneath(workspace, &[b".git", b"info"]) {
         Ok(info) => info,
@@ -261,7 +261,7 @@ fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, path: &[u8], budget: &mut u64)
 }
 
 /// Opens a folder below another, making what is missing and following no link.
-fn make_folders(folder: BorrowedFd<'_>, parts: &[&[u8]]) -> std::io::Result<OwnedFd> {
+pub(super) fn make_folders(folder: BorrowedFd<'_>, parts: &[&[u8]]) -> std::io::Result<OwnedFd> {
     let mut open = folder.try_clone_to_owned()?;
     for part in parts {
         match rustix::fs::mkdirat(&open, *part, Mode::from_raw_mode(0o755)) {

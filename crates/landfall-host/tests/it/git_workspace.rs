@@ -14,7 +14,7 @@ fn keep() -> RefName {
 }
 
 #[test]
-fn an_agent_finds_an_ordinary_repository_on_its_own_branch() {
+fn edge_13_an_agent_finds_an_ordinary_repository_on_its_own_branch() {
     let scene = Scene::new();
     let ws = scene.prepare("T7");
     assert_eq!(git(ws.path(), ["symbolic-ref", "HEAD"]), "refs/heads/landfall/t7");

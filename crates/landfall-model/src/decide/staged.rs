@@ -54,7 +54,13 @@ impl Draft {
             .cloned()
             .collect();
         let plan = evidence.papers.iter().find(|(name, _)| name == PLAN).map(|(_, digest)| digest.clone());
-        let plan = plan.filter(|digest| known.get(PLAN) != Some(digest));
+        // A step that must write a plan wrote one, even in the same words as the one before.
+        let plans = match self.task.last_step.as_ref().map(|step| &self.flow_step(step).kind) {
+            Some(StepKind::Agent { output, .. }) => output.iter().any(|path| path.ends_with(PLAN)),
+            _ => false,
+        };
+        let written = plans && evidence.missing.is_empty();
+        let plan = plan.filter(|digest| written || known.get(PLAN) != Some(digest));
         if let (Some(paper), Some(outline)) = (plan, &evidence.outline) {
             let covers = outline.covered().into_iter().collect();
             self.staged(StagedEvent::Planned { attempt, paper, steps: outline.len(), covers })?;
@@ -394,7 +400,7 @@ impl Draft {
         };
         // Under today's requirements: they may have changed since.
         let score = |stage: &Stage| convergence::convergence(&baseline, &stage.coverage);
-        let previous = staged.stages.last().and_then(score);
+        let previous = staged.stage_before().and_then(score);
         let progress = convergence::progress(previous, current);
         let attempt = self.task.attempt;
         self.staged(StagedEvent::Converged { attempt, previous, current, progress, commit: commit.clone() })?;
@@ -447,8 +453,7 @@ impl Draft {
         (from, to): (u32, u32),
         abandoned: crate::Commit,
     ) -> Result<(), Refusal> {
-        let stages = &self.task.staged.stages;
-        let Some(back) = stages.last().cloned() else {
+        let Some(back) = self.task.staged.stage_before().cloned() else {
             return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, reason);
         };
         let stage = back.number + 1;
@@ -474,7 +479,7 @@ impl Draft {
         let StepKind::Check { checkpoint: Checkpoint::PostExec, .. } = self.flow_step(step).kind else {
             return None;
         };
-        if self.task.staged.stages.is_empty() || self.task.staged.focus.is_none() {
+        if self.task.staged.stage_before().is_none() || self.task.staged.focus.is_none() {
             return None;
         }
         let flow = self.task.flow.as_ref()?;
@@ -485,7 +490,7 @@ impl Draft {
     pub(super) fn give_up(&mut self, converge: &StepName, reason: String) -> Result<(), Refusal> {
         let staged = &self.task.staged;
         let focus = staged.focus.as_ref().map(|focus| focus.requirements.clone()).unwrap_or_default();
-        let from = staged.stages.last().map_or(0, |stage| stage.convergence);
+        let from = staged.stage_before().map_or(0, |stage| stage.convergence);
         let Some(head) = self.task.head.clone() else {
             return self.end(EndKind::Failed, EndCode::EdgeLimit, reason);
         };
@@ -579,8 +584,25 @@ impl Draft {
         }
         let last = self.task.last_step.as_ref().and_then(|step| flow.step(step));
         match last.and_then(|step| flow.entries.get(&step.phase)) {
-            Some(step) => self.event(Event::Directed { step: step.clone(), alone: false }),
+            Some(step) => {
+                let step = self.planned_first(&flow, step).unwrap_or_else(|| step.clone());
+                self.event(Event::Directed { step, alone: false })
+            }
             None => Ok(()),
+        }
+    }
+
+    /// The step that writes the plan, where it would be judged and there is none.
+    fn planned_first(&self, flow: &Flow, step: &StepName) -> Option<StepName> {
+        let step = flow.step(step)?;
+        let judges_a_plan = matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostPlan, .. });
+        if !judges_a_plan || self.task.staged.papers.contains_key(PLAN) {
+            return None;
+        }
+        let revised = step.on.iter().find(|edge| edge.result == StepResult::NeedsRevision)?;
+        match &revised.to {
+            Target::Step(plan) => Some(plan.clone()),
+            Target::End | Target::Stop => None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landfall_model::flow::Edge;
+use landfall_model::score::Checkpoint;
 use landfall_model::{Flow, Step, StepKind, StepName, StepResult, Target};
 
 /// An edge: `on("pass", "land")`. `end` and `stop` are what they are in a flow file.
@@ -45,6 +46,7 @@ pub fn flow<const N: usize>(name: &str, steps: [Step; N]) -> Flow {
         entry: steps.first().map_or_else(|| StepName::new("none"), |step| step.name.clone()),
         entries: BTreeMap::new(),
         commands: BTreeMap::new(),
+        style: None,
         steps: steps.into(),
     }
 }
@@ -126,4 +128,131 @@ pub fn with_kind(kind: StepKind) -> Arc<Flow> {
     let mut flow = flow("odd", [step("work", agent(), [on("done", "odd")])]);
     flow.steps.push(odd);
     Arc::new(flow)
+}
+
+/// An agent that must leave a plan behind.
+fn plans() -> StepKind {
+    let output = vec![".landfall/task/plan.md".to_owned()];
+    StepKind::Agent { prompt: "plan".to_owned(), output, iterate: false, every: 0 }
+}
+
+/// An agent that works through a plan, and is looked at after every third step of it.
+fn executes() -> StepKind {
+    StepKind::Agent { prompt: "exec".to_owned(), output: Vec::new(), iterate: true, every: 3 }
+}
+
+fn judges(checkpoint: Checkpoint) -> StepKind {
+    StepKind::Check { checkpoint, threshold: checkpoint.threshold() }
+}
+
+fn phased<const N: usize>(name: &str, kind: StepKind, phase: &str, on: [Edge; N]) -> Step {
+    Step { phase: phase.to_owned(), ..step(name, kind, on) }
+}
+
+/// A plan, its judge, the work with judges on the way, another plan: what both of the long flows have.
+fn planned(accepted: &str) -> Vec<Step> {
+    let after_fix = || [at_most(3, on("REPLAN", "re-plan")), on("BLOCKED", "stop")];
+    let plan = |check| [on("done", check), on("blocked", "stop")];
+    let check = |plan| [on("PASS", "exec"), at_most(3, on("NEEDS_REVISION", plan)), on("BLOCKED", "stop")];
+    let [replan, blocked] = after_fix();
+    let [replan_mid, blocked_mid] = after_fix();
+    vec![
+        phased("plan", plans(), "planning", plan("check-plan")),
+        phased("check-plan", judges(Checkpoint::PostPlan), "planning", check("plan")),
+        phased(
+            "exec",
+            executes(),
+            "executing",
+            [on("done", "verify"), at_most(100, on("mid-exec", "verify-mid")), on("blocked", "stop")],
+        ),
+        phased(
+            "verify-mid",
+            StepKind::Verify,
+            "executing",
+            [on("pass", "check-mid"), on("fail", "check-mid"), at_most(3, on("conflict", "exec"))],
+        ),
+        phased(
+            "check-mid",
+            judges(Checkpoint::MidExec),
+            "executing",
+            [on("CONTINUE", "exec"), at_most(2, on("NEEDS_FIX", "exec")), replan_mid, blocked_mid],
+        ),
+        phased(
+            "verify",
+            StepKind::Verify,
+            "executing",
+            [on("pass", "check-exec"), at_most(100, on("fail", "exec")), at_most(3, on("conflict", "exec"))],
+        ),
+        phased(
+            "check-exec",
+            judges(Checkpoint::PostExec),
+            "executing",
+            [on("ACCEPT", accepted), at_most(3, on("NEEDS_FIX", "exec")), replan, blocked],
+        ),
+        phased("re-plan", plans(), "re-planning", plan("check-re-plan")),
+        phased("check-re-plan", judges(Checkpoint::PostPlan), "re-planning", check("re-plan")),
+        phased(
+            "land",
+            StepKind::Land,
+            "accepted",
+            [on("landed", "report"), at_most(3, on("conflict", "exec")), at_most(10, on("red", "exec"))],
+        ),
+        phased("report", StepKind::Report, "complete", [on("done", "end")]),
+    ]
+}
+
+/// What a hand may do, and where a task begins that is taken up again.
+fn by_phase(flow: &mut Flow, entries: &[(&str, &str)]) {
+    let name = |(phase, step): &(&str, &str)| ((*phase).to_owned(), StepName::new(step));
+    flow.entries = entries.iter().map(name).collect();
+    for (command, phases) in [
+        ("plan", vec![("planning", "plan"), ("executing", "re-plan"), ("re-planning", "re-plan")]),
+        ("check", vec![("planning", "check-plan"), ("executing", "check-exec")]),
+        ("exec", vec![("executing", "exec")]),
+        ("verify", vec![("executing", "verify")]),
+        ("land", vec![("executing", "land"), ("accepted", "land")]),
+    ] {
+        flow.commands.insert(command.to_owned(), phases.iter().map(name).collect());
+    }
+}
+
+/// A task with a plan: as `flows/lifecycle.toml` has it.
+pub fn lifecycle() -> Arc<Flow> {
+    let mut all = flow("lifecycle", []);
+    all.steps = planned("land");
+    all.entry = StepName::new("plan");
+    let entries = [
+        ("planning", "check-plan"),
+        ("executing", "verify"),
+        ("re-planning", "re-plan"),
+        ("complete", "report"),
+    ];
+    by_phase(&mut all, &entries);
+    assert_eq!(all.problems(), [], "it could be loaded");
+    Arc::new(all)
+}
+
+/// A task with an objective: as `flows/staged.toml` has it.
+pub fn stages() -> Arc<Flow> {
+    let mut all = flow("staged", [phased("target", StepKind::Target, "target", [on("answered", "plan")])]);
+    all.steps.extend(planned("converge"));
+    let measured = [
+        on("satisfied", "land"),
+        at_most(30, on("CONTINUE", "plan")),
+        at_most(10, on("rollback", "plan")),
+        at_most(3, on("NEEDS_FIX", "exec")),
+    ];
+    all.steps.push(phased("converge", StepKind::Converge, "evolving", measured));
+    let entries = [
+        ("target", "target"),
+        ("planning", "plan"),
+        ("executing", "verify"),
+        ("re-planning", "re-plan"),
+        ("evolving", "target"),
+        ("accepted", "land"),
+        ("complete", "report"),
+    ];
+    by_phase(&mut all, &entries);
+    assert_eq!(all.problems(), [], "it could be loaded");
+    Arc::new(all)
 }

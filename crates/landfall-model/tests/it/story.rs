@@ -337,6 +337,7 @@ pub fn late(news: Line) -> Line {
             | News::Landed { attempt, .. }
             | News::LandMoved { attempt, .. }
             | News::LandMismatch { attempt, .. }
+            | News::Strode { attempt, .. }
             | News::Reported { attempt, .. } => *attempt = older,
             other => panic!("has no attempt: {other:?}"),
         }

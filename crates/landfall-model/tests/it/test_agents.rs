@@ -45,7 +45,7 @@ fn misses_its_session() -> Line {
 }
 
 #[test]
-fn a_session_is_resumed_in_the_next_iteration_and_in_the_next_step() {
+fn c01_a_session_is_resumed_in_the_next_iteration_and_in_the_next_step() {
     let task = check_in(
         Scene::new(polishes()).play_all([driven("main", Style::Session)]),
         [
@@ -83,7 +83,7 @@ fn a_session_is_resumed_in_the_next_iteration_and_in_the_next_step() {
 }
 
 #[test]
-fn in_the_fresh_style_every_run_is_new_whatever_session_it_tells() {
+fn c01_in_the_fresh_style_every_run_is_new_whatever_session_it_tells() {
     check_in(
         in_style(Style::Fresh),
         [granted(), workspace(), of("s1", says_nothing()), of("s2", says_nothing())],
@@ -343,7 +343,7 @@ fn another_profile_does_not_get_the_session_and_its_own_takes_its_place() {
 }
 
 #[test]
-fn a_session_with_little_room_is_asked_once_to_sum_itself_up() {
+fn c11_a_session_with_little_room_is_asked_once_to_sum_itself_up() {
     let task = check_in(
         session(),
         [

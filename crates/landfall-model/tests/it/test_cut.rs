@@ -8,9 +8,19 @@ const TICKS: usize = 70; // about a hundred events, each of them a place to cras
 
 #[test]
 fn every_task_still_ends_wherever_the_journal_is_cut() {
+    cut_everywhere(Sim::new);
+}
+
+/// Plans, judges on the way, objectives, stages that are measured, given up and taken up anew.
+#[test]
+fn every_staged_task_still_ends_wherever_the_journal_is_cut() {
+    cut_everywhere(Sim::staged);
+}
+
+fn cut_everywhere(begin: fn(u64) -> Sim) {
     let mut cuts = 0;
     for seed in 0..SEEDS {
-        let mut sim = Sim::new(seed);
+        let mut sim = begin(seed);
         for _ in 0..TICKS {
             sim.tick();
         }

@@ -154,6 +154,7 @@ fn calm(limits: &TaskLimits) -> Case<'_> {
         compactions: 0,
         compactions_max: 3,
         class: Some(Class::Working),
+        course: None,
     }
 }
 

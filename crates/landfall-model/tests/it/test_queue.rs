@@ -30,7 +30,7 @@ fn holds(heads: &[Commit], task: u32) -> bool {
 }
 
 #[test]
-fn the_line_is_in_the_order_of_the_facts_whatever_the_clock_says() {
+fn c26_the_line_is_in_the_order_of_the_facts_whatever_the_clock_says() {
     let mut stage = line(0);
     stage.stand(2);
     stage.at = Timestamp(5); // somebody sets the clock back
@@ -100,7 +100,7 @@ fn a_batch_is_no_larger_than_settings_say_and_the_urgent_go_first() {
 }
 
 #[test]
-fn who_needs_another_is_not_taken_before_that_one_landed() {
+fn c26_who_needs_another_is_not_taken_before_that_one_landed() {
     let mut stage = line(3);
     stage.unmet.insert(TaskId(2));
     stage.run(&green);

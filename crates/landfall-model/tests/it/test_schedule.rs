@@ -116,7 +116,7 @@ fn the_oldest_goes_first_when_nothing_else_tells_them_apart() {
 }
 
 #[test]
-fn priority_then_tags_then_what_a_task_unblocks_move_it_forward() {
+fn c27_priority_then_tags_then_what_a_task_unblocks_move_it_forward() {
     check(
         [task(1, |_| ()), task(2, |spec| spec.priority = 4), task(3, |spec| spec.priority = 0)],
         &[3, 2, 1],

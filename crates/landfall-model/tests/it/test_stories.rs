@@ -180,7 +180,7 @@ fn leftovers_are_committed_by_the_engine_with_a_warning() {
 }
 
 #[test]
-fn a_malformed_signal_is_a_warning_and_nothing_else() {
+fn behaviour_15_a_malformed_signal_is_a_warning_and_nothing_else() {
     let malformed = Signal::Malformed { code: "SIGNAL_UNKNOWN", text: "FINISHED".to_owned() };
     check_in(
         working(),

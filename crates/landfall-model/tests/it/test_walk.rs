@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use landfall_model::staged::StagedEvent;
 use landfall_model::{EngineEvent, Event, Fact, Talk, Verdict};
 
 use crate::sim::Sim;
@@ -41,6 +42,47 @@ fn the_invariants_hold_on_every_walk() {
         }
     });
     println!("{seeds} seeds, {} pieces of news", heard.into_inner());
+}
+
+const STAGED_SEEDS: u64 = 1_500;
+
+/// What walks of tasks with plans and objectives must meet.
+const MUST_MEET_STAGED: &str = "planned advanced judged objective-set objective-shown objective-confirmed stage-began \
+    converged given-up refined refinement-weighed refinements-taken refinement-withdrawn reopened directed landed \
+    left:PASS left:NEEDS_REVISION left:ACCEPT left:NEEDS_FIX left:REPLAN left:CONTINUE left:rollback left:satisfied left:mid-exec \
+    stage:2 stage:3 end:check_failed end:check_blocked end:landed";
+
+#[test]
+fn the_invariants_hold_on_every_walk_of_tasks_with_stages_and_they_meet_everything() {
+    let mut met: BTreeMap<String, u32> = BTreeMap::new();
+    let seeds = seeds().min(STAGED_SEEDS);
+    for seed in 0..seeds {
+        let mut sim = Sim::staged(seed);
+        for _ in 0..TICKS {
+            sim.tick();
+        }
+        sim.check_rebuilt();
+        sim.heal();
+        for entry in &sim.journal {
+            let Fact::Task(_, event) = &entry.fact else { continue };
+            let more = match event {
+                Event::Left { result, .. } => format!("left:{}", result.word()),
+                Event::Ended(ending) => format!("end:{}", ending.code.word()),
+                Event::Staged(StagedEvent::StageBegan { number, .. }) => format!("stage:{number}"),
+                _ => String::new(),
+            };
+            *met.entry(more).or_default() += 1;
+            let name = match event {
+                Event::Staged(event) => event.name(),
+                event => event.name(),
+            };
+            *met.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    println!("{met:?}");
+    let missed: Vec<_> =
+        MUST_MEET_STAGED.split_whitespace().filter(|word| !met.contains_key(*word)).collect();
+    assert!(missed.is_empty(), "never met: {missed:?}");
 }
 
 /// What the walks must meet, or they prove little. Rarer things happen too; stories tell those.

@@ -22,8 +22,8 @@ use landfall_model::{
     AccountState, Attempt, BatchId, Budget, Commit, Concern, ConcernCode, Context, Digest, Driving, EndCode,
     EndKind, Ending, EngineEvent, Entry, Event, Exit, Fact, Feedback, Flow, Mover, Opening, OwnLimits,
     Parting, QueueEvent, RunEnd, RunId, Scope, Size, SprintId, Step, StepKind, StepName, StepResult, Stop,
-    Style, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict, Wait,
-    Warning, apply, flow::Edge,
+    Stride, Style, Talk, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Tree, Usage, Verdict,
+    Wait, Warning, apply, flow::Edge,
 };
 
 use super::{Flows, FormatErrorKind, Raw, Written, decode, encode};
@@ -195,6 +195,7 @@ fn every_fact() -> Vec<Entry> {
     intervention_facts(&mut facts);
     aside_facts(&mut facts);
     staged_facts(&mut facts);
+    stride_facts(&mut facts);
     annotated_facts(&mut facts);
     facts.entries
 }
@@ -352,6 +353,7 @@ fn work_facts(facts: &mut Facts) {
         let traces = match iteration % 2 {
             0 => Traces::default(),
             _ => Traces {
+                revision: None,
                 session: Some("5f0c".to_owned()),
                 model: Some("opus".to_owned()),
                 context: Some(Context { used: 10, size: 20 }),
@@ -740,6 +742,7 @@ fn staged_facts(facts: &mut Facts) {
         about: String::new(),
         entry: step("exec"),
         entries: BTreeMap::new(),
+        style: None,
         commands: BTreeMap::from([(
             "exec".to_owned(),
             BTreeMap::from([("review".to_owned(), step("exec"))]),
@@ -806,6 +809,46 @@ fn aside_facts(facts: &mut Facts) {
     }
     let detail = "`workspace.after_run` ended with exit code 1".to_owned();
     facts.task(6, Event::Warned(Warning::HookFailed { detail }));
+}
+
+/// What an agent with a loop of its own says.
+fn stride_facts(facts: &mut Facts) {
+    let task = 9;
+    facts.task(task, Event::Added { spec: TaskSpec::new("Walks by itself").expect("a title") });
+    for style in [Style::Own, Style::Dispatch] {
+        let driving = Driving { profile: "default".to_owned(), account: "claude".to_owned(), style };
+        let flow = Arc::new(Flow { style: Some(style), ..flow() });
+        facts.task(task, Event::Bound { flow, limits: TaskLimits::default(), driving });
+    }
+    let (attempt, iteration) = (Attempt(1), 1);
+    let (run, opening) = (RunId(1), Opening::FreshWorkspace);
+    facts.task(task, Event::Entered { attempt, step: step("work"), run, opening });
+    facts.task(task, Event::WorkspaceMade { attempt, base: commit('a') });
+    facts.task(task, Event::IterationBegan { attempt, iteration, talk: Talk::New });
+    let stride = Stride {
+        step: "check".to_owned(),
+        result: "PASS".to_owned(),
+        next: "exec".to_owned(),
+        checkpoint: "post-plan".to_owned(),
+        iteration: Some(2),
+        compactions: 1,
+        mark: "00000000000000a1".to_owned(),
+    };
+    facts.task(task, Event::Strode { attempt, stride });
+    let stride =
+        Stride { step: "executing".to_owned(), mark: "00000000000000a2".to_owned(), ..Stride::default() };
+    facts.task(task, Event::Strode { attempt, stride });
+    let ended = Event::IterationEnded {
+        attempt,
+        iteration,
+        exit: Exit::Code(0),
+        verdict: Verdict::Continue,
+        took_ms: 1_000,
+        usage: Usage::default(),
+        head: None,
+        traces: Traces { revision: Some(Digest::new("f00d")), ..Traces::default() },
+    };
+    facts.task(task, ended);
 }
 
 fn ends_of_iterations() -> Vec<(Exit, Verdict)> {
@@ -900,6 +943,7 @@ fn flow() -> Flow {
         entry: step("work"),
         entries: [(text("phase/code"), step("work"))].into(),
         commands: BTreeMap::new(),
+        style: None,
         steps: steps.collect(),
     }
 }

@@ -206,6 +206,13 @@ struct Replied<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Strode<'a> {
+    attempt: u32,
+    #[serde(borrow)]
+    stride: parts::Stride<'a>,
+}
+
+#[derive(Serialize, Deserialize)]
 struct SentBack<'a> {
     #[serde(borrow)]
     to: Text<'a>,
@@ -491,6 +498,9 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
             }),
         ),
         Event::Replied { text } => ("replied", json(&Replied { text: text.into() })),
+        Event::Strode { attempt, stride } => {
+            ("strode", json(&Strode { attempt: attempt.0, stride: stride.into() }))
+        }
         Event::SentBack { to } => ("sent-back", json(&SentBack { to: to.as_str().into() })),
         Event::ReviewOwed => ("review-owed", json(&Nothing {})),
         Event::Signed { decision, note } => {
@@ -720,6 +730,10 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             Event::Opinion { attempt: Attempt(attempt), head: head.map(commit), findings }
         }
         "replied" => Event::Replied { text: body::<Replied<'_>>(raw)?.text.into_string() },
+        "strode" => {
+            let Strode { attempt, stride } = body(raw)?;
+            Event::Strode { attempt: Attempt(attempt), stride: stride.into() }
+        }
         "sent-back" => Event::SentBack { to: commit(body::<SentBack<'_>>(raw)?.to) },
         "review-owed" => {
             let Nothing {} = body(raw)?;

@@ -440,6 +440,7 @@ pub fn flow(name: &str) -> Flow {
         entry: StepName::new("work"),
         entries: BTreeMap::new(),
         commands: BTreeMap::new(),
+        style: None,
         steps: vec![
             step(
                 "work",

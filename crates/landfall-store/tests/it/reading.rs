@@ -43,6 +43,9 @@ fn a_reader_answers_what_the_history_says() {
             let graph = reader.needs_graph(&[*id]).expect("it can be read");
             assert_eq!(graph[id], task.spec.needs.iter().copied().collect::<Vec<_>>());
         }
+        let all: Vec<TaskId> = history.tasks.keys().copied().collect();
+        let needs = history.tasks.iter().map(|(id, task)| (*id, task.spec.needs.iter().copied().collect()));
+        assert_eq!(reader.needs_graph(&all).expect("it can be read"), needs.collect(), "seed {seed}");
         assert_eq!(reader.task(TaskId(9_999)).expect("it can be read"), None);
         assert_eq!(reader.max_task_id().expect("it can be read"), history.tasks.keys().max().copied());
 
@@ -65,6 +68,30 @@ fn a_reader_answers_what_the_history_says() {
         let inbox = reader.inbox().expect("it can be read");
         assert_eq!(inbox.iter().map(|row| row.task).collect::<Vec<_>>(), asked, "seed {seed}");
     }
+}
+
+#[test]
+fn the_end_is_told_when_it_can_be_read_and_whoever_waits_for_it_is_woken() {
+    let (_place, sqlite, mut history) = filled(3);
+    let (end, reader) = (sqlite.end(), sqlite.reader().expect("it opens"));
+    assert_eq!(end.head(), reader.head().expect("it can be read"));
+    for _ in 0..20 {
+        let before = end.head().seq;
+        let waits = {
+            let end = sqlite.end();
+            std::thread::spawn(move || {
+                let began = std::time::Instant::now();
+                end.wait_past(before, std::time::Duration::from_secs(60));
+                began.elapsed()
+            })
+        };
+        let appended = sqlite.append(history.batch()).expect("there is room");
+        assert_eq!(end.head().seq, appended.last, "whoever is told that it is written finds it");
+        assert_eq!(reader.head().expect("it can be read"), end.head());
+        assert!(waits.join().expect("it waits").as_secs() < 50, "nobody woke it");
+    }
+    // Nothing comes: it does not wait for ever.
+    end.wait_past(end.head().seq, std::time::Duration::from_millis(10));
 }
 
 #[test]

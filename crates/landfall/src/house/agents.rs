@@ -15,7 +15,7 @@ use landfall_agents::{Brief, Needs};
 use landfall_api::{
     AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed, Problem, ProblemCode, nearest,
 };
-use landfall_engine::model::{Style, Verdict};
+use landfall_engine::model::Verdict;
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::{ProbeAsked, agent_profile, engine};
 use rustix::process::{Pid, Signal};
@@ -145,11 +145,7 @@ fn look(place: &Place, settings: &Settings, profile: &Profile, probe: bool) -> A
         kind: profile.kind.clone(),
         model: profile.model.clone(),
         effort: profile.effort.clone(),
-        style: match profile.style {
-            Style::Fresh => "fresh",
-            Style::Session => "session",
-        }
-        .to_owned(),
+        style: profile.style.word().to_owned(),
         account: profile.account.clone(),
         failover: profile.failover.clone(),
         sandbox: profile.sandbox.word().to_owned(),
@@ -233,6 +229,7 @@ fn command(place: &Place, profile: &Profile) -> Result<String, Unfit> {
         attempt_dir: "RUN".into(),
         nonce: "KEY".to_owned(),
         signal_socket: "SOCKET".into(),
+        dispatched: false,
         resume: None,
         session: "SESSION".to_owned(),
         tmp: "TMP".into(),

@@ -796,6 +796,7 @@ pub(super) fn doing_word(doing: &Doing) -> &'static str {
 /// The iteration under way, or the last one.
 pub(super) fn iteration(task: &Task) -> u32 {
     match &task.state {
+        _ if task.strides() => task.iterations_done(), // a run is a whole loop: its steps are what counts
         State::Active { doing: Doing::Running { iteration, .. }, .. } => *iteration,
         State::Active { .. }
         | State::Draft

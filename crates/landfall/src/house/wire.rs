@@ -258,6 +258,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         iterations,
         runs,
         step_runs: _, // the runs are counted in all
+        strides,
         fruitless,
         edges,
         restarts,
@@ -311,6 +312,9 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
         counter("machine troubles", *machine, None),
         counter("retries", *retries, None),
     ];
+    if task.strides() || *strides > 0 {
+        counters.push(counter("steps of its own loop", *strides, Some(limits.iterations_max)));
+    }
     for ((step, result), used) in edges {
         counters.push(counter(&format!("{step} → {}", result.word()), *used, edge_max(task, step, *result)));
     }

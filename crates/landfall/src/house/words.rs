@@ -90,6 +90,7 @@ pub(super) fn event(event: &Event) -> String {
         }
         Event::Opinion { findings, .. } => opinion(findings.as_deref()),
         Event::Replied { text } => format!("the agent answers its reviewer: {}", one_line(text)),
+        Event::Strode { stride, .. } => format!("the agent's own loop: {stride}"),
         Event::SentBack { to } => format!("goes on from an earlier state of its work: {}", to.short()),
         Event::ReviewOwed => "landed; a person is to look at it when there is time".to_owned(),
         Event::Signed { decision, note } => format!("looked at: {}{}", decision.word(), after_colon(note)),
@@ -386,6 +387,7 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         | Event::Requeued { unsure: false, .. }
         | Event::ReviewOwed
         | Event::Replied { .. }
+        | Event::Strode { .. }
         | Event::Reported { .. }
         | Event::Ended(_)
         | Event::WorkspaceRemoved { .. } => None,

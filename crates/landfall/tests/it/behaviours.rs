@@ -29,7 +29,7 @@ const FAILS: &str = "misbehave = \"fail\"";
 // Slots.
 
 #[test]
-fn blocked_and_pending_free_the_slot_and_the_others_go_on() {
+fn c16_blocked_and_pending_free_the_slot_and_the_others_go_on() {
     let scratch = Scratch::new(LANDFALL);
     let order = open(&scratch).join("order");
     scratch.task(

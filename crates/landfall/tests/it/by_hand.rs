@@ -202,7 +202,7 @@ fn target(scratch: &Scratch) -> Value {
 }
 
 #[test]
-fn an_objective_is_shown_before_a_yes_counts_and_then_it_goes_by_itself() {
+fn behaviour_20_an_objective_is_shown_before_a_yes_counts_and_then_it_goes_by_itself() {
     let scratch = staged();
     let early = scratch.landfall(&["target", "T1", "--ok"]);
     assert!(early.code == Some(6) && early.err.contains("has no objective yet"), "{}", early.err);
@@ -241,7 +241,7 @@ fn an_objective_is_shown_before_a_yes_counts_and_then_it_goes_by_itself() {
 }
 
 #[test]
-fn a_refinement_can_be_taken_back_until_it_is_dealt_with_and_takes_a_done_task_up_again() {
+fn behaviour_21_a_refinement_can_be_taken_back_until_it_is_dealt_with_and_takes_a_done_task_up_again() {
     let scratch = planned();
     done(&scratch, &["plan"]);
     for text in ["in capitals", "and twice"] {

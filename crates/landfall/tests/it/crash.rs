@@ -289,7 +289,7 @@ fn a_crash_while_landed_work_and_a_persons_commits_are_brought_together_loses_no
 }
 
 #[test]
-fn a_crash_while_an_agent_is_being_stopped_still_stops_it() {
+fn edge_04_a_crash_while_an_agent_is_being_stopped_still_stops_it() {
     for point in ["effect.kill.before", "effect.kill.after"] {
         let mut scratch = Scratch::new(LANDFALL);
         let ran = open(&scratch).join("ran");

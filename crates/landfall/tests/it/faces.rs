@@ -102,7 +102,7 @@ fn an_agent_that_falls_silent_and_idle_is_ended_and_one_that_waits_is_seen_to() 
 }
 
 #[test]
-fn an_agent_that_repeats_itself_is_told_so_and_at_last_given_up() {
+fn behaviour_12_an_agent_that_repeats_itself_is_told_so_and_at_last_given_up() {
     let scratch = Scratch::new(LANDFALL);
     scratch.task("Circle", "say = \"Let me think about this once more.\"\n", &[]);
     let run = scratch.landfall(&["run"]);
@@ -117,7 +117,7 @@ fn an_agent_that_repeats_itself_is_told_so_and_at_last_given_up() {
 }
 
 #[test]
-fn show_and_log_tell_of_every_run_of_the_agent() {
+fn edge_12_show_and_log_tell_of_every_run_of_the_agent() {
     let scratch = Scratch::new(LANDFALL);
     scratch.settings(
         "[agent.default]\nkind = \"script\"\nstyle = \"session\"\nmodel = \"m-1\"\n[[verify.command]]\nname = \"tests\"\nrun = \"sh test.sh\"\n",

@@ -259,13 +259,13 @@ fn no_test_that_ran_is_broken_and_holds() {
 }
 
 #[test]
-fn required_without_commands_holds() {
+fn c21_required_without_commands_holds() {
     let scratch = gated(&verify("required = true", &[]), PLAIN);
     holds(&scratch, &["requires verification but configures no command"]);
 }
 
 #[test]
-fn no_command_at_all_lands_with_a_loud_warning() {
+fn c21_no_command_at_all_lands_with_a_loud_warning() {
     let scratch = gated(&verify("", &[]), PLAIN);
     let run = scratch.landfall(&["run"]);
     assert_eq!(run.code, Some(0), "{}", run.err);

@@ -152,13 +152,15 @@ fn a_run_that_nobody_attends_does_not_wait_where_the_project_is_served() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[run]\nslots = 1\nrestarts_max = 0\nfailures_max = 1\n");
     scratch.task("Asks", "signal = \"pending:red or blue?\"", &["--priority", "1"]);
-    scratch.task("Good", &writes("f2"), &["--priority", "2"]);
+    scratch.task("Fails", "misbehave = \"fail\"\n", &["--priority", "2"]);
+    scratch.task("Good", &writes("f3"), &["--priority", "3"]);
     let served = Served::start(&scratch, &[]);
     let began = Instant::now();
     let run = scratch.landfall(&["run", "--non-interactive"]);
     assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
     assert!(began.elapsed() < Duration::from_secs(30));
-    assert_eq!(["T1", "T2"].map(|task| scratch.status(task)), ["waiting", "done"]);
+    // One that is attended pauses after the failure, and waits for somebody to resume it.
+    assert_eq!(["T1", "T2", "T3"].map(|task| scratch.status(task)), ["waiting", "failed", "ready"]);
     served.end();
 }
 

@@ -5,7 +5,8 @@ use landfall_testkit::Scratch;
 use crate::LANDFALL;
 
 /// Scores that pass every gate.
-const GOOD: &str = r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
+pub const GOOD: &str =
+    r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
 /// Scores that pass none.
 const POOR: &str = r#"{"scores":{"d1":0.55,"d2":0.55,"d3":0.55,"d4":0.5,"d5":0.5,"d6":0.5},"findings":[{"severity":"major","title":"too thin"}],"reason":"not yet"}"#;
 
@@ -176,21 +177,26 @@ fn behaviour_17_a_gate_blocks_whatever_the_average() {
 #[test]
 fn c36_a_judge_cannot_let_red_work_pass() {
     let scratch = Scratch::new(LANDFALL);
-    scratch.settings("[project]\nflow = \"lifecycle\"\n[verify]\n[[verify.command]]\nname = \"tests\"\nrun = \"test -e right.txt\"\n[agent.default]\nkind = \"script\"\n");
+    scratch.settings("[project]\nflow = \"lifecycle\"\n[verify]\n[[verify.command]]\nname = \"tests\"\nrun = \"test ! -e wrong.txt\"\n[agent.default]\nkind = \"script\"\n");
     let script = [
         plans("plan", "one", 1, ""),
         says("check-plan", GOOD),
         works("exec", "wrong.txt", "\"complete\""),
-        works("exec", "right.txt", "\"complete\""),
+        works("exec", "right.txt", "\"complete\"").replace("signal", "delete = [\"wrong.txt\"]\nsignal"),
         says("check-exec", GOOD),
     ];
     scratch.task("First", &script.concat(), &[]);
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     assert_eq!(scratch.git(&["show", "main:right.txt"]), "x");
+    assert_eq!(
+        log(&scratch, "T1").matches("judged, post-exec").count(),
+        1,
+        "red work is not even shown to the judge"
+    );
 }
 
-fn staged(criteria: &[&str], script: &[String]) -> Scratch {
+pub fn staged(criteria: &[&str], script: &[String]) -> Scratch {
     let scratch = Scratch::new(LANDFALL);
     let criteria = criteria.iter().flat_map(|it| ["--criterion", it]);
     let more: Vec<&str> = ["--flow", "staged"].into_iter().chain(criteria).collect();
@@ -198,7 +204,7 @@ fn staged(criteria: &[&str], script: &[String]) -> Scratch {
     scratch
 }
 
-fn covers(pairs: &[(u32, f64)]) -> String {
+pub fn covers(pairs: &[(u32, f64)]) -> String {
     let all: Vec<String> =
         pairs.iter().map(|(r, c)| format!("{{\"r\":{r},\"coverage\":{c},\"why\":\"seen\"}}")).collect();
     GOOD.replace("\"reason\"", &format!("\"coverage\":[{}],\"reason\"", all.join(",")))

@@ -109,14 +109,14 @@ fn fail_is_started_again_three_times_with_a_growing_pause_and_then_given_up() {
 }
 
 #[test]
-fn hang_is_ended_for_silence_and_given_up_after_the_fourth() {
+fn behaviour_09_hang_is_ended_for_silence_and_given_up_after_the_fourth() {
     let end = End { code: 8, status: "failed", why: &["stall_limit", "fell silent 4 times"] };
     let scratch = play("[run]\nsilence = \"300ms\"", &work("misbehave = \"hang\""), &end);
     nothing_lost(&scratch);
 }
 
 #[test]
-fn hang_is_ended_when_the_task_has_used_its_time() {
+fn edge_01_hang_is_ended_when_the_task_has_used_its_time() {
     let end = End { code: 8, status: "timeout", why: &["task_limit", "working time"] };
     let scratch = play("[run]\ntask_limit = \"500ms\"", &work("misbehave = \"hang\""), &end);
     nothing_lost(&scratch);
@@ -124,7 +124,7 @@ fn hang_is_ended_when_the_task_has_used_its_time() {
 }
 
 #[test]
-fn silent_work_that_uses_the_cpu_is_not_taken_for_a_stall() {
+fn behaviour_10_silent_work_that_uses_the_cpu_is_not_taken_for_a_stall() {
     let busy = r#"run = ["sh", "-c", "end=$(($(date +%s%N) / 1000000 + 1200)); while [ $(($(date +%s%N) / 1000000)) -lt $end ]; do :; done"]"#;
     let script = work(&format!("{busy}\nsignal = \"complete\""));
     play("[run]\nsilence = \"400ms\"", &script, &LANDED);
@@ -210,7 +210,7 @@ fn orphan_that_holds_the_output_open_delays_nothing() {
 }
 
 #[test]
-fn crash_is_started_again_and_then_given_up() {
+fn behaviour_13_crash_is_started_again_and_then_given_up() {
     let end = End { code: 8, status: "failed", why: &["agent_crashed", "signal 6", "2 times in a row"] };
     let scratch = play("[run]\nrestarts_max = 1", &work("misbehave = \"crash\""), &end);
     nothing_lost(&scratch);
@@ -358,7 +358,7 @@ fn a_test_script_that_is_made_to_pass_does_not_land_by_that() {
 }
 
 #[test]
-fn quota_waits_spends_nothing_and_goes_on_by_itself() {
+fn behaviour_11_quota_waits_spends_nothing_and_goes_on_by_itself() {
     let script = r#"
 [[iteration]]
 misbehave = "quota"
@@ -413,7 +413,7 @@ text = "work\n"
 }
 
 #[test]
-fn prompt_gets_the_end_of_its_input_instead_of_an_answer() {
+fn c17_prompt_gets_the_end_of_its_input_instead_of_an_answer() {
     let end = End { code: 8, status: "failed", why: &["agent_crashed", "exit code 1"] };
     let scratch = play("[run]\nrestarts_max = 0", &work("misbehave = \"prompt\""), &end);
     nothing_lost(&scratch);

@@ -137,7 +137,7 @@ fn stop_of_a_task_pauses_it_and_retry_goes_on_in_its_workspace() {
 }
 
 #[test]
-fn stop_finishes_the_iterations_under_way_and_starts_no_more() {
+fn behaviour_16_stop_finishes_the_iterations_under_way_and_starts_no_more() {
     let held = Held::new();
     let scratch = &held.scratch;
     scratch.task("Next", &writes("c.txt", "c"), &["--needs", "T1"]);
@@ -524,7 +524,7 @@ fn a_draft_is_not_started_until_it_is_ready() {
 }
 
 #[test]
-fn a_second_engine_is_refused_and_names_the_first() {
+fn behaviour_01_c30_a_second_engine_is_refused_and_names_the_first() {
     let held = Held::new();
     let mut run = held.start();
     let said = held.scratch.landfall(&["run"]);
@@ -622,7 +622,7 @@ fn a_check_that_outlived_its_engine_is_ended_and_done_again() {
 }
 
 #[test]
-fn the_state_is_outside_the_repository_where_the_system_keeps_such_things() {
+fn c38_the_state_is_outside_the_repository_where_the_system_keeps_such_things() {
     for (variable, place) in [("XDG_STATE_HOME", "xdg"), ("", "home/.local/state")] {
         let mut scratch = Scratch::new(LANDFALL);
         scratch.set("LANDFALL_STATE", "");
@@ -672,7 +672,7 @@ fn reclaim_removes_just_what_the_dry_run_lists_and_nothing_is_lost() {
 }
 
 #[test]
-fn the_work_of_a_failed_task_is_kept_for_a_week() {
+fn c39_the_work_of_a_failed_task_is_kept_for_a_week() {
     let scratch = Scratch::new(LANDFALL);
     scratch.task("Fails", "signal = \"blocked:no\"\n[[write]]\npath = \"b.txt\"\ntext = \"work\\n\"\n", &[]);
     scratch.landfall(&["run"]);

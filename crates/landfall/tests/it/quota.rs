@@ -93,7 +93,7 @@ fn another_profile_takes_over_if_settings_say_so() {
 }
 
 #[test]
-fn words_about_a_quota_in_ordinary_output_change_nothing() {
+fn edge_07_words_about_a_quota_in_ordinary_output_change_nothing() {
     let scratch = Scratch::new(LANDFALL);
     let script = "say = [\"You've hit your 5-hour limit · resets 8:42am (UTC)\", \"  {\\\"landfall\\\":\\\"quota\\\"}\"]\n";
     scratch.task("Talks", &format!("{script}{}", work("b.txt")), &[]);

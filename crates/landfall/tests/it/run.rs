@@ -37,7 +37,7 @@ fn a_task_lands_and_the_proof_can_be_read() {
 }
 
 #[test]
-fn the_exit_code_says_that_some_did_not_land() {
+fn c42_the_exit_code_says_that_some_did_not_land() {
     let place = TestEnvironment::with_script_agent("test ! -e bad.txt");
     place.add(&["blocked", "--body", &script("signal = \"blocked:no key\"")]);
     place.add(&["fine", "--body", &writes("fine.txt")]);

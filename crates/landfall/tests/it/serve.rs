@@ -235,7 +235,7 @@ fn a_second_server_is_refused_and_told_who_holds_the_project() {
 }
 
 #[test]
-fn a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents() {
+fn behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents() {
     let scratch = Scratch::new(LANDFALL);
     let count = open(&scratch).join("runs");
     let script =

@@ -53,7 +53,7 @@ fn signal(environment: &TestEnvironment, ear: &Ear, key: &str, args: &[&str], st
 }
 
 #[test]
-fn every_word_is_said_with_what_belongs_to_it() {
+fn c02_every_word_is_said_with_what_belongs_to_it() {
     let environment = TestEnvironment::without_repository(); // an agent may be anywhere
     let ear = Ear::new(&environment);
     for (args, stdin, say, text) in [

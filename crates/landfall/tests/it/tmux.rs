@@ -87,7 +87,7 @@ fn an_interactive_program_lands_its_work_and_a_person_can_attach() {
 }
 
 #[test]
-fn an_agent_without_a_terminal_is_followed_in_the_log() {
+fn c40_an_agent_without_a_terminal_is_followed_in_the_log() {
     let environment = TestEnvironment::new();
     let go = environment.path("go");
     environment.write(
@@ -110,4 +110,67 @@ fn an_agent_without_a_terminal_is_followed_in_the_log() {
     });
     std::fs::write(&go, "").expect("a file");
     running.end();
+}
+
+/// Reads a command, notes it, runs a child below what looks like a prompt, and says by its signal what comes next.
+const STEPPER: &str = r#"#!/bin/bash
+echo stepper 1.0
+n=0
+while true; do
+  printf '> '
+  IFS= read -r first || exit 0
+  all="$first"
+  while IFS= read -r -t 1 more; do all="$all $more"; done
+  case "$all" in
+    *'step `plan`'*) said=plan next=check result='(generated)' ;;
+    *': `check`'*) said=check next=exec result=PASS ;;
+    *': `exec`'*) said=exec next=report result='(done)' ;;
+    *': `report`'*) said=report next='(stop)' result='(done)' ;;
+    *) said=other next= ;;
+  esac
+  echo "$said $$" >> steps.txt
+  if [ "$said" = check ]; then printf '$ '; sleep 4.5; echo; fi
+  if [ "$said" = exec ]; then
+    echo hello >hello.txt
+    git add hello.txt steps.txt
+    git -c user.name=S -c user.email=s@example.invalid commit --quiet --message hello
+  fi
+  printf '{"step":"%s","result":"%s","next":"%s","iteration":%s,"timestamp":"2026-01-31T12:00:00Z"}' \
+    "$said" "$result" "$next" $n > .landfall/task/.auto-signal.tmp
+  mv .landfall/task/.auto-signal.tmp .landfall/task/.auto-signal
+  n=$((n + 1))
+  echo done
+done
+"#;
+
+#[test]
+fn edge_05_each_next_step_is_typed_into_the_same_terminal_when_it_is_ready() {
+    if !has_tmux() {
+        return;
+    }
+    let environment = TestEnvironment::new();
+    let stepper = environment.path("stepper");
+    std::fs::write(&stepper, STEPPER).expect("a script");
+    environment.write(
+        "landfall.toml",
+        &format!(
+            "[project]\nbase = \"main\"\n[verify]\nrequired = true\n[[verify.command]]\nname = \"check\"\nrun = \"test -s hello.txt\"\n\
+             [agent.default]\nkind = \"tmux\"\nrun = \"bash {}\"\nstyle = \"dispatch\"\n",
+            stepper.display(),
+        ),
+    );
+    environment.commit("settings");
+    environment.add(&["Step by step", "--flow", "watched"]);
+    let running = environment.start(&["run"]);
+    let said = running.end();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let steps = environment.git(&["show", "main:steps.txt"]);
+    let told: Vec<(&str, &str)> = steps.lines().filter_map(|line| line.split_once(' ')).collect();
+    let names: Vec<&str> = told.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        names,
+        ["plan", "check", "exec", "report"],
+        "one command for each step, none typed into a child"
+    );
+    assert!(told.iter().all(|(_, pid)| *pid == told[0].1), "all in one terminal: {told:?}");
 }

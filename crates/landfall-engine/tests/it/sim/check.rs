@@ -1091,6 +1091,7 @@ pub fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Landed { attempt, .. }
         | News::LandMoved { attempt, .. }
         | News::LandMismatch { attempt, .. }
+        | News::Strode { attempt, .. }
         | News::Reported { attempt, .. } => Some(*attempt),
         _ => None,
     }

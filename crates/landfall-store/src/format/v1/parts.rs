@@ -159,7 +159,7 @@ words!(RunEnd = model::RunEnd {
     Lost = "lost",
 });
 words!(Scope = model::Scope { Attempt = "attempt", Task = "task", Run = "run", Day = "day" });
-words!(Style = model::Style { Fresh = "fresh", Session = "session" });
+words!(Style = model::Style { Fresh = "fresh", Session = "session", Own = "self", Dispatch = "dispatch" });
 words!(Overdue = model::conflict::Overdue {
     Defer = "defer",
     Skip = "skip",
@@ -382,6 +382,54 @@ impl From<Budget> for model::Budget {
     }
 }
 
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stride<'a> {
+    #[serde(borrow)]
+    step: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    result: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    next: Text<'a>,
+    #[serde(borrow, default, skip_serializing_if = "Text::is_empty")]
+    checkpoint: Text<'a>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    iteration: Option<u32>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    compactions: u32,
+    #[serde(borrow)]
+    mark: Text<'a>,
+}
+
+impl<'a> From<&'a model::Stride> for Stride<'a> {
+    fn from(stride: &'a model::Stride) -> Self {
+        let model::Stride { step, result, next, checkpoint, iteration, compactions, mark } = stride;
+        Self {
+            step: step.into(),
+            result: result.into(),
+            next: next.into(),
+            checkpoint: checkpoint.into(),
+            iteration: *iteration,
+            compactions: *compactions,
+            mark: mark.into(),
+        }
+    }
+}
+
+impl From<Stride<'_>> for model::Stride {
+    fn from(stride: Stride<'_>) -> Self {
+        let Stride { step, result, next, checkpoint, iteration, compactions, mark } = stride;
+        Self {
+            step: step.into_string(),
+            result: result.into_string(),
+            next: next.into_string(),
+            checkpoint: checkpoint.into_string(),
+            iteration,
+            compactions,
+            mark: mark.into_string(),
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize, Default)]
 pub(super) struct Driving<'a> {
     #[serde(borrow)]
@@ -464,6 +512,8 @@ pub(super) struct Traces<'a> {
     sandbox: Option<Text<'a>>,
     #[serde(skip_serializing_if = "is_zero")]
     denials: u32,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    revision: Option<Text<'a>>,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -478,7 +528,7 @@ pub(super) struct Context {
 
 impl<'a> From<&'a model::Traces> for Traces<'a> {
     fn from(traces: &'a model::Traces) -> Self {
-        let model::Traces { session, model, context, words, sandbox, denials } = traces;
+        let model::Traces { session, model, context, words, sandbox, denials, revision } = traces;
         Self {
             session: session.as_ref().map(Into::into),
             model: model.as_ref().map(Into::into),
@@ -486,13 +536,14 @@ impl<'a> From<&'a model::Traces> for Traces<'a> {
             words: words.as_ref().map(|words| words.as_str().into()),
             sandbox: sandbox.as_ref().map(Into::into),
             denials: *denials,
+            revision: revision.as_ref().map(|revision| revision.as_str().into()),
         }
     }
 }
 
 impl From<Traces<'_>> for model::Traces {
     fn from(traces: Traces<'_>) -> Self {
-        let Traces { session, model, context, words, sandbox, denials } = traces;
+        let Traces { session, model, context, words, sandbox, denials, revision } = traces;
         Self {
             session: session.map(Text::into_string),
             model: model.map(Text::into_string),
@@ -500,6 +551,7 @@ impl From<Traces<'_>> for model::Traces {
             words: words.map(|words| model::Digest::new(words.as_str())),
             sandbox: sandbox.map(Text::into_string),
             denials,
+            revision: revision.map(|revision| model::Digest::new(revision.as_str())),
         }
     }
 }
@@ -629,6 +681,8 @@ pub(super) struct Flow<'a> {
     entries: BTreeMap<Text<'a>, Text<'a>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     commands: BTreeMap<String, BTreeMap<String, String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    style: Option<Style>,
     #[serde(borrow)]
     steps: Vec<Step<'a>>,
 }
@@ -696,7 +750,7 @@ enum StepKind<'a> {
 
 impl<'a> From<&'a model::Flow> for Flow<'a> {
     fn from(flow: &'a model::Flow) -> Self {
-        let model::Flow { name, about, entry, entries, commands, steps } = flow;
+        let model::Flow { name, about, entry, entries, commands, style, steps } = flow;
         let texts = |by: &BTreeMap<String, StepName>| {
             by.iter().map(|(phase, step)| (phase.clone(), step.as_str().to_owned())).collect()
         };
@@ -706,6 +760,7 @@ impl<'a> From<&'a model::Flow> for Flow<'a> {
             entry: entry.as_str().into(),
             entries: entries.iter().map(|(phase, step)| (phase.into(), step.as_str().into())).collect(),
             commands: commands.iter().map(|(command, by)| (command.clone(), texts(by))).collect(),
+            style: style.map(Into::into),
             steps: steps.iter().map(Step::from).collect(),
         }
     }
@@ -713,7 +768,7 @@ impl<'a> From<&'a model::Flow> for Flow<'a> {
 
 impl From<Flow<'_>> for model::Flow {
     fn from(flow: Flow<'_>) -> Self {
-        let Flow { name, about, entry, entries, commands, steps } = flow;
+        let Flow { name, about, entry, entries, commands, style, steps } = flow;
         let steps_of = |by: BTreeMap<String, String>| {
             by.into_iter().map(|(phase, step)| (phase, StepName::new(&step))).collect()
         };
@@ -726,6 +781,7 @@ impl From<Flow<'_>> for model::Flow {
                 .map(|(phase, step)| (phase.into_string(), StepName::new(step.as_str())))
                 .collect(),
             commands: commands.into_iter().map(|(command, by)| (command, steps_of(by))).collect(),
+            style: style.map(Into::into),
             steps: steps.into_iter().map(model::Step::from).collect(),
         }
     }

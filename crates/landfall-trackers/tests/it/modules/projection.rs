@@ -174,7 +174,7 @@ fn a_closed_stage_lies_apart_and_is_closed_once() {
 }
 
 #[test]
-fn what_a_person_changed_is_news() {
+fn c03_what_a_person_changed_is_news() {
     let mut world = World::new(Form::IndexJson, &fixture("index-json/valid-busy.json"));
     let module = world.module();
     world.show(&module, &papers());

@@ -107,6 +107,8 @@ fn words(signal: Signal) -> Option<(Level, String)> {
         Signal::PermissionAsked { what } => (Level::Warn, format!("was refused leave: {what}")),
         Signal::Question(text) => (Level::Warn, format!("asks: {text}")),
         Signal::Said(said) => (Level::Info, format!("{said:?}")),
+        Signal::Waiting { .. } => (Level::Debug, "waits for the next step".to_owned()),
+        Signal::Stride(stride) => (Level::Info, format!("its own loop: {stride}")),
         Signal::Malformed { code, text } => {
             (Level::Warn, format!("a control word that is none ({code}): {text}"))
         }

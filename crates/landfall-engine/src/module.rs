@@ -1,0 +1,154 @@
+//! The folder of a module, in the workspace of its task: what an agent with a loop of its own writes there, and the file
+//! by which it is asked to stop. What the files mean is read by `landfall-agents`; when to stop is decided by the model.
+
+use std::path::{Path, PathBuf};
+
+use landfall_agents::files::{self, File, Files};
+use landfall_host::git::{Nook, Workspace};
+use landfall_model::{Digest, Doing, Signal, State, StopReason, Task, Timestamp};
+
+use crate::launch::write_private;
+
+/// The folder of a task that came from no module.
+const OWN: &str = ".landfall/task";
+/// What the status of the module was when the run began, in the folder of the run: its name, a line end, its bytes.
+const BEFORE: &str = "module-status";
+/// The stop file that we wrote last, in the folder of the run.
+const ASKED: &str = "auto-stop.json";
+/// What of a module is never a part of the work.
+const ASIDE: [&str; 5] =
+    ["/.landfall/task/", ".auto-signal", ".auto-signal.tmp", ".auto-stop", ".auto-stop.new-*"];
+
+/// Where in its workspace the module of a task is.
+pub(crate) fn path_of(task: &Task) -> &str {
+    let plain = |path: &&str| path.split('/').all(|part| !matches!(part, "" | "." | ".." | ".git"));
+    task.spec
+        .source
+        .strip_prefix("module:")
+        .map(|path| path.trim_end_matches('/'))
+        .filter(plain)
+        .unwrap_or(OWN)
+}
+
+/// Makes the folder ready for a run. Whatever stop or signal lies there is from before: a stop that a person asked for is in
+/// the journal, and keeps the run from beginning at all.
+pub(crate) fn prepare(task: &Task, workspace: &Workspace, dir: &Path) -> std::io::Result<()> {
+    workspace.set_aside(&ASIDE)?;
+    let nook = Nook::make(workspace.path(), path_of(task))?;
+    for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
+        nook.remove(name)?;
+    }
+    let mut before = Vec::new();
+    if let Some((name, bytes)) = status(&nook) {
+        before = [name.as_bytes(), b"\n", bytes.as_slice()].concat();
+    }
+    write_private(&dir.join(BEFORE), &before)
+}
+
+/// The status file that counts.
+fn status(nook: &Nook) -> Option<(&'static str, Vec<u8>)> {
+    files::STATUSES.iter().find_map(|name| Some((*name, nook.read(name, files::BYTES_MAX).ok()??)))
+}
+
+/// The step that a loop begins with, as the status of the module says.
+pub(crate) fn entry(task: &Task, workspace: &Path) -> &'static str {
+    let nook = Nook::open(workspace, path_of(task)).ok();
+    let found = nook.as_ref().and_then(status);
+    found.map_or("plan", |(name, bytes)| files::entry(File::status(name), &bytes))
+}
+
+/// A name for the state of a module as it stands; none if there is nothing. Compared before the engine says `go on`: a second
+/// on a clock tells less.
+pub(crate) fn revision(task: &Task, workspace: &Path) -> Option<Digest> {
+    let nook = Nook::open(workspace, path_of(task)).ok()?;
+    let mut hasher = blake3::Hasher::new();
+    let mut any = false;
+    for name in files::STATUSES.iter().chain(&files::PAPERS) {
+        if let Ok(Some(bytes)) = nook.read(name, files::BYTES_MAX) {
+            any = true;
+            hasher.update(name.as_bytes()).update(&bytes.len().to_le_bytes()).update(&bytes);
+        }
+    }
+    any.then(|| Digest::new(&hasher.finalize().to_hex()[..32]))
+}
+
+/// The module of a run, as it is watched.
+pub(crate) struct Module {
+    workspace: PathBuf,
+    path: String,
+    dir: PathBuf,
+    ear: Files,
+}
+
+impl Module {
+    /// Of a run that has just begun, or is adopted.
+    pub fn of(task: &Task, workspace: &Path, dir: &Path) -> Self {
+        let mut ear = Files::default();
+        let before = std::fs::read(dir.join(BEFORE)).unwrap_or_default();
+        if let Some(end) = before.iter().position(|byte| *byte == b'\n')
+            && let Ok(name) = std::str::from_utf8(&before[..end])
+        {
+            ear.begin(File::status(name), &before[end + 1..]);
+        }
+        Self { workspace: workspace.to_owned(), path: path_of(task).to_owned(), dir: dir.to_owned(), ear }
+    }
+
+    /// Of a run that another engine began. A stop that it asked for because of a limit is taken back: whether the limit still
+    /// holds is seen anew. A person's stop is not ours to take back, nor is a file that somebody else put there.
+    pub fn adopt(&self, task: &Task) {
+        let asked = matches!(&task.state, State::Active { doing: Doing::Running { stop: Some(_), .. }, .. });
+        let (Ok(ours), Ok(nook)) = (std::fs::read(self.dir.join(ASKED)), self.nook()) else { return };
+        let theirs = nook.read(files::STOP, files::BYTES_MAX).ok().flatten();
+        if !asked && theirs.as_ref() == Some(&ours) {
+            drop(nook.remove(files::STOP)); // one that stays is heeded: the run ends early and goes on anew
+        }
+    }
+
+    /// Looks at the files; what is new in them.
+    pub fn scan(&mut self) -> Vec<Signal> {
+        let Ok(nook) = self.nook() else { return Vec::new() };
+        let mut heard = Vec::new();
+        // The status first: a loop that stops has written it before it says so.
+        if let Some((name, bytes)) = status(&nook) {
+            heard.extend(self.ear.feed(File::status(name), &bytes));
+        }
+        if let Ok(Some(bytes)) = nook.read(files::SIGNAL, files::BYTES_MAX) {
+            heard.extend(self.ear.feed(File::Signal, &bytes));
+        }
+        heard
+    }
+
+    /// The run is over: what is left to hear. Nothing of it stays behind for the next.
+    pub fn end(&mut self) -> Vec<Signal> {
+        let mut heard = self.scan();
+        heard.extend(self.ear.finish());
+        if let Ok(nook) = self.nook() {
+            for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
+                drop(nook.remove(name)); // the next run begins with taking it away
+            }
+        }
+        heard
+    }
+
+    /// Asks the agent to end its loop before its next step; whether that could be said.
+    pub fn ask_to_stop(&self, reason: StopReason, at: Timestamp) -> bool {
+        self.nook().is_ok_and(|nook| ask_to_stop(&nook, &self.dir, reason, at))
+    }
+
+    fn nook(&self) -> std::io::Result<Nook> {
+        Nook::open(&self.workspace, &self.path)
+    }
+}
+
+fn ask_to_stop(nook: &Nook, dir: &Path, reason: StopReason, at: Timestamp) -> bool {
+    let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
+    let stop = serde_json::json!({ "reason": reason.word(), "timestamp": moment.to_string() }).to_string();
+    // First what we know of it, then the file: what is there and unknown is somebody else's.
+    drop(write_private(&dir.join(ASKED), stop.as_bytes())); // without it, it is not taken back
+    nook.write(files::STOP, stop.as_bytes()).is_ok()
+}
+
+/// Asks for a person's stop where no engine follows the run.
+pub(crate) fn person_stops(task: &Task, workspace: &Path, dir: &Path, at: Timestamp) -> bool {
+    Nook::open(workspace, path_of(task)).is_ok_and(|nook| ask_to_stop(&nook, dir, StopReason::UserStop, at))
+}

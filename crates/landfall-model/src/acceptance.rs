@@ -1,0 +1,286 @@
+//! Acceptance criteria: the boxes in an issue, the hints beside them that say how to verify, and what the results come to. Running
+//! the checks is left to others; nothing here touches a file or a network.
+
+mod address;
+mod catalogue;
+mod hint;
+mod outcome;
+
+use std::collections::BTreeSet;
+
+pub use address::{Address, AddressTemplate, is_private};
+pub use catalogue::{CATALOGUE, CommandSpec, InSafeMode, Permission};
+pub use hint::{Check, GithubQuery, HintError, Hits, RepoPath, Verify};
+pub use outcome::{
+    ITERATIONS_MAX, Mode, Plan, Standing, VerifyOutcome, VerifyResult, next_iteration, outcome, plan,
+};
+
+/// What an issue asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Criteria {
+    /// The boxes, in their order.
+    pub items: Vec<Criterion>,
+    /// Whether the issue says that it changes nothing but its own words: no commit is to be expected.
+    pub metadata_only: bool,
+}
+
+/// One box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Criterion {
+    /// The line it stands on, from 0.
+    pub line: usize,
+    /// Whether it is ticked.
+    pub ticked: bool,
+    /// When it can be looked at.
+    pub section: Section,
+    /// What it says, without hints.
+    pub text: String,
+    /// How it is verified; an error is a hint that cannot be understood, and no hint is none.
+    pub verify: Option<Result<Verify, HintError>>,
+    /// Who looks, and when.
+    pub kind: VerifyKind,
+}
+
+/// When a criterion can be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    /// Before the work is merged.
+    PreMerge,
+    /// Only when it is.
+    PostMerge,
+}
+
+/// Who looks at a criterion, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerifyKind {
+    /// Landfall, with the command beside it.
+    Auto,
+    /// Whoever comes by.
+    Opportunistic,
+    /// Whoever sees this happen.
+    Observation(Observed),
+    /// A person.
+    Manual,
+}
+
+/// What an observation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Observed {
+    /// A full review of a pull request.
+    PrReviewFull,
+    /// A light one.
+    PrReviewLight,
+    /// A run over an issue.
+    AutoRun,
+    /// An agent that was ended because it went silent.
+    WatchdogKill,
+    /// Work that was sent back.
+    FixCycle,
+}
+
+impl Observed {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::PrReviewFull, Self::PrReviewLight, Self::AutoRun, Self::WatchdogKill, Self::FixCycle];
+
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::PrReviewFull => "pr-review-full",
+            Self::PrReviewLight => "pr-review-light",
+            Self::AutoRun => "auto-run",
+            Self::WatchdogKill => "watchdog-kill",
+            Self::FixCycle => "fix-cycle",
+        }
+    }
+}
+
+/// Boxes beyond this are not read; nobody accepts by a list that long.
+const ITEMS_MAX: usize = 500;
+
+impl Criteria {
+    /// The criteria in the body of an issue. `customs` are the names of verify commands the project has of its own.
+    ///
+    /// Boxes below a heading `Pre-merge` or `Post-merge` count. Without such headings all boxes count as pre-merge: those below
+    /// `Acceptance Criteria` if there is such a heading, else all there are.
+    #[must_use]
+    pub fn of(body: &str, customs: &BTreeSet<String>) -> Self {
+        let lines: Vec<Line<'_>> = lines(body).collect();
+        let has = |wanted: fn(&str) -> bool| {
+            lines.iter().any(|line| line.heading().is_some_and(|(_, text)| wanted(text)))
+        };
+        let parted = has(|text| section_of(text).is_some());
+        let gathered = has(is_gathering);
+        let mut place: Option<(usize, Section)> = (!parted && !gathered).then_some((0, Section::PreMerge));
+        let mut items = Vec::new();
+        for line in &lines {
+            if let Some((level, text)) = line.heading() {
+                let opens =
+                    if parted { section_of(text) } else { is_gathering(text).then_some(Section::PreMerge) };
+                place = match (opens, place) {
+                    (Some(section), _) => Some((level, section)),
+                    // A deeper heading stays inside.
+                    (None, Some((outer, section))) if outer == 0 || level > outer => Some((outer, section)),
+                    (None, _) => None,
+                };
+            }
+            if let (Some((_, section)), Some((ticked, text))) = (place, line.ticked_box())
+                && items.len() < ITEMS_MAX
+            {
+                items.push(Criterion::of(line.index, section, ticked, text, customs));
+            }
+        }
+        let marks = lines.iter().filter(|line| !line.fenced).flat_map(|line| comments(line.text));
+        let metadata_only = marks.into_iter().any(|mark| mark == "implementation-type: metadata-only");
+        Self { items, metadata_only }
+    }
+}
+
+impl Criterion {
+    fn of(line: usize, section: Section, ticked: bool, text: &str, customs: &BTreeSet<String>) -> Self {
+        let mut verify = None;
+        let mut kind = None;
+        for comment in comments(text) {
+            if let Some(command) = comment.strip_prefix("verify:") {
+                let read = Verify::parse(command, customs);
+                // Two ways to verify one thing: neither is chosen.
+                verify = Some(if verify.is_some() { Err(HintError::Twice) } else { read });
+            } else if let Some(word) = comment.strip_prefix("verify-type:") {
+                kind = kind_of(word);
+            }
+        }
+        let kind = kind.unwrap_or(if verify.is_some() { VerifyKind::Auto } else { VerifyKind::Manual });
+        Self { line, ticked, section, text: bare(text), verify, kind }
+    }
+}
+
+/// The body with the boxes on these lines ticked. Lines that hold no box stay as they are: someone may have edited them.
+#[must_use]
+pub fn tick(body: &str, which: &BTreeSet<usize>) -> String {
+    let mut ticked = String::with_capacity(body.len());
+    for line in lines(body) {
+        let open = line.ticked_box().is_some_and(|(ticked, _)| !ticked);
+        match (which.contains(&line.index) && open, line.text.find("[ ]")) {
+            (true, Some(at)) => {
+                ticked.push_str(&line.text[..at]);
+                ticked.push_str("[x]");
+                ticked.push_str(&line.text[at + 3..]);
+            }
+            (true, None) | (false, _) => ticked.push_str(line.text),
+        }
+    }
+    ticked
+}
+
+/// A line with its end.
+struct Line<'a> {
+    index: usize,
+    text: &'a str,
+    /// Inside a block of code, where nothing means anything.
+    fenced: bool,
+}
+
+fn lines(body: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut fence: Option<(char, usize)> = None;
+    body.split_inclusive('\n').enumerate().map(move |(index, text)| {
+        let start = text.trim_start();
+        let length = |c: char| start.chars().take_while(|it| *it == c).count();
+        let opens = ['`', '~'].into_iter().map(|c| (c, length(c))).find(|(_, count)| *count >= 3);
+        let mut fenced = fence.is_some();
+        match (fence, opens) {
+            (None, Some(open)) => {
+                fence = Some(open);
+                fenced = true;
+            }
+            (Some((c, count)), Some((this, more))) if this == c && more >= count => fence = None,
+            (None | Some(_), None | Some(_)) => {}
+        }
+        Line { index, text, fenced }
+    })
+}
+
+impl<'a> Line<'a> {
+    fn heading(&self) -> Option<(usize, &'a str)> {
+        let level = self.text.bytes().take_while(|byte| *byte == b'#').count();
+        let text = self.text.get(level..)?;
+        let is = !self.fenced && (1..=6).contains(&level) && text.starts_with([' ', '\t']);
+        is.then(|| (level, text.trim()))
+    }
+
+    /// Whether a box is ticked, and what stands behind it.
+    fn ticked_box(&self) -> Option<(bool, &'a str)> {
+        let text = self.text.trim();
+        let text = text
+            .strip_prefix("- ")
+            .or_else(|| text.strip_prefix("* "))
+            .or_else(|| text.strip_prefix("+ "))?;
+        let text = text.trim_start();
+        let (ticked, rest) =
+            match (text.strip_prefix("[ ]"), text.strip_prefix("[x]").or_else(|| text.strip_prefix("[X]"))) {
+                (Some(rest), _) => (false, rest),
+                (None, Some(rest)) => (true, rest),
+                (None, None) => return None,
+            };
+        (!self.fenced && rest.starts_with([' ', '\t'])).then(|| (ticked, rest.trim()))
+    }
+}
+
+fn section_of(heading: &str) -> Option<Section> {
+    let text = heading.to_lowercase();
+    if text.starts_with("pre-merge") {
+        Some(Section::PreMerge)
+    } else if text.starts_with("post-merge") {
+        Some(Section::PostMerge)
+    } else {
+        None
+    }
+}
+
+fn is_gathering(heading: &str) -> bool {
+    heading.to_lowercase().starts_with("acceptance criteria")
+}
+
+/// What stands in the comments of a line, trimmed.
+fn comments(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("<!--") {
+        let Some((comment, after)) = after.split_once("-->") else { break };
+        found.push(comment.trim());
+        rest = after;
+    }
+    found
+}
+
+/// A line without its comments.
+fn bare(text: &str) -> String {
+    let mut bare = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<!--") {
+        let Some((_, after)) = after.split_once("-->") else { break };
+        bare.push_str(before);
+        rest = after;
+    }
+    bare.push_str(rest);
+    bare.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The kind a `verify-type` names. An event nobody knows is looked at when someone comes by.
+fn kind_of(word: &str) -> Option<VerifyKind> {
+    let mut words = word.split_whitespace();
+    match words.next()? {
+        "auto" => Some(VerifyKind::Auto),
+        "opportunistic" => Some(VerifyKind::Opportunistic),
+        "manual" => Some(VerifyKind::Manual),
+        "observation" => {
+            let event = words.find_map(|word| word.strip_prefix("event="));
+            let known = Observed::ALL.into_iter().find(|known| Some(known.word()) == event);
+            Some(known.map_or(VerifyKind::Opportunistic, VerifyKind::Observation))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

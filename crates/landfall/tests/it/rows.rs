@@ -1,0 +1,169 @@
+//! Rows of design 0011 that are seen only from outside, and the table itself: every row names a test, and every test
+//! that is named is there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use landfall_testkit::Scratch;
+
+use crate::LANDFALL;
+use crate::lifecycle::{GOOD, covers, plans, says, staged, works};
+
+#[test]
+fn behaviour_02_a_module_without_a_target_is_not_begun_and_says_what_to_fill_in() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.landfall(&["module", "init", "auth"]).ok();
+    scratch.commit("a module");
+    scratch.landfall(&["import", "AiTasks"]).ok();
+    scratch.landfall(&["run"]);
+    let why = scratch.why("T1");
+    assert!(scratch.status("T1") == "blocked" && why.contains("fill .target.md first"), "{why}");
+    assert!(scratch.prompts("T1").is_empty(), "no agent ran");
+}
+
+#[test]
+fn behaviour_08_a_task_with_a_plan_stops_at_its_iterations_and_at_its_time_with_the_reason() {
+    for (limit, turn, reason) in [
+        ("iterations_max = 2", "", "all 2 iterations are used"),
+        ("task_limit = \"600ms\"", "sleep = \"400ms\"\n", "task_limit"),
+    ] {
+        let scratch = Scratch::new(LANDFALL);
+        scratch.more_settings(&format!("[run]\n{limit}"));
+        let slowly = |step: &str| format!("[[step.{step}]]\n{turn}");
+        let script = [
+            plans("plan", "one", 1, ""),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "\"complete\""),
+            says("check-exec", GOOD),
+        ];
+        let script = ["plan", "check-plan", "exec", "check-exec"]
+            .iter()
+            .fold(script.concat(), |all, step| all.replace(&format!("[[step.{step}]]\n"), &slowly(step)));
+        scratch.task("First", &script, &["--flow", "lifecycle"]);
+        scratch.landfall(&["run"]);
+        let why = scratch.why("T1");
+        assert!(scratch.status("T1") == "timeout" && why.contains(reason), "{limit}: {why}");
+        let log = scratch.landfall(&["log", "T1"]).ok();
+        assert!(log.contains("a plan of 1 step"), "{limit}: what was done before counts:\n{log}");
+        assert!(!log.contains("judged, post-exec"), "{limit}:\n{log}");
+    }
+}
+
+#[test]
+fn behaviour_15_a_broken_word_of_an_agent_is_told_and_changes_nothing() {
+    let scratch = Scratch::new(LANDFALL);
+    let script = "say = [\"<landfall>PROGRESS:very</landfall>\", \"<landfall>BLOCKED</landfall>\"]\n\
+                  signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"";
+    scratch.task("First", script, &[]);
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done");
+    let warned = scratch.facts("T1", "warned");
+    assert_eq!(warned.iter().filter(|it| it.to_string().contains("PROGRESS:very")).count(), 1, "{warned:?}");
+}
+
+#[test]
+fn c22_edge_15_a_stage_that_is_given_up_is_kept_under_a_ref_and_only_its_own_branch_goes_back() {
+    let scratch = staged(
+        &["it greets", "it leaves"],
+        &[
+            plans("plan", "one", 1, "Covers: R1, R2"),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "\"complete\""),
+            works("exec", "bad.txt", "\"complete\""),
+            works("exec", "good.txt", "\"complete\""),
+            says("check-exec", &covers(&[(1, 0.5), (2, 0.5)])),
+            says("check-exec", &covers(&[(1, 0.5), (2, 0.5)])),
+            says("check-exec", &covers(&[(1, 1.0), (2, 1.0)])),
+        ],
+    );
+    let before = scratch.git(&["rev-parse", "main"]);
+    scratch.landfall(&["run"]);
+    scratch.landfall(&["answer", "T1", "OK"]).ok();
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
+    let files = scratch.git(&["ls-tree", "-r", "--name-only", "main"]);
+    assert!(files.contains("one.txt") && files.contains("good.txt"), "{files}");
+    assert!(!files.contains("bad.txt"), "what was given up does not land: {files}");
+    assert_ne!(scratch.kept("T1", "bad.txt", "x\n"), [""; 0], "and is not lost");
+    assert_eq!(scratch.git(&["rev-parse", "main^1"]), before, "nothing but the landing moved main");
+    // The record of it lies outside of the branch: whoever plans next reads it.
+    let told =
+        scratch.prompts("T1").iter().filter(|it| it.contains("The last stage was rolled back")).count();
+    assert!(told > 0, "the planner is told");
+}
+
+#[test]
+fn c29_the_plugin_knows_the_verbs_of_all() {
+    let skill = std::fs::read_to_string(root().join("plugin/skills/auto/SKILL.md")).expect("the skill");
+    for verb in ["start", "stop", "status", "load", "--stop", "--status", "停止", "状态", "启动"] {
+        assert!(skill.contains(verb), "`{verb}` is not known");
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The rows of the table: a row and the tests that show it, or why there is none.
+fn table() -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(root().join("docs/design/0011-rows.md")).expect("the table");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    let rows = rows.map(|(row, tests)| (row.trim().to_owned(), tests.trim().to_owned()));
+    rows.filter(|(row, _)| row.ends_with(|last: char| last.is_ascii_digit())).collect()
+}
+
+/// The names of all tests in the sources.
+fn tests() -> Vec<String> {
+    let mut names = Vec::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of sources").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a source");
+            let mut lines = text.lines().map(str::trim);
+            while let Some(line) = lines.next() {
+                if line != "#[test]" {
+                    continue;
+                }
+                let name = lines.find_map(|line| line.strip_prefix("fn ")?.split_once('(')).map(|it| it.0);
+                names.extend(name.map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn every_row_that_was_decided_has_a_test_that_is_named_after_it() {
+    let (table, tests) = (table(), tests());
+    let decisions = (1..=45).map(|number| (format!("C{number}"), format!("c{number:02}_")));
+    let edges = (1..=25).map(|number| (format!("edge {number}"), format!("edge_{number:02}_")));
+    let behaviours =
+        (1..=21).map(|number| (format!("behaviour {number}"), format!("behaviour_{number:02}_")));
+    let mut wrong = Vec::new();
+    for (row, tag) in decisions.chain(edges).chain(behaviours) {
+        let Some(named) = table.get(&row) else {
+            wrong.push(format!("{row} is not in the table"));
+            continue;
+        };
+        if named.starts_with("later:") {
+            continue;
+        }
+        for name in named.split(", ").map(|name| name.trim_matches('`')) {
+            if !name.contains(&tag) {
+                wrong.push(format!("{row}: `{name}` is not named after it"));
+            }
+            if !tests.iter().any(|test| test == name) {
+                wrong.push(format!("{row}: there is no test `{name}`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
