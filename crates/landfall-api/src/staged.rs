@@ -508,6 +508,7 @@ words! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "the macro that makes words derives no default")]
 impl Default for NoteKind {
     fn default() -> Self {
         Self::Comment
