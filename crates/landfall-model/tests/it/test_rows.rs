@@ -1,4 +1,4 @@
-//! Where the systems before this one contradict each other, or were wrong, something was decided (design 0010): one
+//! Where the systems before this one contradict each other, or were wrong, something was decided (design 0011): one
 //! test for each row that is decided in the core.
 
 use std::sync::Arc;
