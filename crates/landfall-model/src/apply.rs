@@ -461,7 +461,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 std::mem::take(&mut task.counters);
             task.counters = Counters { retries, runs, step_runs, usage, agent_ms, ..Counters::default() };
             task.landed_before.extend(task.landed.take());
-            task.staged.focus = None; // what is wanted now is another stage
+            task.staged.focus = None; // what is wanted now is another stage, and an objective to say yes to
+            if let Some(objective) = &mut task.staged.objective {
+                (objective.shown, objective.confirmed) = (None, None);
+            }
             (task.gate, task.cleared, task.reported) = (None, false, None);
             (task.head, task.workspace, task.session) = (None, None, None);
             (task.approved, task.approved_head) = (None, None);
@@ -522,8 +525,7 @@ fn follow_directions(task: &mut Task, left: &StepName, at: Timestamp) {
         return;
     };
     let Some(directed) = task.directed.clone() else { return };
-    let under_way = task.last_step.as_ref() == Some(&directed.step) && directed.step == *left;
-    if !under_way {
+    if directed.step != *left {
         return again(task, directed.step, at);
     }
     task.directed = None;

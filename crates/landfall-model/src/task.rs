@@ -284,6 +284,9 @@ impl Task {
     /// What the next run of the agent begins with.
     #[must_use]
     pub fn talk(&self) -> Talk {
+        if self.is_read() {
+            return Talk::New; // who judges does not go on with the thoughts of who worked
+        }
         match (&self.driving, &self.session) {
             (Some(Driving { profile, style: Style::Session, .. }), Some(session))
                 if session.profile == *profile =>
@@ -294,6 +297,12 @@ impl Task {
             }
             _ => Talk::New,
         }
+    }
+
+    /// Whether it is in a step that only reads the work.
+    fn is_read(&self) -> bool {
+        let step = self.step().zip(self.flow.as_ref()).and_then(|(step, flow)| flow.step(step));
+        step.is_some_and(|step| step.kind.reads())
     }
 
     /// Whether its agent runs a loop of its own, told by files.

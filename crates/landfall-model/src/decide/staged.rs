@@ -325,8 +325,11 @@ impl Draft {
     ) -> Result<(), Refusal> {
         let objective = self.task.staged.objective.clone();
         let awaits = objective.as_ref().is_some_and(Objective::awaits_a_yes);
-        if awaits && objective::is_yes(text) {
-            self.staged(StagedEvent::ObjectiveConfirmed)?;
+        let confirmed = objective.as_ref().is_some_and(Objective::is_confirmed); // a cut journal still asks
+        if (awaits || confirmed) && objective::is_yes(text) {
+            if awaits {
+                self.staged(StagedEvent::ObjectiveConfirmed)?;
+            }
             self.event(Event::Resumed { feedback: None })?;
             self.begin_stage()?;
             return self.leave(StepResult::Answered, None);
@@ -611,6 +614,10 @@ impl Draft {
         let open = self.task.staged.open_refinements().count();
         let number = self.task.staged.refinements.iter().map(|it| it.number).max().unwrap_or(0) + 1;
         match &self.task.state {
+            // Its next workspace would be made while the old one is taken away.
+            State::Ended(Ending { kind: EndKind::Done, .. }) if self.task.workspace.is_some() => Err(
+                not_now(&self.task, "what it left behind is still being put away; say it again in a moment"),
+            ),
             State::Ended(Ending { kind: EndKind::Done, .. }) => {
                 self.event(Event::Reopened { text: text.to_owned() })?;
                 let Some(flow) = self.task.flow.clone() else { return Ok(()) };

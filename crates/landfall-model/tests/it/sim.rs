@@ -30,6 +30,7 @@ use crate::story::command;
 
 const DAY_MS: i64 = 60 * 60 * 1000; // short days, so that a walk sees some
 const OWN_ITERATIONS: u32 = 60; // what a person gives one task
+const STAGED_MAX: u32 = 3;
 const TASKS_MAX: u32 = 14; // enough for needs, families and a queue; few enough to read a trace
 
 /// Xorshift with a multiplier: small, and the same on every machine.
@@ -128,8 +129,9 @@ impl Git {
     }
 
     /// How the base came to hold the work of a task, as git alone tells.
-    fn landing_of(&self, task: TaskId) -> Option<&Landing> {
-        self.history.iter().find(|landing| landing.tasks.contains(&task))
+    fn landing_of(&self, task: &Task) -> Option<&Landing> {
+        let before = |landing: &Landing| task.landed_before.iter().any(|it| it.commit == landing.commit);
+        self.history.iter().find(|landing| landing.tasks.contains(&task.id) && !before(landing))
     }
 }
 
@@ -650,7 +652,8 @@ impl Sim {
 
     fn add(&mut self) {
         let id = self.world.next_id();
-        if id.0 > TASKS_MAX {
+        // Fewer of the long ones: a stage takes many steps.
+        if id.0 > if self.repertoire == LONG { STAGED_MAX } else { TASKS_MAX } {
             return;
         }
         let mut spec = TaskSpec::new("a task").expect("a title");
@@ -1454,7 +1457,8 @@ impl Sim {
         let (mut heads, mut prefixes) = (Vec::new(), Vec::new());
         let (mut left_out, mut resolved) = (Vec::new(), Vec::new());
         for member in members {
-            if let Some(landing) = self.git.landing_of(member.task).cloned() {
+            let task = self.world.get(member.task).expect("it exists");
+            if let Some(landing) = self.git.landing_of(task).cloned() {
                 let candidate = Candidate {
                     base: landing.base_before,
                     head: member.head.clone(),
@@ -1573,7 +1577,7 @@ impl Sim {
             });
             let newest = self.host.workspaces.get(id).is_none_or(|it| it.head == own);
             self.demand(newest, || format!("{id} lands older work than its workspace holds"));
-            let once = self.git.landing_of(*id).is_none();
+            let once = self.git.landing_of(self.world.get(*id).expect("it exists")).is_none();
             self.demand(once, || format!("{id} lands a second time"));
             self.demand(!self.cancelled.contains(id), || format!("{id} lands though it was cancelled"));
             self.demand(!task.is_over(), || format!("{id} lands though it is over"));
@@ -1886,6 +1890,7 @@ impl Sim {
                 format!("{} never comes to an end: {state}, {held:?}, {:?}", task.id, self.world.accounts())
             });
             let landings = self.git.history.iter().filter(|landing| landing.tasks.contains(&task.id)).count();
+            let landings = landings - task.landed_before.len(); // one for each time it was reopened
             // Only a person, with a new need or by making it a draft, can keep it from finding out whether it landed.
             let queued = matches!(task.state, State::Active { doing: Doing::Queued { .. }, .. });
             let held = queued || matches!(task.state, State::Ready { .. } | State::Draft);

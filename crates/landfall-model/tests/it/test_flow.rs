@@ -92,7 +92,7 @@ fn a_result_that_leads_nowhere_is_named_for_every_kind() {
     expect![[r#"
         step `it` leaves the result `done` unrouted
         step `it` leaves the result `pass` unrouted; step `it` leaves the result `fail` unrouted
-        step `it` leaves the result `BLOCKED` unrouted
+        step `it` leaves the result `PASS` unrouted; step `it` leaves the result `NEEDS_REVISION` unrouted; step `it` leaves the result `BLOCKED` unrouted
         step `it` leaves the result `approved` unrouted; step `it` leaves the result `changes` unrouted
         step `it` leaves the result `landed` unrouted; step `it` leaves the result `conflict` unrouted; step `it` leaves the result `red` unrouted
         step `it` leaves the result `done` unrouted
@@ -248,7 +248,7 @@ fn a_flow_is_drawn_as_text() {
         ● report  [report, phase report-phase]
           └─ done → end
 
-        ● judge  [converge, phase judge-phase] (not performed by this version)
+        ● judge  [converge, phase judge-phase]
           ├─ approved → end
           └─ changes → stop
 

@@ -1,10 +1,11 @@
-//! Where the systems before this one contradict each other, or were wrong, something was decided (design 0010): one
+//! Where the systems before this one contradict each other, or were wrong, something was decided (design 0011): one
 //! test for each row that is decided in the core.
 
 use std::sync::Arc;
 
 use landfall_model::convergence::Progress;
 use landfall_model::gate::Outcome;
+use landfall_model::objective::{Item, Requirement, Split, Weight};
 use landfall_model::plan::{Outline, PlanStep};
 use landfall_model::score::{Covered, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
@@ -15,9 +16,9 @@ use landfall_model::{
 
 use crate::flows_used::{ask, lifecycle, loops, on, stages, step};
 use crate::story::{
-    Line, Scene, answers, but, checked, conflicts, driven, due, falls_silent, granted, hits_quota,
-    hits_the_deadline, is_ejected, landing_begins, lands, passes, reported, retry, says_blocked,
-    says_complete, says_nothing, stop, taking, working, workspace,
+    Line, Scene, answers, but, checked, driven, due, falls_silent, granted, hits_quota, hits_the_deadline,
+    is_ejected, landing_begins, lands, passes, reported, retry, says_blocked, says_complete, says_nothing,
+    stop, taking, working, workspace, workspace_removed,
 };
 
 /// A task of three requirements, by the words of its criteria.
@@ -108,6 +109,9 @@ fn done() -> Scene {
     let mut scene = confirmed();
     play(&mut scene, stage([4, 4, 4]));
     play(&mut scene, [granted(), landing_begins(), lands(), granted(), reported()]);
+    let early = scene.hear(News::Refine { text: "and it sings".to_owned() });
+    assert!(early.is_err_and(|told| told.contains("still being put away")), "two at one workspace");
+    play(&mut scene, [workspace_removed()]);
     assert!(is_ended(&scene, EndKind::Done), "{:?}", scene.task.state);
     scene
 }
@@ -212,11 +216,10 @@ fn c13_every_limit_has_a_name_of_its_own() {
     check_ended(&rounds, EndKind::Failed, EndCode::EdgeLimit);
     assert_eq!(rounds.task.counters.iterations, 8, "and its iterations are far from used up");
 
-    let mut conflicting = Scene::new(loops()).limited(|limits| limits.conflicts_max = 1);
-    play(&mut conflicting, [granted(), workspace(), says_complete(), granted(), conflicts()]);
-    play(&mut conflicting, [granted(), workspace(), says_complete(), granted(), conflicts()]);
-    assert!(conflicting.task.counters.iterations < conflicting.task.limits.iterations_max);
-    check_ended(&conflicting, EndKind::Failed, EndCode::ConflictLimit);
+    let mut silent = working().limited(|limits| limits.stalls_step_max = 0);
+    silent.task.limits.stalls_step_max = 0;
+    play(&mut silent, [falls_silent()]);
+    check_ended(&silent, EndKind::Failed, EndCode::StallLimit);
 }
 
 #[test]
@@ -312,6 +315,19 @@ fn c23_edge_14_rounds_and_summaries_outlive_the_engine() {
     let cut = full.cut(full.journal.len());
     assert_eq!(cut.task.counters, full.task.counters);
     assert_eq!(cut.task.session, full.task.session, "whether it was summed up is part of it");
+}
+
+/// In the style `session`, a judge went on with the session of whoever it judged.
+#[test]
+fn c36_a_judge_never_goes_on_with_the_session_of_whoever_worked() {
+    let tells = |run: Line| but("in a session", run, |run| run.traces.session = Some("s1".to_owned()));
+    let mut scene = begun(lifecycle());
+    play(&mut scene, [driven("main", Style::Session), granted(), workspace(), tells(plans()), granted()]);
+    let judge = tell_of(&mut scene, &workspace());
+    assert!(judge.contains("! spawn") && !judge.contains("resuming"), "{judge}");
+    play(&mut scene, [tells(judges(900, NOTHING)), granted()]);
+    let worker = tell_of(&mut scene, &workspace());
+    assert!(worker.contains("resuming s1"), "who works goes on with its own: {worker}");
 }
 
 #[test]
@@ -438,20 +454,39 @@ fn behaviour_02_without_a_target_no_agent_runs_and_it_says_what_to_fill_in() {
     }
 }
 
+/// It went round in a circle between its objective, which was confirmed still, and itself.
 #[test]
-fn behaviour_19_who_wants_more_gets_another_stage_and_a_lower_score() {
+fn behaviour_19_who_wants_more_is_asked_again_and_gets_another_stage_and_a_lower_score() {
     let mut scene = done();
     scene.hear(News::Refine { text: "and it sings".to_owned() }).expect("a refinement reopens it");
-    let mut items = scene.task.staged.objective.clone().expect("it has one").items;
-    let mut more = items[0].requirements[2].clone();
-    more.number = 4;
-    items[0].requirements.push(more);
-    scene = scene.with(Event::Staged(StagedEvent::ObjectiveSet { items, constraints: Vec::new() }));
-    scene = scene.with(Event::Staged(StagedEvent::ObjectiveShown));
-    scene = scene.with(Event::Staged(StagedEvent::ObjectiveConfirmed));
-    play(&mut scene, [granted()]);
+    let splits = but("a split", says_nothing(), |run| {
+        let requirements = vec![Requirement::new(0, "it sings", "", Weight::Important)];
+        let item = Item { text: "Singing".to_owned(), requirements };
+        run.evidence.split = Some(Split { items: vec![item], ..Split::default() });
+    });
+    play(&mut scene, [granted(), workspace(), splits]);
+    let asked = matches!(&scene.task.state, State::Waiting { wait: Wait::Question { .. }, .. });
+    assert!(asked, "what is wanted now is shown first: {:?}", scene.task.state);
+    play(&mut scene, [answers("OK")]);
     let focus = scene.task.staged.focus.clone().map(|focus| (focus.number, focus.requirements));
-    assert_eq!(focus, Some((2, vec![4])), "what is missing is another stage");
+    assert_eq!((next(&scene), focus), ("plan", Some((2, vec![4]))), "what is missing is another stage");
+    play(&mut scene, planned());
+    play(&mut scene, executed());
+    let sings = but("sings", judges(900, [4, 4, 4]), |run| {
+        let judgement = run.evidence.judgement.as_mut().expect("a judge spoke");
+        judgement.coverage.push(Covered { number: 4, coverage: 1000, why: "heard".to_owned() });
+    });
+    play(&mut scene, [sings, granted()]);
+    let measured = scene.journal.iter().rev().find_map(|(_, event)| match event {
+        Event::Staged(StagedEvent::Converged { previous, current, .. }) => Some((*previous, *current)),
+        _ => None,
+    });
+    assert_eq!(
+        measured,
+        Some((Some(7_500), 10_000)),
+        "what was whole is three quarters of what is wanted now"
+    );
+    assert_eq!(stages_of(&scene), [(1, 10_000), (2, 10_000)]);
 }
 
 /// What came back from its landing was measured against itself: no closer, so it was rolled back.

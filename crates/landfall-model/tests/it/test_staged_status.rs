@@ -116,7 +116,8 @@ fn judged(result: StepResult, head: &str) -> Judged {
 
 #[test]
 fn no_hand_lands_what_no_judge_accepted() {
-    let land = || News::Do { command: "land".to_owned(), checkpoint: None, alone: true, flow: None };
+    let land =
+        || News::Do { command: "land".to_owned(), checkpoint: None, alone: true, flow: None, note: None };
     let said = |all: Vec<Judged>| {
         let mut scene = between("exec", "check-exec");
         scene.task.head = Some(commit("now"));

@@ -359,6 +359,10 @@ fn the_sentences_read_well() {
         T7 failed (unsupported_step): something happened; `landfall retry T7` tries it again.
         T7 failed (rejected): something happened; `landfall retry T7` tries it again.
         T7 failed (person): something happened; `landfall retry T7` tries it again.
+        T7 failed (empty_target): something happened; `landfall retry T7` tries it again.
+        T7 failed (check_blocked): something happened; `landfall retry T7` tries it again.
+        T7 failed (check_failed): something happened; `landfall retry T7` tries it again.
+        T7 failed (directions_used_up): something happened; `landfall retry T7` tries it again.
         T7 ran out (landed): something happened; `landfall retry T7` tries it again.
         T7 ran out (accepted): something happened; `landfall retry T7` tries it again.
         T7 ran out (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -381,6 +385,10 @@ fn the_sentences_read_well() {
         T7 ran out (unsupported_step): something happened; `landfall retry T7` tries it again.
         T7 ran out (rejected): something happened; `landfall retry T7` tries it again.
         T7 ran out (person): something happened; `landfall retry T7` tries it again.
+        T7 ran out (empty_target): something happened; `landfall retry T7` tries it again.
+        T7 ran out (check_blocked): something happened; `landfall retry T7` tries it again.
+        T7 ran out (check_failed): something happened; `landfall retry T7` tries it again.
+        T7 ran out (directions_used_up): something happened; `landfall retry T7` tries it again.
         T7 is blocked (landed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (accepted): something happened; `landfall retry T7` tries it again.
         T7 is blocked (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -403,6 +411,10 @@ fn the_sentences_read_well() {
         T7 is blocked (unsupported_step): something happened; `landfall retry T7` tries it again.
         T7 is blocked (rejected): something happened; `landfall retry T7` tries it again.
         T7 is blocked by you: something happened; `landfall retry T7` tries it again.
+        T7 is blocked (empty_target): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (check_blocked): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (check_failed): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (directions_used_up): something happened; `landfall retry T7` tries it again.
         T7 was cancelled: something happened.
         T7 is held by you: the design is not settled; `landfall release T7` lets it go on.
         T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall release T7` lets it go on.

@@ -80,7 +80,9 @@ fn confirmed(steps: &[&str], waits: Waits) -> Scratch {
 #[track_caller]
 fn check_whole(scratch: &Scratch) {
     assert_eq!(scratch.status("T1"), "done", "{}", scratch.why("T1"));
-    let log = scratch.landfall(&["log", "T1"]).ok();
+    let entries = scratch.log();
+    let of = entries.iter().filter(|it| it["task"] == "T1");
+    let log = of.map(|it| format!("{}\n", it["text"].as_str().unwrap_or_default())).collect::<String>();
     let count = |words: &str| log.matches(words).count();
     for stage in 1..=STAGES {
         assert_eq!(count(&format!("stage {stage} begins, for ")), 1, "stage {stage} began once:\n{log}");
@@ -101,7 +103,7 @@ fn check_whole(scratch: &Scratch) {
     assert_eq!(scratch.facts("T1", "landed").len(), 1, "it landed once in the journal");
     let subjects = scratch.git(&["log", "--first-parent", "--format=%s", "main"]);
     assert_eq!(subjects.lines().filter(|it| it.contains("(T1)")).count(), 1, "and on main:\n{subjects}");
-    let seqs: Vec<u64> = scratch.log().iter().map(|it| it["seq"].as_u64().expect("a number")).collect();
+    let seqs: Vec<u64> = entries.iter().map(|it| it["seq"].as_u64().expect("a number")).collect();
     assert!(seqs.windows(2).all(|pair| pair[0] + 1 == pair[1]), "the journal is dense");
     assert_eq!(scratch.git(&["status", "--porcelain"]), "", "the checkout is clean");
     scratch.git(&["fsck", "--connectivity-only"]);
@@ -228,7 +230,7 @@ fn an_engine_that_is_killed_around_every_entry_of_its_journal_goes_on_from_there
     // By turns before and after: what was decided is forgotten, or known and not yet done.
     for (at, point) in (0..400).zip(["before", "after"].into_iter().cycle()) {
         // The first entries of an engine are its own.
-        scratch.set("LANDFALL_CRASH", &format!("journal.append.{point}:{}", 3 + at % 2));
+        scratch.set("LANDFALL_CRASH", &format!("journal.append.{point}:{}", 2 + at / 2 % 3));
         if scratch.landfall(&["run"]).code.is_some() {
             break;
         }
@@ -239,5 +241,5 @@ fn an_engine_that_is_killed_around_every_entry_of_its_journal_goes_on_from_there
     check_whole(&scratch);
     assert_eq!(counter(&scratch, "iterations"), 12);
     assert_eq!(counter(&scratch, "agent runs"), 12, "no run was made twice");
-    assert!(lives > 60, "too few lives to mean anything: {lives}");
+    assert!(lives > 20, "too few lives to mean anything: {lives}");
 }

@@ -15,6 +15,7 @@ fn behaviour_02_a_module_without_a_target_is_not_begun_and_says_what_to_fill_in(
     scratch.landfall(&["module", "init", "auth"]).ok();
     scratch.commit("a module");
     scratch.landfall(&["import", "AiTasks"]).ok();
+    scratch.landfall(&["edit", "T1", "--ready"]).ok();
     scratch.landfall(&["run"]);
     let why = scratch.why("T1");
     assert!(scratch.status("T1") == "blocked" && why.contains("fill .target.md first"), "{why}");
