@@ -22,6 +22,8 @@ const DIFFS_AT_ONCE: u32 = 8; // processes that one question may start; the rest
 const AT_WORK_MAX: u32 = 1_000; // tasks at work that are looked at; a list has no more
 const MOMENTS_MAX: usize = 8; // projects that one process answers for
 
+/// Tasks with something under way, by id.
+type AtWork = Vec<(TaskRow, Arc<Task>)>;
 type OfTasks<T> = BTreeMap<(PathBuf, TaskId), (Seq, Arc<T>)>;
 type Diffs = BTreeMap<(Commit, Commit), Counted>;
 
@@ -99,7 +101,7 @@ fn at_event<T>(
 pub(super) struct Moment {
     head: Head,
     counts: Part<Counts>,
-    at_work: Part<Vec<(TaskRow, Arc<Task>)>>,
+    at_work: Part<AtWork>,
     next: Part<Vec<TaskRow>>,
 }
 
@@ -134,7 +136,7 @@ impl Moment {
     }
 
     /// The tasks with something under way, by id.
-    pub fn at_work(&self, place: &Place, reader: &Reader) -> Result<Arc<Vec<(TaskRow, Arc<Task>)>>, Problem> {
+    pub fn at_work(&self, place: &Place, reader: &Reader) -> Result<Arc<AtWork>, Problem> {
         self.at_work.get(|| {
             let busy = Filter { status: Some(Status::Active), ..Filter::default() };
             let rows = reader.tasks(&busy, None, AT_WORK_MAX).map_err(|error| problem::store(&error))?;
