@@ -57,7 +57,7 @@ pub fn write(request: &Request) -> Result<Written, serde_json::Error> {
         }
     }
     let body = match route.method {
-        Method::Get => {
+        Method::Get | Method::Delete => {
             let mut mark = '?';
             for (name, value) in &words {
                 let many = match value {
@@ -94,7 +94,7 @@ pub fn read(
             .hint(format!("the words of `{}` are in the reference: /api", route.name))
     };
     let request = match route.method {
-        Method::Get => {
+        Method::Get | Method::Delete => {
             let mut pairs = query.to_owned();
             for (name, value) in fields {
                 pairs.push('&');

@@ -25,6 +25,7 @@ mod inbox;
 mod intervention;
 mod journal;
 mod keeping;
+mod loops;
 mod nearest;
 #[cfg(feature = "schema")]
 pub mod openapi;
@@ -74,6 +75,10 @@ pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Health, InitAgent, InitCommand, InitFound, ModuleMade, ModuleMended, ModulesMended,
     Reclaimed, ReclaimedItem, ReclaimedKind,
+};
+pub use loops::{
+    LOOP_ITERATIONS, LOOP_MINUTES, LoopAsked, LoopLine, LoopList, LoopOf, LoopStatus, LoopsAsked, TaskAuto,
+    TaskAutoAsked, TaskAutoError, TaskAutoHolder,
 };
 pub use nearest::nearest;
 pub use operation::{Access, Ask, Mark, Method, Request, Response, Route, Service};

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::http::{self, Piece, ProblemBody};
 use crate::operation::{Access, Method, Route, schemas};
-use crate::{ActiveLine, LogEntry, ProblemCode, Request, Said};
+use crate::{
+    ActiveLine, LogEntry, ProblemCode, Request, Said, TaskAuto, TaskAutoAsked, TaskAutoError, TaskAutoHolder,
+};
 
 /// Where the schemas of the types are within the document.
 const TYPES: &str = "/components/schemas";
@@ -35,6 +37,7 @@ pub fn document() -> Value {
     paths.insert(format!("{}/hello", http::ROOT), hello());
     paths.insert(format!("{}/openapi.json", http::ROOT), reference());
     paths.insert("/metrics".to_owned(), metrics());
+    task_auto(&mut generator, &mut paths);
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -141,7 +144,7 @@ fn operation(generator: &SchemaGenerator, route: &Route, asked: &Schema, answer:
         ),
     });
     match route.method {
-        Method::Get => {
+        Method::Get | Method::Delete => {
             for (name, schema) in fields {
                 let must = required.contains(&name);
                 parameters.push(parameter("query", &name, must, without_null(schema)));
@@ -318,6 +321,51 @@ fn metrics() -> Value {
         "description": "Any token may.",
         "responses": answers(answer, Method::Get),
     } })
+}
+
+/// Loops as older clients ask for them. Problems have two shapes: that of the door, and the one those clients know.
+fn task_auto(generator: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
+    let error = generator.subschema_for::<TaskAutoError>();
+    let row = generator.subschema_for::<TaskAuto>();
+    let holder = generator.subschema_for::<TaskAutoHolder>();
+    let asked = generator.subschema_for::<TaskAutoAsked>();
+    let problem = generator.subschema_for::<ProblemBody>();
+    let answers = |answer: &Schema| {
+        let mut all = json!({ "200": { "description": "The answer.", "content": { "application/json": { "schema": answer } } } });
+        for status in [400, 401, 403, 404, 409, 413, 415, 421, 424, 429, 500, 503, 507] {
+            all[status.to_string()] = json!({
+                "description": "It was not done, and nothing has changed.",
+                "content": { "application/json": { "schema": error }, http::PROBLEM_TYPE: { "schema": problem } },
+            });
+        }
+        all
+    };
+    let session = json!({ "in": "path", "name": "id", "required": true, "description": "The session: a name of the client's own.", "schema": { "type": "string" } });
+    let operation = |name: &str, summary: &str, who: &str, answer: &Schema| {
+        json!({
+            "operationId": name,
+            "tags": ["task-auto"],
+            "summary": summary,
+            "description": format!("For clients of older systems; `/api/v1/loops` is the same in the words of this API. {who}"),
+            "parameters": [session],
+            "responses": answers(answer),
+        })
+    };
+    let (any, people) = ("Any token may.", "People only: an agent's token is refused.");
+    let mut post = operation("task_auto_start", "Begins a loop over a module.", people, &row);
+    post["requestBody"] = json!({ "required": true, "content": { "application/json": {
+        "schema": asked,
+        "example": { "taskDir": "/home/me/project/AiTasks/auth-refactor", "maxIterations": 20, "timeoutMinutes": 30 },
+    } } });
+    let of_session = json!({
+        "post": post,
+        "get": operation("task_auto", "The loop of a session, under way or the last one.", any, &row),
+        "delete": operation("task_auto_stop", "Ends the loop of a session once the step under way is finished.", people, &row),
+    });
+    paths.insert("/api/sessions/{id}/task-auto".to_owned(), of_session);
+    let mut lookup = operation("task_auto_lookup", "Which session has a loop for a module.", any, &holder);
+    lookup["parameters"] = json!([{ "in": "query", "name": "taskDir", "required": true, "description": "The module's folder: an absolute path.", "schema": { "type": "string", "examples": ["/home/me/project/AiTasks/auth-refactor"] } }]);
+    paths.insert("/api/task-auto/lookup".to_owned(), json!({ "get": lookup }));
 }
 
 #[cfg(test)]

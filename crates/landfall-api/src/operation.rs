@@ -10,14 +10,15 @@ use crate::{
     CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff,
     DiffAsked, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, DoAsked, EditTask, Export, Exported, Filter,
     Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health,
-    Hold, ImportText, Imported, Inbox, InboxAsked, Limits, LogAsked, LogPage, Message, NewTasks, NextAsked,
-    Nothing, Output, OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, Paper,
-    PaperAsked, PaperList, PauseAsked, Picked, Pilot, Problem, ProblemCode, ProposalList, ProposalOf,
-    ProposeStart, Proposing, QueueChanged, QueueReport, QueueResume, Reclaimed, Refine, RefineWithdraw,
-    Release, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList,
-    RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged, SprintList,
-    SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped,
-    Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage, Why,
+    Hold, ImportText, Imported, Inbox, InboxAsked, Limits, LogAsked, LogPage, LoopAsked, LoopLine, LoopList,
+    LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList,
+    OutputRange, PairAsked, Pairing, Paper, PaperAsked, PaperList, PauseAsked, Picked, Pilot, Problem,
+    ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing, QueueChanged, QueueReport, QueueResume,
+    Reclaimed, Refine, RefineWithdraw, Release, Report, ReportAsked, Restored, Retry, ReviewAsked,
+    ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf,
+    SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats,
+    StatsAsked, StatusReport, StopAsked, Stopped, Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail,
+    TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -92,6 +93,8 @@ pub enum Method {
     Post,
     /// The same, for a part of something.
     Patch,
+    /// Ends something; its words are in the path and the query.
+    Delete,
 }
 
 impl Method {
@@ -102,6 +105,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
         }
     }
 }
@@ -321,6 +325,12 @@ operations! {
     Auto: auto(AutoAsked) -> Box<Pilot>, Steer Post "/auto";
     /// Picks the next task of a semi-automatic run.
     Next: next(NextAsked) -> Picked, Steer Post "/next";
+    /// Loops of sessions over modules, newest first.
+    Loops: loops(LoopsAsked) -> LoopList, Read Get "/loops";
+    /// Has a module's task worked on for a session, within limits of its own.
+    LoopStart: loop_start(LoopAsked) -> Box<LoopLine>, Steer Post "/loops";
+    /// Ends the loop of a session once what is under way is finished.
+    LoopStop: loop_stop(LoopOf) -> Box<LoopLine>, Steer Post "/loops/{session}/stop";
     /// What a sprint would be.
     SprintPreview: sprint_preview(SprintPlan) -> SprintPreview, Read Post "/sprints/preview";
     /// One sprint, and what became of it.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use landfall_model::auto::Loop;
 use landfall_model::pilot::Mode;
 use landfall_model::{News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSpec, Usage};
 use thiserror::Error;
@@ -73,6 +74,13 @@ pub enum Ask {
         /// How long it took.
         took_ms: u64,
     },
+    /// Let a session have a module's task worked on, within limits of its own.
+    LoopStart(Box<LoopAsked>),
+    /// End the loop of a session, once what is under way is finished.
+    LoopStop {
+        /// This session.
+        session: String,
+    },
     /// Say what is to become of work that was looked at.
     Review(Vec<TaskId>, Box<ReviewSaid>),
     /// Stop the run after the iterations under way, or now.
@@ -80,6 +88,21 @@ pub enum Ask {
         /// Now.
         now: bool,
     },
+}
+
+/// A loop to begin.
+#[derive(Debug, Clone)]
+pub struct LoopAsked {
+    /// For this session.
+    pub session: String,
+    /// The module's folder, below the project.
+    pub module: String,
+    /// Its words, for when there is no task for it yet.
+    pub spec: TaskSpec,
+    /// So many iterations.
+    pub iterations_max: u32,
+    /// So much working time.
+    pub minutes_max: u32,
 }
 
 /// A task to add. Others of the same request are named by their place in it.
@@ -217,6 +240,12 @@ pub enum AskError {
     /// There is nothing to make a checkpoint of.
     #[error("the base is not known yet; `landfall run` finds it out")]
     NoBase,
+    /// A session, or a task, has a loop already.
+    #[error("session `{}` has a loop already: {} of `{}` is {}", .0.session, .0.task, .0.module, .0.standing().word())]
+    LoopHeld(Box<Loop>),
+    /// No loop to stop.
+    #[error("session `{0}` has no loop")]
+    NoLoop(String),
     /// Something on this machine failed.
     #[error("{0}")]
     Machine(String),

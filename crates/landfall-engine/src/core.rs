@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use landfall_model::auto::Loops;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy, Checkpoints, Retention};
 use landfall_model::course::{self, Coming, Person, Scene};
 use landfall_model::flake::Flakes;
@@ -130,6 +131,7 @@ pub struct Core {
     sprints: Sprints,
     checkpoints: Checkpoints,
     flakes: Flakes,
+    loops: Loops,
     flows: BTreeMap<String, Arc<Flow>>,
     rules: Rules,
     run: Option<RunId>,
@@ -174,6 +176,7 @@ impl Core {
             sprints: Sprints::default(),
             checkpoints: Checkpoints::default(),
             flakes: Flakes::default(),
+            loops: Loops::default(),
             flows,
             rules,
             run: None,
@@ -277,6 +280,12 @@ impl Core {
         &self.flakes
     }
 
+    /// Every loop there was.
+    #[must_use]
+    pub fn loops(&self) -> &Loops {
+        &self.loops
+    }
+
     /// The flows.
     #[must_use]
     pub fn flows(&self) -> &BTreeMap<String, Arc<Flow>> {
@@ -339,6 +348,7 @@ impl Core {
         self.pilot.note(id, event);
         self.queue.note(id, event);
         self.sprints.note(at, id, event);
+        self.loops.note(at, id, event);
         out.learnt(at, id, event);
     }
 
@@ -388,6 +398,7 @@ impl Core {
             EngineEvent::Consulted { usage, took_ms, .. } => {
                 out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
             }
+            EngineEvent::Auto(event) => self.loops.apply(at, event),
             EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
         }
         Ok(())
@@ -574,7 +585,7 @@ impl Core {
         }
     }
 
-    fn input(&self, out: &dyn Outside, news: &News) -> Input {
+    pub(crate) fn input(&self, out: &dyn Outside, news: &News) -> Input {
         let drive = match self.pilot.pause() {
             Some(_) => Drive::Draining, // iterations end, and the next does not begin
             None => self.drive,
@@ -923,6 +934,15 @@ impl Core {
             limits.compact_percent = tuning.compact_percent;
         }
         limits
+    }
+
+    /// Lets a run that is for some tasks only have one more, with what it needs.
+    pub(crate) fn widen(&mut self, id: TaskId) {
+        let more = self.with_needs(id);
+        if let Some(only) = &mut self.only {
+            only.extend(more);
+            self.refilter();
+        }
     }
 
     /// Says again which tasks may begin.

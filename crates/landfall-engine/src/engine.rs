@@ -504,6 +504,7 @@ impl Engine {
                     Mail::Fact(event) => self.core.fact(&*self.site, event),
                     Mail::Ask(Ask::StopRun { now }, reply) => {
                         let agents = self.core.world().holding(Standing::Slot);
+                        self.core.stop_loops(&*self.site);
                         self.stop(now, &mut why);
                         self.replies.push((reply, Ok(Reply::Stopping { agents })));
                     }
@@ -664,6 +665,10 @@ impl Engine {
             Ask::Consulted { about, profile, usage, took_ms } => {
                 self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
                 Ok(Reply::Done)
+            }
+            Ask::LoopStart(asked) => self.core.start_loop(out, *asked).map(|task| Reply::Tasks(vec![task])),
+            Ask::LoopStop { session } => {
+                self.core.stop_loop(out, &session).map(|task| Reply::Tasks(vec![task]))
             }
             Ask::Restore { name } => self.restore(&name),
             Ask::Review(tasks, said) => self.review(&tasks, &said),

@@ -23,6 +23,7 @@ mod hooks;
 mod land;
 mod launch;
 mod logfile;
+mod loops;
 mod meter;
 mod module;
 pub mod notify;
@@ -46,7 +47,7 @@ mod spare;
 pub mod traces;
 pub mod workspace;
 
-pub use ask::{Ask, AskError, NewTask, Reply, Rewritten};
+pub use ask::{Ask, AskError, LoopAsked, NewTask, Reply, Rewritten};
 pub use core::{Core, RunOptions, SprintAsked};
 pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
 pub use folder::StateFolder;

@@ -431,6 +431,7 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
         | EngineEvent::Account { .. }
         | EngineEvent::Measured { .. }
         | EngineEvent::DiscoveryDropped { .. }
-        | EngineEvent::Consulted { .. } => None,
+        | EngineEvent::Consulted { .. }
+        | EngineEvent::Auto(_) => None,
     }
 }

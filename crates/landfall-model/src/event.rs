@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::account::AccountState;
+use crate::auto::AutoEvent;
 use crate::budget::Scope;
 use crate::checkpoint::CheckpointEvent;
 use crate::driving::{Driving, Talk, Traces};
@@ -620,6 +621,8 @@ pub enum EngineEvent {
         /// How long it took.
         took_ms: u64,
     },
+    /// Something about a loop.
+    Auto(AutoEvent),
 }
 
 /// Why a run ended.

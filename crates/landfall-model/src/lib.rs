@@ -9,6 +9,7 @@ mod account;
 pub mod annotate;
 mod apply;
 pub mod audit;
+pub mod auto;
 mod budget;
 mod caps;
 pub mod checkpoint;

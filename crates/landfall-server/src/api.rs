@@ -54,7 +54,7 @@ async fn operate(
     let fields: Vec<(String, String)> =
         fields.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let body = match route.method {
-        Method::Get => Vec::new(),
+        Method::Get | Method::Delete => Vec::new(),
         Method::Post | Method::Patch => read_json(&parts.headers, body).await?,
     };
     let asked = http::read(route, &fields, parts.uri.query().unwrap_or_default(), &body)?;
@@ -230,7 +230,7 @@ pub(crate) fn call_here(shared: &Shared, who: &Who, asked: Asked) -> Result<Resp
 const AGENT_TASKS_MAX: usize = 50; // as many as a person still looks through
 
 /// A JSON body, within its bounds.
-async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
+pub(crate) async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let body = read_body(body).await?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();

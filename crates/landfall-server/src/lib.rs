@@ -25,6 +25,7 @@ mod pages;
 mod patient;
 mod router;
 mod streams;
+mod task_auto;
 mod tricks;
 
 use std::io;

@@ -17,7 +17,7 @@ use tower::Service as _;
 use crate::answer::{self, Answer};
 use crate::door::{self, Peer, Shared, Who};
 use crate::mask::Masked;
-use crate::{access, api, assets, comments, downloads, events, forms, metrics, pages, streams};
+use crate::{access, api, assets, comments, downloads, events, forms, metrics, pages, streams, task_auto};
 
 /// Who may come by a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Guard {
 /// A route that is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Served {
-    /// How it is asked for: `GET`, `POST` or `PATCH`.
+    /// How it is asked for: `GET`, `POST`, `PATCH` or `DELETE`.
     pub method: &'static str,
     /// Where it is; a word in braces stands for anything.
     pub path: String,
@@ -55,6 +55,7 @@ impl Routes {
     fn all() -> Self {
         let mut all = Self { router: Router::new(), list: Vec::new() };
         api::routes(&mut all);
+        task_auto::routes(&mut all);
         events::routes(&mut all);
         streams::routes(&mut all);
         downloads::routes(&mut all);
@@ -95,6 +96,7 @@ impl Routes {
             landfall_api::Method::Get => MethodFilter::GET,
             landfall_api::Method::Post => MethodFilter::POST,
             landfall_api::Method::Patch => MethodFilter::PATCH,
+            landfall_api::Method::Delete => MethodFilter::DELETE,
         };
         let guarded = async move |State(shared): State<Arc<Shared>>, request: Request<Body>| match pass(
             guard, &request,
@@ -191,6 +193,6 @@ async fn not_allowed(request: Request<Body>) -> Answer {
     let what = format!("`{}` is not how this is asked for", request.method());
     let problem = Problem::new(ProblemCode::MethodNotAllowed, what).hint("what there is: /api");
     let mut answer = answer::problem(&problem);
-    answer.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("GET, POST, PATCH"));
+    answer.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("GET, POST, PATCH, DELETE"));
     answer
 }

@@ -1,5 +1,6 @@
 //! What drives the backlog as a whole, folded from the facts: for whoever reads a journal without an engine.
 
+use landfall_model::auto::Loops;
 use landfall_model::checkpoint::Checkpoints;
 use landfall_model::flake::Flakes;
 use landfall_model::pilot::Pilot;
@@ -58,6 +59,14 @@ pub(crate) fn sprints(sprints: &mut Sprints, entry: &Entry) {
     match &entry.fact {
         Fact::Task(task, event) => sprints.note(entry.at, *task, event),
         Fact::Engine(EngineEvent::Sprint(event)) => sprints.apply(entry.at, event),
+        Fact::Engine(_) => {}
+    }
+}
+
+pub(crate) fn loops(loops: &mut Loops, entry: &Entry) {
+    match &entry.fact {
+        Fact::Task(task, event) => loops.note(entry.at, *task, event),
+        Fact::Engine(EngineEvent::Auto(event)) => loops.apply(entry.at, event),
         Fact::Engine(_) => {}
     }
 }

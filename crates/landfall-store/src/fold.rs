@@ -384,7 +384,8 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
             EngineEvent::Started { .. }
             | EngineEvent::Account { .. }
             | EngineEvent::DiscoveryDropped { .. }
-            | EngineEvent::Consulted { .. } => None,
+            | EngineEvent::Consulted { .. }
+            | EngineEvent::Auto(_) => None,
             EngineEvent::RunStarted { run, slots, only: _ } => {
                 Some(Change::RunStarted { run: *run, at: entry.at, slots: *slots })
             }

@@ -29,6 +29,7 @@ mod judges;
 mod keeper;
 mod known;
 mod looks;
+mod loops;
 mod modules;
 mod moment;
 mod orphans;

@@ -37,6 +37,7 @@ mod task_attempts;
 mod task_checks;
 mod task_diff;
 mod task_log;
+mod task_loop;
 mod task_panel;
 mod task_proof;
 mod task_target;

@@ -217,7 +217,7 @@ fn access(access: Access) -> &'static str {
 fn shell(operation: &Operation) -> String {
     let route = operation.route;
     let (verb, body) = match route.method {
-        Method::Get => (String::new(), String::new()),
+        Method::Get | Method::Delete => (String::new(), String::new()),
         Method::Post | Method::Patch => {
             let example = operation.example.as_deref().unwrap_or("{}").replace('\'', r"'\''");
             let body = format!(" -H 'Content-Type: application/json' -d '{example}'");

@@ -13,6 +13,7 @@ use landfall_api::{
 use super::markdown;
 use super::markup::Markup;
 use super::parts::{self, Badge, Bar, Moment};
+use super::task_loop::{self, Strip};
 use super::task_panel::{self, Panel};
 use super::task_target::{self, Way};
 use super::{Page, Visit, words};
@@ -50,6 +51,8 @@ pub(super) struct Head {
     clashes: Vec<(TaskId, String)>,
     tabs: Vec<Tab>,
     panel: Panel,
+    /// The loop over it, if it is of a module.
+    strip: Option<Strip>,
     /// What the task is, for the page below.
     pub(super) detail: Box<TaskDetail>,
     pub(super) now_ms: i64,
@@ -165,6 +168,7 @@ impl Head {
             clashes: why.clashes.iter().map(|it| (it.with, words::line(&it.files.join(", ")))).collect(),
             tabs: tabs.collect(),
             panel,
+            strip: task_loop::strip(visit, &detail),
             detail,
             now_ms,
         })

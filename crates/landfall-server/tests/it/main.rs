@@ -8,6 +8,7 @@ mod forms;
 mod idempotency;
 mod keys;
 mod limits;
+mod loops;
 mod metrics;
 mod samples;
 mod socket;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landfall_api::{Method, Request, Route, http, openapi};
+use landfall_api::{Request, Route, http, openapi};
 use serde_json::{Map, Value, json};
 
 const DEPTH_MAX: usize = 14; // references count too
@@ -78,11 +78,10 @@ impl Samples {
 
     /// The target and the body of the smallest request at this place.
     pub fn request(&self, method: &str, path: &str) -> (String, Option<String>) {
-        let route = Request::ROUTES
-            .iter()
-            .find(|it| it.method.word() == method && format!("{}{}", http::ROOT, it.path) == path);
-        let Some(route) = route else { return (fill(path), None) };
-        let operation = self.operation(route);
+        let operation = &self.document["paths"][path][method.to_lowercase()];
+        if !operation.is_object() {
+            return (fill(path), None);
+        }
         let mut target = fill(path);
         let must = operation["parameters"].as_array().into_iter().flatten();
         for (at, one) in must.filter(|it| it["in"] == "query" && it["required"] == true).enumerate() {
@@ -94,8 +93,9 @@ impl Samples {
                 one["name"].as_str().expect("a name")
             );
         }
-        let body = (route.method != Method::Get)
-            .then(|| self.of(&operation["requestBody"]["content"]["application/json"]["schema"]).to_string());
+        let body = operation
+            .get("requestBody")
+            .map(|_| self.of(&operation["requestBody"]["content"]["application/json"]["schema"]).to_string());
         (target, body)
     }
 

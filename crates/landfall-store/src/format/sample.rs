@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use landfall_model::annotate::Impact as Mattering;
+use landfall_model::auto::AutoEvent;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
@@ -197,6 +198,7 @@ fn every_fact() -> Vec<Entry> {
     staged_facts(&mut facts);
     stride_facts(&mut facts);
     annotated_facts(&mut facts);
+    loop_facts(&mut facts);
     facts.entries
 }
 
@@ -774,6 +776,19 @@ fn staged_facts(facts: &mut Facts) {
         command.caps = Some(dimension);
     }
     facts.engine(EngineEvent::Measured { report });
+}
+
+/// What sessions of clients ask for.
+fn loop_facts(facts: &mut Facts) {
+    let session = "main \"1\"".to_owned();
+    facts.engine(EngineEvent::Auto(AutoEvent::Started {
+        session: session.clone(),
+        module: "AiTasks/auth-refactor".to_owned(),
+        task: TaskId(1),
+        iterations_max: 20,
+        minutes_max: 30,
+    }));
+    facts.engine(EngineEvent::Auto(AutoEvent::StopAsked { session }));
 }
 
 /// What happens beside tasks and runs.

@@ -9,6 +9,7 @@ mod staged;
 
 use std::sync::Arc;
 
+use landfall_model::auto::AutoEvent;
 use landfall_model::{
     Attempt, BatchId, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, OwnLimits, RunId,
     StepName, TaskId, Timestamp, Tree,
@@ -373,6 +374,23 @@ struct Consulted<'a> {
     took_ms: u64,
 }
 
+#[derive(Serialize, Deserialize)]
+struct AutoStarted<'a> {
+    #[serde(borrow)]
+    session: Text<'a>,
+    #[serde(borrow)]
+    module: Text<'a>,
+    task: u32,
+    iterations_max: u32,
+    minutes_max: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AutoStopAsked<'a> {
+    #[serde(borrow)]
+    session: Text<'a>,
+}
+
 /// Writes a fact down.
 pub(crate) fn encode(entry: &Entry) -> Written {
     let at_ms = entry.at.0;
@@ -593,6 +611,19 @@ fn encode_engine(event: &EngineEvent) -> (&'static str, String) {
                 took_ms: *took_ms,
             }),
         ),
+        EngineEvent::Auto(AutoEvent::Started { session, module, task, iterations_max, minutes_max }) => (
+            "auto-started",
+            json(&AutoStarted {
+                session: session.into(),
+                module: module.into(),
+                task: task.0,
+                iterations_max: *iterations_max,
+                minutes_max: *minutes_max,
+            }),
+        ),
+        EngineEvent::Auto(AutoEvent::StopAsked { session }) => {
+            ("auto-stop-asked", json(&AutoStopAsked { session: session.into() }))
+        }
     }
 }
 
@@ -827,6 +858,20 @@ fn decode_engine(raw: Raw<'_>) -> Result<EngineEvent, FormatErrorKind> {
                 usage: usage.into(),
                 took_ms,
             }
+        }
+        "auto-started" => {
+            let AutoStarted { session, module, task, iterations_max, minutes_max } = body(raw)?;
+            EngineEvent::Auto(AutoEvent::Started {
+                session: session.into_string(),
+                module: module.into_string(),
+                task: TaskId(task),
+                iterations_max,
+                minutes_max,
+            })
+        }
+        "auto-stop-asked" => {
+            let session = body::<AutoStopAsked<'_>>(raw)?.session.into_string();
+            EngineEvent::Auto(AutoEvent::StopAsked { session })
         }
         _ => return autopilot::decode(raw)?.ok_or(FormatErrorKind::UnknownKind),
     })

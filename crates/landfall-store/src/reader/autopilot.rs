@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landfall_model::auto::{AutoEvent, Loops};
 use landfall_model::checkpoint::Checkpoints;
 use landfall_model::flake::Flakes;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::Queue;
 use landfall_model::sprint::Sprints;
-use landfall_model::{Entry, Event, Fact, SignOff, Status, TaskId};
+use landfall_model::{EngineEvent, Entry, Event, Fact, SignOff, Status, TaskId};
 use rusqlite::ToSql;
 
 use super::{Reader, query};
@@ -49,6 +50,7 @@ const SPRINT_TASK: &[&str] = &[
 ];
 const CHECKPOINT: &[&str] = &["checkpoint-made", "checkpoint-dropped", "landed"];
 const FLAKE: &[&str] = &["verified", "measured", "queue-checked"];
+const AUTO: &[&str] = &["auto-started", "auto-stop-asked"];
 const SIGN_OFF: &[&str] = &["review-owed", "signed"];
 
 impl Reader {
@@ -98,6 +100,36 @@ impl Reader {
     /// When an event is damaged.
     pub fn checkpoints(&self) -> Result<Checkpoints, StoreError> {
         self.steady(|| self.read_checkpoints())
+    }
+
+    /// Every loop there was, with what became of it.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn loops(&self) -> Result<Loops, StoreError> {
+        self.steady(|| {
+            let mut seqs = self.of_kinds(AUTO)?;
+            let mut tasks = BTreeSet::new();
+            self.each(&seqs, |entry| {
+                if let Fact::Engine(EngineEvent::Auto(AutoEvent::Started { task, .. })) = &entry.fact {
+                    tasks.insert(*task);
+                }
+                Ok(())
+            })?;
+            for task in tasks {
+                let params: [&dyn ToSql; 1] = [&task.0];
+                let of: Vec<Seq> =
+                    self.rows(query::SEQS_OF_TASK, &params, "look for events", |row| row.get(0).map(Seq))?;
+                seqs.extend(of);
+            }
+            seqs.sort_unstable();
+            let mut loops = Loops::default();
+            self.each(&seqs, |entry| {
+                autopilot::loops(&mut loops, entry);
+                Ok(())
+            })?;
+            Ok(loops)
+        })
     }
 
     /// How often each check was flaky. Reads every verification there was.

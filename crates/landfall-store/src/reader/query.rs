@@ -37,6 +37,8 @@ pub(super) const PASS: &str = "SELECT tree, config, environment, seq, task FROM 
 pub(super) const OF_KIND: &str =
     "SELECT seq FROM event WHERE kind = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq";
 
+pub(super) const SEQS_OF_TASK: &str = "SELECT seq FROM event WHERE task = ?1 ORDER BY seq";
+
 pub(super) const LATEST_OF_KIND: &str = "SELECT seq FROM event WHERE kind = ?1 ORDER BY seq DESC LIMIT 1";
 
 pub(super) const ALL_EVENTS: &str =
@@ -226,6 +228,7 @@ mod tests {
             (TAIL.to_owned(), "SCAN event"),
             (LISTED_EVENTS.to_owned(), "SEARCH event USING INTEGER PRIMARY KEY (rowid=?)"),
             (OF_KIND.to_owned(), "COVERING INDEX event_kind (kind=? AND rowid>? AND rowid<?)"),
+            (SEQS_OF_TASK.to_owned(), "event_task (task=?)"),
             (of_status(), "task_status (status=?)"),
             (row(), "INTEGER PRIMARY KEY (rowid=?)"),
             (next(), "task_next"),

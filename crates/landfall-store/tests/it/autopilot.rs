@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use landfall_model::auto::{AutoEvent, Loops};
 use landfall_model::conflict::Overdue;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::queue::{BatchDoing, Closed, HoldWhy, Member, Prefix};
@@ -250,4 +251,46 @@ fn report(outcome: Outcome) -> GateReport {
 
 fn commit(digit: char) -> Commit {
     Commit::new(&digit.to_string().repeat(40))
+}
+
+#[test]
+fn loops_are_read_as_a_replay_of_everything_folds_them() {
+    let place = Place::new();
+    let sqlite = place.open();
+    let mut history = History::new(7, 12);
+    let mut entries: Vec<Entry> = Vec::new();
+    for round in 0..60_u32 {
+        let batch = history.batch();
+        entries.extend(batch.entries.iter().cloned());
+        sqlite.append(batch).expect("there is room");
+        let session = format!("s{}", round % 3);
+        let task = TaskId(1 + round % 5);
+        let event = match round % 4 {
+            0 => AutoEvent::Started {
+                session,
+                module: format!("AiTasks/m{}", task.0),
+                task,
+                iterations_max: 20,
+                minutes_max: 30,
+            },
+            2 => AutoEvent::StopAsked { session },
+            _ => continue,
+        };
+        let entry = Entry { at: Timestamp(i64::from(round)), fact: Fact::Engine(EngineEvent::Auto(event)) };
+        entries.push(entry.clone());
+        sqlite.append(Batch { entries: vec![entry], tasks: Vec::new() }).expect("there is room");
+    }
+    drop(sqlite);
+    let mut all = Loops::default();
+    for entry in &entries {
+        match &entry.fact {
+            Fact::Task(task, event) => all.note(entry.at, *task, event),
+            Fact::Engine(EngineEvent::Auto(event)) => all.apply(entry.at, event),
+            Fact::Engine(_) => {}
+        }
+    }
+    let read = Reader::open(&place.path()).expect("it opens").loops().expect("it is whole");
+    assert_eq!(read.all(), all.all());
+    assert_eq!(read.all().len(), 15);
+    assert!(read.all().iter().any(|it| it.over.is_some()), "some are over");
 }

@@ -73,7 +73,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     loop {
         std::thread::sleep(LOOK);
         match (interrupts.seen(), serve.is_running()) {
-            (0, _) => {}
+            (0, _) => serve.tend(),
             (_, false) => break,
             (1, true) if told < 1 => {
                 told = 1;

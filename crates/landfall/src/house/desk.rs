@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
-use landfall_api::{Access, Ask as _, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service};
+use landfall_api::{
+    Access, Ask as _, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service,
+};
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
@@ -17,7 +19,8 @@ use super::reads::Look;
 use super::run::UnderWay;
 use super::{
     agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
-    moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, targets, wire, writes,
+    loops, moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, targets, wire,
+    writes,
 };
 
 /// Answers for one project.
@@ -119,6 +122,7 @@ impl Desk {
             Request::Reviews(_) => Response::Reviews(looks::list(&look)?),
             Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list(&look)?),
             Request::Checkpoint(asked) => Response::Checkpoint(checkpoints::detail(&look, &asked.name)?),
+            Request::Loops(asked) => Response::Loops(loops::list(&look, &asked)?),
             other => unreachable!("`{}` is not a read", other.name()),
         })
     }
@@ -162,6 +166,20 @@ impl Desk {
                 (_, answer) => return answer,
             }
         }
+    }
+
+    /// Begins a loop, and a run for it where none is under way.
+    fn start_loop(&self, request: Request) -> Result<Response, Problem> {
+        let answer = self.write(request)?;
+        let (Hand::Kept(keeper), Response::LoopStart(line)) = (&self.hand, &answer) else {
+            return Ok(answer);
+        };
+        if let Err(problem) = keeper.drive_loops() {
+            // Whoever is told that it cannot run must not find it running later.
+            drop(self.write(Request::LoopStop(LoopOf { session: line.session.clone() })));
+            return Err(problem);
+        }
+        Ok(answer)
     }
 
     /// Cancels tasks, and gives their workspaces back where the project is at rest.
@@ -313,6 +331,7 @@ impl Service for Desk {
             | Request::Reviews(_)
             | Request::Checkpoints(_)
             | Request::Checkpoint(_)
+            | Request::Loops(_)
             | Request::Doctor(_)
             | Request::Reclaimable(_) => self.read(request),
             Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
@@ -364,7 +383,9 @@ impl Service for Desk {
             | Request::CheckpointDrop(_)
             | Request::DiscoveryDrop(_)
             | Request::Consulted(_)
+            | Request::LoopStop(_)
             | Request::Rollback(_) => self.write(request),
+            Request::LoopStart(_) => self.start_loop(request),
         }
     }
 }

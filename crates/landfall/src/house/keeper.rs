@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use landfall_api::{self as api, Mark, Problem, ProblemCode, Request, Response};
 use landfall_engine::Engine;
 use landfall_engine::host::lock::{Holder, StateLock};
+use landfall_engine::model::{EngineEvent, Fact, RunEnd};
 use landfall_engine::store::Seq;
 
 use super::desk::{open, write_at_rest};
@@ -15,7 +16,7 @@ use super::engine_at::EngineAt;
 use super::place::Place;
 use super::proposals::Proposals;
 use super::run::{self, Run, UnderWay};
-use super::{moment, problem, writes};
+use super::{loops, moment, problem, writes};
 use crate::running::RunHandle as _;
 
 /// A project that is kept.
@@ -27,6 +28,8 @@ pub(super) struct Keeper {
     under_way: Mutex<Option<UnderWay>>,
     proposals: Proposals,
     ending: AtomicBool,
+    /// What was done about loops that nobody drives.
+    minding: Mutex<Minding>,
     /// What may have changed something: requests that are done, and runs that begin and end.
     writes: AtomicU64,
 }
@@ -37,6 +40,17 @@ enum Keep {
     Rest { engine: Option<(Box<Engine>, Stamp)>, last: Option<Last> },
     /// It is driven.
     Running(Box<Run>),
+}
+
+/// What was done about loops that nobody drives.
+#[derive(Default)]
+struct Minding {
+    /// What had been written when it was last looked at.
+    looked: Option<u64>,
+    /// The last event after which it was tried.
+    tried: Option<Seq>,
+    /// Whether the last run was begun for loops.
+    ours: bool,
 }
 
 /// The run before this.
@@ -69,6 +83,7 @@ impl Keeper {
             under_way: Mutex::new(None),
             proposals: Proposals::default(),
             ending: AtomicBool::new(false),
+            minding: Mutex::default(),
             writes: AtomicU64::new(0),
         })
     }
@@ -139,6 +154,52 @@ impl Keeper {
         self.tell(Some(run.under_way()));
         *state = Keep::Running(Box::new(run));
         Ok(api::RunStarted { after })
+    }
+
+    /// Begins a run for the loops that are to go on, unless one is under way.
+    pub fn drive_loops(&self) -> Result<(), Problem> {
+        let tasks = match self.place.reader()? {
+            Some(reader) => loops::to_drive(&reader)?,
+            None => Vec::new(),
+        };
+        if tasks.is_empty() || self.is_running() {
+            return Ok(()); // the run under way has them
+        }
+        // A person who picks tasks has picked these.
+        let asked = api::RunAsked { tasks, mode: Some(api::Mode::Autopilot), ..api::RunAsked::default() };
+        self.start(&asked)?;
+        self.minding.lock().unwrap_or_else(PoisonError::into_inner).ours = true;
+        Ok(())
+    }
+
+    /// Takes up loops that nobody drives: after the server began anew, after a run that ended without them, and when what
+    /// they waited for has come. Called again and again.
+    pub fn mind_loops(&self) {
+        if self.ending.load(Ordering::SeqCst) || self.is_running() {
+            return;
+        }
+        let writes = self.writes.load(Ordering::SeqCst);
+        let looked = self.minding.lock().unwrap_or_else(PoisonError::into_inner).looked.replace(writes);
+        if looked == Some(writes) {
+            return; // nobody else writes here
+        }
+        let Ok(Some(reader)) = self.place.reader() else { return }; // no loop was begun yet
+        let Ok(head) = reader.head() else { return }; // whoever asks for it hears why
+        {
+            let mut minding = self.minding.lock().unwrap_or_else(PoisonError::into_inner);
+            if std::mem::take(&mut minding.ours)
+                && let Ok(Some((ended, entry))) = reader.latest(&["run-ended"])
+            {
+                // One that ended by itself did what could be done; only what is written later changes that.
+                minding.tried = (!was_stopped(&entry.fact)).then_some(ended);
+            }
+            if minding.tried == Some(head.seq) {
+                return;
+            }
+            minding.tried = Some(head.seq);
+        }
+        drop(reader);
+        drop(self.drive_loops()); // whoever asks how it stands sees that nothing runs; it is tried again when something changes
     }
 
     /// What goes on in the run under way, or how the last one ended.
@@ -241,6 +302,11 @@ impl Keeper {
         *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = run;
         self.note_write();
     }
+}
+
+/// Whether it says that a run was stopped from outside.
+fn was_stopped(fact: &Fact) -> bool {
+    matches!(fact, Fact::Engine(EngineEvent::RunEnded { why: RunEnd::Drained | RunEnd::Interrupted, .. }))
 }
 
 /// The run of an outcome that does not say which.

@@ -303,6 +303,9 @@ pub(super) fn ask(error: &AskError) -> Problem {
             Problem::new(ProblemCode::BadInput, error.to_string()).hint("such as `before-refactoring`")
         }
         AskError::NoBase => not_now(error, "`landfall doctor` looks at the repository and the store"),
+        AskError::LoopHeld(held) => super::loops::held(held),
+        AskError::NoLoop(_) => Problem::new(ProblemCode::NotFound, error.to_string())
+            .hint("`POST` begins one; one that is over cannot be stopped"),
         AskError::Machine(detail) => Problem::new(ProblemCode::GitFailed, detail.clone())
             .hint("`landfall doctor` looks at git, the disk and the store"),
         AskError::Gone => Problem::new(ProblemCode::EngineBusy, "the engine is just ending")

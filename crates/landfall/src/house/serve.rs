@@ -101,6 +101,11 @@ impl Serve {
         client.pair(PairAsked { label: "the browser of this machine".to_owned() })
     }
 
+    /// Looks after what goes on by itself. Called again and again.
+    pub fn tend(&self) {
+        self.keeper.mind_loops();
+    }
+
     /// Whether a run is under way.
     pub fn is_running(&self) -> bool {
         self.keeper.is_running()

@@ -1,5 +1,6 @@
 //! Facts as one line for people: for `log`, and the ones that matter for the news of a run.
 
+use landfall_engine::model::auto::AutoEvent;
 use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
 use landfall_engine::model::pilot::{Mode, PilotEvent};
@@ -154,6 +155,16 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         EngineEvent::DiscoveryDropped { number } => format!("discovery {number} was withdrawn"),
         EngineEvent::Consulted { about, profile, usage, .. } => {
             format!("agent `{profile}` was asked for a {about}{}", used(*usage))
+        }
+        EngineEvent::Auto(AutoEvent::Started { session, module, task, iterations_max, minutes_max }) => {
+            format!(
+                "session `{session}` took up {task} of `{module}`: at most {}, {}",
+                count(u64::from(*iterations_max), "iteration"),
+                count(u64::from(*minutes_max), "minute"),
+            )
+        }
+        EngineEvent::Auto(AutoEvent::StopAsked { session }) => {
+            format!("the loop of session `{session}` is to stop")
         }
     }
 }
@@ -431,7 +442,8 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
         | EngineEvent::Published { .. }
         | EngineEvent::Measured { .. }
         | EngineEvent::DiscoveryDropped { .. }
-        | EngineEvent::Consulted { .. } => None,
+        | EngineEvent::Consulted { .. }
+        | EngineEvent::Auto(_) => None,
     }
 }
 

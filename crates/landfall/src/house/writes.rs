@@ -64,6 +64,8 @@ pub(super) fn write(
         Request::CheckpointDrop(asked) => Response::CheckpointDrop(clerk.checkpoint_drop(&asked)?),
         Request::DiscoveryDrop(asked) => Response::DiscoveryDrop(clerk.discovery_drop(&asked)?),
         Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
+        Request::LoopStart(asked) => Response::LoopStart(clerk.loop_start(asked)?),
+        Request::LoopStop(asked) => Response::LoopStop(clerk.loop_stop(&asked)?),
         other => unreachable!("`{}` is not a write", other.name()),
     })
 }

@@ -47,6 +47,7 @@ mod shares;
 mod signal;
 mod sprint;
 mod support;
+mod task_auto;
 mod tasks;
 mod terminal;
 mod tmux;

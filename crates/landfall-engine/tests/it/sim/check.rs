@@ -477,7 +477,8 @@ impl Sim {
             EngineEvent::PublishHeld { .. } => self.book.meet("publish held"),
             EngineEvent::Started { .. }
             | EngineEvent::DiscoveryDropped { .. }
-            | EngineEvent::Consulted { .. } => {}
+            | EngineEvent::Consulted { .. }
+            | EngineEvent::Auto(_) => {}
         }
     }
 

@@ -1,0 +1,104 @@
+//! Loops that sessions of clients ask for: each holds one task of a module, with limits of its own.
+
+use std::sync::Arc;
+
+use landfall_model::auto::{AutoEvent, Standing};
+use landfall_model::{EngineEvent, News, OwnLimits, State, Task, TaskId, Wait};
+
+use crate::ask::{AskError, LoopAsked, NewTask};
+use crate::core::{Core, Outside};
+
+const MINUTE_MS: u64 = 60_000;
+
+impl Core {
+    /// Lets a session have a module's task worked on; there is one from then on, if there was none.
+    ///
+    /// # Errors
+    /// When the session or the task has a loop, or the task cannot go on. Nothing was changed.
+    pub fn start_loop(&mut self, out: &dyn Outside, asked: LoopAsked) -> Result<Arc<Task>, AskError> {
+        let LoopAsked { session, module, spec, iterations_max, minutes_max } = asked;
+        let of_session = self.loops().of_session(&session).filter(|it| it.holds());
+        if let Some(held) = of_session.or_else(|| self.loops().holder(&module)) {
+            return Err(AskError::LoopHeld(Box::new(held.clone())));
+        }
+        let found =
+            self.world().tasks().filter(|task| task.spec.source == spec.source).map(|task| task.id).max();
+        let id = match found {
+            Some(id) => id,
+            None => {
+                let new = NewTask { spec: spec.clone(), needs_here: Vec::new(), parent_here: None };
+                self.add(out, vec![new])?.first().map(|task| task.id).expect("one was added")
+            }
+        };
+        // Whoever cannot have other limits cannot go on: it is said before anything is changed.
+        let probe = News::SetLimits { limits: OwnLimits::default() };
+        landfall_model::step(&self.task(id), &self.input(out, &probe))?;
+        match &self.task(id).state {
+            State::Draft => drop(self.edit(out, id, spec)?), // its objective was written meanwhile
+            State::Ended(_) => drop(self.try_hear(out, id, &News::Retry { fresh: false, note: None })?),
+            State::Ready { .. } | State::Active { .. } | State::Waiting { .. } | State::Review { .. } => {}
+        }
+        let task = self.task(id);
+        if task.hold.is_some() || matches!(task.state, State::Waiting { wait: Wait::Pause, .. }) {
+            drop(self.try_hear(out, id, &News::Release)?); // as it is now, it is read below
+        }
+        let task = self.task(id);
+        let limits = OwnLimits {
+            iterations_max: Some(task.iterations_done().saturating_add(iterations_max)),
+            task_ms: Some(task.counters.spent_ms.saturating_add(u64::from(minutes_max) * MINUTE_MS)),
+            micro_usd: None,
+        };
+        let task = self.try_hear(out, id, &News::SetLimits { limits })?;
+        let started = AutoEvent::Started { session, module, task: id, iterations_max, minutes_max };
+        self.fact(out, EngineEvent::Auto(started));
+        self.widen(id);
+        Ok(task)
+    }
+
+    /// Ends the loop of a session, once what is under way is finished. One that failed lets go of its task.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn stop_loop(&mut self, out: &dyn Outside, session: &str) -> Result<Arc<Task>, AskError> {
+        let held = self.loops().of_session(session).filter(|it| it.holds());
+        let Some((task, standing)) = held.map(|it| (it.task, it.standing())) else {
+            return Err(AskError::NoLoop(session.to_owned()));
+        };
+        if standing == Standing::Stopping {
+            return Ok(self.task(task));
+        }
+        self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session: session.to_owned() }));
+        if standing == Standing::Running {
+            let reason = format!("the loop of session `{session}` was stopped");
+            let own = self.task(task).strides() && matches!(self.task(task).state, State::Active { .. });
+            // An agent that runs its own loop would go on to its end: it is told to stop after its step.
+            let news = if own { News::StopTask } else { News::Hold { reason } };
+            // Refused by what is landing: that is finished, and nothing comes after it.
+            drop(self.try_hear(out, task, &news));
+        }
+        Ok(self.task(task))
+    }
+
+    /// Ends every loop: whoever stops the run means these, too.
+    pub fn stop_loops(&mut self, out: &dyn Outside) {
+        let running = self.loops().all().iter().filter(|it| it.standing() == Standing::Running);
+        for session in running.map(|it| it.session.clone()).collect::<Vec<_>>() {
+            self.fact(out, EngineEvent::Auto(AutoEvent::StopAsked { session }));
+        }
+    }
+
+    /// What the task still needs, and itself.
+    pub(crate) fn with_needs(&self, id: TaskId) -> Vec<TaskId> {
+        let (mut all, mut open) = (Vec::new(), vec![id]);
+        while let Some(id) = open.pop() {
+            let Some(task) = self.world().get(id) else { continue };
+            if all.contains(&id) {
+                continue;
+            }
+            all.push(id);
+            let unmet = |need: &&TaskId| self.world().get(**need).is_some_and(|task| !task.unblocks());
+            open.extend(task.spec.needs.iter().filter(unmet));
+        }
+        all
+    }
+}

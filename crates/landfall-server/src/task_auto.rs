@@ -1,0 +1,209 @@
+//! Loops as older clients ask for them: `/api/sessions/:id/task-auto` and `/api/task-auto/lookup`.
+//!
+//! The same operations as below `/api/v1/loops`, behind the same door, in the words those clients know.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::Request;
+use landfall_api::{
+    Access, LoopAsked, LoopLine, LoopOf, LoopsAsked, Method, Problem, ProblemCode, Request as Asked,
+    Response, TaskAuto, TaskAutoAsked, TaskAutoError, TaskAutoHolder,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{self, Answer};
+use crate::api::{self, read_json};
+use crate::door::{Shared, Who};
+use crate::router::{Guard, Routes};
+use crate::tricks::harmless;
+
+/// Where the loop of a session is.
+pub(crate) const OF_SESSION: &str = "/api/sessions/{id}/task-auto";
+/// Where the holder of a module is.
+pub(crate) const LOOKUP: &str = "/api/task-auto/lookup";
+
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.post(OF_SESSION, Guard::Needs(Access::Steer), start);
+    routes.get(OF_SESSION, Guard::Needs(Access::Read), show);
+    routes.on(Method::Delete, OF_SESSION, Guard::Needs(Access::Steer), stop);
+    routes.get(LOOKUP, Guard::Needs(Access::Read), lookup);
+}
+
+async fn start(
+    State(shared): State<Arc<Shared>>,
+    Path(session): Path<String>,
+    request: Request<Body>,
+) -> Answer {
+    let (parts, body) = request.into_parts();
+    let done = async {
+        let body = read_json(&parts.headers, body).await?;
+        let TaskAutoAsked { task_dir, max_iterations, timeout_minutes } = serde_json::from_slice(&body)
+            .map_err(|error| {
+                Problem::new(ProblemCode::BadInput, format!("the body cannot be understood: {error}")).hint(
+                    "send `{\"taskDir\": \"/absolute/path\", \"maxIterations\": 20, \"timeoutMinutes\": 30}`",
+                )
+            })?;
+        check_absolute(&task_dir)?;
+        let asked =
+            LoopAsked { session, dir: task_dir, iterations: max_iterations, minutes: timeout_minutes };
+        let who = parts.extensions.get::<Who>().cloned().unwrap_or(Who::Nobody);
+        match api::call(&shared, &who, Asked::LoopStart(asked)).await? {
+            Response::LoopStart(line) => Ok(row(*line)),
+            other => Err(unexpected(&other)),
+        }
+    };
+    told(done.await)
+}
+
+async fn stop(
+    State(shared): State<Arc<Shared>>,
+    Path(session): Path<String>,
+    request: Request<Body>,
+) -> Answer {
+    let who = who(&request);
+    told(match api::call(&shared, &who, Asked::LoopStop(LoopOf { session })).await {
+        Ok(Response::LoopStop(line)) => Ok(row(*line)),
+        Ok(other) => Err(unexpected(&other)),
+        Err(problem) => Err(problem),
+    })
+}
+
+async fn show(
+    State(shared): State<Arc<Shared>>,
+    Path(session): Path<String>,
+    request: Request<Body>,
+) -> Answer {
+    let asked = LoopsAsked { session: Some(session.clone()), ..LoopsAsked::default() };
+    told(match loops(&shared, who(&request), asked).await {
+        Ok(loops) => loops.into_iter().next().map(row).ok_or_else(|| {
+            let session: String = session.chars().take(200).collect();
+            Problem::new(ProblemCode::NotFound, format!("session `{session}` has had no loop"))
+                .hint("`POST` begins one")
+        }),
+        Err(problem) => Err(problem),
+    })
+}
+
+#[derive(Deserialize)]
+struct LookupAsked {
+    #[serde(rename = "taskDir")]
+    task_dir: String,
+}
+
+async fn lookup(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Answer {
+    let query = request.uri().query().unwrap_or_default();
+    let asked: Result<LookupAsked, _> = serde_html_form::from_str(query);
+    let Ok(LookupAsked { task_dir }) = asked else {
+        return told::<()>(Err(Problem::new(ProblemCode::BadInput, "the query says no `taskDir`")
+            .hint("ask for `/api/task-auto/lookup?taskDir=/absolute/path`")));
+    };
+    if let Err(problem) = check_absolute(&task_dir) {
+        return told::<()>(Err(problem));
+    }
+    let asked = LoopsAsked { dir: Some(task_dir.clone()), ..LoopsAsked::default() };
+    told(match loops(&shared, who(&request), asked).await {
+        Ok(loops) => match loops.into_iter().find(|it| it.holds) {
+            Some(held) => Ok(TaskAutoHolder { session_name: held.session, status: held.status }),
+            None => {
+                let dir: String = task_dir.chars().take(200).collect();
+                Err(Problem::new(ProblemCode::NotFound, format!("no session has a loop for `{dir}`"))
+                    .hint("`POST /api/sessions/NAME/task-auto` begins one"))
+            }
+        },
+        Err(problem) => Err(problem),
+    })
+}
+
+/// Those clients name folders from the root of the machine on.
+fn check_absolute(dir: &str) -> Result<(), Problem> {
+    if dir.starts_with('/') {
+        return Ok(());
+    }
+    let dir: String = dir.chars().take(200).collect();
+    Err(Problem::new(ProblemCode::BadInput, format!("`taskDir` is no absolute path: `{dir}`"))
+        .hint("name the module's folder from `/` on"))
+}
+
+fn who(request: &Request<Body>) -> Who {
+    request.extensions().get::<Who>().cloned().unwrap_or(Who::Nobody)
+}
+
+async fn loops(shared: &Arc<Shared>, who: Who, asked: LoopsAsked) -> Result<Vec<LoopLine>, Problem> {
+    match api::call(shared, &who, Asked::Loops(asked)).await? {
+        Response::Loops(list) => Ok(list.loops),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn unexpected(other: &Response) -> Problem {
+    Problem::new(ProblemCode::Internal, format!("asked for a loop and got an answer to `{}`", other.name()))
+}
+
+/// The answer as those clients read it. They take 400 for words that cannot be used.
+fn told<T: Serialize>(done: Result<T, Problem>) -> Answer {
+    match done {
+        Ok(it) => answer::json(serde_json::to_vec(&it).unwrap_or_default()), // words and numbers always can be written
+        Err(problem) => {
+            let status = match problem.code.status() {
+                422 => 400,
+                other => other,
+            };
+            let body = serde_json::to_vec(&TaskAutoError::from(&problem)).unwrap_or_default(); // as above
+            answer::of(status, "application/json", harmless(body))
+        }
+    }
+}
+
+fn row(line: LoopLine) -> TaskAuto {
+    TaskAuto {
+        session_name: line.session,
+        task_dir: line.dir,
+        status: line.status,
+        max_iterations: line.iterations_max,
+        timeout_minutes: line.minutes_max,
+        iteration_count: line.iterations,
+        started_at: moment(Some(line.started_ms)),
+        last_signal_at: moment(line.signal_ms),
+        recovery_count_step: line.recoveries_step,
+        recovery_count_total: line.recoveries,
+        stall_count: line.recoveries_step,
+        quota_wait_since: moment(line.quota_since_ms),
+        restart_count: line.restarts,
+        elapsed_seconds: line.elapsed_ms / 1_000,
+        current_step: line.step.unwrap_or_default(),
+        ended_at: moment(line.ended_ms),
+        stop_reason: line.reason.unwrap_or_default(),
+        task: line.task,
+    }
+}
+
+/// A moment as text, in UTC; empty for none.
+fn moment(at_ms: Option<i64>) -> String {
+    let at = at_ms.and_then(|at_ms| jiff::Timestamp::from_millisecond(at_ms).ok());
+    at.map(|at| at.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_20_and_30_and_words_of_another_kind_are_refused() {
+        let asked: TaskAutoAsked = serde_json::from_str(r#"{"taskDir":"/a"}"#).expect("it reads");
+        assert_eq!((asked.max_iterations, asked.timeout_minutes), (20, 30));
+        for bad in ["", "[]", "{}", r#"{"taskDir":1}"#, r#"{"taskDir":"/a","maxIterations":"20"}"#] {
+            assert!(serde_json::from_str::<TaskAutoAsked>(bad).is_err(), "{bad}");
+        }
+        for bad in [r#"{"taskDir":"/a","maxIterations":-1}"#, r#"{"taskDir":"/a","timeoutMinutes":1.5}"#] {
+            assert!(serde_json::from_str::<TaskAutoAsked>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn moments_are_in_utc_and_none_is_empty() {
+        assert_eq!(moment(Some(1_785_283_200_000)), "2026-07-29T00:00:00Z");
+        assert_eq!(moment(None), "");
+    }
+}
