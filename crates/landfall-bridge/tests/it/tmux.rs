@@ -63,7 +63,6 @@ impl Scene {
             folder: self.tmp(),
             dispatched: false,
             session: None,
-            dispatched: false,
         };
         let mut child = Command::new(PROBE)
             .args(["bridge", "tmux"])
@@ -250,7 +249,6 @@ fn a_program_that_is_not_there_is_an_error() {
         folder: scene.tmp(),
         dispatched: false,
         session: None,
-        dispatched: false,
     };
     let mut child = Command::new(PROBE)
         .args(["bridge", "tmux"])
