@@ -87,6 +87,7 @@ pub enum Parting {
 
 /// What a task can hear.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "news is made one at a time and dropped at once")]
 pub enum News {
     /// A person changed its words.
     Edit {

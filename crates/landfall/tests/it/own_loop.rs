@@ -291,7 +291,7 @@ fn edge_03_a_stop_shows_as_stopping_until_the_process_has_ended() {
         "the step was finished"
     );
     assert!(!scratch.workspace(&task).join(".landfall/task/.auto-stop").exists(), "nothing stays behind");
-    drop(run.wait(Duration::from_secs(30))); // whatever it says of a task that waits for a person
+    run.wait(Duration::from_secs(30)); // whatever it says of a task that waits for a person
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn who_cancels_does_not_wait_for_the_step() {
     agent_is_up(&scratch);
     scratch.landfall(&["cancel", &task]).ok();
     scratch.eventually("it is over", || scratch.status(&task) == "cancelled");
-    drop(run.wait(Duration::from_secs(30))); // the code says that one was cancelled
+    run.wait(Duration::from_secs(30)); // the code says that one was cancelled
     assert_eq!(scratch.left_behind(), []);
 }
 
@@ -415,7 +415,7 @@ fn edge_12_a_stopped_loop_keeps_its_history() {
     scratch.eventually("a step is a fact", || !scratch.facts(&task, "strode").is_empty());
     scratch.landfall(&["stop", &task]).ok();
     scratch.eventually("it is stopped", || scratch.wait_of(&task) == "pause");
-    drop(run.wait(Duration::from_secs(30))); // whatever it says of a task that waits for a person
+    run.wait(Duration::from_secs(30)); // whatever it says of a task that waits for a person
     scratch.landfall(&["cancel", &task]).ok();
     let detail = scratch.detail(&task);
     assert_eq!(detail["attempts"][0]["runs"].as_array().map(Vec::len), Some(1), "{detail}");
