@@ -196,9 +196,9 @@ fn every_fact() -> Vec<Entry> {
     intervention_facts(&mut facts);
     aside_facts(&mut facts);
     staged_facts(&mut facts);
-    stride_facts(&mut facts);
     annotated_facts(&mut facts);
     loop_facts(&mut facts);
+    stride_facts(&mut facts);
     facts.entries
 }
 
