@@ -21,7 +21,9 @@ fn a6_an_agent_reads_and_suggests_and_decides_nothing() {
             assert_eq!(place.toy.asked(), [], "{what}");
             refused += 1;
         } else {
-            assert_eq!(answer.status, 200, "{what}");
+            // No session has had a loop.
+            let wanted = if route.path.contains("task-auto") { 404 } else { 200 };
+            assert_eq!(answer.status, wanted, "{what}");
             place.toy.asked();
         }
     }

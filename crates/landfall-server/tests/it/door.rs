@@ -199,6 +199,9 @@ fn a2_nothing_is_changed_by_a_page_of_others() {
         let answer = browser.clone().send();
         assert_eq!(answer.status, 403, "{}", what(&answer, &"no word"));
         assert_eq!(place.toy.asked(), [], "{} {} was carried out", route.method, route.path);
+        if route.method == "DELETE" {
+            continue; // it has no body, and a page of others has to ask first: `OPTIONS` is refused
+        }
         // What a page may send without asking first is none of the kinds that operations take.
         let ours = browser.with("Origin", &format!("http://{}", place.at));
         for kind in ["text/plain", "multipart/form-data; boundary=x", "application/octet-stream", "text/json"]
@@ -314,7 +317,8 @@ fn every_answer_is_sealed_and_none_lets_other_sites_in() {
             &owner.clone().without("Host").with("Host", "evil").send(),
             &format!("{what}, another host"),
         );
-        for method in ["OPTIONS", "PUT", "DELETE", "TRACE", "PROPFIND"] {
+        let taken = |method: &str| served().iter().any(|it| it.method == method && it.path == route.path);
+        for method in ["OPTIONS", "PUT", "DELETE", "TRACE", "PROPFIND"].into_iter().filter(|it| !taken(it)) {
             let mut other = place.ask(method, &fill(&route.path)).with("Authorization", &bearer);
             if method == "OPTIONS" {
                 other = other
