@@ -25,7 +25,14 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
         // The scripted agent is played by the binary; its script is understood by landfall-agents.
         (
             "landfall",
-            &["landfall-engine", "landfall-api", "landfall-agents", "landfall-bridge", "landfall-server"],
+            &[
+                "landfall-engine",
+                "landfall-api",
+                "landfall-agents",
+                "landfall-bridge",
+                "landfall-server",
+                "landfall-trackers",
+            ],
         ),
         // Drawn from answers of operations alone: whoever serves them is behind `Service`.
         ("landfall-server", &["landfall-api"]),

@@ -134,9 +134,13 @@ mod tests {
     #[test]
     fn a_place_is_known_by_the_text_around_it() {
         let page = "# Plan\n\n1. Make it\n2. Test it\n";
-        let note = placed(page, NoteKind::Replace, Some("Make"), None, "Build".to_owned()).ok().expect("it is there once");
+        let Ok(note) = placed(page, NoteKind::Replace, Some("Make"), None, "Build".to_owned()) else {
+            panic!("it is there once")
+        };
         assert_eq!((note.before.as_str(), note.after.as_str()), ("Line3:...# Plan↵↵1. ", " it↵2. Test it↵..."));
-        let note = placed(page, NoteKind::Insert, None, Some(4), "1b. Look".to_owned()).ok().expect("there is such a line");
+        let Ok(note) = placed(page, NoteKind::Insert, None, Some(4), "1b. Look".to_owned()) else {
+            panic!("there is such a line")
+        };
         assert_eq!((note.before.as_str(), note.text.as_str()), ("Line4:...# Plan↵↵1. Make it↵", "1b. Look\n"));
         assert!(placed(page, NoteKind::Delete, Some(" it"), None, String::new()).is_err(), "it stands in two lines");
         assert!(placed(page, NoteKind::Delete, Some(" it"), Some(4), String::new()).is_ok());

@@ -561,7 +561,10 @@ fn a_flow_of_the_project_with_a_question_of_its_own_is_followed() {
 #[test]
 fn a_flow_with_a_step_that_is_not_performed_yet_says_so() {
     let scratch = Scratch::new(LANDFALL);
-    scratch.task("Story", &work("signal = \"complete\""), &["--flow", "lifecycle"]);
+    let flow = "[step.split]\nkind = \"split\"\non.done = \"work\"\n[step.work]\nkind = \"agent\"\nprompt = \"work\"\non.done = \"end\"\n";
+    scratch.file(".landfall/flows/parts.toml", flow);
+    scratch.commit("a flow");
+    scratch.task("Story", &work("signal = \"complete\""), &["--flow", "parts"]);
     assert_eq!(scratch.landfall(&["run"]).code, Some(8));
     assert!(scratch.why("T1").contains("unsupported_step"), "{}", scratch.why("T1"));
     assert_eq!(scratch.prompts("T1").len(), 0, "nothing was begun");
