@@ -354,7 +354,17 @@ fn launch(body: &str, file: Option<&str>, text: Option<&str>) -> Result<String, 
     brief.profile.script = file.map(ToOwned::to_owned);
     brief.script_text = text.map(ToOwned::to_owned);
     let launch = find("script").expect("it is registered").agent().launch(&brief)?;
-    let words = ["/usr/bin/landfall", "play", "/state/attempts/9/script.toml", "--iteration", "2"];
+    let words = [
+        "/usr/bin/landfall",
+        "play",
+        "/state/attempts/9/script.toml",
+        "--iteration",
+        "2",
+        "--step",
+        "implement",
+        "--step-run",
+        "1",
+    ];
     assert_eq!(launch.argv, words.map(std::ffi::OsString::from));
     let (path, bytes) = &launch.files[0];
     assert_eq!(path, &PathBuf::from("/state/attempts/9/script.toml"));

@@ -38,23 +38,28 @@ fn every_built_in_flow_looks_like_this() {
         (
             "lifecycle",
             expect![[r#"
-                lifecycle: Plan, check the plan, execute, verify, check the result, land it.
+                lifecycle: Plan, have the plan judged, execute it with judges on the way, verify, judge, land.
 
                 ● plan  [agent, phase planning] ◀ entry
                   ├─ done → check-plan
                   └─ blocked → stop
 
-                ● check-plan  [check, phase planning] (not performed by this version)
+                ● check-plan  [check, phase planning]
                   ├─ PASS → exec
                   ├─ NEEDS_REVISION → plan (at most 3×)
                   └─ BLOCKED → stop
 
                 ● exec  [agent, phase executing]
                   ├─ done → verify
-                  ├─ mid-exec → check-mid (at most 20×)
+                  ├─ mid-exec → verify-mid (at most 100×)
                   └─ blocked → stop
 
-                ● check-mid  [check, phase executing] (not performed by this version)
+                ● verify-mid  [verify, phase executing]
+                  ├─ pass → check-mid
+                  ├─ fail → check-mid
+                  └─ conflict → exec (at most 3×)
+
+                ● check-mid  [check, phase executing]
                   ├─ CONTINUE → exec
                   ├─ NEEDS_FIX → exec (at most 2×)
                   ├─ REPLAN → re-plan (at most 3×)
@@ -65,7 +70,7 @@ fn every_built_in_flow_looks_like_this() {
                   ├─ fail → exec (at most 100×)
                   └─ conflict → exec (at most 3×)
 
-                ● check-exec  [check, phase executing] (not performed by this version)
+                ● check-exec  [check, phase executing]
                   ├─ ACCEPT → land
                   ├─ NEEDS_FIX → exec (at most 3×)
                   ├─ REPLAN → re-plan (at most 3×)
@@ -75,7 +80,7 @@ fn every_built_in_flow_looks_like_this() {
                   ├─ done → check-re-plan
                   └─ blocked → stop
 
-                ● check-re-plan  [check, phase re-planning] (not performed by this version)
+                ● check-re-plan  [check, phase re-planning]
                   ├─ PASS → exec
                   ├─ NEEDS_REVISION → re-plan (at most 3×)
                   └─ BLOCKED → stop
@@ -102,42 +107,46 @@ fn every_built_in_flow_looks_like_this() {
                   s0["plan (agent)"]
                   s1["check-plan (check)"]
                   s2["exec (agent)"]
-                  s3["check-mid (check)"]
-                  s4["verify (verify)"]
-                  s5["check-exec (check)"]
-                  s6["re-plan (agent)"]
-                  s7["check-re-plan (check)"]
-                  s8["land (land)"]
-                  s9["report (report)"]
+                  s3["verify-mid (verify)"]
+                  s4["check-mid (check)"]
+                  s5["verify (verify)"]
+                  s6["check-exec (check)"]
+                  s7["re-plan (agent)"]
+                  s8["check-re-plan (check)"]
+                  s9["land (land)"]
+                  s10["report (report)"]
                   start((start)) --> s0
                   s0 -->|"done"| s1
                   s0 -->|"blocked"| halt((stop))
                   s1 -->|"PASS"| s2
                   s1 -->|"NEEDS_REVISION (at most 3×)"| s0
                   s1 -->|"BLOCKED"| halt((stop))
-                  s2 -->|"done"| s4
-                  s2 -->|"mid-exec (at most 20×)"| s3
+                  s2 -->|"done"| s5
+                  s2 -->|"mid-exec (at most 100×)"| s3
                   s2 -->|"blocked"| halt((stop))
-                  s3 -->|"CONTINUE"| s2
-                  s3 -->|"NEEDS_FIX (at most 2×)"| s2
-                  s3 -->|"REPLAN (at most 3×)"| s6
-                  s3 -->|"BLOCKED"| halt((stop))
-                  s4 -->|"pass"| s5
-                  s4 -->|"fail (at most 100×)"| s2
-                  s4 -->|"conflict (at most 3×)"| s2
-                  s5 -->|"ACCEPT"| s8
-                  s5 -->|"NEEDS_FIX (at most 3×)"| s2
-                  s5 -->|"REPLAN (at most 3×)"| s6
-                  s5 -->|"BLOCKED"| halt((stop))
-                  s6 -->|"done"| s7
-                  s6 -->|"blocked"| halt((stop))
-                  s7 -->|"PASS"| s2
-                  s7 -->|"NEEDS_REVISION (at most 3×)"| s6
-                  s7 -->|"BLOCKED"| halt((stop))
-                  s8 -->|"landed"| s9
-                  s8 -->|"conflict (at most 3×)"| s2
-                  s8 -->|"red (at most 10×)"| s2
-                  s9 -->|"done"| finish((end))
+                  s3 -->|"pass"| s4
+                  s3 -->|"fail"| s4
+                  s3 -->|"conflict (at most 3×)"| s2
+                  s4 -->|"CONTINUE"| s2
+                  s4 -->|"NEEDS_FIX (at most 2×)"| s2
+                  s4 -->|"REPLAN (at most 3×)"| s7
+                  s4 -->|"BLOCKED"| halt((stop))
+                  s5 -->|"pass"| s6
+                  s5 -->|"fail (at most 100×)"| s2
+                  s5 -->|"conflict (at most 3×)"| s2
+                  s6 -->|"ACCEPT"| s9
+                  s6 -->|"NEEDS_FIX (at most 3×)"| s2
+                  s6 -->|"REPLAN (at most 3×)"| s7
+                  s6 -->|"BLOCKED"| halt((stop))
+                  s7 -->|"done"| s8
+                  s7 -->|"blocked"| halt((stop))
+                  s8 -->|"PASS"| s2
+                  s8 -->|"NEEDS_REVISION (at most 3×)"| s7
+                  s8 -->|"BLOCKED"| halt((stop))
+                  s9 -->|"landed"| s10
+                  s9 -->|"conflict (at most 3×)"| s2
+                  s9 -->|"red (at most 10×)"| s2
+                  s10 -->|"done"| finish((end))
             "#]],
         ),
         (
@@ -260,6 +269,172 @@ fn every_built_in_flow_looks_like_this() {
                   s2 -->|"done"| finish((end))
             "#]],
         ),
+        ("staged", expect![[r#"
+            staged: Objective with one confirmation, then stages with judges and convergence until it is met; land.
+
+            ● target  [target, phase target] ◀ entry
+              └─ answered → plan
+
+            ● plan  [agent, phase planning]
+              ├─ done → check-plan
+              └─ blocked → stop
+
+            ● check-plan  [check, phase planning]
+              ├─ PASS → exec
+              ├─ NEEDS_REVISION → plan (at most 3×)
+              └─ BLOCKED → stop
+
+            ● exec  [agent, phase executing]
+              ├─ done → verify
+              ├─ mid-exec → verify-mid (at most 100×)
+              └─ blocked → stop
+
+            ● verify-mid  [verify, phase executing]
+              ├─ pass → check-mid
+              ├─ fail → check-mid
+              └─ conflict → exec (at most 3×)
+
+            ● check-mid  [check, phase executing]
+              ├─ CONTINUE → exec
+              ├─ NEEDS_FIX → exec (at most 2×)
+              ├─ REPLAN → re-plan (at most 3×)
+              └─ BLOCKED → stop
+
+            ● verify  [verify, phase executing]
+              ├─ pass → check-exec
+              ├─ fail → exec (at most 100×)
+              └─ conflict → exec (at most 3×)
+
+            ● check-exec  [check, phase executing]
+              ├─ ACCEPT → converge
+              ├─ NEEDS_FIX → exec (at most 3×)
+              ├─ REPLAN → re-plan (at most 3×)
+              └─ BLOCKED → stop
+
+            ● re-plan  [agent, phase re-planning]
+              ├─ done → check-re-plan
+              └─ blocked → stop
+
+            ● check-re-plan  [check, phase re-planning]
+              ├─ PASS → exec
+              ├─ NEEDS_REVISION → re-plan (at most 3×)
+              └─ BLOCKED → stop
+
+            ● converge  [converge, phase evolving]
+              ├─ satisfied → land
+              ├─ CONTINUE → plan (at most 30×)
+              ├─ rollback → plan (at most 10×)
+              └─ NEEDS_FIX → exec (at most 3×)
+
+            ● land  [land, phase accepted]
+              ├─ landed → report
+              ├─ conflict → exec (at most 3×)
+              └─ red → exec (at most 10×)
+
+            ● report  [report, phase satisfied]
+              └─ done → end
+
+            entry for phase accepted: land
+            entry for phase complete: report
+            entry for phase draft: target
+            entry for phase evolving: target
+            entry for phase executing: verify
+            entry for phase planning: plan
+            entry for phase re-planning: re-plan
+            entry for phase re-planning/needs-check: check-re-plan
+            entry for phase re-planning/needs-plan: re-plan
+            entry for phase review: exec
+            entry for phase satisfied: target
+            entry for phase target: target
+        "#]], expect![[r#"
+            flowchart TD
+              s0["target (target)"]
+              s1["plan (agent)"]
+              s2["check-plan (check)"]
+              s3["exec (agent)"]
+              s4["verify-mid (verify)"]
+              s5["check-mid (check)"]
+              s6["verify (verify)"]
+              s7["check-exec (check)"]
+              s8["re-plan (agent)"]
+              s9["check-re-plan (check)"]
+              s10["converge (converge)"]
+              s11["land (land)"]
+              s12["report (report)"]
+              start((start)) --> s0
+              s0 -->|"answered"| s1
+              s1 -->|"done"| s2
+              s1 -->|"blocked"| halt((stop))
+              s2 -->|"PASS"| s3
+              s2 -->|"NEEDS_REVISION (at most 3×)"| s1
+              s2 -->|"BLOCKED"| halt((stop))
+              s3 -->|"done"| s6
+              s3 -->|"mid-exec (at most 100×)"| s4
+              s3 -->|"blocked"| halt((stop))
+              s4 -->|"pass"| s5
+              s4 -->|"fail"| s5
+              s4 -->|"conflict (at most 3×)"| s3
+              s5 -->|"CONTINUE"| s3
+              s5 -->|"NEEDS_FIX (at most 2×)"| s3
+              s5 -->|"REPLAN (at most 3×)"| s8
+              s5 -->|"BLOCKED"| halt((stop))
+              s6 -->|"pass"| s7
+              s6 -->|"fail (at most 100×)"| s3
+              s6 -->|"conflict (at most 3×)"| s3
+              s7 -->|"ACCEPT"| s10
+              s7 -->|"NEEDS_FIX (at most 3×)"| s3
+              s7 -->|"REPLAN (at most 3×)"| s8
+              s7 -->|"BLOCKED"| halt((stop))
+              s8 -->|"done"| s9
+              s8 -->|"blocked"| halt((stop))
+              s9 -->|"PASS"| s3
+              s9 -->|"NEEDS_REVISION (at most 3×)"| s8
+              s9 -->|"BLOCKED"| halt((stop))
+              s10 -->|"satisfied"| s11
+              s10 -->|"CONTINUE (at most 30×)"| s1
+              s10 -->|"rollback (at most 10×)"| s1
+              s10 -->|"NEEDS_FIX (at most 3×)"| s3
+              s11 -->|"landed"| s12
+              s11 -->|"conflict (at most 3×)"| s3
+              s11 -->|"red (at most 10×)"| s3
+              s12 -->|"done"| finish((end))
+        "#]]),
+        ("watched", expect![[r#"
+            watched: Watch an agent that runs its own loop, then verify its work and land it.
+
+            ● auto  [agent, phase executing] ◀ entry
+              ├─ done → verify
+              └─ blocked → stop
+
+            ● verify  [verify, phase executing]
+              ├─ pass → land
+              ├─ fail → auto (at most 100×)
+              └─ conflict → auto (at most 3×)
+
+            ● land  [land, phase executing]
+              ├─ landed → report
+              ├─ conflict → auto (at most 3×)
+              └─ red → auto (at most 10×)
+
+            ● report  [report, phase complete]
+              └─ done → end
+        "#]], expect![[r#"
+            flowchart TD
+              s0["auto (agent)"]
+              s1["verify (verify)"]
+              s2["land (land)"]
+              s3["report (report)"]
+              start((start)) --> s0
+              s0 -->|"done"| s1
+              s0 -->|"blocked"| halt((stop))
+              s1 -->|"pass"| s2
+              s1 -->|"fail (at most 100×)"| s0
+              s1 -->|"conflict (at most 3×)"| s0
+              s2 -->|"landed"| s3
+              s2 -->|"conflict (at most 3×)"| s0
+              s2 -->|"red (at most 10×)"| s0
+              s3 -->|"done"| finish((end))
+        "#]]),
     ];
     assert_eq!(
         flows::built_in().into_keys().collect::<Vec<_>>(),
@@ -285,7 +460,7 @@ fn the_prompts_of_built_in_flows_are_there() {
 
 #[test]
 fn the_flow_for_everyone_can_be_performed() {
-    for name in ["loop", "rollback"] {
+    for name in ["lifecycle", "loop", "reviewed", "rollback", "staged", "watched"] {
         assert_eq!(built_in(name).unperformed(), None, "{name}");
     }
 }
@@ -319,7 +494,7 @@ fn steps_and_edges_keep_the_order_of_the_file() {
 fn thresholds_are_kept_in_thousandths() {
     let with = |threshold: &str| {
         let flow = parse(&format!(
-            "[step.c]\nkind = \"check\"\ncheckpoint = \"p\"\nthreshold = {threshold}\non.PASS = \"end\"\non.BLOCKED = \"stop\"\n"
+            "[step.c]\nkind = \"check\"\ncheckpoint = \"post-plan\"\nthreshold = {threshold}\non.PASS = \"end\"\non.NEEDS_REVISION = \"stop\"\non.BLOCKED = \"stop\"\n"
         ));
         let StepKind::Check { threshold, .. } = flow.steps[0].kind else { panic!("a check") };
         threshold
@@ -359,8 +534,8 @@ fn wrong_values_say_what_is_wanted() {
     refuses(
         "[flow]\nabout = 3\nentry = \"\"\n[entries]\ndraft = 1\n\
          [step.work]\nkind = \"agent\"\nprompt = [\"work\"]\noutput = \"plan.md\"\non.done = 7\n\
-         [step.c]\nkind = \"check\"\ncheckpoint = \"p\"\nthreshold = 1.5\non.BLOCKED = { to = \"stop\", max = -1 }\non.PASS = { max = 3 }\n\
-         [step.d]\nkind = \"check\"\ncheckpoint = \"p\"\nthreshold = \"high\"\n\
+         [step.c]\nkind = \"check\"\ncheckpoint = \"post-plan\"\nthreshold = 1.5\non.BLOCKED = { to = \"stop\", max = -1 }\non.PASS = { max = 3 }\n\
+         [step.d]\nkind = \"check\"\ncheckpoint = \"post-plan\"\nthreshold = \"high\"\n\
          [step.e]\nkind = \"agent\"\nprompt = \"p\"\niterate = \"yes\"\n",
         expect![[r#"
             mine.toml:2: `flow.about` should be text in quotes, not a value of type integer
@@ -529,7 +704,7 @@ fn a_projects_own_flow_wins_by_name_and_new_ones_join() {
     assert_eq!(shown(&loaded.errors), "");
     assert_eq!(
         loaded.flows.keys().collect::<Vec<_>>(),
-        ["lifecycle", "loop", "mine", "reviewed", "rollback"]
+        ["lifecycle", "loop", "mine", "reviewed", "rollback", "staged", "watched"]
     );
     assert_eq!(loaded.flows["loop"].steps.len(), 1);
     assert_eq!(loaded.sources["loop"], TINY);

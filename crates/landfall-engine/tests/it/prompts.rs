@@ -146,7 +146,7 @@ fn a_bare_task_has_no_empty_sections() {
 #[test]
 fn the_prompts_of_the_lifecycle_name_their_files() {
     assert!(render("plan", &PromptContext::sample()).contains("- `plan.md`\n"));
-    assert!(render("exec", &PromptContext::sample()).contains("The plan is `plan.md`"));
+    assert!(render("exec", &PromptContext::sample()).contains("The plan is `.landfall/task/plan.md`"));
     for name in ["plan", "exec"] {
         for context in [PromptContext::sample(), first_run()] {
             assert!(!render(name, &context).contains("\n\n\n"), "{}", render(name, &context));
@@ -200,7 +200,7 @@ fn a_slip_in_a_template_is_found_when_it_is_loaded() {
         "{% if zzzzzzzz %}x{% endif %}\n",
         expect![[r#"
             work.md:1: undefined value, in `{% if zzzzzzzz %}x{% endif %}`
-            hint: known names: task, title, body, criteria, iteration, iterations_max, attempt, step, workspace, branch, base, feedback, verify_commands, outputs, tag, source, past, discoveries, resumed, compact, findings, since, fork, backlog, rules
+            hint: known names: task, title, body, criteria, iteration, iterations_max, attempt, step, workspace, branch, base, feedback, verify_commands, outputs, tag, source, past, discoveries, resumed, compact, module, next, moved, findings, since, fork, backlog, rules, papers, has_papers, checkpoint, stage, requirements, refinements, steps, steps_done, every, red
         "#]],
     );
     refuses(
@@ -235,7 +235,10 @@ fn a_projects_own_prompt_wins_by_name_and_new_ones_join() {
     let folder = own("work.md", "Do {{ title }} in {{ workspace }}.\n");
     fs::write(folder.path().join("mine.md"), "Mine: {{ task }}\n").expect("write");
     let prompts = Prompts::load(Some(folder.path())).expect("loads");
-    assert_eq!(prompts.names(), ["exec", "mine", "plan", "propose", "review", "work"]);
+    assert_eq!(
+        prompts.names(),
+        ["auto", "check", "dispatch", "exec", "mine", "plan", "propose", "review", "target", "work"]
+    );
     let render = |name| prompts.render(name, &PromptContext::sample()).expect("renders");
     assert_eq!(render("work"), "Do Greet the user by name in /workspaces/T7.\n");
     assert_eq!(render("mine"), "Mine: T7\n");
