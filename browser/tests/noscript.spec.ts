@@ -92,13 +92,15 @@ test("a person without scripts reads and decides", async ({ browser }) => {
 
   // Stops the run.
   await page.goto("/");
-  await page.locator("#act-stop button").click();
+  // Where no script asks whether it is meant, a box does.
+  await page.locator("#act-stop input[type=checkbox]").first().check();
+  await page.locator("#act-stop button").first().click();
   await expect(page.locator("#toasts")).not.toBeEmpty();
   await says(page, "/", "#drive", /not running/i);
 
   // Every page can be read.
   const links = await page.locator(".rail a[href]").evaluateAll((all) => all.map((it) => it.getAttribute("href") ?? ""));
-  const tabs = ["", "/log", "/diff", "/checks", "/gates", "/attempts", "/cost", "/certificate", "/history"].map((tab) => `/tasks/T1${tab}`);
+  const tabs = ["", "/log", "/diff", "/checks", "/gates", "/target", "/attempts", "/cost", "/certificate", "/history"].map((tab) => `/tasks/T1${tab}`);
   for (const at of [...links, ...tabs, "/sprints", "/runs/1", "/flows/loop", "/doctor", "/sessions", "/problems", "/help", "/api"]) {
     const answer = await page.goto(at);
     expect(answer?.status(), at).toBe(200);

@@ -10,7 +10,7 @@ import type { Scratch } from "./scratch";
 const OUT = path.join(process.env.LANDFALL_WEB_OUT ?? "out", "pages");
 
 /** The tabs of a task. */
-const TABS = ["", "/log", "/diff", "/checks", "/gates", "/attempts", "/cost", "/certificate", "/history"];
+const TABS = ["", "/log", "/diff", "/checks", "/gates", "/target", "/attempts", "/cost", "/certificate", "/history"];
 
 /** The pages that the navigation does not lead to, and views of those that it does. T4 has landed after it was sent back. */
 const MORE = [

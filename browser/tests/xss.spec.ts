@@ -126,7 +126,7 @@ class Looks {
   }
 }
 
-const TABS = ["", "/log", "/diff", "/checks", "/gates", "/attempts", "/cost", "/certificate", "/history"];
+const TABS = ["", "/log", "/diff", "/checks", "/gates", "/target", "/attempts", "/cost", "/certificate", "/history"];
 
 let scratch: Scratch;
 let link: string;
