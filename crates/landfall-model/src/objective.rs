@@ -108,7 +108,7 @@ impl Objective {
 
     /// Whether a yes would count now: it was shown as it is.
     #[must_use]
-    pub fn awaits_a_yes(&self) -> bool {
+    pub fn wants_a_yes(&self) -> bool {
         self.shown == Some(self.revision) && !self.is_confirmed()
     }
 }
@@ -349,11 +349,11 @@ mod tests {
     #[test]
     fn edge_23_a_yes_counts_only_after_it_was_shown_and_unchanged() {
         let mut objective = Objective { revision: 2, ..Objective::default() };
-        assert!(!objective.awaits_a_yes());
+        assert!(!objective.wants_a_yes());
         objective.shown = Some(1);
-        assert!(!objective.awaits_a_yes(), "it changed since");
+        assert!(!objective.wants_a_yes(), "it changed since");
         objective.shown = Some(2);
-        assert!(objective.awaits_a_yes());
+        assert!(objective.wants_a_yes());
     }
 
     #[test]

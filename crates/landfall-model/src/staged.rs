@@ -315,7 +315,7 @@ impl Staged {
             }
             StagedEvent::ObjectiveConfirmed => {
                 let Some(objective) = &mut self.objective else { return false };
-                if !objective.awaits_a_yes() {
+                if !objective.wants_a_yes() {
                     return false;
                 }
                 objective.confirmed = Some(objective.revision);

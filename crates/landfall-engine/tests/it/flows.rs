@@ -269,7 +269,9 @@ fn every_built_in_flow_looks_like_this() {
                   s2 -->|"done"| finish((end))
             "#]],
         ),
-        ("staged", expect![[r#"
+        (
+            "staged",
+            expect![[r#"
             staged: Objective with one confirmation, then stages with judges and convergence until it is met; land.
 
             ● target  [target, phase target] ◀ entry
@@ -346,7 +348,8 @@ fn every_built_in_flow_looks_like_this() {
             entry for phase review: exec
             entry for phase satisfied: target
             entry for phase target: target
-        "#]], expect![[r#"
+        "#]],
+            expect![[r#"
             flowchart TD
               s0["target (target)"]
               s1["plan (agent)"]
@@ -398,8 +401,11 @@ fn every_built_in_flow_looks_like_this() {
               s11 -->|"conflict (at most 3×)"| s3
               s11 -->|"red (at most 10×)"| s3
               s12 -->|"done"| finish((end))
-        "#]]),
-        ("watched", expect![[r#"
+        "#]],
+        ),
+        (
+            "watched",
+            expect![[r#"
             watched: Watch an agent that runs its own loop, then verify its work and land it.
 
             ● auto  [agent, phase executing] ◀ entry
@@ -418,7 +424,8 @@ fn every_built_in_flow_looks_like_this() {
 
             ● report  [report, phase complete]
               └─ done → end
-        "#]], expect![[r#"
+        "#]],
+            expect![[r#"
             flowchart TD
               s0["auto (agent)"]
               s1["verify (verify)"]
@@ -434,7 +441,8 @@ fn every_built_in_flow_looks_like_this() {
               s2 -->|"conflict (at most 3×)"| s0
               s2 -->|"red (at most 10×)"| s0
               s3 -->|"done"| finish((end))
-        "#]]),
+        "#]],
+        ),
     ];
     assert_eq!(
         flows::built_in().into_keys().collect::<Vec<_>>(),

@@ -324,7 +324,7 @@ impl Draft {
         step: &StepName,
     ) -> Result<(), Refusal> {
         let objective = self.task.staged.objective.clone();
-        let awaits = objective.as_ref().is_some_and(Objective::awaits_a_yes);
+        let awaits = objective.as_ref().is_some_and(Objective::wants_a_yes);
         let confirmed = objective.as_ref().is_some_and(Objective::is_confirmed); // a cut journal still asks
         if (awaits || confirmed) && objective::is_yes(text) {
             if awaits {

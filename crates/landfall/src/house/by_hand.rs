@@ -99,7 +99,7 @@ impl Clerk<'_> {
                 asked.revision, objective.revision
             ));
         }
-        if !(objective.awaits_a_yes() && asks_about_its_objective(&task)) {
+        if !(objective.wants_a_yes() && asks_about_its_objective(&task)) {
             return refuse(format!("the objective of {id} was not shown to you yet"));
         }
         let changed = self.tell(&[asked.task], News::Answer { text: "OK".to_owned() })?;

@@ -203,7 +203,7 @@ pub(super) fn target(look: &Look<'_>, id: TaskId) -> Result<Box<api::Target>, Pr
         revision: objective.revision,
         shown: objective.shown,
         confirmed: objective.confirmed,
-        awaits: question.is_some() && objective.awaits_a_yes(),
+        awaits: question.is_some() && objective.wants_a_yes(),
         question,
         satisfied_at: part(SATISFIED, WHOLE),
         stage: staged
