@@ -21,7 +21,8 @@ fn allowed() -> BTreeMap<&'static str, &'static [&'static str]> {
             &["landfall-model", "landfall-agents", "landfall-host", "landfall-store", "landfall-trackers"],
         ),
         // What needs an async runtime: agents that want to be talked with, and the tools agents are given.
-        ("landfall-bridge", &["landfall-agents"]),
+        // The tools of a person's assistant are operations, asked as every client asks them.
+        ("landfall-bridge", &["landfall-agents", "landfall-api"]),
         // The scripted agent is played by the binary; its script is understood by landfall-agents.
         (
             "landfall",
