@@ -1,6 +1,6 @@
 //! `landfall mcp --person`: operations of the engine as tools, for a person's assistant.
 //!
-//! Speaks the Model Context Protocol on stdin and stdout and nowhere else. A tool is a line in [`TOOLS`]: the words it
+//! Speaks the Model Context Protocol on stdin and stdout and nowhere else. A tool is a line in `TOOLS`: the words it
 //! takes are those of the operation, and so is its answer. There is no way in that other clients do not have.
 
 use std::sync::Arc;
