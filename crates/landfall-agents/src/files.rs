@@ -4,6 +4,7 @@
 //! means. The same content is news once. What is not whole yet is waited for; what is wrong is said once, by a code, and
 //! changes nothing. Nothing here reads a disk or a clock.
 
+use landfall_model::stride::{CHECKPOINTS, ENDS, RESULTS, STEPS};
 use landfall_model::{Said, Signal, Stride};
 use serde_json::{Map, Value};
 
@@ -24,67 +25,6 @@ pub const BYTES_MAX: usize = 256 * 1024;
 const HALF_LOOKS: u32 = 20;
 const TEXT_MAX: usize = 200; // of what was wrong, for a person
 
-const STEPS: [&str; 11] = [
-    "plan",
-    "check",
-    "exec",
-    "merge",
-    "report",
-    "research",
-    "verify",
-    "annotate",
-    "target",
-    "highlight",
-    "summarize",
-];
-const RESULTS: [&str; 28] = [
-    "PASS",
-    "NEEDS_REVISION",
-    "ACCEPT",
-    "NEEDS_FIX",
-    "REPLAN",
-    "BLOCKED",
-    "CONTINUE",
-    "(generated)",
-    "(annotations)",
-    "(done)",
-    "(mid-exec)",
-    "(blocked)",
-    "success",
-    "conflict",
-    "(collected)",
-    "(sufficient)",
-    "(pass)",
-    "(fail)",
-    "(partial)",
-    "(processed)",
-    "(o1-collected)",
-    "(o2-collected)",
-    "(o3-collected)",
-    "(objective-complete)",
-    "(distilled)",
-    "(skipped-idempotent)",
-    "failed",
-    "rejected",
-];
-/// A result that only the last version knew, beside `(step-N)`.
-const STAGE_DONE: &str = "stage-done";
-const CHECKPOINTS: [&str; 14] = [
-    "",
-    "post-plan",
-    "mid-exec",
-    "post-exec",
-    "post-research",
-    "quick",
-    "full",
-    "post-o1",
-    "post-o2",
-    "post-o3",
-    "pre-merge",
-    "post-annotate",
-    "dependency-blocked",
-    "no-accept",
-];
 const PHASES: [&str; 7] =
     ["", "target", "planning", "execution", "finalization", "needs-plan", "needs-check"];
 /// Every status a module can have.
@@ -372,10 +312,10 @@ fn signal(bytes: &[u8], mark: u64) -> Result<Stride, Wrong> {
     if !STEPS.contains(&step) {
         return Err(Wrong::Code("FILE_UNKNOWN_STEP"));
     }
-    if !(RESULTS.contains(&result) || result == STAGE_DONE || numbered(result, "(step-", ")")) {
+    if !(RESULTS.contains(&result) || numbered(result, "(step-", ")")) {
         return Err(Wrong::Code("FILE_UNKNOWN_RESULT"));
     }
-    if !(STEPS.contains(&next) || ["(stop)", "(none)"].contains(&next)) {
+    if !(STEPS.contains(&next) || ENDS.contains(&next)) {
         return Err(Wrong::Code("FILE_UNKNOWN_NEXT"));
     }
     if !(CHECKPOINTS.contains(&checkpoint) || numbered(checkpoint, "step-", "")) {

@@ -50,7 +50,7 @@ mod spec;
 pub mod sprint;
 pub mod staged;
 mod status;
-mod stride;
+pub mod stride;
 mod task;
 mod touch;
 pub mod tune;

@@ -1,6 +1,79 @@
 //! Strides: the steps that an agent with a loop of its own says it has finished. They are claims; what they are counted
 //! for is the limit of iterations, and what a person sees.
 
+/// The steps an agent may say it was in.
+pub const STEPS: &[&str] = &[
+    "plan",
+    "check",
+    "exec",
+    "merge",
+    "report",
+    "research",
+    "verify",
+    "annotate",
+    "target",
+    "highlight",
+    "summarize",
+];
+
+/// What may have come of a step; `(step-N)` with any number besides.
+pub const RESULTS: &[&str] = &[
+    "PASS",
+    "NEEDS_REVISION",
+    "ACCEPT",
+    "NEEDS_FIX",
+    "REPLAN",
+    "BLOCKED",
+    "CONTINUE",
+    "ROLLBACK",
+    "(generated)",
+    "(annotations)",
+    "(done)",
+    "(mid-exec)",
+    "(blocked)",
+    "success",
+    "conflict",
+    "(collected)",
+    "(sufficient)",
+    "(pass)",
+    "(fail)",
+    "(partial)",
+    "(processed)",
+    "(o1-collected)",
+    "(o2-collected)",
+    "(o3-collected)",
+    "(objective-complete)",
+    "(distilled)",
+    "(skipped-idempotent)",
+    "(stage-advanced)",
+    "(refined)",
+    "(hil-pending)",
+    "failed",
+    "stage-done",
+    "rejected",
+];
+
+/// What may follow besides a step.
+pub const ENDS: &[&str] = &["(stop)", "(none)"];
+
+/// Where a check may stand; `step-N` with any number besides.
+pub const CHECKPOINTS: &[&str] = &[
+    "",
+    "post-plan",
+    "mid-exec",
+    "post-exec",
+    "post-research",
+    "quick",
+    "full",
+    "post-o1",
+    "post-o2",
+    "post-o3",
+    "pre-merge",
+    "post-annotate",
+    "dependency-blocked",
+    "no-accept",
+];
+
 /// One finished step of an agent's own loop, in its words, each from a known list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stride {

@@ -43,6 +43,14 @@ fn signals_of_every_version_are_understood() {
 }
 
 #[test]
+fn every_word_that_a_loop_ever_had_is_understood() {
+    for result in landfall_model::stride::RESULTS {
+        let told = shown(&heard(File::Signal, &V1.replace("PASS", result)));
+        assert_eq!(told, format!("check: {result} → exec"), "a loop that rolls a stage back is no nonsense");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named_once() {
     let change = |from: &str, to: &str| V2.replace(from, to);
     for (text, code) in [

@@ -3,6 +3,7 @@
 //! All words of all versions are accepted; any other is refused with the known ones. A half-written file is no error to
 //! act upon: whoever reads it looks again.
 
+use landfall_model::stride::{CHECKPOINTS, ENDS, RESULTS, STEPS};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -13,79 +14,6 @@ use super::problem::{Bad, FormatError, short};
 pub const SIGNAL_FILE: &str = ".auto-signal";
 /// The name of the stop.
 pub const STOP_FILE: &str = ".auto-stop";
-
-/// The steps an agent may say it was in.
-pub const STEPS: &[&str] = &[
-    "plan",
-    "check",
-    "exec",
-    "merge",
-    "report",
-    "research",
-    "verify",
-    "annotate",
-    "target",
-    "highlight",
-    "summarize",
-];
-
-/// What may have come of a step; `(step-N)` with any number besides.
-pub const RESULTS: &[&str] = &[
-    "PASS",
-    "NEEDS_REVISION",
-    "ACCEPT",
-    "NEEDS_FIX",
-    "REPLAN",
-    "BLOCKED",
-    "CONTINUE",
-    "ROLLBACK",
-    "(generated)",
-    "(annotations)",
-    "(done)",
-    "(mid-exec)",
-    "(blocked)",
-    "success",
-    "conflict",
-    "(collected)",
-    "(sufficient)",
-    "(pass)",
-    "(fail)",
-    "(partial)",
-    "(processed)",
-    "(o1-collected)",
-    "(o2-collected)",
-    "(o3-collected)",
-    "(objective-complete)",
-    "(distilled)",
-    "(skipped-idempotent)",
-    "(stage-advanced)",
-    "(refined)",
-    "(hil-pending)",
-    "failed",
-    "stage-done",
-    "rejected",
-];
-
-/// What may follow besides a step.
-pub const ENDS: &[&str] = &["(stop)", "(none)"];
-
-/// Where a check may stand; `step-N` with any number besides.
-pub const CHECKPOINTS: &[&str] = &[
-    "",
-    "post-plan",
-    "mid-exec",
-    "post-exec",
-    "post-research",
-    "quick",
-    "full",
-    "post-o1",
-    "post-o2",
-    "post-o3",
-    "pre-merge",
-    "post-annotate",
-    "dependency-blocked",
-    "no-accept",
-];
 
 /// Why a loop is told to stop.
 pub const REASONS: &[&str] = &["timeout", "max_iterations", "user_stop", "stall_limit", "reasoning_loop"];
