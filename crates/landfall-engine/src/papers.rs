@@ -8,7 +8,7 @@ use std::path::Path;
 
 use landfall_host::disk;
 use landfall_host::git::Workspace;
-use landfall_model::convergence;
+use landfall_model::convergence::share;
 use landfall_model::objective::{Objective, RefinementState};
 use landfall_model::plan::Outline;
 use landfall_model::score::{Dimension, points};
@@ -237,10 +237,4 @@ pub fn judged_line(judged: &Judged) -> String {
         line.push_str(&format!(": {}", judged.reasons.join("; ")));
     }
     line
-}
-
-/// A convergence for people: `0.6667`.
-#[must_use]
-pub fn share(ten_thousandths: u32) -> String {
-    format!("{}.{:04}", ten_thousandths / convergence::WHOLE, ten_thousandths % convergence::WHOLE)
 }

@@ -58,6 +58,12 @@ pub fn convergence(baseline: &[Requirement], coverage: &Coverage) -> Option<u32>
     Some(u32::try_from((covered * 10 + all / 2) / all).expect("a mean of shares is a share"))
 }
 
+/// A convergence for people: `0.6667`.
+#[must_use]
+pub fn share(ten_thousandths: u32) -> String {
+    format!("{}.{:04}", ten_thousandths / WHOLE, ten_thousandths % WHOLE)
+}
+
 /// A stage that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {

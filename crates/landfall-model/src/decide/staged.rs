@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Draft, Refusal, not_now};
 use crate::annotate::Onward;
-use crate::convergence::{self, Exclusion, Progress, Stage};
+use crate::convergence::{self, Exclusion, Progress, Stage, share};
 use crate::event::{Event, StepResult};
 use crate::flow::{Flow, Step, StepKind, Target};
 use crate::input::{Annotated, EndedRun, Parting};
@@ -251,7 +251,6 @@ impl Draft {
         if objective.as_ref().is_some_and(Objective::is_confirmed) {
             self.settle(step)?;
             self.begin_stage()?;
-            self.leave(StepResult::Answered, None)?;
             return Ok(true);
         }
         if self.says_nothing() {
@@ -331,8 +330,7 @@ impl Draft {
                 self.staged(StagedEvent::ObjectiveConfirmed)?;
             }
             self.event(Event::Resumed { feedback: None })?;
-            self.begin_stage()?;
-            return self.leave(StepResult::Answered, None);
+            return self.begin_stage();
         }
         if objective.is_some() && objective::is_yes(text) {
             // It was never shown, or changed since: it is shown first.
@@ -368,20 +366,34 @@ impl Draft {
         Ok(())
     }
 
-    /// The next stage: unmet requirements, by weight and coverage, in a direction that was not given up.
-    fn begin_stage(&mut self) -> Result<(), Refusal> {
+    /// What the next stage is, and is for: unmet requirements, by weight and coverage, in a direction that was not given up.
+    ///
+    /// # Errors
+    /// Why there is none, for a person.
+    fn next_focus(&self) -> Result<(u32, Vec<u32>), String> {
         let staged = &self.task.staged;
-        if staged.focus.is_some() {
-            return Ok(());
-        }
         let none = convergence::Coverage::new();
         let coverage = staged.stages.last().map_or(&none, |stage| &stage.coverage);
-        let focus = convergence::next_focus(&staged.baseline(), coverage, &staged.exclusions);
         let number = staged.stages.last().map_or(0, |stage| stage.number) + 1;
-        match focus {
-            Some(focus) => self.staged(StagedEvent::StageBegan { number, focus }),
-            None => Ok(()),
+        match (
+            convergence::next_focus(&staged.baseline(), coverage, &staged.exclusions),
+            staged.exclusions.len(),
+        ) {
+            (Some(focus), _) => Ok((number, focus)),
+            (None, 0) => Err("no requirement is left that a stage could be for".to_owned()),
+            (None, tried) => Err(format!("every direction was tried: {tried} were given up")),
         }
+    }
+
+    /// Leaves the dialogue with a stage to work on, or stops where there is none: nothing is done without being measured.
+    fn begin_stage(&mut self) -> Result<(), Refusal> {
+        if self.task.staged.focus.is_none() {
+            match self.next_focus() {
+                Ok((number, focus)) => self.staged(StagedEvent::StageBegan { number, focus })?,
+                Err(detail) => return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail),
+            }
+        }
+        self.leave(StepResult::Answered, None)
     }
 
     /// A stage is measured against the objective.
@@ -389,8 +401,12 @@ impl Draft {
         self.settle(step)?;
         let staged = self.task.staged.clone();
         let (Some(focus), Some(judged)) = (&staged.focus, staged.last_judged()) else {
-            // Without an objective there is nothing to measure: what was accepted is all there is.
-            return self.leave(StepResult::Satisfied, None);
+            if staged.objective.is_none() {
+                // A flow without a target has nothing to measure by: what was accepted is all there is.
+                return self.leave(StepResult::Satisfied, None);
+            }
+            let detail = format!("step `{step}` has nothing to measure: no stage was begun and judged");
+            return self.end(EndKind::Failed, EndCode::CheckFailed, detail);
         };
         let Some(commit) = judged.head.clone().or_else(|| self.task.head.clone()) else {
             let detail = format!("step `{step}` has nothing to measure: no commit");
@@ -429,17 +445,9 @@ impl Draft {
 
     /// Goes on with another stage, or stops where there is none.
     fn next_stage(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
-        let staged = &self.task.staged;
-        let number = staged.stages.last().map_or(0, |stage| stage.number) + 1;
-        let none = convergence::Coverage::new();
-        let coverage = staged.stages.last().map_or(&none, |stage| &stage.coverage);
-        let focus = convergence::next_focus(&staged.baseline(), coverage, &staged.exclusions);
-        let Some(focus) = focus else {
-            let detail = match staged.exclusions.len() {
-                0 => "no requirement is left that a stage could be for".to_owned(),
-                tried => format!("every direction was tried: {tried} were given up"),
-            };
-            return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail);
+        let (number, focus) = match self.next_focus() {
+            Ok(next) => next,
+            Err(detail) => return self.end(EndKind::Blocked, EndCode::DirectionsUsedUp, detail),
         };
         self.leave(result, feedback)?;
         if self.task.is_over() {
@@ -696,12 +704,6 @@ impl Draft {
         }
         self.staged(StagedEvent::RefinementWithdrawn { number })
     }
-}
-
-/// A convergence for people: `0.6667`.
-#[must_use]
-pub(crate) fn share(ten_thousandths: u32) -> String {
-    format!("{}.{:04}", ten_thousandths / 10_000, ten_thousandths % 10_000)
 }
 
 fn check_feedback(

@@ -1,8 +1,8 @@
 //! Plans, judges, objectives and stages in words.
 
-use landfall_engine::model::convergence::Progress;
+use landfall_engine::model::convergence::{Progress, share};
 use landfall_engine::model::staged::StagedEvent;
-use landfall_engine::papers::{judged_line, share};
+use landfall_engine::papers::judged_line;
 
 use super::moment::count;
 use super::words::one_line;

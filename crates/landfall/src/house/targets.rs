@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landfall_api::{self as api, FlowCheckpoint, PhaseState, Problem, ProblemCode};
 use landfall_engine::flows;
-use landfall_engine::model::convergence::{SATISFIED, WHOLE};
+use landfall_engine::model::convergence::{SATISFIED, WHOLE, share};
 use landfall_engine::model::objective::{Objective, RefinementState, Requirement};
 use landfall_engine::model::plan::Outline;
 use landfall_engine::model::score::{Checkpoint, Dimension, GATE, WEIGHTS};
@@ -382,7 +382,7 @@ pub(super) fn details(task: &Task) -> Vec<String> {
         lines.push(format!("its plan: {} of {} steps are done", progress.plan_done, progress.plan_steps));
     }
     if let Some(stage) = progress.stage {
-        let close = task.staged.stages.last().map(|stage| papers::share(stage.convergence));
+        let close = task.staged.stages.last().map(|stage| share(stage.convergence));
         let close = close.map(|it| format!("; convergence is {it}")).unwrap_or_default();
         lines.push(format!("stage {stage} is under way{close}"));
     }
