@@ -283,3 +283,49 @@ fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_t
     let prompts = scratch.prompts("T1");
     assert!(prompts.iter().any(|it| it.contains("The last stage was rolled back")), "the planner is told");
 }
+
+/// Runs the example of a page of the guide, just as it stands there; what it said in all.
+fn example(page: &str) -> String {
+    let text = std::fs::read_to_string(format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR")));
+    let text = text.expect("the page is there");
+    let (_, rest) = text.split_once("````sh\n").expect("the page has an example");
+    let (script, _) = rest.split_once("````\n").expect("the example ends");
+    let place = tempfile::tempdir().expect("a folder");
+    let bin = std::path::Path::new(LANDFALL).parent().expect("a folder").display().to_string();
+    let ran = std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(place.path())
+        .env_clear()
+        .env("PATH", format!("{bin}:{}", std::env::var("PATH").expect("a path")))
+        .env("HOME", place.path())
+        .env("LANDFALL_STATE", place.path().join("state"))
+        .output()
+        .expect("there is a shell");
+    format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
+}
+
+#[test]
+fn the_example_of_the_guide_to_the_lifecycle_does_what_it_says() {
+    let said = example("lifecycle.md");
+    for wanted in [
+        "judged, post-plan: NEEDS_REVISION",
+        "judged, post-plan: PASS",
+        "judged, post-exec: ACCEPT",
+        "landed as",
+    ] {
+        assert!(said.contains(wanted), "{wanted} is missing:\n{said}");
+    }
+}
+
+#[test]
+fn the_example_of_the_guide_to_stages_does_what_it_says() {
+    let said = example("staged.md");
+    for wanted in [
+        "Objectives extracted — 1 items, 2 requirements",
+        "to 0.5000: another stage",
+        "to 1.0000: the objective is met",
+        "landed as",
+    ] {
+        assert!(said.contains(wanted), "{wanted} is missing:\n{said}");
+    }
+}
