@@ -5,6 +5,7 @@
 
 mod autopilot;
 mod parts;
+mod issue;
 mod staged;
 
 use std::sync::Arc;
@@ -564,6 +565,7 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Staged(event) => (event.name(), staged::encode(event)),
         Event::Directed { step, alone } => ("directed", staged::directed(step, *alone)),
         Event::Reopened { text } => ("reopened", staged::reopened(text)),
+        Event::Issue(event) => (event.name(), issue::encode(event)),
     }
 }
 
@@ -815,6 +817,7 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             let limits = OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd };
             Event::LimitsSet { limits }
         }
+        kind if kind.starts_with("issue-") => return issue::decode(raw),
         _ => return staged::decode(raw),
     }))
 }
