@@ -13,6 +13,7 @@ use crate::input::Parting;
 use crate::judge::Verdict;
 use crate::pilot::PilotEvent;
 use crate::queue::{BatchId, QueueEvent};
+use crate::recovery::RecoveryEvent;
 use crate::review::Finding;
 use crate::signal::Usage;
 use crate::sprint::{ReviewDecision, SprintEvent};
@@ -307,6 +308,8 @@ pub enum Event {
         /// In their words.
         text: String,
     },
+    /// Something was done about a step that failed.
+    Recovery(RecoveryEvent),
 }
 
 /// What an attempt begins with.

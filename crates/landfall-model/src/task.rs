@@ -10,6 +10,7 @@ use crate::decide::{jittered, spell_ms};
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
+use crate::recovery::Recoveries;
 use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
@@ -107,6 +108,8 @@ pub struct Task {
     pub last_step: Option<StepName>,
     /// Where it landed before it was reopened.
     pub landed_before: Vec<Landed>,
+    /// What was done about steps that failed.
+    pub recoveries: Recoveries,
 }
 
 /// A step that a person wants.
@@ -166,6 +169,7 @@ impl Task {
             directed: None,
             last_step: None,
             landed_before: Vec::new(),
+            recoveries: Recoveries::default(),
         }
     }
 

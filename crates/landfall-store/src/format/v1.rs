@@ -5,6 +5,7 @@
 
 mod autopilot;
 mod parts;
+mod recovery;
 mod staged;
 
 use std::sync::Arc;
@@ -564,6 +565,7 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Staged(event) => (event.name(), staged::encode(event)),
         Event::Directed { step, alone } => ("directed", staged::directed(step, *alone)),
         Event::Reopened { text } => ("reopened", staged::reopened(text)),
+        Event::Recovery(event) => (event.name(), recovery::encode(event)),
     }
 }
 
@@ -815,7 +817,12 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             let limits = OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd };
             Event::LimitsSet { limits }
         }
-        _ => return staged::decode(raw),
+        _ => {
+            return match staged::decode(raw)? {
+                Some(event) => Ok(Some(event)),
+                None => recovery::decode(raw),
+            };
+        }
     }))
 }
 
