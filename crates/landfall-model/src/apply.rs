@@ -496,6 +496,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.own_limits = task.own_limits.and(*limits);
             task.limits = task.own_limits.over(task.limits.clone());
         }
+        Event::Recovery(event) => return task.recoveries.absorb(at, event),
     }
     if matches!(task.state, State::Ended(_)) {
         task.hold = None; // who takes it up again wants it to go on
@@ -760,7 +761,8 @@ impl Event {
             | Self::Released
             | Self::LimitsSet { .. }
             | Self::Directed { .. }
-            | Self::Reopened { .. } => None,
+            | Self::Reopened { .. }
+            | Self::Recovery(_) => None,
             Self::Staged(event) => event.fence(),
             Self::Issue(event) => event.fence(),
         }
@@ -812,6 +814,7 @@ impl Event {
             Self::Directed { .. } => "directed",
             Self::Reopened { .. } => "reopened",
             Self::Issue(event) => event.name(),
+            Self::Recovery(event) => event.name(),
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::issue::IssueEvent;
 use crate::judge::Verdict;
 use crate::pilot::PilotEvent;
 use crate::queue::{BatchId, QueueEvent};
+use crate::recovery::RecoveryEvent;
 use crate::review::Finding;
 use crate::signal::Usage;
 use crate::sprint::{ReviewDecision, SprintEvent};
@@ -310,6 +311,8 @@ pub enum Event {
     },
     /// Something about the issue it follows.
     Issue(IssueEvent),
+    /// Something was done about a step that failed.
+    Recovery(RecoveryEvent),
 }
 
 /// What an attempt begins with.

@@ -42,6 +42,7 @@ pub mod planted;
 pub mod proposal;
 pub mod queue;
 mod recover;
+pub mod recovery;
 pub mod regression;
 pub mod review;
 mod schedule;

@@ -11,6 +11,7 @@ use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::issue::Pipeline;
 use crate::gate::GateReport;
+use crate::recovery::Recoveries;
 use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
@@ -110,6 +111,8 @@ pub struct Task {
     pub landed_before: Vec<Landed>,
     /// The issue it follows, if it follows one.
     pub issue: Option<Box<Pipeline>>,
+    /// What was done about steps that failed.
+    pub recoveries: Recoveries,
 }
 
 /// A step that a person wants.
@@ -170,6 +173,7 @@ impl Task {
             last_step: None,
             landed_before: Vec::new(),
             issue: None,
+            recoveries: Recoveries::default(),
         }
     }
 

@@ -6,6 +6,7 @@
 mod autopilot;
 mod parts;
 mod issue;
+mod recovery;
 mod staged;
 
 use std::sync::Arc;
@@ -566,6 +567,7 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Directed { step, alone } => ("directed", staged::directed(step, *alone)),
         Event::Reopened { text } => ("reopened", staged::reopened(text)),
         Event::Issue(event) => (event.name(), issue::encode(event)),
+        Event::Recovery(event) => (event.name(), recovery::encode(event)),
     }
 }
 
@@ -818,7 +820,12 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             Event::LimitsSet { limits }
         }
         kind if kind.starts_with("issue-") => return issue::decode(raw),
-        _ => return staged::decode(raw),
+        _ => {
+            return match staged::decode(raw)? {
+                Some(event) => Ok(Some(event)),
+                None => recovery::decode(raw),
+            };
+        }
     }))
 }
 
