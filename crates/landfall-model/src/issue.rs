@@ -4,11 +4,39 @@
 mod phase;
 mod reconcile;
 
+use std::fmt;
+
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 pub use phase::{Phase, aggregate};
 pub use reconcile::{Point, Reconciled, completion, precondition};
+
+/// An issue by its tracker and its number: what a task that follows it has as its source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The tracker, as settings call it.
+    pub tracker: String,
+    /// The number there.
+    pub number: u64,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:#{}", self.tracker, self.number)
+    }
+}
+
+impl Source {
+    /// The issue a task came from, if it came from one.
+    #[must_use]
+    pub fn of(source: &str) -> Option<Self> {
+        let (tracker, number) = source.split_once(":#")?;
+        let number = number.parse().ok().filter(|number| *number > 0)?;
+        let word = !tracker.is_empty() && tracker.bytes().all(|byte| byte.is_ascii_lowercase());
+        word.then(|| Self { tracker: tracker.to_owned(), number })
+    }
+}
 
 /// How the work of an issue gets onto the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
