@@ -22,7 +22,7 @@ const ADDRESS_BYTES_MAX: usize = 2_000;
 
 impl AddressTemplate {
     /// The template, if it is an address once the base is known.
-    pub(super) fn parse(text: &str) -> Result<Self, HintError> {
+    pub fn parse(text: &str) -> Result<Self, HintError> {
         let probe = text.replace(BASE, "https://base.example");
         if text.matches(BASE).count() > 1 || (text.contains(BASE) && !text.starts_with(BASE)) {
             return Err(HintError::Address(format!("`{BASE}` stands once, at the beginning")));
