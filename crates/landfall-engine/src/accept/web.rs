@@ -206,9 +206,41 @@ pub(super) fn page(answered: &Answered, selector: &str, hits: Hits) -> Saw {
 
 #[cfg(test)]
 mod tests {
-    use landfall_model::acceptance::Address;
+    use std::io::{Read as _, Write as _};
 
-    use super::absolute;
+    use landfall_model::acceptance::{Address, VerifyResult};
+
+    use super::{Reachable, Want, absolute, ask};
+
+    /// Looked up, not by their names: whatever leads here is found out before anything is connected to.
+    #[test]
+    fn a_name_that_leads_to_this_machine_is_refused_where_only_public_ones_may_be_asked() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let hosts = ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
+        for host in hosts {
+            let address = Address::new(&format!("http://{host}:{port}/")).expect("an address");
+            let refused = ask(&address, Reachable::Public, Want::Head).err().expect("it is refused");
+            assert_eq!(refused.result, VerifyResult::Uncertain, "{host}");
+            // `0x7f.1` is an address to some systems and no name to others.
+            let private = refused.evidence.contains("private address");
+            assert!(private || refused.evidence.contains("no answer"), "{host}: {}", refused.evidence);
+        }
+        listener.set_nonblocking(true).expect("it can");
+        assert!(listener.accept().is_err(), "nobody ever knocked");
+        listener.set_nonblocking(false).expect("it can");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("somebody");
+            drop(stream.read(&mut [0; 1024])); // whatever is asked
+            stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").expect("it is read");
+        });
+        let here = Address::new(&format!("http://localhost:{port}/")).expect("an address");
+        let answered = ask(&here, Reachable::PublicAndHere, Want::Head).ok().expect("it may");
+        assert_eq!(answered.status, 204);
+        server.join().expect("it answered");
+        let other = Address::new("http://10.255.255.1/").expect("an address");
+        assert!(ask(&other, Reachable::PublicAndHere, Want::Head).is_err());
+    }
 
     #[test]
     fn a_location_is_read_from_where_it_was_said() {
