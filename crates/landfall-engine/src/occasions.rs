@@ -329,7 +329,8 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         | Event::LimitsSet { .. }
         | Event::Staged(_)
         | Event::Directed { .. }
-        | Event::Reopened { .. } => None,
+        | Event::Reopened { .. }
+        | Event::Recovery(_) => None,
     }
 }
 

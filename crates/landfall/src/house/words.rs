@@ -122,6 +122,7 @@ pub(super) fn event(event: &Event) -> String {
         Event::Directed { step, alone: true } => format!("you want step `{step}` done, and nothing after it"),
         Event::Directed { step, alone: false } => format!("goes on with step `{step}`"),
         Event::Reopened { text } => format!("reopened by you: {}", one_line(text)),
+        Event::Recovery(event) => one_line(&event.line()),
     }
 }
 
@@ -382,7 +383,8 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         | Event::LimitsSet { .. }
         | Event::Staged(_)
         | Event::Directed { .. }
-        | Event::Reopened { .. } => Some(event_line(event)),
+        | Event::Reopened { .. }
+        | Event::Recovery(_) => Some(event_line(event)),
         Event::Added { spec } => Some(format!("added: {}", spec.title)),
         Event::Edited { .. }
         | Event::Offered { .. }
