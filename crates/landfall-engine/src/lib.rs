@@ -4,6 +4,7 @@
 //! [`Engine`] holds a project's state folder exclusively. [`Running`] is a drive of it. Everyone else asks
 //! through a [`Handle`] or reads the tables.
 
+pub mod accept;
 mod ask;
 mod channel;
 mod confine;

@@ -3,7 +3,7 @@
 //! A template cannot take untrusted words as they are: titles, bodies, criteria and feedback are cleaned and quoted
 //! here, before any template sees them, so that a project's own templates are as safe as ours.
 
-mod quote;
+pub(crate) mod quote;
 
 use std::fmt;
 use std::path::Path;
