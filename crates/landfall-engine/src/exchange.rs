@@ -15,8 +15,10 @@ use landfall_model::flow::Act;
 use landfall_model::issue::{Phase, Source};
 use landfall_model::{Attempt, Exchanged, News, Task};
 use landfall_trackers::tracker::{
-    Answer, BranchName, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, Tracker, TrackerError,
+    Answer, BranchName, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, Slug, Tracker, TrackerError,
 };
+
+pub(crate) use seeing::is_spec;
 
 use crate::site::Site;
 use crate::tracker::{self, Around};
@@ -132,6 +134,21 @@ fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
 /// The branch the work of an issue is offered on.
 pub(crate) fn branch_of(number: IssueNumber) -> BranchName {
     BranchName::new(&format!("landfall/issue-{}", number.get())).expect("made of our own words")
+}
+
+/// In a flow: the file that says what is to be done for an issue.
+pub(crate) const SPEC: &str = "{spec}";
+
+/// The file that says what is to be done for the issue of a task: as it is called, or is to be called.
+pub(crate) fn spec_of(site: &Site, task: &Task) -> Option<String> {
+    let issue = task.issue.as_ref()?;
+    let source = Source::of(&task.spec.source)?;
+    if !issue.routed.is_some_and(|routed| routed.spec) {
+        return None;
+    }
+    let slug = Slug::of(&task.spec.title);
+    let name = format!("{}/issue-{}-{}.md", site.settings.tracker.spec_path, source.number, slug.as_str());
+    Some(issue.seen.as_ref().and_then(|seen| seen.spec_file.clone()).unwrap_or(name))
 }
 
 /// Says in the tracker where an issue stands. Labels that a repository does not have yet are made first.

@@ -14,6 +14,7 @@ pub mod disk;
 mod dispatch;
 pub mod engine;
 pub mod errand;
+mod exchange;
 pub mod flows;
 pub mod folder;
 mod follow;

@@ -217,7 +217,8 @@ mod tests {
     fn a_name_that_leads_to_this_machine_is_refused_where_only_public_ones_may_be_asked() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();
-        let hosts = ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
+        let hosts =
+            ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
         for host in hosts {
             let address = Address::new(&format!("http://{host}:{port}/")).expect("an address");
             let refused = ask(&address, Reachable::Public, Want::Head).err().expect("it is refused");

@@ -15,7 +15,12 @@ use crate::settings::Publish;
 use crate::site::{self, Site};
 
 /// Offers the work as a pull request, if it takes that way. The branch is pushed where branches are kept.
-pub(super) fn offer(site: &Arc<Site>, task: &Task, attempt: Attempt, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn offer(
+    site: &Arc<Site>,
+    task: &Task,
+    attempt: Attempt,
+    at: &Desked,
+) -> Result<Exchanged, Trouble> {
     let way = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.way);
     if way != Some(Way::Pr) {
         return Ok(Exchanged::Offered(None));
@@ -69,13 +74,20 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
     }
     let lines: String = task.findings.iter().map(|finding| format!("- {finding}\n")).collect();
     let marker = Marker::new(&format!("review-round/{}/{}", task.id, rounds))?;
-    let text = format!("Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.", unmarked(&lines));
+    let text =
+        format!("Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.", unmarked(&lines));
     at.tracker.comment(Thread::PullRequest(pr.number), &marker, &text)?;
     Ok(())
 }
 
 /// Pushes the branch, from where we left it. Work of others there is not overwritten.
-fn push(site: &Site, at: &Desked, branch: &BranchName, head: &Oid, known: Option<Oid>) -> Result<(), Trouble> {
+fn push(
+    site: &Site,
+    at: &Desked,
+    branch: &BranchName,
+    head: &Oid,
+    known: Option<Oid>,
+) -> Result<(), Trouble> {
     let Publish::Push { remote } = &site.settings.land.publish else {
         let why = format!(
             "the tracker `{}` keeps branches, and none is pushed: set `land.publish = \"push\"` in landfall.toml",
@@ -120,7 +132,9 @@ pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         PrState::Merged { .. } => {}
         PrState::Draft | PrState::Open if at.tracker.keeps_branches() => {
             // The base holds its head: the forge sees that by itself, a moment later.
-            return Ok(Exchanged::NotYet { what: format!("pull request #{} is not shown as merged yet", pr.number) });
+            return Ok(Exchanged::NotYet {
+                what: format!("pull request #{} is not shown as merged yet", pr.number),
+            });
         }
         PrState::Draft | PrState::Open => {
             let merge = Merge {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, BranchNews, LogRange, Oid};
-use landfall_model::issue::{self, Ci, Part, Phase, Seen, SeenPr, SeenPrState};
+use landfall_model::issue::{Ci, Part, Phase, Seen, SeenPr, SeenPrState};
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
-    Answer, Check, CheckState, ChecksSum, CommitSha, Conclusion, Issue, IssueNumber, IssueState, PHASE_FAMILY,
-    PrState, PullRequest, Thread, sum,
+    Answer, Blocker, Check, CheckState, ChecksSum, Child, CommitSha, Conclusion, Issue, IssueNumber, Marker,
+    PHASE_FAMILY, Place, PrState, PullRequest, Thread, shown, sum,
 };
 
 use super::{Desked, Trouble, branch_of, stand};
+use crate::land;
 use crate::settings::Publish;
 use crate::site::{self, Site};
-use crate::land;
 
 /// What a summary of our readers is known by, in comments and reviews.
 pub(super) const REVIEW_MARKER: &str = "review-summary";
@@ -61,7 +61,7 @@ pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Troubl
         commit: closing_commit(site, at, &base, reopened)?,
         reopened,
         parts: u32::try_from(issue.children).unwrap_or(u32::MAX),
-        blockers: blockers.iter().filter(|it| !it.done).map(|it| it.number.get()).collect(),
+        blockers: blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect(),
     })
 }
 
@@ -98,9 +98,10 @@ fn reviewed(at: &Desked, pr: &PullRequest) -> Answer<bool> {
         return Ok(true);
     }
     let reviews = at.tracker.reviews(pr.number)?;
-    let ours = reviews.iter().filter(|it| it.ours).filter_map(|it| {
-        landfall_trackers::tracker::Marker::of(&it.body).map(|(marker, _)| marker.key().to_owned())
-    });
+    let ours = reviews
+        .iter()
+        .filter(|it| it.ours)
+        .filter_map(|it| Marker::of(&it.body).map(|(marker, _)| marker.key().to_owned()));
     Ok(ours.map(Some).any(marked))
 }
 
@@ -112,7 +113,9 @@ fn spec_file(site: &Site, task: &Task, base: &Oid, number: IssueNumber) -> Resul
         if !site.store.contains(&commit)? {
             continue; // it is in a workspace only
         }
-        if let Some(name) = site.store.names_in(&commit, folder)?.into_iter().find(|name| is_spec(name, number)) {
+        if let Some(name) =
+            site.store.names_in(&commit, folder)?.into_iter().find(|name| is_spec(name, number))
+        {
             return Ok(Some(format!("{folder}/{name}")));
         }
     }
@@ -134,7 +137,8 @@ fn closing_commit(
 ) -> Result<Option<Commit>, Trouble> {
     let range = LogRange { to: base.clone(), from: None, first_parent: true };
     let closes = |message: &str| {
-        let ours = message.lines().any(|line| line.strip_prefix("Landfall-Issue: ") == Some(&at.source.to_string()));
+        let ours =
+            message.lines().any(|line| line.strip_prefix("Landfall-Issue: ") == Some(&at.source.to_string()));
         ours || at.tracker.keeps_branches() && closes(message, at.source.number)
     };
     let found = site.store.log(&range, COMMITS_MAX)?.into_iter().find(|entry| closes(&entry.message));
@@ -165,8 +169,8 @@ fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trou
     if !at.tracker.keeps_branches() {
         return Ok(None);
     }
-    let branch = GitBranch::new(branch_of(at.number).as_str())
-        .map_err(|error| Trouble::Else(error.to_string()))?;
+    let branch =
+        GitBranch::new(branch_of(at.number).as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
     let base = land::base(site)?;
     let tip = match site.store.remote_news(&site.repo, remote, &branch, &base)? {
         BranchNews::Ahead { new, .. } | BranchNews::Rewritten { new, .. } => Some(new),
@@ -185,17 +189,19 @@ pub(super) fn parts(at: &Desked) -> Result<Exchanged, Trouble> {
             children.len()
         )));
     }
-    let inside: Vec<u64> = children.iter().map(|child| child.number.get()).collect();
+    let inside: Vec<u64> = children.iter().map(|child| child.issue.number.get()).collect();
+    let here = |blocker: &Blocker| match &blocker.place {
+        Place::Here(number) => Some(number.get()).filter(|number| inside.contains(number)),
+        Place::Elsewhere(_) => None,
+    };
     let mut parts = Vec::new();
-    for child in &children {
-        let number = child.number;
-        let needs = child.blocked_by.iter().map(|it| it.number.get()).filter(|it| inside.contains(it)).collect();
+    for Child { issue, blocked_by } in &children {
         parts.push(Part {
-            number: number.get(),
-            title: child.title.clone(),
-            size: at.tracker.size(number)?.map(|seen| seen.size),
-            done: !matches!(child.state, IssueState::Open),
-            needs,
+            number: issue.number.get(),
+            title: issue.title.clone(),
+            size: at.tracker.size(issue.number)?.map(|seen| seen.size),
+            done: !issue.state.is_open(),
+            needs: blocked_by.iter().filter_map(here).collect(),
         });
     }
     Ok(Exchanged::Parts(parts))
@@ -208,7 +214,7 @@ pub(super) fn checks(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     };
     let checks = at.tracker.checks(&CommitSha::new(pr.head.as_str())?)?;
     let names = |is: &dyn Fn(&Check) -> bool| -> Vec<String> {
-        checks.iter().filter(|check| is(check)).map(|check| landfall_trackers::tracker::shown(&check.name, 80)).collect()
+        checks.iter().filter(|check| is(check)).map(|check| shown(&check.name, 80)).collect()
     };
     let ci = match sum(&checks) {
         ChecksSum::None => Ci::Absent,
@@ -217,7 +223,10 @@ pub(super) fn checks(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
             Ci::Running(names(&|check| matches!(check.state, CheckState::Waiting | CheckState::Running)))
         }
         ChecksSum::Broken => Ci::Broken(names(&|check| {
-            !matches!(check.state, CheckState::Done(Conclusion::Success | Conclusion::Neutral | Conclusion::Skipped))
+            !matches!(
+                check.state,
+                CheckState::Done(Conclusion::Success | Conclusion::Neutral | Conclusion::Skipped)
+            )
         })),
         ChecksSum::Failed => failed(task, at, &checks)?,
     };
@@ -231,19 +240,14 @@ fn failed(task: &Task, at: &Desked, checks: &[Check]) -> Answer<Ci> {
         checks.iter().filter(fails).map(|check| check.name.clone()).collect()
     };
     let here = names(checks);
-    let base = task.gate.as_ref().map(|gate| gate.base.as_str()).or(task.workspace.as_ref().map(Commit::as_str));
+    let base =
+        task.gate.as_ref().map(|gate| gate.base.as_str()).or(task.workspace.as_ref().map(Commit::as_str));
     let there = match base {
         Some(base) => names(&at.tracker.checks(&CommitSha::new(base)?)?),
         None => Vec::new(),
     };
     let new: Vec<String> = here.iter().filter(|name| !there.contains(name)).cloned().collect();
     Ok(if new.is_empty() { Ci::PreExisting(here) } else { Ci::Failed(new) })
-}
-
-/// What is compared at a point of the way, for whoever asks from outside.
-#[must_use]
-pub fn reconcile(point: issue::Point, seen: &Seen) -> (issue::Reconciled, issue::Reconciled) {
-    (issue::precondition(point, seen), issue::completion(point, seen))
 }
 
 #[cfg(test)]

@@ -136,8 +136,8 @@ fn label_family(at: &Desked, family: &str, word: &str) -> Result<(), Trouble> {
 pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let issue = task.issue.as_ref();
     if let Some(pr) = issue.and_then(|issue| issue.pr.as_ref()) {
-        let number =
-            PrNumber::new(pr.number).ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
+        let number = PrNumber::new(pr.number)
+            .ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
         let depth = issue.and_then(|issue| issue.routed).map_or("light", |routed| routed.depth.word());
         let open: Vec<String> =
             task.findings.iter().filter(|it| !it.resolved).map(|it| format!("- {it}\n")).collect();
@@ -162,7 +162,8 @@ pub(super) fn gathered(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let ends = task.issue.as_ref().and_then(|issue| issue.ends.clone()).unwrap_or_default();
     let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
     let rows: String = ends.iter().map(row).collect();
-    let text = format!("{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}", ends.len());
+    let text =
+        format!("{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}", ends.len());
     let marker = Marker::new(&format!("parts/{}/{}", task.id, task.attempt))?;
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
     if done == ends.len() {
