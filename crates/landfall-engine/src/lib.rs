@@ -5,10 +5,12 @@
 //! through a [`Handle`] or reads the tables.
 
 mod ask;
+pub mod catalogue;
 mod channel;
 mod confine;
 mod consult;
 pub mod core;
+pub mod diagnose;
 pub mod disk;
 mod dispatch;
 pub mod engine;
@@ -39,6 +41,7 @@ pub mod propose;
 mod publish;
 mod queue;
 mod recover;
+pub mod recover_ops;
 mod report;
 mod scout;
 pub mod settings;
