@@ -92,6 +92,12 @@ impl StateFolder {
         self.root.join("papers")
     }
 
+    /// Issues that are files, unless settings keep them elsewhere.
+    #[must_use]
+    pub fn issues(&self) -> PathBuf {
+        self.root.join("issues")
+    }
+
     /// Where commands of the person's run that belong to no attempt.
     #[must_use]
     pub fn errands(&self) -> PathBuf {

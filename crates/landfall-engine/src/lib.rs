@@ -48,6 +48,7 @@ pub mod settings;
 mod site;
 mod spare;
 pub mod traces;
+pub mod tracker;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, LoopAsked, NewTask, Reply, Rewritten};

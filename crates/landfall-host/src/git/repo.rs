@@ -268,6 +268,22 @@ impl Repo {
         Ok(Some(said))
     }
 
+    /// Where a remote is, as the person's configuration says; `None` if there is no such remote.
+    pub fn remote_url(&self, remote: &str) -> Result<Option<String>, GitError> {
+        let said = self
+            .git
+            .call(format!("look up the remote `{remote}`"))
+            .git_dir(&self.git_dir)
+            .args(["config", "--get", &format!("remote.{remote}.url")])
+            .run()?;
+        if said.code == 1 {
+            return Ok(None);
+        }
+        let bytes = said.ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(Some(text.trim_end_matches('\n').to_owned()))
+    }
+
     /// Where the objects are.
     pub(crate) fn objects_dir(&self) -> PathBuf {
         self.common_dir.join("objects")

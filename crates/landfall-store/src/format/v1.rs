@@ -5,6 +5,7 @@
 
 mod autopilot;
 mod parts;
+mod issue;
 mod recovery;
 mod staged;
 
@@ -565,6 +566,7 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Staged(event) => (event.name(), staged::encode(event)),
         Event::Directed { step, alone } => ("directed", staged::directed(step, *alone)),
         Event::Reopened { text } => ("reopened", staged::reopened(text)),
+        Event::Issue(event) => (event.name(), issue::encode(event)),
         Event::Recovery(event) => (event.name(), recovery::encode(event)),
     }
 }
@@ -817,6 +819,7 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             let limits = OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd };
             Event::LimitsSet { limits }
         }
+        kind if kind.starts_with("issue-") => return issue::decode(raw),
         _ => {
             return match staged::decode(raw)? {
                 Some(event) => Ok(Some(event)),
