@@ -8,7 +8,8 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use landfall_model::recovery::{Action, Known, Pattern, Phase, Sample, Sign, shadowed};
+use landfall_model::issue::Point;
+use landfall_model::recovery::{Action, Known, Pattern, Sample, Sign, shadowed};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -254,9 +255,9 @@ fn action_of(name: &str, word: &str, wait_s: Option<u64>, percent: Option<u32>) 
     }
 }
 
-fn phase_of(word: &str) -> Result<Phase, String> {
-    let known: Vec<&str> = Phase::ALL.iter().map(|phase| phase.word()).collect();
-    Phase::from_word(word)
+fn phase_of(word: &str) -> Result<Point, String> {
+    let known: Vec<&str> = Point::ALL.iter().map(|phase| phase.word()).collect();
+    Point::from_word(word)
         .ok_or_else(|| format!("`{}` is no phase; known: {}", word.escape_debug(), known.join(", ")))
 }
 

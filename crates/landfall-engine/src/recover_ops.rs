@@ -161,7 +161,7 @@ impl Hands<'_> {
             Op::PushBranch => self.push_branch(),
             Op::OpenPr => self.open_pr(),
             Op::Comment { text } => self.comment(text),
-            Op::SetPhaseLabel { label } => self.set_phase(*label),
+            Op::SetPhaseLabel { phase } => self.set_phase(*phase),
             Op::RerunChecks => self.rerun_checks(),
             Op::MarkReview => self.mark_review(),
             Op::RunCheck { name } => {
@@ -334,12 +334,12 @@ impl Hands<'_> {
         Ok(format!("said so under {}", self.ground.issue))
     }
 
-    fn set_phase(&mut self, label: landfall_model::recovery::Label) -> Result<String, String> {
+    fn set_phase(&mut self, phase: landfall_model::issue::Phase) -> Result<String, String> {
         let found = restored((self.ground.hints)()?);
-        if found != label {
-            return Err(format!("its work says `{}`, not `{}`", found.word(), label.word()));
+        if found != phase {
+            return Err(format!("its work says `{}`, not `{}`", found.word(), phase.word()));
         }
-        let name = format!("{PHASE_FAMILY}{}", label.word());
+        let name = format!("{PHASE_FAMILY}{}", phase.word());
         let name = Label::new(&name).map_err(|error| error.to_string())?;
         self.ground.tracker.swap_label(self.ground.issue, PHASE_FAMILY, Some(&name)).map_err(told)?;
         Ok(format!("{} is in `{name}`", self.ground.issue))

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use landfall_engine::host::git::{Oid, Signature, Workspace};
 use landfall_engine::recover_ops::{Did, Ground, OpsError, perform};
-use landfall_model::recovery::{Action, Hints, Label, Op};
+use landfall_model::issue::Phase;
+use landfall_model::recovery::{Action, Hints, Op};
 use landfall_model::{TaskId, Timestamp};
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
@@ -277,11 +278,11 @@ fn the_base_itself_is_never_amended_or_pushed() {
 fn the_tracker_is_told_what_is_so_and_nothing_twice() {
     let case = Case::new();
     let head = case.collected();
-    let label = |label| Op::SetPhaseLabel { label };
-    let error = case.perform(&head, &[label(Label::Merge)]).expect_err("nothing is open");
+    let label = |phase| Op::SetPhaseLabel { phase };
+    let error = case.perform(&head, &[label(Phase::Merge)]).expect_err("nothing is open");
     assert!(error.to_string().ends_with("its work says `code`, not `merge`"), "{error}");
     let ops = [
-        label(Label::Code),
+        label(Phase::Code),
         Op::Comment { text: "It was not pushed. <!-- landfall:review-summary -->".to_owned() },
         Op::Comment { text: "It is now.".to_owned() },
     ];
