@@ -98,16 +98,28 @@ pub fn diagnose(asked: &DiagnoseAsked<'_>) -> Result<Diagnosed, String> {
         out_cap: asked.settings.run.output_cap,
         is_stopped: asked.is_stopped,
     };
-    let checks: BTreeSet<String> =
-        asked.settings.verify.commands.iter().map(|command| command.name.clone()).collect();
-    let context = context(&asked.evidence, &checks);
-    let prompt = |_: &Path| asked.prompts.render("diagnose", &context).map_err(|error| error.to_string());
-    let reply = consult::ask(&question, &prompt)?;
+    let text = prompt(asked)?;
+    let reply = consult::ask(&question, &|_: &Path| Ok(text.clone()))?;
     answered(&reply)?;
     let words = reply.texts.join("\n");
+    let checks = checks(asked.settings);
     let bounds = Bounds { matches: asked.evidence.symptoms.matches, checks: &checks };
     let plan = read(&words).and_then(|draft| check(&draft, &bounds));
     Ok(Diagnosed { plan, usage: reply.usage, took_ms: reply.took_ms })
+}
+
+/// What the agent is told.
+///
+/// # Errors
+/// When the prompt of the project cannot be filled.
+pub fn prompt(asked: &DiagnoseAsked<'_>) -> Result<String, String> {
+    let context = context(&asked.evidence, &checks(asked.settings));
+    asked.prompts.render("diagnose", &context).map_err(|error| error.to_string())
+}
+
+/// The checks of the settings, by name.
+fn checks(settings: &Settings) -> BTreeSet<String> {
+    settings.verify.commands.iter().map(|command| command.name.clone()).collect()
 }
 
 /// Whether it came to an answer at all.

@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
 use landfall_engine::{catalogue, diagnose};
-use landfall_model::recovery::{Bounds, OPS, Plan, PlanAction, check, detect, shadowed};
+use landfall_model::Exit;
+use landfall_model::issue::Point;
+use landfall_model::recovery::{Bounds, OPS, Op, Plan, PlanAction, Symptoms, check, detect, shadowed};
+
+use crate::workspace::Scene;
 
 #[test]
 fn every_pattern_gets_its_own_sample_and_orders_this() {
@@ -229,4 +233,58 @@ fn whatever_bytes_come_only_listed_operations_come_out() {
         assert!(listed && plan.steps().len() <= 5, "round {round}: {words}");
     }
     assert!(taken > 1_000, "{taken}");
+}
+
+#[test]
+fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
+    let scene = Scene::new(
+        "[agent.looker]\nkind = \"script\"\nscript = \"look.toml\"\n\
+         [[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
+    );
+    let site = scene.site();
+    let symptoms = Symptoms::of(Point::CodePr, &Exit::Code(1), 5_000, "ERROR: missing sign-off", Some(false));
+    let asked = |answer: &str| {
+        let script = format!("[[iteration]]\nsay = {}\n", serde_json::Value::from(answer));
+        std::fs::write(site.repo.root().join("look.toml"), script).expect("a file");
+        let asked = diagnose::DiagnoseAsked {
+            settings: &site.settings,
+            profile: &site.settings.agents["looker"],
+            root: site.repo.root(),
+            folder: &site.folder,
+            program: &site.program,
+            environment: &site.env,
+            prompts: &site.prompts,
+            evidence: diagnose::Evidence {
+                task: "T7",
+                title: "Greet by name",
+                step: "code",
+                branch: "landfall/t7",
+                symptoms: &symptoms,
+                reconciled: "{\"matches_expected\":false}",
+                labels: &["phase/code".to_owned()],
+                pull_request: "",
+                tried: &[],
+            },
+            budgets: Vec::new(),
+            is_stopped: &|| false,
+        };
+        let prompt = diagnose::prompt(&asked).expect("it can be filled");
+        for wanted in [
+            "missing sign-off",
+            "matches_expected",
+            "phase/code",
+            "exit code: 1",
+            "{\"op\": \"push-branch\"}",
+        ] {
+            assert!(prompt.contains(wanted), "{wanted} in {prompt}");
+        }
+        diagnose::diagnose(&asked).expect("it answers").plan.map_err(|problem| problem.to_string())
+    };
+    let good = r#"See line 1. {"action": "recover", "rationale": "no sign-off", "steps": [{"op": "amend-signoff"}, {"op": "run-check", "name": "test"}]}"#;
+    let plan = asked(good).expect("it is fine");
+    assert_eq!(plan.steps(), [Op::AmendSignOff, Op::RunCheck { name: "test".to_owned() }]);
+    let bad = asked(r#"{"action": "recover", "rationale": "x", "steps": [{"op": "force_push"}]}"#)
+        .expect_err("never");
+    assert!(bad.starts_with("step 1: `force_push` is no operation"), "{bad}");
+    assert!(asked("I do not know.").is_err());
 }
