@@ -6,10 +6,12 @@
 
 pub mod accept;
 mod ask;
+pub mod catalogue;
 mod channel;
 mod confine;
 mod consult;
 pub mod core;
+pub mod diagnose;
 pub mod disk;
 mod dispatch;
 pub mod engine;
@@ -41,6 +43,7 @@ pub mod propose;
 mod publish;
 mod queue;
 mod recover;
+pub mod recover_ops;
 mod report;
 mod scout;
 pub mod settings;

@@ -14,7 +14,7 @@ use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::objective::{Item, Requirement, Weight};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
 use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
-use landfall_model::recovery::{self, Label, Op, PlanAction, RecoveryEvent, Tier};
+use landfall_model::recovery::{self, Op, PlanAction, RecoveryEvent, Tier};
 use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
@@ -818,7 +818,7 @@ fn recovery_facts(facts: &mut Facts) {
         Op::PushBranch,
         Op::OpenPr,
         Op::Comment { text: said() },
-        Op::SetPhaseLabel { label: Label::Ready },
+        Op::SetPhaseLabel { phase: landfall_model::issue::Phase::Ready },
         Op::RerunChecks,
         Op::MarkReview,
         Op::RunCheck { name: "test".to_owned() },
