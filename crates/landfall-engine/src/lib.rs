@@ -15,6 +15,7 @@ pub mod engine;
 pub mod errand;
 pub mod flows;
 pub mod folder;
+mod folders;
 mod follow;
 mod gate;
 mod guard;
@@ -47,7 +48,7 @@ mod spare;
 pub mod traces;
 pub mod workspace;
 
-pub use ask::{Ask, AskError, LoopAsked, NewTask, Reply, Rewritten};
+pub use ask::{Ask, AskError, LoopAsked, NewTask, Position, Reply, Rewritten};
 pub use core::{Core, RunOptions, SprintAsked};
 pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
 pub use folder::StateFolder;

@@ -199,6 +199,7 @@ fn every_fact() -> Vec<Entry> {
     annotated_facts(&mut facts);
     loop_facts(&mut facts);
     stride_facts(&mut facts);
+    folder_facts(&mut facts);
     facts.entries
 }
 
@@ -824,6 +825,12 @@ fn aside_facts(facts: &mut Facts) {
     }
     let detail = "`workspace.after_run` ended with exit code 1".to_owned();
     facts.task(6, Event::Warned(Warning::HookFailed { detail }));
+}
+
+/// What was seen in the folder of a module.
+fn folder_facts(facts: &mut Facts) {
+    let what = "`status` was set to \"review\" by hand".to_owned();
+    facts.task(9, Event::Warned(Warning::Folder { what }));
 }
 
 /// What an agent with a loop of its own says.
