@@ -22,15 +22,16 @@ use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::staged::StagedEvent;
 use landfall_model::{
-    Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
-    Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
+    Attempt, Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
+    Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
     Wait, World, expects, graph, plan, spares,
 };
 use landfall_store::Misplaced;
 
-use crate::ask::{AskError, NewTask};
+use crate::ask::{AskError, NewTask, Position};
 
 /// What the core needs to know of the world, and what it lets the world know.
 pub trait Outside {
@@ -1204,8 +1205,10 @@ impl Core {
         let id_of =
             |place: usize| TaskId(first + u32::try_from(place).expect("fewer than four thousand million"));
         let mut specs: Vec<(TaskId, TaskSpec)> = Vec::new();
+        let mut positions = Vec::new();
         for (place, new) in tasks.into_iter().enumerate() {
             let mut spec = new.spec;
+            positions.push(new.position);
             spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
             spec.parent = spec.parent.or(new.parent_here.map(id_of));
             self.check_words(&spec)?;
@@ -1227,7 +1230,46 @@ impl Core {
                 return Err(AskError::Cycle(cycle));
             }
         }
-        Ok(specs.into_iter().map(|(id, spec)| self.born(out, id, spec)).collect())
+        let born = |((id, spec), position): ((TaskId, TaskSpec), Option<Position>)| {
+            let task = self.born(out, id, spec);
+            position.map_or(task, |position| self.take_position(out, id, position))
+        };
+        Ok(specs.into_iter().zip(positions).map(born).collect())
+    }
+
+    /// Brings a new task to where it stood elsewhere: its plan and its work are there, and it goes on from them.
+    fn take_position(&mut self, out: &dyn Outside, id: TaskId, position: Position) -> Arc<Task> {
+        let Position { entry, plan, done, branch: _, work } = position;
+        let attempt = Attempt::default();
+        let mut events = Vec::new();
+        let steps = plan.as_ref().map_or(0, |(_, outline)| outline.len());
+        if let Some((paper, outline)) = &plan {
+            let (paper, covers) = (paper.clone(), outline.covered().into_iter().collect());
+            events.push(Event::Staged(StagedEvent::Planned { attempt, paper, steps, covers }));
+            let done = done.min(steps);
+            events.extend((done > 0).then_some(Event::Staged(StagedEvent::Advanced { attempt, done })));
+        }
+        let task = self.task(id);
+        if task.state != State::Draft {
+            let finished = work.is_some() && done >= steps;
+            let flow = self.world.flow_of(&task);
+            let step = flow.and_then(|flow| flow.entry_at(&entry, plan.is_some(), finished).cloned());
+            if let Some(work) = work {
+                events.push(Event::SentBack { to: work.clone() }); // its workspace begins with it
+                events.push(Event::Offered { head: work });
+            }
+            events.extend(step.map(|step| Event::Directed { step, alone: false }));
+        }
+        for event in events {
+            let at = out.now();
+            let after = landfall_model::apply(Some((*self.task(id)).clone()), id, at, &event)
+                .expect("a new task can be told where it stands");
+            self.put(after);
+            self.turn.entries.push(Entry { at, fact: Fact::Task(id, event) });
+        }
+        let task = self.task(id);
+        self.turn.touched.insert(id, task.clone());
+        task
     }
 
     fn born(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Arc<Task> {

@@ -95,6 +95,8 @@ pub struct Site {
     pub(crate) desk: Desk,
     /// What tasks landed as: whoever needs them begins with it.
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
+    /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.
+    pub(crate) modules: Mutex<std::collections::BTreeSet<String>>,
 }
 
 /// How an agent is to end that a person wants to end.

@@ -233,6 +233,9 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         News::HookFailed { detail } => {
             draft.event(Event::Warned(Warning::HookFailed { detail: detail.clone() }))?;
         }
+        News::FolderChanged { what } => {
+            draft.event(Event::Warned(Warning::Folder { what: what.clone() }))?;
+        }
         News::Doubted { attempt, concerns } => {
             fence(task, *attempt)?;
             let then = draft.queued()?;

@@ -493,7 +493,8 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             | Warning::SignalMalformed { .. }
             | Warning::SettingsTouched { .. }
             | Warning::Discovery { .. }
-            | Warning::HookFailed { .. } => true,
+            | Warning::HookFailed { .. }
+            | Warning::Folder { .. } => true,
         });
         let told: BTreeSet<String> = told.map(Warning::sentence).collect();
         sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));

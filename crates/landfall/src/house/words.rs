@@ -344,7 +344,8 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             Warning::Flaky { .. }
             | Warning::OptionalFailed { .. }
             | Warning::SignalMalformed { .. }
-            | Warning::HookFailed { .. } => Some(format!("warning: {}", warning.sentence())),
+            | Warning::HookFailed { .. }
+            | Warning::Folder { .. } => Some(format!("warning: {}", warning.sentence())),
             Warning::Discovery { .. } | Warning::SettingsTouched { .. } => Some(warning.sentence()),
             Warning::LeftoversCommitted => None, // told when the work was brought in
         },

@@ -16,6 +16,7 @@ mod checkpoint;
 mod conflicts;
 mod crash;
 mod faces;
+mod folders;
 mod gate;
 mod import;
 mod init;
