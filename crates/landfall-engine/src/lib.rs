@@ -16,7 +16,7 @@ pub mod disk;
 mod dispatch;
 pub mod engine;
 pub mod errand;
-mod exchange;
+pub mod exchange;
 pub mod flows;
 pub mod folder;
 mod folders;

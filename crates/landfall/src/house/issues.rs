@@ -179,7 +179,7 @@ pub(super) fn look(place: &Place) -> Result<Option<Standing>, Problem> {
     with(place, tracker::look)
 }
 
-fn open(place: &Place) -> Result<Box<dyn Tracker>, Problem> {
+pub(super) fn open(place: &Place) -> Result<Box<dyn Tracker>, Problem> {
     with(place, tracker::open)
 }
 
@@ -293,7 +293,7 @@ fn labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
     texts.iter().map(|text| Label::new(text).map_err(bad)).collect()
 }
 
-fn number(number: u64) -> Result<IssueNumber, Problem> {
+pub(super) fn number(number: u64) -> Result<IssueNumber, Problem> {
     IssueNumber::new(number)
         .ok_or_else(|| Problem::new(ProblemCode::BadInput, "the numbers of issues begin at 1"))
 }
@@ -312,7 +312,7 @@ fn marker(texts: &[&str]) -> Marker {
 }
 
 /// What a tracker did not do, for programs and people.
-fn tracker_problem(error: &TrackerError) -> Problem {
+pub(super) fn tracker_problem(error: &TrackerError) -> Problem {
     let code = match error {
         TrackerError::NotFound { .. } => ProblemCode::NotFound,
         TrackerError::Forbidden { .. } => ProblemCode::Forbidden,

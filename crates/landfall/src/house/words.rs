@@ -172,7 +172,11 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         }
         EngineEvent::Haul(HaulEvent::Begun { haul, issues, .. }) => {
             let numbers: Vec<String> = issues.iter().map(|number| format!("#{number}")).collect();
-            format!("{haul}: {} asked for together: {}", count(issues.len() as u64, "issue"), numbers.join(", "))
+            format!(
+                "{haul}: {} asked for together: {}",
+                count(issues.len() as u64, "issue"),
+                numbers.join(", ")
+            )
         }
     }
 }
