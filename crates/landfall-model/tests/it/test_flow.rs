@@ -99,6 +99,7 @@ fn a_result_that_leads_nowhere_is_named_for_every_kind() {
         step `it` leaves the result `done` unrouted
         step `it` leaves the result `answered` unrouted
         step `it` leaves the result `done` unrouted
+        step `it` leaves the result `triage` unrouted; step `it` leaves the result `spec` unrouted; step `it` leaves the result `code` unrouted; step `it` leaves the result `offered` unrouted; step `it` leaves the result `landed` unrouted; step `it` leaves the result `split` unrouted; step `it` leaves the result `done` unrouted
         step `it` leaves the result `answered` unrouted
         step `it` leaves the result `satisfied` unrouted; step `it` leaves the result `CONTINUE` unrouted; step `it` leaves the result `rollback` unrouted
     "#]].assert_eq(&told);

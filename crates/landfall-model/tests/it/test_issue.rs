@@ -8,8 +8,9 @@ use landfall_model::issue::{
     Accepted, Ci, Depth, Part, PartEnd, PartFate, Phase, Pr, Seen, SeenPr, SeenPrState, Way, Wishes,
 };
 use landfall_model::{
-    Commit, Drive, Driving, Effect, EndCode, EndKind, Exchanged, Flow, Input, News, RunId, Size, State,
-    StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, expects, step,
+    Commit, Drive, Driving, Effect, EndCode, EndKind, Event, Exchanged, Flow, Input, News, RunId, Size,
+    State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, expects,
+    step,
 };
 
 /// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
@@ -52,13 +53,16 @@ struct Walk {
     task: Task,
     at: i64,
     effects: Vec<Effect>,
+    /// How the last step that was left ended.
+    result: &'static str,
 }
 
 impl Walk {
     fn new(wishes: Wishes) -> Self {
         let mut spec = TaskSpec::new("Fix the door").expect("a title");
         spec.source = "local:#7".to_owned();
-        let mut walk = Self { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new() };
+        let mut walk =
+            Self { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new(), result: "" };
         walk.hears(News::Wish(wishes));
         walk.granted();
         walk
@@ -78,6 +82,11 @@ impl Walk {
         let input =
             Input { at: Timestamp(self.at), drive: Drive::Running, spent: None, attended: false, news };
         let (task, decision) = step(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let left = decision.events.iter().rev().find_map(|event| match event {
+            Event::Left { result, .. } => Some(result.word()),
+            _ => None,
+        });
+        self.result = left.unwrap_or(self.result);
         (self.task, self.effects) = (task, decision.effects);
     }
 
@@ -99,10 +108,9 @@ impl Walk {
 
     /// Where it is, and by which result it got there.
     fn stands(&self) -> String {
-        let last = self.task.counters.edges.keys().map(|(_, result)| result.word()).collect::<Vec<_>>();
         match &self.task.state {
             State::Ready { next, .. } => {
-                format!("ready for {} by {}", next.as_ref().map_or("?", StepName::as_str), last.join(" "))
+                format!("ready for {} by {}", next.as_ref().map_or("?", StepName::as_str), self.result)
             }
             State::Waiting { wait, .. } => format!("waits for {}", wait.word()),
             State::Ended(ending) => format!("{:?} {}", ending.kind, ending.code.word()),
@@ -149,7 +157,7 @@ fn a_size_that_shrinks_after_the_spec_takes_the_shorter_way() {
     walk.sees(seen(Some(Phase::Ready), Some(Size::S)));
     let after = walk.task.issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
     assert_eq!((before.way, after.way), (Way::Pr, Way::Patch));
-    assert_eq!(walk.stands(), "ready for report by spec code");
+    assert_eq!(walk.stands(), "ready for report by code");
 }
 
 #[test]
@@ -178,11 +186,11 @@ fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
         walk
     };
     let names = || vec!["build".to_owned()];
-    assert_eq!(by(Ci::Absent).stands(), "ready for report by pass spec");
-    assert_eq!(by(Ci::Broken(names())).stands(), "ready for report by pass spec");
-    assert_eq!(by(Ci::PreExisting(names())).stands(), "ready for report by pass spec");
+    assert_eq!(by(Ci::Absent).stands(), "ready for report by pass");
+    assert_eq!(by(Ci::Broken(names())).stands(), "ready for report by pass");
+    assert_eq!(by(Ci::PreExisting(names())).stands(), "ready for report by pass");
     assert_eq!(by(Ci::Broken(names())).task.warnings.len(), 1, "what is not heeded is told");
-    assert_eq!(by(Ci::Failed(names())).stands(), "ready for report by fail spec");
+    assert_eq!(by(Ci::Failed(names())).stands(), "ready for report by fail");
     let mut walk = by(Ci::Running(names()));
     assert_eq!(walk.stands(), "waits for backoff");
     // It is waited for no longer than twenty minutes: our own checks have passed.
@@ -190,7 +198,7 @@ fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
     walk.hears(News::Due);
     walk.granted();
     walk.answers(Exchanged::Checks(Ci::Running(names())));
-    assert_eq!(walk.stands(), "ready for report by pass spec");
+    assert_eq!(walk.stands(), "ready for report by pass");
 }
 
 fn accepted(result: VerifyResult, outcome: VerifyOutcome) -> Exchanged {
@@ -203,10 +211,10 @@ fn what_does_not_hold_goes_back_to_work_and_at_last_to_a_person() {
     let at = || Walk::at(Act::Accept, seen(Some(Phase::Verify), Some(Size::M)));
     let mut walk = at();
     walk.answers(accepted(VerifyResult::Pass, VerifyOutcome::Done));
-    assert_eq!(walk.stands(), "ready for report by pass landed");
+    assert_eq!(walk.stands(), "ready for report by pass");
     let mut walk = at();
     walk.answers(accepted(VerifyResult::Skipped, VerifyOutcome::LeftOver(1)));
-    assert_eq!(walk.stands(), "ready for report by landed partial");
+    assert_eq!(walk.stands(), "ready for report by partial");
     let mut walk = at();
     walk.answers(accepted(VerifyResult::Fail, VerifyOutcome::Reopen { iteration: 1 }));
     assert_eq!(walk.stands(), "ready for report by fail", "its other rounds are counted anew");
@@ -237,7 +245,7 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
     walk.hears(News::PartsOver(vec![end(8, PartFate::Done), end(9, PartFate::Done)]));
     walk.granted();
     walk.answers(Exchanged::Told);
-    assert_eq!(walk.stands(), "ready for accept by done split");
+    assert_eq!(walk.stands(), "ready for accept by done");
     let mut walk = split();
     walk.hears(News::PartsOver(vec![
         end(8, PartFate::Failed("no hinge".to_owned())),
@@ -277,7 +285,8 @@ fn a_tracker_in_trouble_is_asked_again_and_one_that_says_no_is_told() {
 #[test]
 fn a_task_that_comes_from_no_issue_is_not_bound_to_the_flow_of_one() {
     let spec = TaskSpec::new("Fix the door").expect("a title");
-    let mut walk = Walk { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new() };
+    let mut walk =
+        Walk { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new(), result: "" };
     walk.granted();
     assert_eq!(walk.stands(), "Failed unsupported_step");
     assert_eq!(walk.task.flow, None);
