@@ -4,6 +4,7 @@
 //! [`Engine`] holds a project's state folder exclusively. [`Running`] is a drive of it. Everyone else asks
 //! through a [`Handle`] or reads the tables.
 
+pub mod accept;
 mod ask;
 pub mod catalogue;
 mod channel;
@@ -15,6 +16,7 @@ pub mod disk;
 mod dispatch;
 pub mod engine;
 pub mod errand;
+mod exchange;
 pub mod flows;
 pub mod folder;
 mod follow;

@@ -215,7 +215,8 @@ impl StepKind {
 
     /// Every word of a kind.
     pub const WORDS: [&'static str; 11] = [
-        "agent", "verify", "check", "review", "land", "report", "ask", "split", "tracker", "target", "converge",
+        "agent", "verify", "check", "review", "land", "report", "ask", "split", "tracker", "target",
+        "converge",
     ];
 
     /// The results that must lead somewhere.

@@ -1,5 +1,6 @@
 //! Stories about the engine, told from outside.
 
+mod accept;
 mod disk;
 mod flows;
 mod herald;

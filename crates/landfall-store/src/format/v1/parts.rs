@@ -1372,7 +1372,7 @@ pub(super) enum Wait<'a> {
     Pause,
     Parts,
     Blockers {
-        by: Vec<u64>,
+        by: Vec<String>,
     },
     Conflict {
         #[serde(borrow)]
