@@ -30,6 +30,7 @@ use thiserror::Error;
 use crate::ask::{Answer, Ask, AskError, NewTask, Reply, Rewritten};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::disk::{Governor, Looked};
+use crate::exchange::Desk;
 use crate::flows;
 use crate::folder::StateFolder;
 use crate::follow::Follower;
@@ -334,6 +335,7 @@ impl Engine {
             theirs: Mutex::new(None),
             landed: Mutex::default(),
             afar: Mutex::default(),
+            desk: Desk::default(),
             abandoned: Mutex::default(),
         });
         let mut engine = Self {
@@ -857,6 +859,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
             ..TaskLimits::default()
         },
         review_tags: settings.review.tags.clone(),
+        parts_max: settings.tracker.concurrent,
         queue: QueuePolicy {
             batch_max: settings.land.batch,
             speculate: settings.land.speculate,

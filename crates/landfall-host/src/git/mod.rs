@@ -14,6 +14,7 @@ mod include;
 mod index;
 mod landing;
 mod lane;
+mod lease;
 mod login;
 mod merge;
 mod names;
@@ -27,6 +28,7 @@ mod room;
 mod run;
 mod store;
 mod threeway;
+mod tree;
 mod workspace;
 
 pub use batch::{BatchMerge, LeftOut, Prefix};
@@ -47,4 +49,5 @@ pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
     BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,
 };
+pub use tree::{CommitTree, Kind};
 pub use workspace::{Kept, Pool, Spare, Workspace};

@@ -207,7 +207,7 @@ impl Repo {
         self.rev_parse(&full)
     }
 
-    fn rev_parse(&self, rev: &str) -> Result<Option<Oid>, GitError> {
+    pub(crate) fn rev_parse(&self, rev: &str) -> Result<Option<Oid>, GitError> {
         let said = self
             .git
             .call(format!("resolve `{rev}`"))

@@ -14,6 +14,7 @@ use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::objective::{Item, Requirement, Weight};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
 use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
+use landfall_model::recovery::{self, Op, PlanAction, RecoveryEvent, Tier};
 use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
@@ -199,6 +200,7 @@ fn every_fact() -> Vec<Entry> {
     annotated_facts(&mut facts);
     loop_facts(&mut facts);
     stride_facts(&mut facts);
+    recovery_facts(&mut facts);
     facts.entries
 }
 
@@ -789,6 +791,59 @@ fn loop_facts(facts: &mut Facts) {
         minutes_max: 30,
     }));
     facts.engine(EngineEvent::Auto(AutoEvent::StopAsked { session }));
+}
+
+/// What was done when steps failed.
+fn recovery_facts(facts: &mut Facts) {
+    let step = step("code");
+    let mut fact = |event| facts.task(9, Event::Recovery(event));
+    for (tier, exit) in
+        [(Tier::Reconcile, Some(1)), (Tier::Pattern, Some(0)), (Tier::Agent, Some(-1)), (Tier::Person, None)]
+    {
+        fact(RecoveryEvent::Tried {
+            step: step.clone(),
+            symptom: "silent-no-op".to_owned(),
+            tier,
+            action: "retry".to_owned(),
+            exit,
+            tail: exit.map(|_| "all \"done\"\n".to_owned()).unwrap_or_default(),
+        });
+    }
+    let said = || "the branch was \"pushed\"".to_owned();
+    let ops = vec![
+        Op::CommitLeftovers,
+        Op::AmendSignOff,
+        Op::RebaseOntoBase,
+        Op::MergeBase,
+        Op::PushBranch,
+        Op::OpenPr,
+        Op::Comment { text: said() },
+        Op::SetPhaseLabel { phase: landfall_model::issue::Phase::Ready },
+        Op::RerunChecks,
+        Op::MarkReview,
+        Op::RunCheck { name: "test".to_owned() },
+    ];
+    for action in PlanAction::ALL {
+        let ops = if *action == PlanAction::Recover { ops.clone() } else { Vec::new() };
+        let (step, action, rationale) = (step.clone(), Some(*action), said());
+        fact(RecoveryEvent::Diagnosed { step, action, rationale, ops });
+    }
+    let (action, rationale, ops) = (None, String::new(), Vec::new());
+    fact(RecoveryEvent::Diagnosed { step: step.clone(), action, rationale, ops });
+    for outcome in recovery::Outcome::ALL {
+        let tried = RecoveryEvent::Tried {
+            step: step.clone(),
+            symptom: "dco-missing".to_owned(),
+            tier: Tier::Pattern,
+            action: "sign-off".to_owned(),
+            exit: None,
+            tail: String::new(),
+        };
+        fact(tried);
+        let detail = if *outcome == recovery::Outcome::Failed { said() } else { String::new() };
+        fact(RecoveryEvent::Ended { step: step.clone(), outcome: *outcome, detail });
+    }
+    fact(RecoveryEvent::Proposed { symptom: "silent-no-op".to_owned() });
 }
 
 /// What happens beside tasks and runs.
