@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use landfall_engine::StateFolder;
 use landfall_engine::accept::{
-    Checkout, Checked, Ground, IssueText, Judge, Question, Settled, Settling, Shell, Tree, handlers, run, settle,
+    Checked, Checkout, Ground, IssueText, Judge, Question, Settled, Settling, Shell, Tree, handlers, run,
+    settle,
 };
 use landfall_engine::engine::load_settings;
 use landfall_engine::host::git::{Git, Oid, Repo};
@@ -24,8 +25,8 @@ use landfall_testkit::{FAKE_TOKEN, FakeCheck, FakeGithub};
 use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
-    BranchName, Clock, CommitSha, IssueNumber, IssueState, Label, Marker, NewIssue, NewPullRequest, RepoName, Title,
-    Tracker,
+    BranchName, Clock, CommitSha, IssueNumber, IssueState, Label, Marker, NewIssue, NewPullRequest, RepoName,
+    Title, Tracker,
 };
 
 use VerifyResult::{Fail, Pass, Pending, PostMerge, Skipped, Uncertain};
@@ -52,23 +53,40 @@ struct Scene {
     environment: Vec<(OsString, OsString)>,
 }
 
-const WORKFLOW: &str = "name: CI\non: push\njobs:\n  unit:\n    name: Unit tests\n    steps:\n      - run: make test\n";
+const WORKFLOW: &str =
+    "name: CI\non: push\njobs:\n  unit:\n    name: Unit tests\n    steps:\n      - run: make test\n";
 
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("shop");
-        for path in ["shop/src/deep", "shop/docs", "shop/.github/workflows", "home", "bin", "shop/.landfall/verify-commands"] {
+        for path in [
+            "shop/src/deep",
+            "shop/docs",
+            "shop/.github/workflows",
+            "home",
+            "bin",
+            "shop/.landfall/verify-commands",
+        ] {
             std::fs::create_dir_all(folder.path().join(path)).expect("a folder");
         }
         let write = |path: &str, text: &str| std::fs::write(root.join(path), text).expect("a file");
         write("landfall.toml", "");
-        write("README.md", "# Shop\n\n## Usage\n\nRun it.\n\n```\n# no heading\n```\n### More\n\ndeeper\n\n## Licence\n\nMIT\n");
-        write("package.json", r#"{"name": "shop", "version": "1.2.3", "list": [{"x": 1}, {"x": 2}], "on": true}"#);
+        write(
+            "README.md",
+            "# Shop\n\n## Usage\n\nRun it.\n\n```\n# no heading\n```\n### More\n\ndeeper\n\n## Licence\n\nMIT\n",
+        );
+        write(
+            "package.json",
+            r#"{"name": "shop", "version": "1.2.3", "list": [{"x": 1}, {"x": 2}], "on": true}"#,
+        );
         write("src/lib.rs", "fn main() {}\n// TODO: more\n");
         write("src/deep/a.rs", "fn a(x: i32) {}\n");
         write(".github/workflows/ci.yml", WORKFLOW);
-        write(".landfall/verify-commands/dns-check.md", "Ask whether the name is there.\n**Safe mode:** compatible\n**Permission:** always_allow\n");
+        write(
+            ".landfall/verify-commands/dns-check.md",
+            "Ask whether the name is there.\n**Safe mode:** compatible\n**Permission:** always_allow\n",
+        );
         write(".landfall/verify-commands/grep.md", "Never used.\n");
         std::os::unix::fs::symlink("README.md", root.join("link.md")).expect("a link");
         std::os::unix::fs::symlink("/etc/hostname", root.join("out.md")).expect("a link");
@@ -248,7 +266,7 @@ fn commands_run_on_a_checkout_in_the_sandbox_and_see_nothing_secret() {
         &[
             (r#"command "test -f README.md && ! test -e untracked.txt""#, Pass),
             (r#"command "[[ x == x ]] && echo y > here && test -f here""#, Pass),
-            (r#"command "! test -e here || exit 3""#, Fail), // the same checkout: one installs, the next one tests
+            (r#"command "! test -e here""#, Pass), // each verification has a checkout of its own
             (r#"command "exit 3""#, Fail),
             (r#"command "kill -9 $$""#, Fail),
             (r#"command "test -z \"$GH_TOKEN\"""#, Pass),
@@ -268,6 +286,11 @@ fn commands_run_on_a_checkout_in_the_sandbox_and_see_nothing_secret() {
     );
     assert!(!outside.exists(), "it may write only in its checkout");
     assert!(!scene.root().join("here").exists(), "nor in the person's");
+    // Within one, the next command finds what the one before it made: one installs, the other tests.
+    let body = "- [ ] <!-- verify: command \"echo y > here\" --> a\n- [ ] <!-- verify: command \"test -f here\" --> b\n";
+    let both: Vec<_> =
+        run(&Criteria::of(body, &BTreeSet::new()), &full).into_iter().map(|it| it.result).collect();
+    assert_eq!(both, [Pass, Pass]);
     let failed = look(&full, r#"command "echo the reason; exit 3""#);
     assert_eq!(failed.evidence, "it ended with code 3: the reason");
 }
@@ -336,7 +359,9 @@ impl Drop for Site {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
         drop(TcpStream::connect(("127.0.0.1", self.port))); // so that it looks
-        self.door.take().map(|door| door.join().expect("it ends"));
+        if let Some(door) = self.door.take() {
+            door.join().expect("it ends");
+        }
     }
 }
 
@@ -356,7 +381,11 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
         "/red" => ("200 OK", "Content-Type: text/html\r\n", "<body style='background:red'>"),
         _ => ("404 Not Found", "", "no"),
     };
-    write!(stream, "HTTP/1.1 {status}\r\n{more}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\n{more}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 #[test]
@@ -409,12 +438,14 @@ fn a_browser_sees_what_scripts_made_where_one_is_installed() {
     let (tree, shell) = (scene.at_commit(), scene.shell());
     let base = Address::new(&format!("http://127.0.0.1:{}", site.port)).expect("an address");
     let judge = |question: &Question<'_>| {
-        let picture = std::fs::read(question.picture.expect("a picture")).map_err(|error| error.to_string())?;
+        let picture =
+            std::fs::read(question.picture.expect("a picture")).map_err(|error| error.to_string())?;
         assert!(picture.starts_with(b"\x89PNG"));
         let verdict = if question.prompt.contains("a list") { "PASS" } else { "FAIL" };
         Ok(format!(r#"{{"verdict": "{verdict}", "evidence": "seen", "negative_cases": ["none"]}}"#))
     };
-    let full = Ground { base_url: Some(&base), judge: Some(&judge), ..ground(&tree, Some(&shell), Mode::Full) };
+    let full =
+        Ground { base_url: Some(&base), judge: Some(&judge), ..ground(&tree, Some(&shell), Mode::Full) };
     let wrong: &[(&str, VerifyResult)] = &[
         (r#"browser_check "{{base_url}}/page" "em:hover""#, Uncertain),
         (r#"browser_check "file:///etc/passwd" "em""#, Uncertain),
@@ -437,7 +468,10 @@ fn a_browser_sees_what_scripts_made_where_one_is_installed() {
         (r#"browser_check "{{base_url}}/page" "table""#, Fail),
         (r#"browser_screenshot "{{base_url}}/page" "a list""#, Pass),
         (r#"browser_screenshot "{{base_url}}/page" "a cat""#, Fail),
-        (r#"visual_diff "{{base_url}}/page" "{{base_url}}/other" --viewports="390x844" --states="default""#, Pass),
+        (
+            r#"visual_diff "{{base_url}}/page" "{{base_url}}/other" --viewports="390x844" --states="default""#,
+            Pass,
+        ),
         (r#"visual_diff "{{base_url}}/page" "{{base_url}}/red""#, Fail),
     ];
     check_table(&full, table);
@@ -453,8 +487,11 @@ fn lighthouse_is_believed_where_it_is_installed() {
     assert_eq!(look(&full, hint).result, Uncertain, "never a pass without a look");
     let program = scene.folder.path().join("bin/lighthouse");
     let score = |score: &str| {
-        std::fs::write(&program, format!("#!/bin/sh\necho '{{\"categories\":{{\"seo\":{{\"score\":{score}}}}}}}'\n"))
-            .expect("a file");
+        std::fs::write(
+            &program,
+            format!("#!/bin/sh\necho '{{\"categories\":{{\"seo\":{{\"score\":{score}}}}}}}'\n"),
+        )
+        .expect("a file");
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
         look(&full, hint).result
     };
@@ -479,7 +516,8 @@ fn clock() -> Arc<TestClock> {
 
 fn github(fake: &FakeGithub) -> Github {
     let token = TokenSources::default().asking("the test", Arc::new(|| Ok(FAKE_TOKEN.to_owned())));
-    let patience = Patience { answer_ms: 1_500, limit_ms_max: 90_000, tries_max: 2, again_ms: 100, write_gap_ms: 0 };
+    let patience =
+        Patience { answer_ms: 1_500, limit_ms_max: 90_000, tries_max: 2, again_ms: 100, write_gap_ms: 0 };
     Github::new(GithubSetup {
         base: Base::new(&fake.url()).expect("an address"),
         repository: RepoName::new("o/r").expect("a name"),
@@ -584,7 +622,10 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
     // A job called "fail" that passed has passed.
     expected(&[("fail fast", "success"), ("Unit tests", "success")], [Pass; 4]);
     let nobody = ground(&tree, None, Mode::Safe);
-    check_table(&nobody, &[(r#"github_check "gh pr view" "x""#, Uncertain), (r#"command "make test""#, Uncertain)]);
+    check_table(
+        &nobody,
+        &[(r#"github_check "gh pr view" "x""#, Uncertain), (r#"command "make test""#, Uncertain)],
+    );
     let unknown = Ground { pr: None, ..safe };
     check_table(&unknown, &[(r#"github_check "gh pr checks" "pass""#, Uncertain)]);
     // Cut off where a command may be run: it is run here.
@@ -628,7 +669,9 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
     let judge = |question: &Question<'_>| {
         asked.lock().expect("alone").push(question.prompt.to_owned());
         let verdict = if question.prompt.contains("sells") { "PASS" } else { "FAIL" };
-        Ok(format!(r#"{{"verdict": "{verdict}", "evidence": "src/lib.rs", "negative_cases": ["empty shop"]}}"#))
+        Ok(format!(
+            r#"{{"verdict": "{verdict}", "evidence": "src/lib.rs", "negative_cases": ["empty shop"]}}"#
+        ))
     };
     let (own, said) = handlers(&tree);
     assert_eq!(own.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["dns-check"]);
@@ -652,7 +695,9 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
     assert!(asked.iter().all(|it| it.contains("It should sell.") && it.contains("+fn sell() {}")));
     assert!(asked.iter().all(|it| !it.contains("the plan")));
     assert!(asked[0].contains("// TODO: more"), "the named file: {}", asked[0]);
-    assert!(asked[2].contains("Ask whether the name is there.") && asked[2].contains("1: shop.example sells"));
+    assert!(
+        asked[2].contains("Ask whether the name is there.") && asked[2].contains("1: shop.example sells")
+    );
     let nobody = Ground { handlers: &own, ..ground(&tree, None, Mode::Safe) };
     check_table(&nobody, &[(r#"rubric "x""#, Uncertain), (r#"dns-check "x""#, Uncertain)]);
     let broken = |_: &Question<'_>| Err("no quota".to_owned());
@@ -663,14 +708,17 @@ fn a_judge_sees_the_issue_the_change_and_the_files_and_never_the_plan() {
 /// Every command was seen to pass, to fail and to be misunderstood, but for those whose fate is to stay open.
 #[test]
 fn the_tables_of_these_tests_hold_every_command() {
-    let source = include_str!("accept.rs");
+    let source: String = include_str!("accept.rs").split_whitespace().collect();
+    let rows: Vec<&str> = source.split("r#\"").collect();
     for spec in CATALOGUE {
         for result in ["Pass", "Fail", "Uncertain"] {
             // No MCP server is wired, and lighthouse has a test of its own.
-            let exempt = matches!((spec.name, result), ("mcp_call", "Pass" | "Fail") | ("lighthouse_check", "Pass" | "Fail"));
-            let seen = source.lines().any(|line| line.contains(&format!("\"{} ", spec.name)) && line.contains(&format!(", {result})")));
-            let bare = source.lines().any(|line| line.contains(&format!("\"{}\"#, {result})", spec.name)));
-            assert!(exempt || seen || bare, "{} {result}", spec.name);
+            let exempt = matches!(spec.name, "mcp_call" | "lighthouse_check") && result != "Uncertain";
+            let seen = rows.iter().any(|row| {
+                row.strip_prefix(spec.name).is_some_and(|row| row.starts_with('"'))
+                    && [")", ",)"].iter().any(|end| row.contains(&format!("\"#,{result}{end}")))
+            });
+            assert!(exempt || seen, "{} {result}", spec.name);
         }
     }
 }
@@ -723,7 +771,10 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
     assert_eq!((first.ticked, first.told, first.known, comments()), (1, true, false, 1));
     assert_eq!((state(), labels()), (IssueState::Open, vec![]));
     let body = tracker.issue(issue).expect("there").body;
-    assert!(body.contains("- [x] <!-- verify: file_exists \"README.md\" --> there is a README\n- [ ] <!--"), "{body}");
+    assert!(
+        body.contains("- [x] <!-- verify: file_exists \"README.md\" --> there is a README\n- [ ] <!--"),
+        "{body}"
+    );
 
     // Again without a change: nothing twice, and what a person did meanwhile stays.
     tracker.swap_label(issue, "phase/", Some(&Label::new("phase/code").expect("a label"))).expect("swapped");
@@ -732,10 +783,9 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
     assert_eq!((comments(), labels()), (1, vec!["phase/code".to_owned()]));
 
     // Twice more with something new each time: the third failure is for a person.
-    for (number, wanted) in [
-        (2, VerifyOutcome::Reopen { iteration: 2 }),
-        (3, VerifyOutcome::Exhausted { iteration: 3 }),
-    ] {
+    for (number, wanted) in
+        [(2, VerifyOutcome::Reopen { iteration: 2 }), (3, VerifyOutcome::Exhausted { iteration: 3 })]
+    {
         git(&scene.root(), &["commit", "-q", "--allow-empty", "-m", "more"]);
         scene.commit = git(&scene.root(), &["rev-parse", "HEAD"]).parse().expect("an id");
         let (_, settled) = verified(scene, tracker, issue);

@@ -75,6 +75,7 @@ commands! {
     Import: import,
     Module: module,
     Propose: propose,
+    Verify: verify,
     Agents: agents,
     Discoveries: discoveries,
     Doctor: doctor,
