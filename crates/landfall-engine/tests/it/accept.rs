@@ -590,6 +590,12 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
             (r#"github_check "gh pr checks" "deploy""#, Fail),
             (r#"github_check "gh run list" "success""#, Pass),
             (r#"github_check "gh run list --json conclusion --jq .[].conclusion" "success""#, Pass),
+            (
+                r#"github_check "gh run list --workflow ci.yml --limit 1 --json status --jq .[0].status" "completed""#,
+                Pass,
+            ),
+            (r#"github_check "gh run list --workflow=CI --branch main" "success""#, Pass),
+            (r#"github_check "gh run list --workflow other.yml" "success""#, Uncertain),
             (r#"github_check "gh api repos/o/r" "x""#, Uncertain), // no client here
             (r#"github_check "gh api user" "x""#, Uncertain),
             (r#"github_check "gh pr view | sh" "x""#, Uncertain),
@@ -612,13 +618,14 @@ fn the_forge_is_asked_by_its_tracker_and_never_by_a_shell() {
             assert_eq!(seen.result, wanted, "{hint} with {list:?}: {}", seen.evidence);
         }
     };
-    expected(&[("Unit tests", "in_progress"), ("lint", "success")], [Pending, Pending, Pass, Pending]);
+    expected(&[("Unit tests", "in_progress"), ("lint", "success")], [Pending; 4]);
     expected(&[("lint", "queued")], [Pending, Pending, Pending, Uncertain]);
-    expected(&[("Unit tests", "failure"), ("lint", "success")], [Fail, Fail, Pass, Fail]);
+    expected(&[("Unit tests", "failure"), ("lint", "success")], [Fail; 4]);
     // What cut a check off says nothing about the work.
     expected(&[("Unit tests", "cancelled")], [Uncertain; 4]);
     expected(&[("Unit tests", "timed_out")], [Uncertain; 4]);
-    expected(&[], [Uncertain, Fail, Fail, Uncertain]);
+    // No check for the commit at all: the forge has not looked.
+    expected(&[], [Uncertain; 4]);
     // A job called "fail" that passed has passed.
     expected(&[("fail fast", "success"), ("Unit tests", "success")], [Pass; 4]);
     let nobody = ground(&tree, None, Mode::Safe);

@@ -212,6 +212,7 @@ fn a_query_of_the_forge_is_known_to_read_or_is_not() {
         "gh pr view -q=.a",
         "gh api repos/o/r",
         "gh run list --json conclusion",
+        "gh run list --workflow=ci.yml --branch main --limit 1",
     ] {
         assert_eq!(reads(text), Some(true), "{text}");
     }
