@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use landfall_model::auto::Loop;
 use landfall_model::pilot::Mode;
-use landfall_model::{News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSpec, Usage};
+use landfall_model::plan::Outline;
+use landfall_model::{Commit, Digest, News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSpec, Usage};
 use thiserror::Error;
 
 /// What a person can ask of the engine.
@@ -99,6 +100,8 @@ pub struct LoopAsked {
     pub module: String,
     /// Its words, for when there is no task for it yet.
     pub spec: TaskSpec,
+    /// Where it stands, for when there is no task for it yet.
+    pub position: Option<Position>,
     /// So many iterations.
     pub iterations_max: u32,
     /// So much working time.
@@ -114,6 +117,23 @@ pub struct NewTask {
     pub needs_here: Vec<usize>,
     /// The parent within the request, from 0.
     pub parent_here: Option<usize>,
+    /// Where it stands already; none begins at the beginning.
+    pub position: Option<Position>,
+}
+
+/// How far a task has come elsewhere before it became one here.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Position {
+    /// The word under which its flow says where it begins: `executing`, `re-planning/needs-check`.
+    pub entry: String,
+    /// Its plan, kept by hash, and what is read out of it.
+    pub plan: Option<(Digest, Outline)>,
+    /// Steps of the plan that are done.
+    pub done: u32,
+    /// The branch of the person's that may hold its work.
+    pub branch: String,
+    /// Its work, once it is in the store.
+    pub work: Option<Commit>,
 }
 
 /// What came of it.

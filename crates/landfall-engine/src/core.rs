@@ -5,6 +5,8 @@
 //! becomes of them comes back as news. Decisions about one task, the landing queue, pauses, sprints and checkpoints are in
 //! `landfall-model`; here they meet.
 
+mod issues;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -14,20 +16,22 @@ use landfall_model::course::{self, Coming, Person, Scene};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
+use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
 use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
+use landfall_model::staged::StagedEvent;
 use landfall_model::{
-    Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter, Grant,
-    Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
+    Attempt, Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
+    Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    World, expects, graph, plan, spares,
+    Wait, World, expects, graph, plan, spares,
 };
 use landfall_store::Misplaced;
 
-use crate::ask::{AskError, NewTask};
+use crate::ask::{AskError, NewTask, Position};
 
 /// What the core needs to know of the world, and what it lets the world know.
 pub trait Outside {
@@ -80,6 +84,8 @@ pub struct Rules {
     pub retention: Retention,
     /// Whether checkpoints are made as tasks land.
     pub checkpoints: bool,
+    /// How many parts of one large issue are worked on at once.
+    pub parts_max: u32,
 }
 
 /// What a run is to be.
@@ -137,6 +143,8 @@ pub struct Core {
     run: Option<RunId>,
     last_run: u32,
     drive: Drive,
+    /// Those that wait for the issues they are made of.
+    wholes: BTreeSet<TaskId>,
     /// Whether this run is for the sprint that is open.
     sprinting: bool,
     attended: bool,
@@ -182,6 +190,7 @@ impl Core {
             run: None,
             last_run: 0,
             drive: Drive::Running,
+            wholes: BTreeSet::new(),
             sprinting: false,
             attended: false,
             only: None,
@@ -235,6 +244,10 @@ impl Core {
     }
 
     fn put(&mut self, task: Task) {
+        match &task.state {
+            State::Waiting { wait: Wait::Parts, .. } => drop(self.wholes.insert(task.id)), // it may wait already
+            _ => drop(self.wholes.remove(&task.id)),                                       // most never did
+        }
         self.queue.put(&task);
         self.world.put(task);
     }
@@ -439,7 +452,8 @@ impl Core {
             self.rules.limits.slots = slots;
         }
         self.attended = options.attended;
-        self.only = (!options.only.is_empty()).then(|| options.only.iter().copied().collect());
+        let named: BTreeSet<TaskId> = options.only.iter().copied().collect();
+        self.only = (!named.is_empty()).then(|| self.with_parts(&named));
         self.fact(out, EngineEvent::Started { version: version.to_owned() });
         if let Some(run) = self.run {
             self.fact(out, EngineEvent::RunEnded { run, why: RunEnd::Lost });
@@ -468,6 +482,7 @@ impl Core {
         for id in self.world.tasks().filter(rested).map(|task| task.id).collect::<Vec<_>>() {
             self.hear(out, id, &News::Release);
         }
+        self.look_at_issues(out);
         for id in self.astray().into_iter().filter(|_| !planted::is(Bug::AstrayForgotten)) {
             self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
         }
@@ -621,6 +636,7 @@ impl Core {
             _ => None,
         };
         let (after, decision) = landfall_model::step(&task, &input)?;
+        let parted = decision.events.iter().any(|it| matches!(it, Event::Issue(IssueEvent::Parted { .. })));
         let mut before = (*task).clone();
         for event in decision.events {
             if let Event::IterationEnded { .. } = &event {
@@ -655,7 +671,10 @@ impl Core {
         if let News::AgentEnded(run) = news {
             self.follow_ups(out, id, &run.seen);
         }
-        Ok(after)
+        if after.issue.is_some() {
+            self.note_issue(out, &after, parted);
+        }
+        Ok(self.task(id))
     }
 
     /// The base was moved by a landing. Those that land together move it once.
@@ -743,6 +762,9 @@ impl Core {
         self.consider_sprint(out);
         self.consider_mode(out);
         self.consider_checkpoint(out);
+        if self.resting() != self.filter.resting {
+            self.refilter();
+        }
         // Whoever is verified stands in line before anything else is verified: what lands now would outdate it.
         let limits = self.limits(out);
         self.grant(out, &Limits { slots: 0, lanes: 0, ..limits.clone() });
@@ -949,7 +971,8 @@ impl Core {
     fn refilter(&mut self) {
         let goes_on = |id: TaskId| self.world.get(id).is_some_and(|task| task.goes_on());
         let picks = (self.pilot.mode(), self.pilot.assigned());
-        self.set_filter(course::filter(self.sprint(), &goes_on, picks, self.only.as_ref()));
+        let filter = course::filter(self.sprint(), &goes_on, picks, self.only.as_ref());
+        self.set_filter(Filter { resting: self.resting(), ..filter });
     }
 
     /// The sprint this run is for.
@@ -1182,8 +1205,10 @@ impl Core {
         let id_of =
             |place: usize| TaskId(first + u32::try_from(place).expect("fewer than four thousand million"));
         let mut specs: Vec<(TaskId, TaskSpec)> = Vec::new();
+        let mut positions = Vec::new();
         for (place, new) in tasks.into_iter().enumerate() {
             let mut spec = new.spec;
+            positions.push(new.position);
             spec.needs.extend(new.needs_here.iter().map(|place| id_of(*place)));
             spec.parent = spec.parent.or(new.parent_here.map(id_of));
             self.check_words(&spec)?;
@@ -1205,7 +1230,46 @@ impl Core {
                 return Err(AskError::Cycle(cycle));
             }
         }
-        Ok(specs.into_iter().map(|(id, spec)| self.born(out, id, spec)).collect())
+        let born = |((id, spec), position): ((TaskId, TaskSpec), Option<Position>)| {
+            let task = self.born(out, id, spec);
+            position.map_or(task, |position| self.take_position(out, id, position))
+        };
+        Ok(specs.into_iter().zip(positions).map(born).collect())
+    }
+
+    /// Brings a new task to where it stood elsewhere: its plan and its work are there, and it goes on from them.
+    fn take_position(&mut self, out: &dyn Outside, id: TaskId, position: Position) -> Arc<Task> {
+        let Position { entry, plan, done, branch: _, work } = position;
+        let attempt = Attempt::default();
+        let mut events = Vec::new();
+        let steps = plan.as_ref().map_or(0, |(_, outline)| outline.len());
+        if let Some((paper, outline)) = &plan {
+            let (paper, covers) = (paper.clone(), outline.covered().into_iter().collect());
+            events.push(Event::Staged(StagedEvent::Planned { attempt, paper, steps, covers }));
+            let done = done.min(steps);
+            events.extend((done > 0).then_some(Event::Staged(StagedEvent::Advanced { attempt, done })));
+        }
+        let task = self.task(id);
+        if task.state != State::Draft {
+            let finished = work.is_some() && done >= steps;
+            let flow = self.world.flow_of(&task);
+            let step = flow.and_then(|flow| flow.entry_at(&entry, plan.is_some(), finished).cloned());
+            if let Some(work) = work {
+                events.push(Event::SentBack { to: work.clone() }); // its workspace begins with it
+                events.push(Event::Offered { head: work });
+            }
+            events.extend(step.map(|step| Event::Directed { step, alone: false }));
+        }
+        for event in events {
+            let at = out.now();
+            let after = landfall_model::apply(Some((*self.task(id)).clone()), id, at, &event)
+                .expect("a new task can be told where it stands");
+            self.put(after);
+            self.turn.entries.push(Entry { at, fact: Fact::Task(id, event) });
+        }
+        let task = self.task(id);
+        self.turn.touched.insert(id, task.clone());
+        task
     }
 
     fn born(&mut self, out: &dyn Outside, id: TaskId, spec: TaskSpec) -> Arc<Task> {

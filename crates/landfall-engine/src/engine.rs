@@ -27,11 +27,13 @@ use landfall_model::{
 use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 use thiserror::Error;
 
-use crate::ask::{Answer, Ask, AskError, NewTask, Reply, Rewritten};
+use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::disk::{Governor, Looked};
+use crate::exchange::Desk;
 use crate::flows;
 use crate::folder::StateFolder;
+use crate::folders::{self, Folders};
 use crate::follow::Follower;
 use crate::gate;
 use crate::herald::{Ground, Herald};
@@ -163,6 +165,7 @@ pub struct Engine {
     replies: Vec<(Sender<Answer>, Answer)>,
     herald: Herald,
     governor: Governor,
+    folders: Folders,
     _lock: Arc<StateLock>,
 }
 
@@ -334,7 +337,9 @@ impl Engine {
             theirs: Mutex::new(None),
             landed: Mutex::default(),
             afar: Mutex::default(),
+            desk: Desk::default(),
             abandoned: Mutex::default(),
+            modules: Mutex::default(),
         });
         let mut engine = Self {
             core: Core::new(flows, &site.settings.project.flow, rules),
@@ -345,6 +350,7 @@ impl Engine {
             replies: Vec::new(),
             herald: Herald::default(),
             governor: Governor::default(),
+            folders: Folders::default(),
             _lock: lock,
         };
         engine.replay()?;
@@ -398,6 +404,7 @@ impl Engine {
             // The rest is expected by the journal and performed by the next run.
         }
         land::keep_checkpoints(&self.site, &turn.checkpoints);
+        self.show_folders(turn.touched.keys())?;
         Ok(receive.recv().expect("answered by the turn"))
     }
 
@@ -433,6 +440,8 @@ impl Engine {
         };
         self.herald = Herald::start(&ground, &self.site.settings);
         self.herald.watched(watched);
+        self.folders = Folders::start(self.site.clone());
+        self.folders.hear(self.core.world().tasks().filter(|task| !task.is_over()));
         let turn = self.commit_turn()?;
         recover::clear_lanes(&self.site);
         recover::clear_rooms(&self.site, self.core.world().tasks());
@@ -521,6 +530,8 @@ impl Engine {
         }
         follower.end();
         spares.finish();
+        self.folders.finish();
+        self.show_folders(touched.iter())?;
         recover::clear_rooms(&self.site, self.core.world().tasks());
         let why = why.unwrap_or_else(|| self.core.why_over(&*self.site));
         let paused = self.core.pilot().pause().map(|pause| pause.reason.clone());
@@ -627,12 +638,34 @@ impl Engine {
             let heard = if self.herald.is_idle() { Vec::new() } else { entries.clone() };
             self.journal.append(Batch { entries, tasks })?;
             self.herald.hear(&heard, self.core.world());
+            self.folders.hear(turn.touched.values());
             crash::point("journal.append.after");
         }
         for (to, reply) in std::mem::take(&mut self.replies) {
             drop(to.send(reply)); // the asker has left, nobody to tell
         }
         Ok(turn)
+    }
+
+    /// Has the folders of these tasks show them, and hears what a person changed there. Whoever is in the way for long has
+    /// the folder shown by the next run.
+    fn show_folders<'a>(&mut self, tasks: impl Iterator<Item = &'a TaskId>) -> Result<(), StoreError> {
+        const TRIES_MAX: u32 = 20;
+        const PAUSE: Duration = Duration::from_millis(100); // two seconds in all
+        let of_modules =
+            tasks.filter(|id| self.core.world().get(**id).is_some_and(|it| is_shown(&self.core, it)));
+        let of_modules: Vec<TaskId> = of_modules.copied().collect();
+        for id in of_modules {
+            for _ in 0..TRIES_MAX {
+                let (site, task) = (self.site.clone(), self.core.task(id));
+                if folders::look(&site, &task, &mut |ask| self.answer(ask)) == folders::Looked::Shown {
+                    break;
+                }
+                std::thread::sleep(PAUSE);
+            }
+        }
+        self.commit_turn()?;
+        Ok(())
     }
 
     fn hear_ask(&mut self, ask: Ask, reply: Sender<Answer>) {
@@ -644,7 +677,12 @@ impl Engine {
         let site = self.site.clone();
         let out: &dyn Outside = &*site;
         match ask {
-            Ask::Add(tasks) => self.core.add(out, tasks).map(Reply::Tasks),
+            Ask::Add(mut tasks) => {
+                for position in tasks.iter_mut().filter_map(|task| task.position.as_mut()) {
+                    self.bring_work(position)?;
+                }
+                self.core.add(out, tasks).map(Reply::Tasks)
+            }
             Ask::Edit(id, spec) => self.core.edit(out, id, *spec).map(|task| Reply::Tasks(vec![task])),
             Ask::Ready(drafts) => self.core.ready(out, &drafts).map(Reply::Tasks),
             Ask::Tell(tasks, news) => self.core.tell_all(out, &tasks, &news).map(Reply::Tasks),
@@ -666,7 +704,12 @@ impl Engine {
                 self.core.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
                 Ok(Reply::Done)
             }
-            Ask::LoopStart(asked) => self.core.start_loop(out, *asked).map(|task| Reply::Tasks(vec![task])),
+            Ask::LoopStart(mut asked) => {
+                if let Some(position) = asked.position.as_mut() {
+                    self.bring_work(position)?;
+                }
+                self.core.start_loop(out, *asked).map(|task| Reply::Tasks(vec![task]))
+            }
             Ask::LoopStop { session } => {
                 self.core.stop_loop(out, &session).map(|task| Reply::Tasks(vec![task]))
             }
@@ -674,6 +717,22 @@ impl Engine {
             Ask::Review(tasks, said) => self.review(&tasks, &said),
             Ask::StopRun { .. } => Err(AskError::NoRun),
         }
+    }
+
+    /// Brings work into the store that a person's branch holds and the base does not.
+    fn bring_work(&self, position: &mut Position) -> Result<(), AskError> {
+        let site = &self.site;
+        let Ok(branch) = position.branch.parse::<BranchName>() else { return Ok(()) };
+        let bring = || -> Result<Option<Commit>, GitError> {
+            if branch == site.branch || site.repo.branch_tip(&branch)?.is_none() {
+                return Ok(None);
+            }
+            let tip = site.store.import(&site.repo, &branch)?;
+            let landed = site.store.is_ancestor(&tip, &land::base(site)?)?;
+            Ok((!landed).then(|| site::commit(&tip)))
+        };
+        position.work = bring().map_err(|error| AskError::Machine(error.full()))?;
+        Ok(())
     }
 
     fn resume_queue(&mut self, rewritten: Rewritten) -> Answer {
@@ -789,7 +848,7 @@ impl Engine {
                 _ if task.landed.is_none() => {}
                 ReviewSaid::Changes { issues, note, .. } => {
                     let spec = self.rework(&task, &landfall_model::review::complaint(issues, note))?;
-                    reworks.push(NewTask { spec, needs_here: Vec::new(), parent_here: None });
+                    reworks.push(NewTask { spec, needs_here: Vec::new(), parent_here: None, position: None });
                 }
                 ReviewSaid::Reject { .. } => {
                     let place = u32::try_from(reverts.len()).expect("as many as a person names");
@@ -825,6 +884,12 @@ impl Engine {
     }
 }
 
+/// Whether the folder of a module shows this task: there may be a newer one for it.
+fn is_shown(core: &Core, task: &Task) -> bool {
+    let path = folders::path_of(task);
+    path.is_some() && !core.world().tasks().any(|other| other.id > task.id && folders::path_of(other) == path)
+}
+
 /// The words of a task whose work exists already and takes something back.
 fn going_back(title: &str, source: &str) -> Result<TaskSpec, AskError> {
     let mut spec = TaskSpec::new(title)?;
@@ -857,6 +922,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
             ..TaskLimits::default()
         },
         review_tags: settings.review.tags.clone(),
+        parts_max: settings.tracker.concurrent,
         queue: QueuePolicy {
             batch_max: settings.land.batch,
             speculate: settings.land.speculate,

@@ -44,7 +44,14 @@ impl StateFolder {
         use std::os::unix::fs::DirBuilderExt as _;
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
-        for path in [self.root.clone(), self.workspaces(), self.lanes(), self.attempts(), self.papers()] {
+        for path in [
+            self.root.clone(),
+            self.workspaces(),
+            self.lanes(),
+            self.attempts(),
+            self.papers(),
+            self.modules(),
+        ] {
             builder.create(path)?;
         }
         Ok(())
@@ -96,6 +103,12 @@ impl StateFolder {
     #[must_use]
     pub fn issues(&self) -> PathBuf {
         self.root.join("issues")
+    }
+
+    /// What we wrote into the folders of modules, by task.
+    #[must_use]
+    pub fn modules(&self) -> PathBuf {
+        self.root.join("modules")
     }
 
     /// Where commands of the person's run that belong to no attempt.

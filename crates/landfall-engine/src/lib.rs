@@ -6,16 +6,20 @@
 
 pub mod accept;
 mod ask;
+pub mod catalogue;
 mod channel;
 mod confine;
 mod consult;
 pub mod core;
+pub mod diagnose;
 pub mod disk;
 mod dispatch;
 pub mod engine;
 pub mod errand;
+mod exchange;
 pub mod flows;
 pub mod folder;
+mod folders;
 mod follow;
 mod gate;
 mod guard;
@@ -40,6 +44,7 @@ pub mod propose;
 mod publish;
 mod queue;
 mod recover;
+pub mod recover_ops;
 mod report;
 mod scout;
 pub mod settings;
@@ -49,7 +54,7 @@ pub mod traces;
 pub mod tracker;
 pub mod workspace;
 
-pub use ask::{Ask, AskError, LoopAsked, NewTask, Reply, Rewritten};
+pub use ask::{Ask, AskError, LoopAsked, NewTask, Position, Reply, Rewritten};
 pub use core::{Core, RunOptions, SprintAsked};
 pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
 pub use folder::StateFolder;

@@ -16,7 +16,7 @@ impl Core {
     /// # Errors
     /// When the session or the task has a loop, or the task cannot go on. Nothing was changed.
     pub fn start_loop(&mut self, out: &dyn Outside, asked: LoopAsked) -> Result<Arc<Task>, AskError> {
-        let LoopAsked { session, module, spec, iterations_max, minutes_max } = asked;
+        let LoopAsked { session, module, spec, position, iterations_max, minutes_max } = asked;
         let of_session = self.loops().of_session(&session).filter(|it| it.holds());
         if let Some(held) = of_session.or_else(|| self.loops().holder(&module)) {
             return Err(AskError::LoopHeld(Box::new(held.clone())));
@@ -26,7 +26,7 @@ impl Core {
         let id = match found {
             Some(id) => id,
             None => {
-                let new = NewTask { spec: spec.clone(), needs_here: Vec::new(), parent_here: None };
+                let new = NewTask { spec: spec.clone(), needs_here: Vec::new(), parent_here: None, position };
                 self.add(out, vec![new])?.first().map(|task| task.id).expect("one was added")
             }
         };

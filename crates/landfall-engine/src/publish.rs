@@ -124,7 +124,11 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
         reason
     };
     let mode = match &site.settings.land.publish {
-        Publish::Checkout => PublishMode::Local,
+        Publish::Checkout => {
+            // What a folder shows of its task is changed while the task is worked on: nobody commits that first.
+            let modules = site.modules.lock().expect("no thread panics while it holds it");
+            PublishMode::Beside { folders: modules.iter().cloned().collect() }
+        }
         Publish::Push { remote } => PublishMode::Remote { name: remote.clone() },
         Publish::None => return Ok(None),
     };
@@ -134,7 +138,7 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
             let reason = trouble.unwrap_or_default();
             return Ok(Some(held(&ours, reason)));
         };
-        if ours == theirs && mode == PublishMode::Local {
+        if ours == theirs && matches!(mode, PublishMode::Beside { .. }) {
             return Ok(None);
         }
         if !site.store.is_ancestor(&theirs, &ours)? {

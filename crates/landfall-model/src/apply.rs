@@ -871,6 +871,7 @@ impl Warning {
                 format!("the agent found out, for every task: {text}")
             }
             Self::HookFailed { detail } => detail.clone(),
+            Self::Folder { what } => what.clone(),
             Self::LeftoversCommitted => "the engine committed what the agent had left uncommitted".to_owned(),
         }
     }

@@ -21,10 +21,10 @@ use crate::event::{Event, Opening, StepResult, Warning};
 use crate::flow::{Step, StepKind, Target};
 use crate::gate::{GateReport, Outcome};
 use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
+use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::planted::{self, Bug};
-use crate::issue::IssueEvent;
 use crate::recover::{check, exchange, may_land};
 use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::score::Checkpoint;
@@ -232,6 +232,9 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
         }
         News::HookFailed { detail } => {
             draft.event(Event::Warned(Warning::HookFailed { detail: detail.clone() }))?;
+        }
+        News::FolderChanged { what } => {
+            draft.event(Event::Warned(Warning::Folder { what: what.clone() }))?;
         }
         News::Doubted { attempt, concerns } => {
             fence(task, *attempt)?;
@@ -1256,9 +1259,7 @@ impl Draft {
             State::Active {
                 doing: Doing::Preparing { .. } | Doing::Checking { .. } | Doing::Exchanging { .. },
                 ..
-            } => {
-                self.event(Event::StopAsked { stop })
-            }
+            } => self.event(Event::StopAsked { stop }),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to cancel it; `landfall rollback` can take it back"))
             }

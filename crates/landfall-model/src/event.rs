@@ -558,6 +558,11 @@ pub enum Warning {
         /// What it came to.
         detail: String,
     },
+    /// Somebody changed the folder of its module in a way that is not taken over, or that had to be mended.
+    Folder {
+        /// What was seen, and what was made of it.
+        what: String,
+    },
 }
 
 /// One fact: of a task, or of the engine as a whole.

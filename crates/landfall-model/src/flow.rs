@@ -215,7 +215,8 @@ impl StepKind {
 
     /// Every word of a kind.
     pub const WORDS: [&'static str; 11] = [
-        "agent", "verify", "check", "review", "land", "report", "ask", "split", "tracker", "target", "converge",
+        "agent", "verify", "check", "review", "land", "report", "ask", "split", "tracker", "target",
+        "converge",
     ];
 
     /// The results that must lead somewhere.
@@ -294,6 +295,33 @@ impl Flow {
     #[must_use]
     pub fn step(&self, name: &StepName) -> Option<&Step> {
         self.steps.iter().find(|step| step.name == *name)
+    }
+
+    /// Where a task goes on that comes from elsewhere in the phase `word`; none: at the beginning. A plan that is not there is
+    /// made first, and work that is not there, or not finished, is done before it is judged.
+    #[must_use]
+    pub fn entry_at(&self, word: &str, planned: bool, finished: bool) -> Option<&StepName> {
+        let step = self.entries.get(word)?;
+        let going_on = || self.commands.get("exec").and_then(|by_phase| by_phase.get(word));
+        let step = match self.step(step)?.kind {
+            StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } if !planned => {
+                self.plan_before(step).unwrap_or(step)
+            }
+            _ if !planned && matches!(word, "review" | "executing") => return None,
+            StepKind::Verify | StepKind::Check { .. } if !finished => going_on().unwrap_or(step),
+            _ => step,
+        };
+        (*step != self.entry).then_some(step)
+    }
+
+    /// The step that writes the plan which this one judges.
+    #[must_use]
+    pub fn plan_before(&self, check: &StepName) -> Option<&StepName> {
+        let revised = self.step(check)?.on.iter().find(|edge| edge.result == StepResult::NeedsRevision)?;
+        match &revised.to {
+            Target::Step(plan) => Some(plan),
+            Target::End | Target::Stop => None,
+        }
     }
 
     /// Whether it follows an issue of a tracker: its task must come from one.

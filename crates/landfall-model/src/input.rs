@@ -176,6 +176,11 @@ pub enum News {
         /// What it came to.
         detail: String,
     },
+    /// Somebody changed the folder of its module in a way that is not taken over, or that had to be mended.
+    FolderChanged {
+        /// What was seen, and what was made of it.
+        what: String,
+    },
     /// Its batch passed, but it runs fewer tests than the base it would land on: a person looks first.
     Doubted {
         /// The attempt that stands in line.

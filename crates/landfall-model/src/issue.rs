@@ -3,12 +3,42 @@
 
 mod phase;
 mod reconcile;
+mod whole;
+
+use std::fmt;
 
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 pub use phase::{Phase, aggregate};
 pub use reconcile::{Point, Reconciled, completion, precondition};
+pub use whole::{ends, resting};
+
+/// An issue by its tracker and its number: what a task that follows it has as its source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The tracker, as settings call it.
+    pub tracker: String,
+    /// The number there.
+    pub number: u64,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:#{}", self.tracker, self.number)
+    }
+}
+
+impl Source {
+    /// The issue a task came from, if it came from one.
+    #[must_use]
+    pub fn of(source: &str) -> Option<Self> {
+        let (tracker, number) = source.split_once(":#")?;
+        let number = number.parse().ok().filter(|number| *number > 0)?;
+        let word = !tracker.is_empty() && tracker.bytes().all(|byte| byte.is_ascii_lowercase());
+        word.then(|| Self { tracker: tracker.to_owned(), number })
+    }
+}
 
 /// How the work of an issue gets onto the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,7 +135,9 @@ pub fn route(size: Option<Size>, wishes: &Wishes) -> Routed {
     };
     let way = match (wishes.way, way) {
         (Some(wanted), _) => wanted,
-        (None, Way::Patch) if wishes.always_pr || wishes.depth.is_some_and(|depth| depth > Depth::None) => Way::Pr,
+        (None, Way::Patch) if wishes.always_pr || wishes.depth.is_some_and(|depth| depth > Depth::None) => {
+            Way::Pr
+        }
         (None, way) => way,
     };
     let spec = spec || (size == Some(Size::XL) && way != Way::Split);
@@ -180,7 +212,7 @@ pub struct Seen {
     /// How many issues it is made of.
     pub parts: u32,
     /// The open issues it waits for.
-    pub blockers: Vec<u64>,
+    pub blockers: Vec<String>,
 }
 
 /// What was seen of a pull request.
@@ -424,6 +456,58 @@ impl IssueEvent {
             | Self::Reworked { attempt }
             | Self::Parted { attempt, .. } => Some(*attempt),
             Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) => None,
+        }
+    }
+
+    /// In one line, for people.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Wanted(Wishes { way: None, depth: None, .. }) => {
+                "follows its issue, the way its size says".to_owned()
+            }
+            Self::Wanted(Wishes { way, depth, .. }) => {
+                let way = way.map(|way| format!(" by {}", way.word())).unwrap_or_default();
+                let depth = depth.map(|depth| format!(", {} review", depth.word())).unwrap_or_default();
+                format!("follows its issue{way}{depth}, as you said")
+            }
+            Self::Seen { seen, .. } => {
+                let state = if seen.open { "open" } else { "closed" };
+                let phase = seen.phase.map(|phase| format!(", phase/{}", phase.word())).unwrap_or_default();
+                let pr =
+                    seen.pr.as_ref().map(|pr| format!(", pull request #{} {}", pr.number, pr.state.word()));
+                format!("issue #{} is {state}{phase}{}", seen.number, pr.unwrap_or_default())
+            }
+            Self::Routed(routed) => format!("takes the way of {}", routed.words()),
+            Self::Offered { pr, .. } => {
+                format!("offered as pull request #{} ({})", pr.number, pr.head.short())
+            }
+            Self::Checks { ci, .. } => match ci {
+                Ci::Absent => "the forge has no checks".to_owned(),
+                Ci::Passed => "the checks of the forge passed".to_owned(),
+                Ci::Running(names) => format!("checks of the forge run: {}", names.join(", ")),
+                Ci::Failed(names) => format!("checks of the forge failed: {}", names.join(", ")),
+                Ci::PreExisting(names) => {
+                    format!("checks that fail on the base as well: {}", names.join(", "))
+                }
+                Ci::Broken(names) => format!("checks that say nothing about the work: {}", names.join(", ")),
+            },
+            Self::Accepted { accepted, .. } => {
+                let count =
+                    |wanted: VerifyResult| accepted.items.iter().filter(|(_, it, _)| *it == wanted).count();
+                let (pass, fail) = (count(VerifyResult::Pass), count(VerifyResult::Fail));
+                let rest = accepted.items.len() - pass - fail;
+                format!("acceptance: {pass} hold, {fail} do not, {rest} are left")
+            }
+            Self::Looked { .. } => "looked, and it had not happened yet".to_owned(),
+            Self::Reworked { .. } => {
+                "goes back to work: what landed does not hold what was promised".to_owned()
+            }
+            Self::Parted { parts, .. } => format!("is made of {} issues", parts.len()),
+            Self::PartsOver(ends) => {
+                let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
+                format!("{done} of its {} issues are done, and none goes on", ends.len())
+            }
         }
     }
 

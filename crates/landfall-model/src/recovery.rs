@@ -18,9 +18,9 @@ pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, Rung, climb};
 pub use log::{Candidate, PROMOTED_AT, entry, promotion};
 pub use op::{COMMENT_CHARS_MAX, OPS, Op, OpProblem, OpShape};
 pub use pattern::{
-    Action, Known, Pattern, Phase, Sample, Sign, Symptoms, TAIL_LINES_MAX, claims_success, detect, shadowed,
+    Action, Known, Pattern, Sample, Sign, Symptoms, TAIL_LINES_MAX, claims_success, detect, shadowed,
 };
-pub use place::{Hints, Label, Milestone, milestone, restored};
+pub use place::{Hints, Milestone, is_restorable, milestone, restored};
 pub use plan::{
     Bounds, Draft, DraftStep, Plan, PlanAction, PlanProblem, RATIONALE_CHARS_MAX, STEPS_MAX, check,
 };

@@ -180,8 +180,8 @@ pub enum Wait {
     Parts,
     /// Issues that are to be done before it.
     Blockers {
-        /// By their numbers.
-        by: Vec<u64>,
+        /// These: `#12`, or `owner/name#12` elsewhere.
+        by: Vec<String>,
     },
     /// A check that cannot be trusted.
     GateBroken {
@@ -487,7 +487,7 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
         ),
         Wait::Parts => "waits for the issues it is made of.".to_owned(),
         Wait::Blockers { by } => {
-            let list = by.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(", ");
+            let list = by.join(", ");
             format!("waits for {list} to be done first; the next run looks again.")
         }
         Wait::Pause => format!("is paused by you; `landfall retry {id}` goes on with it."),

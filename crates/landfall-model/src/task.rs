@@ -9,8 +9,8 @@ use crate::conflict::Overdue;
 use crate::decide::{jittered, spell_ms};
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
-use crate::issue::Pipeline;
 use crate::gate::GateReport;
+use crate::issue::Pipeline;
 use crate::recovery::Recoveries;
 use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
@@ -260,7 +260,10 @@ impl Task {
     /// The flow's own word for where it is.
     #[must_use]
     pub fn phase(&self) -> Option<&str> {
-        let flow = self.flow.as_ref()?;
+        self.phase_in(self.flow.as_ref()?)
+    }
+
+    fn phase_in<'a>(&'a self, flow: &'a Flow) -> Option<&'a str> {
         let step = flow.step(self.step()?)?;
         // It is the word of a task that comes there, not of one that is sent back: that one has begun.
         let from = self.last_step.as_ref().and_then(|last| flow.step(last));
@@ -270,6 +273,15 @@ impl Task {
         match (&self.state, &step.before) {
             (State::Ready { .. }, Some(before)) if !sent_back => Some(before),
             _ => Some(&step.phase),
+        }
+    }
+
+    /// The same in the flow that it will have, for a task that is bound to none yet.
+    #[must_use]
+    pub fn phase_word_in(&self, flow: &Flow) -> String {
+        match (&self.state, &self.flow) {
+            (State::Ready { next: Some(_), .. }, None) => self.phase_in(flow).unwrap_or("draft").to_owned(),
+            _ => self.phase_word(),
         }
     }
 

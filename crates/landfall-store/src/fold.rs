@@ -229,7 +229,7 @@ fn wait_detail(wait: &Wait) -> String {
     match wait {
         Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         Wait::Slot | Wait::Quota { .. } | Wait::Pause | Wait::Parts => String::new(),
-        Wait::Blockers { by } => by.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(", "),
+        Wait::Blockers { by } => by.join(", "),
         Wait::Turn(turn) => turn.to_string(),
         Wait::Login { account, detail, .. } => format!("{account}: {detail}"),
         Wait::Budget { what, .. } => what.clone(),

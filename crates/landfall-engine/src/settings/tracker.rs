@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use landfall_agents::nearest;
 use landfall_model::Touch;
-use landfall_model::acceptance::Address;
+use landfall_model::acceptance::{Address, Mode};
 use landfall_trackers::github::Base;
 use landfall_trackers::registry::{self, TRACKERS};
 use landfall_trackers::tracker::RepoName;
@@ -132,4 +132,15 @@ pub(super) fn spec_path(text: &str) -> Result<String, String> {
 /// Paths and patterns, or what is wrong with the first that is none.
 pub(super) fn ignored(paths: &[String]) -> Result<Vec<Touch>, String> {
     paths.iter().map(|path| path.parse::<Touch>().map_err(|error| error.to_string())).collect()
+}
+
+impl TrackerSettings {
+    /// What the text of an issue may set going. On a forge anybody may have written it.
+    #[must_use]
+    pub fn verify_mode(&self) -> Mode {
+        match self.kind {
+            Some("local") => Mode::Full,
+            Some(_) | None => Mode::Safe,
+        }
+    }
 }

@@ -7,6 +7,8 @@ mod herald;
 mod notify;
 mod ports;
 mod prompts;
+mod recovery;
+mod recovery_ops;
 mod routing;
 mod routing_tables;
 mod settings;

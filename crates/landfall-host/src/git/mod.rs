@@ -14,6 +14,7 @@ mod include;
 mod index;
 mod landing;
 mod lane;
+mod lease;
 mod login;
 mod merge;
 mod names;

@@ -36,6 +36,11 @@ const PUSH: Duration = Duration::from_secs(300);
 pub enum PublishMode {
     /// The branch of the person's repository, and the checkout that shows it.
     Local,
+    /// The same, where changes in these folders are kept as they are and are in nobody's way.
+    Beside {
+        /// Below the root, with `/`.
+        folders: Vec<String>,
+    },
     /// A remote of the person's repository, by its name there.
     Remote {
         /// The name.
@@ -120,7 +125,10 @@ impl Store {
             return Err(GitError::output(format!("publish to `{branch}`"), why));
         }
         match mode {
-            PublishMode::Local => self.publish_local(repo, branch, new, expected_old, by),
+            PublishMode::Local => self.publish_local(repo, branch, (new, expected_old), &[], by),
+            PublishMode::Beside { folders } => {
+                self.publish_local(repo, branch, (new, expected_old), folders, by)
+            }
             PublishMode::Remote { name } => self.push(repo, name, branch, new, expected_old),
         }
     }
@@ -129,8 +137,8 @@ impl Store {
         &self,
         repo: &Repo,
         branch: &BranchName,
-        new: &Oid,
-        expected_old: &Oid,
+        (new, expected_old): (&Oid, &Oid),
+        beside: &[String],
         by: &Signature,
     ) -> Result<Published, GitError> {
         match repo.branch_tip(branch)? {
@@ -173,7 +181,7 @@ impl Store {
             Err(actual) => return Ok(Published::Held(moved_or_missing(actual))),
         };
         crate::crash::point("git.publish.locked");
-        if let Some(reason) = forward(repo, checkout, expected_old, new)? {
+        if let Some(reason) = forward(repo, checkout, (expected_old, new), beside)? {
             lock.abort();
             return Ok(Published::Held(reason));
         }
@@ -273,8 +281,14 @@ fn in_progress(checkout: &Checkout) -> Option<HeldReason> {
     .map(|sign| HeldReason::OperationInProgress { path: checkout.root.clone(), sign: sign.to_owned() })
 }
 
-/// Moves files and index of a clean checkout, all or nothing.
-fn forward(repo: &Repo, checkout: &Checkout, old: &Oid, new: &Oid) -> Result<Option<HeldReason>, GitError> {
+/// Moves files and index of a clean checkout, all or nothing. Changes in the folders `beside` that the move does not touch
+/// stay as they are.
+fn forward(
+    repo: &Repo,
+    checkout: &Checkout,
+    (old, new): (&Oid, &Oid),
+    beside: &[String],
+) -> Result<Option<HeldReason>, GitError> {
     let theirs = |doing: &str| {
         repo.git()
             .call(doing)
@@ -302,13 +316,27 @@ fn forward(repo: &Repo, checkout: &Checkout, old: &Oid, new: &Oid) -> Result<Opt
         .filter(|path| !path.is_empty())
         .map(<[u8]>::to_vec)
         .collect();
+    let is_beside = |path: &Vec<u8>| {
+        let below =
+            |folder: &String| path.strip_prefix(folder.as_bytes()).is_some_and(|it| it.starts_with(b"/"));
+        beside.iter().any(below)
+    };
+    let aside: HashSet<Vec<u8>> = dirty.iter().filter(|path| is_beside(path)).cloned().collect();
+    let only_aside = !aside.is_empty() && aside.len() == dirty.len() && {
+        let changed = theirs("list what changes")
+            .args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff"])
+            .args(["--end-of-options", old.as_str(), new.as_str()])
+            .output()
+            .map(list)?;
+        aside.is_disjoint(&changed)
+    };
     let held = |paths: Vec<Vec<u8>>| {
         let mut paths = paths;
         paths.sort();
         paths.truncate(DIRTY_NAMED_MAX);
         HeldReason::Dirty { path: checkout.root.clone(), paths }
     };
-    if dirty.is_empty() {
+    if dirty.is_empty() || only_aside {
         let said = theirs("fast-forward the checkout")
             .args([
                 "read-tree",
@@ -332,6 +360,9 @@ fn forward(repo: &Repo, checkout: &Checkout, old: &Oid, new: &Oid) -> Result<Opt
         let foreign: Vec<Vec<u8>> = in_the_way.into_iter().filter(|path| differing.contains(path)).collect();
         if !foreign.is_empty() {
             return Ok(Some(held(foreign)));
+        }
+        if only_aside {
+            return Ok(Some(held(aside.into_iter().collect()))); // finishing would take them away
         }
     } else {
         // Ours or theirs? Ours is what already is as the new commit wants it, in the files and in the index.

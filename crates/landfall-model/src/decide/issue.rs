@@ -6,7 +6,8 @@ use crate::event::{Event, StepResult, Warning};
 use crate::flow::{Act, StepKind};
 use crate::input::{Exchanged, Parting};
 use crate::issue::{
-    self, Accepted, Ci, Depth, IssueEvent, Onward, Part, PartEnd, PartFate, Pipeline, Pr, Routed, Seen, Way, Wishes,
+    self, Accepted, Ci, Depth, IssueEvent, Onward, Part, PartEnd, PartFate, Pipeline, Pr, Routed, Seen, Way,
+    Wishes,
 };
 use crate::task::{Doing, EndCode, EndKind, Feedback, State, Stop};
 use crate::{Commit, StepName, Wait};
@@ -36,9 +37,11 @@ impl Draft {
         }
         match &self.task.state {
             State::Active { .. } => Err(not_now(&self.task, "it is under way; say it when the run is over")),
-            State::Draft | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } | State::Ended(_) => {
-                self.event(Event::Issue(IssueEvent::Wanted(wishes.clone())))
-            }
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => self.event(Event::Issue(IssueEvent::Wanted(wishes.clone()))),
         }
     }
 
@@ -97,7 +100,9 @@ impl Draft {
             (_, Exchanged::Trouble { detail, hopeless: true, .. }) => {
                 self.end(EndKind::Blocked, EndCode::Tracker, detail.clone())
             }
-            (_, Exchanged::Trouble { detail, until: None, hopeless: false }) => self.machine_failed(detail, false),
+            (_, Exchanged::Trouble { detail, until: None, hopeless: false }) => {
+                self.machine_failed(detail, false)
+            }
             (Some(Act::Observe), Exchanged::Seen { seen, head }) => self.observed(seen, head.as_ref(), &step),
             (Some(Act::Triaged), Exchanged::Seen { seen, .. }) => {
                 let routed = self.seen(seen)?;
@@ -117,7 +122,9 @@ impl Draft {
             (Some(Act::Checks), Exchanged::Checks(ci)) => self.ci(ci, step),
             (Some(Act::Accept), Exchanged::Accepted(accepted)) => self.accepted(accepted, step),
             (Some(Act::Gather), Exchanged::Told) => self.gathered(),
-            (Some(Act::Reviewed | Act::Merged | Act::Close), Exchanged::Told) => self.leave(StepResult::Done, None),
+            (Some(Act::Reviewed | Act::Merged | Act::Close), Exchanged::Told) => {
+                self.leave(StepResult::Done, None)
+            }
             (Some(Act::Merged), Exchanged::NotYet { what }) => self.not_yet(what, PUBLISHED_MS, step),
             (None, Exchanged::Parts(parts)) => self.parted(parts),
             (_, other) => {
@@ -215,7 +222,10 @@ impl Draft {
                      request. Find out what they run, make it pass, commit and signal COMPLETE.",
                     names.join(", ")
                 );
-                self.leave(StepResult::Fail, Some(Feedback { about: "Checks of the forge failed".to_owned(), text }))
+                self.leave(
+                    StepResult::Fail,
+                    Some(Feedback { about: "Checks of the forge failed".to_owned(), text }),
+                )
             }
             Ci::PreExisting(names) | Ci::Broken(names) => {
                 self.unheeded(names)?;
@@ -259,10 +269,15 @@ impl Draft {
         match accepted.outcome {
             VerifyOutcome::Done => self.leave(StepResult::Pass, None),
             VerifyOutcome::LeftOver(_) | VerifyOutcome::Unsure => self.leave(StepResult::Partial, None),
-            VerifyOutcome::Waiting if self.pipeline().looks >= LOOKS_MAX => self.leave(StepResult::Partial, None),
-            VerifyOutcome::Waiting => self.not_yet("checks that an acceptance criterion asks for are running", LOOK_MS, step),
+            VerifyOutcome::Waiting if self.pipeline().looks >= LOOKS_MAX => {
+                self.leave(StepResult::Partial, None)
+            }
+            VerifyOutcome::Waiting => {
+                self.not_yet("checks that an acceptance criterion asks for are running", LOOK_MS, step)
+            }
             VerifyOutcome::Reopen { .. } if self.routed().is_some_and(|routed| routed.way == Way::Split) => {
-                let detail = format!("its parts are done, but the whole does not hold:\n{}", accepted.complaint());
+                let detail =
+                    format!("its parts are done, but the whole does not hold:\n{}", accepted.complaint());
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
             VerifyOutcome::Reopen { .. } => {

@@ -520,7 +520,7 @@ impl Draft {
         let Some(flow) = flow else {
             return Err(not_now(task, "it has no flow that could be followed"));
         };
-        let phase = task.phase_word();
+        let phase = task.phase_word_in(flow);
         let allowed = |phase: &str| -> Vec<String> {
             let named = flow.commands.iter().filter(|(_, by)| by.contains_key(phase));
             named.map(|(name, _)| name.clone()).collect()
@@ -605,16 +605,12 @@ impl Draft {
 
     /// The step that writes the plan, where it would be judged and there is none.
     fn planned_first(&self, flow: &Flow, step: &StepName) -> Option<StepName> {
-        let step = flow.step(step)?;
-        let judges_a_plan = matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostPlan, .. });
+        let kind = &flow.step(step)?.kind;
+        let judges_a_plan = matches!(kind, StepKind::Check { checkpoint: Checkpoint::PostPlan, .. });
         if !judges_a_plan || self.task.staged.papers.contains_key(PLAN) {
             return None;
         }
-        let revised = step.on.iter().find(|edge| edge.result == StepResult::NeedsRevision)?;
-        match &revised.to {
-            Target::Step(plan) => Some(plan.clone()),
-            Target::End | Target::Stop => None,
-        }
+        flow.plan_before(step).cloned()
     }
 
     /// A person changed their mind: it is weighed at the next check. A task that is done is taken up again.

@@ -24,15 +24,8 @@ pub enum Point {
 
 impl Point {
     /// All of them, in order.
-    pub const ALL: [Self; 7] = [
-        Self::Issue,
-        Self::Spec,
-        Self::CodePatch,
-        Self::CodePr,
-        Self::Review,
-        Self::Merge,
-        Self::Verify,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Issue, Self::Spec, Self::CodePatch, Self::CodePr, Self::Review, Self::Merge, Self::Verify];
 
     /// The word people and files use.
     #[must_use]

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::place::Label;
+use super::place::is_restorable;
+use crate::issue::Phase;
 
 /// One operation. Each is about the branch, the pull request and the issue of the task it is done for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum Op {
     /// Sets the phase to where the work is.
     SetPhaseLabel {
         /// This one.
-        label: Label,
+        phase: Phase,
     },
     /// Runs the checks of the pull request again.
     RerunChecks,
@@ -165,11 +166,11 @@ impl Op {
                 }
                 Self::Comment { text: value.to_owned() }
             }
-            "set-phase-label" => match Label::from_word(value.strip_prefix("phase/").unwrap_or(value)) {
-                Some(label) if label.is_restorable() => Self::SetPhaseLabel { label },
+            "set-phase-label" => match Phase::from_word(value.strip_prefix("phase/").unwrap_or(value)) {
+                Some(phase) if is_restorable(phase) => Self::SetPhaseLabel { phase },
                 Some(_) | None => {
-                    let may = Label::ALL.iter().filter(|label| label.is_restorable());
-                    let may: Vec<&str> = may.map(|label| label.word()).collect();
+                    let may = Phase::ALL.into_iter().filter(|phase| is_restorable(*phase));
+                    let may: Vec<&str> = may.map(Phase::word).collect();
                     return Err(bad("phase", format!("`{}`; allowed are {}", short(value), may.join(", "))));
                 }
             },
@@ -203,7 +204,7 @@ impl Op {
     pub fn said(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Comment { text } => Some(("text", text)),
-            Self::SetPhaseLabel { label } => Some(("phase", label.word())),
+            Self::SetPhaseLabel { phase } => Some(("phase", phase.word())),
             Self::RunCheck { name } => Some(("name", name)),
             Self::CommitLeftovers
             | Self::AmendSignOff

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::op::Op;
 use crate::Exit;
+use crate::issue::Point;
 
 /// How many lines of a log are looked at: the end of it, where failures are told.
 pub const TAIL_LINES_MAX: usize = 200;
@@ -38,26 +39,6 @@ macro_rules! words {
 }
 
 pub(super) use words;
-
-words!(
-    /// The part of an issue's way that failed.
-    Phase {
-        /// It is looked at and sized.
-        Issue = "issue",
-        /// What is to be done is written down.
-        Spec = "spec",
-        /// The work is done and goes to the base without a pull request.
-        CodePatch = "code-patch",
-        /// The work is done and offered as a pull request.
-        CodePr = "code-pr",
-        /// It is reviewed.
-        Review = "review",
-        /// It is brought into the base.
-        Merge = "merge",
-        /// What was wanted is checked.
-        Verify = "verify",
-    }
-);
 
 words!(
     /// Something that is known of a failed step. What nobody looked for is not in a set of these, and neither is its
@@ -244,7 +225,7 @@ pub struct Pattern {
     /// What it is, in a sentence for people.
     pub about: String,
     /// In these phases; none means in all.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<Point>,
     /// All of these must be seen.
     pub all: Vec<Sign>,
     /// And at least one of these, if there are any.
@@ -287,7 +268,7 @@ impl Pattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// In this phase.
-    pub phase: Phase,
+    pub phase: Point,
     /// The end of the log.
     pub log: String,
     /// The exit code.
@@ -304,7 +285,7 @@ pub struct Sample {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symptoms {
     /// Its phase.
-    pub phase: Phase,
+    pub phase: Point,
     /// Its exit code; a signal is 128 and its number. None if nobody knows.
     pub exit: Option<i32>,
     /// How long it took.
@@ -320,7 +301,7 @@ pub struct Symptoms {
 impl Symptoms {
     /// What the end of a step says by itself. Of the log only the end is kept; more facts may be put in afterwards.
     #[must_use]
-    pub fn of(phase: Phase, exit: &Exit, took_ms: u64, log: &str, matches: Option<bool>) -> Self {
+    pub fn of(phase: Point, exit: &Exit, took_ms: u64, log: &str, matches: Option<bool>) -> Self {
         let mut facts = BTreeSet::new();
         let code = match exit {
             Exit::Code(code) => Some(*code),

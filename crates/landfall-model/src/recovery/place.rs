@@ -2,37 +2,14 @@
 
 use super::op::Op;
 use super::pattern::words;
+use crate::issue::Phase;
 
-words!(
-    /// The phase an issue is said to be in, by its label without `phase/`.
-    Label {
-        /// It was looked at.
-        Issue = "issue",
-        /// It is being specified.
-        Spec = "spec",
-        /// It can be worked on.
-        Ready = "ready",
-        /// It is being worked on.
-        Code = "code",
-        /// Its work is being reviewed.
-        Review = "review",
-        /// Its work is being merged.
-        Merge = "merge",
-        /// What was wanted is being checked.
-        Verify = "verify",
-        /// It is done.
-        Done = "done",
-    }
-);
-
-impl Label {
-    /// Whether a recovery may set it. What comes after a merge is proved, not restored.
-    #[must_use]
-    pub fn is_restorable(self) -> bool {
-        match self {
-            Self::Spec | Self::Ready | Self::Code | Self::Review | Self::Merge => true,
-            Self::Issue | Self::Verify | Self::Done => false,
-        }
+/// Whether a recovery may set this phase. What comes after a merge is proved, not restored.
+#[must_use]
+pub fn is_restorable(phase: Phase) -> bool {
+    match phase {
+        Phase::Spec | Phase::Ready | Phase::Code | Phase::Review | Phase::Merge => true,
+        Phase::Issue | Phase::Verify | Phase::Done => false,
     }
 }
 
@@ -55,13 +32,13 @@ pub struct Hints {
 
 /// The phase that an issue is in, by what it has left behind.
 #[must_use]
-pub fn restored(hints: Hints) -> Label {
+pub fn restored(hints: Hints) -> Phase {
     match hints {
-        Hints { pr_open: true, reviewed: true, .. } => Label::Merge,
-        Hints { pr_open: true, reviewed: false, .. } => Label::Review,
-        Hints { commit: true, .. } => Label::Code,
-        Hints { spec: true, .. } => Label::Ready,
-        Hints { spec: false, .. } => Label::Spec,
+        Hints { pr_open: true, reviewed: true, .. } => Phase::Merge,
+        Hints { pr_open: true, reviewed: false, .. } => Phase::Review,
+        Hints { commit: true, .. } => Phase::Code,
+        Hints { spec: true, .. } => Phase::Ready,
+        Hints { spec: false, .. } => Phase::Spec,
     }
 }
 

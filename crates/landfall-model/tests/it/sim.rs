@@ -2060,6 +2060,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }
         | News::Granted { .. }
+        | News::FolderChanged { .. }
         | News::HookFailed { .. }
         | News::Due
         | News::BaseAdvanced

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::{Expect, expect};
+use landfall_model::issue::{Phase, Point};
 use landfall_model::recovery::{
-    Action, Agent, Bounds, Draft, DraftStep, Hints, Known, Label, Milestone, OPS, Op, Outcome, Pattern,
-    Phase, Plan, PlanAction, Recoveries, RecoveryEvent, Rung, STEPS_MAX, Sample, Sign, Symptoms, Tier, check,
-    climb, detect, entry, milestone, promotion, restored,
+    Action, Agent, Bounds, Draft, DraftStep, Hints, Known, Milestone, OPS, Op, Outcome, Pattern, Plan,
+    PlanAction, Recoveries, RecoveryEvent, Rung, STEPS_MAX, Sample, Sign, Symptoms, Tier, check, climb,
+    detect, entry, is_restorable, milestone, promotion, restored,
 };
 use landfall_model::{Event, Exit, StepName, Task, TaskId, TaskSpec, Timestamp, apply};
 
@@ -15,12 +16,12 @@ fn code() -> StepName {
 }
 
 fn symptoms(exit: &Exit, log: &str, matches: Option<bool>) -> Symptoms {
-    Symptoms::of(Phase::CodePr, exit, 600_000, log, matches)
+    Symptoms::of(Point::CodePr, exit, 600_000, log, matches)
 }
 
 fn pattern(name: &str, all: Vec<Sign>, action: Action, limit: u32) -> Pattern {
     let sample = Sample {
-        phase: Phase::CodePr,
+        phase: Point::CodePr,
         log: String::new(),
         exit: None,
         took_s: 0,
@@ -222,7 +223,7 @@ fn the_phase_and_what_is_left_are_told_from_what_is_there() {
         review offered:
         merge offered:"#]]
     .assert_eq(&rows.map(line).join("\n"));
-    assert!(rows.iter().all(|hints| restored(*hints).is_restorable()));
+    assert!(rows.iter().all(|hints| is_restorable(restored(*hints))));
     assert_eq!(milestone(Hints { pushed: true, ..none }), Milestone::Nothing, "a branch without work");
 }
 
@@ -261,7 +262,7 @@ fn a_plan_of_allowed_operations_is_taken_as_it_is() {
         Op::AmendSignOff,
         Op::PushBranch,
         Op::Comment { text: "signed off".to_owned() },
-        Op::SetPhaseLabel { label: Label::Review },
+        Op::SetPhaseLabel { phase: Phase::Review },
         Op::RunCheck { name: "test".to_owned() },
     ];
     assert_eq!(plan.steps(), ops);
@@ -416,7 +417,7 @@ fn whatever_is_proposed_a_plan_that_is_taken_holds_only_what_is_in_the_list() {
             assert_eq!(Op::read(op.word(), &said.into_iter().collect()).as_ref(), Ok(op), "seed {seed}");
             match op {
                 Op::RunCheck { name } => assert!(["test", "lint"].contains(&name.as_str()), "seed {seed}"),
-                Op::SetPhaseLabel { label } => assert!(label.is_restorable(), "seed {seed}"),
+                Op::SetPhaseLabel { phase } => assert!(is_restorable(*phase), "seed {seed}"),
                 _ => {}
             }
         }

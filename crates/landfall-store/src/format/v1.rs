@@ -4,8 +4,8 @@
 //! of the event. Fields may be added with a default. Nothing else may change: the sample says so.
 
 mod autopilot;
-mod parts;
 mod issue;
+mod parts;
 mod recovery;
 mod staged;
 

@@ -67,6 +67,23 @@ impl Lock {
     /// # Errors
     /// When somebody who lives holds it, or the machine refuses.
     pub fn take(folder: &Path, session: &str, now: Timestamp) -> Result<Self, LockError> {
+        Self::acquire(folder, session, now, |_| false)
+    }
+
+    /// The same, where what the same session holds is taken from it: whoever cancels does not wait for themselves.
+    ///
+    /// # Errors
+    /// When another session that lives holds it, or the machine refuses.
+    pub fn take_over(folder: &Path, session: &str, now: Timestamp) -> Result<Self, LockError> {
+        Self::acquire(folder, session, now, |holder| !session.is_empty() && holder.session == session)
+    }
+
+    fn acquire(
+        folder: &Path,
+        session: &str,
+        now: Timestamp,
+        is_ours: impl Fn(&Holder) -> bool,
+    ) -> Result<Self, LockError> {
         let path = folder.join(FILE);
         let io = |source| LockError::Io { path: path.clone(), source };
         let door = File::open(folder).map_err(io)?;
@@ -89,7 +106,10 @@ impl Lock {
             }
             match look(&path, now).map_err(io)? {
                 Found::Gone => {}
-                Found::Alive(holder) => return Err(LockError::Held(holder)),
+                Found::Alive { holder, text } if is_ours(&holder) => {
+                    set_aside(&path, &text, holder.pid).map_err(io)?;
+                }
+                Found::Alive { holder, .. } => return Err(LockError::Held(holder)),
                 Found::Beginning => return Err(LockError::Unknown),
                 Found::Dead { text, pid } => set_aside(&path, &text, pid).map_err(io)?,
             }
@@ -101,7 +121,7 @@ impl Lock {
     #[must_use]
     pub fn holder(folder: &Path, now: Timestamp) -> Option<Holder> {
         match look(&folder.join(FILE), now) {
-            Ok(Found::Alive(holder)) => Some(holder),
+            Ok(Found::Alive { holder, .. }) => Some(holder),
             Ok(Found::Gone | Found::Beginning | Found::Dead { .. }) | Err(_) => None,
         }
     }
@@ -149,7 +169,7 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
 
 enum Found {
     Gone,
-    Alive(Holder),
+    Alive { holder: Holder, text: String },
     Beginning,
     Dead { text: String, pid: u32 },
 }
@@ -169,7 +189,10 @@ fn look(path: &Path, now: Timestamp) -> io::Result<Found> {
             false => Found::Beginning,
         });
     };
-    Ok(if is_alive(holder.pid) { Found::Alive(holder) } else { Found::Dead { text, pid: holder.pid } })
+    Ok(match is_alive(holder.pid) {
+        true => Found::Alive { holder, text },
+        false => Found::Dead { text, pid: holder.pid },
+    })
 }
 
 /// Moves a dead holder's lock away. If it turns out to be another's by then, it is put back.

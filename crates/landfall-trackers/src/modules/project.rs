@@ -32,6 +32,8 @@ pub struct Papers {
     pub target: Option<String>,
     /// The plan that counts.
     pub plan: Option<String>,
+    /// Plans that were given up, the oldest first. Each is kept, though nobody saw it while it counted.
+    pub superseded: Vec<String>,
     /// What stages are measured against.
     pub baseline: Option<String>,
     /// What a person said on the way.
@@ -59,6 +61,9 @@ pub struct Papers {
 pub fn project(module: &Module, papers: &Papers, seen: &Seen, now: Timestamp) -> Vec<Write> {
     let mut page = Page { seen, writes: Vec::new(), taken: seen.files.keys().cloned().collect() };
     page.close_stages(&papers.closed_stages);
+    for plan in &papers.superseded {
+        page.keep_plan(plan.as_bytes());
+    }
     page.plan(papers.plan.as_deref());
     for (path, text) in [
         (TARGET, &papers.target),
@@ -114,20 +119,26 @@ impl Page<'_> {
             && old.bytes != plan.as_bytes()
             && !old.text().trim().is_empty()
         {
-            let kept = self
-                .seen
-                .files
-                .iter()
-                .any(|(path, file)| path.starts_with(".plan-superseded") && file.digest == old.digest);
-            if !kept {
-                let path = self.free(|n| match n {
-                    1 => ".plan-superseded.md".to_owned(),
-                    n => format!(".plan-superseded-{n}.md"),
-                });
-                self.writes.push(Write::Put { path, bytes: old.bytes.clone(), expect: Expect::Absent });
-            }
+            self.keep_plan(&old.bytes);
         }
         self.put(PLAN, Some(plan));
+    }
+
+    /// Keeps a plan that is given up, once.
+    fn keep_plan(&mut self, plan: &[u8]) {
+        let is_one = |path: &str| path.starts_with(".plan-superseded");
+        let seen = self.seen.files.iter().any(|(path, file)| is_one(path) && file.bytes == plan);
+        let written = self.writes.iter().any(
+            |write| matches!(write, Write::Put { path, bytes, .. } if is_one(path) && bytes.as_slice() == plan),
+        );
+        if seen || written {
+            return;
+        }
+        let path = self.free(|n| match n {
+            1 => ".plan-superseded.md".to_owned(),
+            n => format!(".plan-superseded-{n}.md"),
+        });
+        self.writes.push(Write::Put { path, bytes: plan.to_vec(), expect: Expect::Absent });
     }
 
     /// An entry is there once, under its own name or, when another has that, with a number.

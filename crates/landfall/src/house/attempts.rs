@@ -117,7 +117,8 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::Staged(_)
             | Event::Directed { .. }
             | Event::Reopened { .. }
-            | Event::Recovery(_) => None,
+            | Event::Recovery(_)
+            | Event::Issue(_) => None,
         };
         if let Some(end) = end
             && attempt.ended_ms.is_none()

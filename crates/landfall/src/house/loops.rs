@@ -48,10 +48,12 @@ impl Clerk<'_> {
                 spec.needs.insert(wire::model_task(*task));
             }
         }
+        let position = super::modules::position(self.place, &spec.source)?;
         let asked = landfall_engine::LoopAsked {
             session: session.clone(),
             module,
             spec,
+            position,
             iterations_max: iterations,
             minutes_max: minutes,
         };

@@ -7,7 +7,9 @@ use std::path::Path;
 use landfall_api::import::{Counts, Format, Item, Link, List, Place as At};
 use landfall_api::{ModuleMade, ModuleMended, ModulesMended, NewTask, Problem, ProblemCode};
 use landfall_engine::host::git::{BranchName, Git, Head, Repo};
-use landfall_trackers::modules::folder::{FolderError, Sort, find, find_at};
+use landfall_engine::model::plan::Outline;
+use landfall_engine::{Position, papers};
+use landfall_trackers::modules::folder::{FolderError, PLAN, Sort, find, find_at};
 use landfall_trackers::modules::init::{self, Ask, InitError};
 use landfall_trackers::modules::lock::{Lock, LockError};
 use landfall_trackers::modules::mend::{self, Origin};
@@ -218,6 +220,30 @@ fn look(module: &Module) -> Result<Wanted, Problem> {
             NoTask::Spec(_) => problem.hint("nothing was added"),
         }
     })
+}
+
+/// Where the task of a module stands as its folder says; none: at the beginning, or it is of no module. A notebook begins
+/// with its objective, which a person has to confirm here.
+pub(super) fn position(place: &Place, source: &str) -> Result<Option<Position>, Problem> {
+    let Some(path) = source.strip_prefix("module:") else { return Ok(None) };
+    let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(None) };
+    let Some(module) = found.modules.iter().find(|it| it.sort != Sort::Notebook) else { return Ok(None) };
+    let Ok(seen) = read(module) else { return Ok(None) };
+    let (Ok(task), Some(Ok(metadata))) = (wanted(&seen), &seen.metadata) else { return Ok(None) };
+    if matches!(task.status, Status::Draft | Status::Blocked) || task.status.is_over() {
+        return Ok(None);
+    }
+    let plan = match seen.text(PLAN).filter(|_| seen.has_plan()) {
+        None => None,
+        Some(text) => {
+            let folder = place.folder.papers();
+            let paper =
+                papers::keep(&folder, &text).map_err(|error| problem::io("write into", &folder, &error))?;
+            Some((paper, Outline::read(&text)))
+        }
+    };
+    let (entry, done, branch) = (task.entry, task.completed_steps, metadata.module.branch.clone());
+    Ok(Some(Position { entry, plan, done, branch, work: None }))
 }
 
 fn now() -> landfall_engine::model::Timestamp {

@@ -443,7 +443,15 @@ fn is_yours(wait: Option<&str>) -> bool {
             | WaitFor::Conflict
             | WaitFor::GateBroken,
         ) => true,
-        Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Budget | WaitFor::Backoff)
+        Some(
+            WaitFor::Dependency
+            | WaitFor::Slot
+            | WaitFor::Quota
+            | WaitFor::Budget
+            | WaitFor::SubIssues
+            | WaitFor::Blockers
+            | WaitFor::Backoff,
+        )
         | None => false,
     }
 }
@@ -485,7 +493,8 @@ fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
             | Warning::SignalMalformed { .. }
             | Warning::SettingsTouched { .. }
             | Warning::Discovery { .. }
-            | Warning::HookFailed { .. } => true,
+            | Warning::HookFailed { .. }
+            | Warning::Folder { .. } => true,
         });
         let told: BTreeSet<String> = told.map(Warning::sentence).collect();
         sentences.extend(told.into_iter().map(|sentence| format!("{}: {sentence}", task.id)));

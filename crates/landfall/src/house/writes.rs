@@ -13,7 +13,7 @@ use super::place::Place;
 use super::reads::{Look, why_sentence};
 use super::tables::Tables;
 use super::wire::Among;
-use super::{moment, orphans, problem, propose, wire};
+use super::{modules, moment, orphans, problem, propose, wire};
 
 /// Asks the engine, wherever it is.
 pub(super) type Asking<'a> = &'a dyn Fn(Ask) -> Result<Reply, Problem>;
@@ -151,8 +151,12 @@ impl Clerk<'_> {
             return Ok(api::Added { tasks: Vec::new() });
         }
         let many = asked.tasks.len();
-        let tasks =
-            asked.tasks.into_iter().map(|task| new_task(task, many)).collect::<Result<Vec<_>, _>>()?;
+        let new = |task| {
+            let mut new = new_task(task, many)?;
+            new.position = modules::position(self.place, &new.spec.source)?;
+            Ok(new)
+        };
+        let tasks = asked.tasks.into_iter().map(new).collect::<Result<Vec<_>, Problem>>()?;
         let added = self.tasks(Ask::Add(tasks))?;
         let reader = self.reader()?;
         let mut lines = Vec::new();
@@ -376,7 +380,7 @@ fn new_task(task: api::NewTask, many: usize) -> Result<NewTask, Problem> {
         None => None,
     };
     spec.check().map_err(|error| problem::bad_words(&error))?;
-    Ok(NewTask { spec, needs_here, parent_here })
+    Ok(NewTask { spec, needs_here, parent_here, position: None })
 }
 
 fn in_batch(place: u32, many: usize) -> Result<usize, Problem> {

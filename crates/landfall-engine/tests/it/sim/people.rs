@@ -34,7 +34,7 @@ impl Sim {
         }
         spec.flow = self.rng.once_in(8).then(|| "asking".to_owned());
         spec.agent = self.any_profile();
-        let new = NewTask { spec, needs_here: Vec::new(), parent_here: None };
+        let new = NewTask { spec, needs_here: Vec::new(), parent_here: None, position: None };
         let added = self.core.as_mut().expect("it is open").add(&self.out, vec![new]);
         self.demand(added.is_ok(), || format!("a task is refused: {added:?}"));
         self.answered.extend(added.into_iter().flatten().map(|task| task.id));

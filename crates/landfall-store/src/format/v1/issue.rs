@@ -93,7 +93,7 @@ struct SeenBody {
     #[serde(default)]
     parts: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    blockers: Vec<u64>,
+    blockers: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -1372,7 +1372,7 @@ pub(super) enum Wait<'a> {
     Pause,
     Parts,
     Blockers {
-        by: Vec<u64>,
+        by: Vec<String>,
     },
     Conflict {
         #[serde(borrow)]
@@ -1536,6 +1536,10 @@ pub(super) enum Warning<'a> {
         #[serde(borrow)]
         detail: Text<'a>,
     },
+    Folder {
+        #[serde(borrow)]
+        what: Text<'a>,
+    },
 }
 
 impl<'a> From<&'a model::Warning> for Warning<'a> {
@@ -1557,6 +1561,7 @@ impl<'a> From<&'a model::Warning> for Warning<'a> {
                 Self::Discovery { global: *global, text: text.into() }
             }
             model::Warning::HookFailed { detail } => Self::HookFailed { detail: detail.into() },
+            model::Warning::Folder { what } => Self::Folder { what: what.into() },
         }
     }
 }
@@ -1576,6 +1581,7 @@ impl From<Warning<'_>> for model::Warning {
             Warning::SettingsTouched { path } => Self::SettingsTouched { path: path.into_string() },
             Warning::Discovery { global, text } => Self::Discovery { global, text: text.into_string() },
             Warning::HookFailed { detail } => Self::HookFailed { detail: detail.into_string() },
+            Warning::Folder { what } => Self::Folder { what: what.into_string() },
         }
     }
 }

@@ -1,0 +1,502 @@
+//! The folders of modules: they show how their tasks stand, and what a person changes in them is news (design 0009).
+//!
+//! A thread of its own looks at them, so that the engine never waits for a disk. Looks are paced: a folder is looked at when
+//! its task changed and now and then while it is open, never twice within a few seconds. When a run is over the engine looks
+//! once more itself: what it returns with is what the folders show.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use landfall_host::disk;
+use landfall_host::git::{Git, Head, Repo};
+use landfall_model::annotate::{Impact, Onward};
+use landfall_model::plan::Outline;
+use landfall_model::staged::PLAN;
+use landfall_model::{Annotated, Digest, Doing, News, State, Task};
+use landfall_trackers::modules::entry::{EntryName, Shelf};
+use landfall_trackers::modules::folder::{self, Place, Sort, TARGET, find_at};
+use landfall_trackers::modules::lock::Lock;
+use landfall_trackers::modules::mend::{self, Origin};
+use landfall_trackers::modules::project::Entry;
+use landfall_trackers::modules::refinement::Refinements;
+use landfall_trackers::modules::text::{day, plain_line};
+use landfall_trackers::modules::write::FILE_BYTES_MAX;
+use landfall_trackers::modules::{Change, Seen, Status, Written, news, project, read, wanted};
+use serde::{Deserialize, Serialize};
+
+use crate::ask::{Answer, Ask, AskError, Reply};
+use crate::engine::Mail;
+use crate::site::Site;
+
+mod picture;
+
+/// The session by which our lock of a folder is known.
+const SESSION: &str = "landfall";
+const PACE: Duration = Duration::from_secs(2); // a person who looks sees no difference
+const WATCH: Duration = Duration::from_secs(3); // how soon an edit of an open module is noticed
+const TICK: Duration = Duration::from_millis(500);
+const AT_ONCE: usize = 32; // folders of one round: a project with a thousand is gone through in rounds
+
+/// The folder of a task, below the project; none: it is of no module.
+pub(crate) fn path_of(task: &Task) -> Option<&str> {
+    task.spec.source.strip_prefix("module:").map(|path| path.trim_end_matches('/'))
+}
+
+/// Keeps the folders of a project up to date.
+#[derive(Default)]
+pub(crate) struct Folders {
+    line: Arc<Line>,
+    thread: Option<JoinHandle<()>>,
+    /// Whether a run is under way, in which a thread may be started.
+    site: Option<Arc<Site>>,
+}
+
+#[derive(Default)]
+struct Line {
+    open: Mutex<Open>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct Open {
+    /// The latest task of each folder.
+    tasks: BTreeMap<String, Arc<Task>>,
+    changed: BTreeSet<String>,
+    closing: bool,
+}
+
+impl Folders {
+    /// For a run: folders are looked at from now on.
+    pub fn start(site: Arc<Site>) -> Self {
+        Self { line: Arc::default(), thread: None, site: Some(site) }
+    }
+
+    /// These tasks are as they are now. Returns at once.
+    pub fn hear<'a>(&mut self, tasks: impl Iterator<Item = &'a Arc<Task>>) {
+        let Some(site) = &self.site else { return };
+        let mut any = false;
+        for task in tasks {
+            let Some(path) = path_of(task) else { continue };
+            let mut open = self.line.open.lock().expect("no thread panics while it holds it");
+            if open.tasks.get(path).is_some_and(|known| known.id > task.id) {
+                continue; // the module was imported again: the newer task is the one it shows
+            }
+            open.tasks.insert(path.to_owned(), task.clone());
+            open.changed.insert(path.to_owned());
+            site.modules.lock().expect("no thread panics while it holds it").insert(path.to_owned());
+            any = true;
+        }
+        if !any {
+            return;
+        }
+        self.line.bell.notify_one();
+        if self.thread.is_none() {
+            let (site, line) = (site.clone(), self.line.clone());
+            let thread = std::thread::Builder::new().name("folders".to_owned());
+            let thread = thread.spawn(move || watch(&site, &line)).expect("one more thread can be had");
+            self.thread = Some(thread);
+        }
+    }
+
+    /// Looks no more. The look under way is finished.
+    pub fn finish(&mut self) {
+        self.line.open.lock().expect("no thread panics while it holds it").closing = true;
+        self.line.bell.notify_all();
+        if let Some(thread) = self.thread.take()
+            && let Err(panic) = thread.join()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.finish();
+        }
+    }
+}
+
+fn watch(site: &Arc<Site>, line: &Arc<Line>) {
+    let mut looked: BTreeMap<String, Instant> = BTreeMap::new();
+    loop {
+        let mut open = line.open.lock().expect("no thread panics while it holds it");
+        if open.closing {
+            return;
+        }
+        let due = |path: &String, pace: Duration| looked.get(path).is_none_or(|at| at.elapsed() >= pace);
+        let mut round: Vec<String> = open.changed.iter().filter(|path| due(path, PACE)).cloned().collect();
+        let watched = open.tasks.iter().filter(|(_, task)| !task.is_over() && picture::has_begun(task));
+        round.extend(watched.map(|(path, _)| path).filter(|path| due(path, WATCH)).cloned());
+        round.truncate(AT_ONCE);
+        if round.is_empty() {
+            let (next, _) = line.bell.wait_timeout(open, TICK).expect("no thread panics while it holds it");
+            drop(next);
+            continue;
+        }
+        let round: Vec<Arc<Task>> = round
+            .iter()
+            .filter_map(|path| {
+                open.changed.remove(path);
+                open.tasks.get(path).cloned()
+            })
+            .collect();
+        drop(open);
+        for task in round {
+            let path = path_of(&task).expect("it is in the line").to_owned();
+            let again = !matches!(look(site, &task, &mut |ask| by_mail(site, line, ask)), Looked::Shown);
+            looked.insert(path.clone(), Instant::now());
+            if again {
+                line.open.lock().expect("no thread panics while it holds it").changed.insert(path);
+            }
+        }
+    }
+}
+
+/// Asks the engine as a person would. When it has stopped to listen, the question is left for the next time.
+fn by_mail(site: &Site, line: &Line, ask: Ask) -> Answer {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let (send, receive) = mpsc::channel();
+    site.mail.send(Mail::Ask(ask, send)).map_err(|_| AskError::Gone)?;
+    loop {
+        match receive.recv_timeout(PAUSE) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => return Err(AskError::Gone),
+            Err(RecvTimeoutError::Timeout) => {
+                if line.open.lock().expect("no thread panics while it holds it").closing {
+                    return Err(AskError::Gone);
+                }
+            }
+        }
+    }
+}
+
+/// What we know of a folder: what we wrote there, and what was told of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Record {
+    written: Written,
+    /// Sentences that were told: what stays as it is, is told once.
+    #[serde(default)]
+    told: BTreeSet<String>,
+}
+
+/// What came of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Looked {
+    /// The folder shows its task, or there is none.
+    Shown,
+    /// Somebody was in the way; another look may show it.
+    InTheWay,
+}
+
+/// Looks at the folder of a task: what a person changed is told to the engine by `tell`, then the folder shows the task. Trouble
+/// with the disk is no trouble of the task: the folder is left as it is, and the next look tries again.
+pub(crate) fn look(site: &Site, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Answer) -> Looked {
+    let Some(path) = path_of(task) else { return Looked::Shown };
+    let root = site.repo.root();
+    // A folder that was taken away is not made again.
+    let Ok(found) = find_at(root, &root.join(path)) else { return Looked::Shown };
+    let Some(place) = found.modules.into_iter().next() else { return Looked::Shown };
+    let Ok(seen) = read(&place) else { return Looked::InTheWay };
+    let file = site.folder.modules().join(format!("{}.json", task.id));
+    let known: Option<Record> =
+        std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let first = known.is_none();
+    let record = known.unwrap_or_else(|| Record { written: Written::accepted(&seen), ..Record::default() });
+    let before = (!first).then(|| record.clone());
+    let mut visit = Visit {
+        site,
+        place,
+        seen,
+        task: task.clone(),
+        record,
+        left: BTreeSet::new(),
+        by_hand: BTreeSet::new(),
+        tell,
+    };
+    let looked = visit.go(&file);
+    if before.as_ref() != Some(&visit.record) {
+        visit.keep(&file);
+    }
+    looked
+}
+
+/// One look at one folder.
+struct Visit<'a> {
+    site: &'a Site,
+    place: Place,
+    seen: Seen,
+    task: Arc<Task>,
+    record: Record,
+    /// What somebody changed and nobody has taken over: it is not written to.
+    left: BTreeSet<String>,
+    /// What somebody changed that will be written over: a copy is kept.
+    by_hand: BTreeSet<String>,
+    tell: &'a mut dyn FnMut(Ask) -> Answer,
+}
+
+impl Visit<'_> {
+    fn go(&mut self, file: &Path) -> Looked {
+        if !self.seen.problems().is_empty() && !self.mend() {
+            return Looked::InTheWay;
+        }
+        for change in news(&self.record.written, &self.seen) {
+            self.hear(&change);
+        }
+        self.accept();
+        self.show(file)
+    }
+
+    /// Metadata that cannot be used is mended, and that is told.
+    fn mend(&mut self) -> bool {
+        let now = self.site.now();
+        let Ok(_lock) = Lock::take_over(&self.place.dir(), SESSION, now) else { return false };
+        let wrong = self.seen.problems().first().map(ToString::to_string).unwrap_or_default();
+        let (root, place) = (self.site.repo.root(), &self.place);
+        let Ok(mended) = mend::mend(&self.seen, |path| committed(root, place, path), now) else {
+            return false;
+        };
+        let Ok(seen) = read(&self.place) else { return false };
+        self.seen = seen;
+        let Some(mended) = mended else { return true };
+        let done = match &mended.origin {
+            Origin::Fields(fields) => format!("mended {}", fields.join(", ")),
+            Origin::Head => "restored from the last commit".to_owned(),
+            Origin::Rebuilt(_) => "built anew".to_owned(),
+        };
+        self.warn(format!("{wrong}; the file was {done}, and the broken one is kept as `{}`", mended.copy));
+        // What was mended is ours; what the journal says of it is shown next.
+        let index = self.seen.form.file();
+        let ours = Written::accepted(&self.seen);
+        self.record.written.metadata = ours.metadata;
+        let digests = ours.files.get(index).cloned().unwrap_or_default();
+        self.record.written.files.insert(index.to_owned(), digests);
+        true
+    }
+
+    fn hear(&mut self, change: &Change) {
+        match change {
+            Change::Field { name: "status", to, .. } => self.status(to),
+            Change::Field { name: "title" | "tags", .. } => self.words(None),
+            Change::Field { name: name @ ("phase" | "completed_steps" | "stage"), from, to } => {
+                self.warn(format!(
+                    "`{name}` was changed by hand from `{}` to `{}`; the journal counts, and the folder shows that again",
+                    plain_line(from),
+                    plain_line(to)
+                ));
+            }
+            Change::Field { name: "depends_on", .. } => {
+                self.warn(
+                    "`depends_on` was changed by hand; `landfall edit` changes what a task needs".to_owned(),
+                );
+            }
+            Change::Field { .. } => {} // the journal knows nothing of it: it stays as it is
+            Change::Broken(_) => {}    // mended before
+            Change::NoMetadata => {
+                let file = self.seen.form.file();
+                self.warn(format!("`{file}` was taken away; the folder shows the task in a new one"));
+            }
+            Change::Added(path) | Change::Edited(path) if path == TARGET => self.words(Some(TARGET)),
+            Change::Added(path) | Change::Edited(path) if path == folder::PLAN => self.plan(),
+            Change::Added(path) | Change::Edited(path) if path == picture::REFINEMENTS => self.refine(),
+            Change::Added(path) | Change::Edited(path) => drop(self.by_hand.insert(path.clone())), // one copy of it
+            Change::Removed(_) => {} // what should be there is written again
+        }
+    }
+
+    fn status(&mut self, to: &str) {
+        let wanted: Option<Status> = to.parse().ok();
+        let here = picture::module(&self.task, &self.seen, self.site.now()).status;
+        if wanted == Some(here) && picture::has_begun(&self.task) {
+            return;
+        }
+        if wanted == Some(Status::Cancelled) {
+            let reason = format!("`{}` was set to cancelled by hand", self.place.shown());
+            match self.news(News::Cancel { reason }) {
+                Ok(()) | Err(AskError::Gone) => {}
+                Err(error) => self.warn(format!("`status` was set to cancelled by hand: {error}")),
+            }
+            return;
+        }
+        self.warn(format!(
+            "`status` was set to `{}` by hand; the journal counts, and the folder shows that again",
+            plain_line(to)
+        ));
+    }
+
+    /// Somebody changed what is wanted.
+    fn words(&mut self, path: Option<&str>) {
+        let Ok(wanted) = wanted(&self.seen) else { return };
+        let mut spec = self.task.spec.clone();
+        (spec.title, spec.body, spec.criteria) = (wanted.spec.title, wanted.spec.body, wanted.spec.criteria);
+        spec.tags = wanted.spec.tags;
+        if spec == self.task.spec {
+            return;
+        }
+        let answer = (self.tell)(Ask::Edit(self.task.id, Box::new(spec)));
+        if let Err(error) = self.heard(answer) {
+            self.left.extend(path.map(str::to_owned));
+            if !matches!(error, AskError::Gone) {
+                let what = path.unwrap_or("title");
+                self.warn(format!("`{what}` was changed by hand and is not taken over: {error}"));
+            }
+        }
+    }
+
+    /// Somebody wrote into the plan: it is judged again.
+    fn plan(&mut self) {
+        let Some(of) = self.task.staged.papers.get(PLAN).cloned() else { return };
+        let text = self.seen.text(folder::PLAN).unwrap_or_default();
+        if text.trim().is_empty() {
+            return;
+        }
+        let Ok(paper) = crate::papers::keep(&self.site.folder.papers(), &text) else {
+            self.left.insert(folder::PLAN.to_owned());
+            return;
+        };
+        if paper == of {
+            return;
+        }
+        let outline = Some(Outline::read(&text));
+        let (impact, onward) = (Impact::Medium, Onward::CheckPlan);
+        let annotated = Annotated { name: PLAN.to_owned(), of, paper, outline, impact, onward };
+        if let Err(error) = self.news(News::Annotate(annotated)) {
+            self.left.insert(folder::PLAN.to_owned());
+            let at_work = matches!(
+                self.task.state,
+                State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. }
+            );
+            // An agent at work reads the old one: the edit waits for its end.
+            if !at_work && !matches!(error, AskError::Gone) {
+                self.warn(format!("`.plan.md` was changed by hand and is not taken over: {error}"));
+            }
+        }
+    }
+
+    /// Somebody wants something otherwise.
+    fn refine(&mut self) {
+        let all = Refinements::read(&self.seen.text(picture::REFINEMENTS).unwrap_or_default());
+        for pending in all.pending {
+            let text = plain_line(&pending.text);
+            if self.task.staged.refinements.iter().any(|it| plain_line(&it.text) == text) {
+                continue;
+            }
+            if let Err(error) = self.news(News::Refine { text: text.clone() }) {
+                self.left.insert(picture::REFINEMENTS.to_owned());
+                if !matches!(error, AskError::Gone) {
+                    self.warn(format!("the refinement `{text}` is not taken over: {error}"));
+                }
+            }
+        }
+    }
+
+    fn news(&mut self, news: News) -> Result<(), AskError> {
+        let answer = (self.tell)(Ask::Tell(vec![self.task.id], Box::new(news)));
+        self.heard(answer)
+    }
+
+    /// The task is as the answer says.
+    fn heard(&mut self, answer: Answer) -> Result<(), AskError> {
+        if let Reply::Tasks(tasks) = answer?
+            && let Some(task) = tasks.into_iter().find(|task| task.id == self.task.id)
+        {
+            self.task = task;
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, what: String) {
+        let what = format!("{}: {what}", self.place.shown());
+        if self.record.told.contains(&what) {
+            return;
+        }
+        if self.news(News::FolderChanged { what: what.clone() }).is_ok() {
+            self.record.told.insert(what);
+        }
+    }
+
+    /// Everything that was looked at is known from now on, but for what waits to be taken over.
+    fn accept(&mut self) {
+        let mut written = Written::accepted(&self.seen);
+        for path in &self.left {
+            match self.record.written.files.get(path) {
+                Some(digests) => drop(written.files.insert(path.clone(), digests.clone())), // as it was
+                None => drop(written.files.remove(path)),                                   // as it was
+            }
+        }
+        self.record.written = written;
+    }
+
+    fn show(&mut self, file: &Path) -> Looked {
+        let now = self.site.now();
+        let folder = self.site.folder.papers();
+        let paper = |digest: &Digest| crate::papers::read(&folder, digest).ok();
+        let module = picture::module(&self.task, &self.seen, now);
+        let mut papers = picture::papers(&self.task, &module, &self.seen, &paper);
+        let left = |path: &str| self.left.contains(path);
+        if left(TARGET) {
+            papers.target = None;
+        }
+        if left(folder::PLAN) {
+            (papers.plan, papers.closed_stages) = (None, BTreeSet::new());
+        }
+        if left(picture::REFINEMENTS) {
+            papers.refinements = None;
+        }
+        let mut copies = self.by_hand.clone();
+        copies.extend(papers.target.is_some().then(|| TARGET.to_owned()));
+        let writes = project(&module, &papers, &self.seen, now);
+        let kept = copies.iter().filter(|path| writes.iter().any(|write| write.path() == path.as_str()));
+        let kept = kept.filter_map(|path| {
+            let text = self.seen.text(path).filter(|text| !text.trim().is_empty())?;
+            let about = format!("{}-by-hand", path.trim_end_matches(".md").replace(['.', '/'], "-"));
+            Some(Entry { shelf: Shelf::Notes, name: EntryName::new(&day(now), &about), text })
+        });
+        let kept: Vec<Entry> = kept.collect();
+        let writes = if kept.is_empty() {
+            writes
+        } else {
+            papers.entries.splice(0..0, kept); // before anything is written over
+            project(&module, &papers, &self.seen, now)
+        };
+        if writes.is_empty() {
+            return Looked::Shown;
+        }
+        let Ok(_lock) = Lock::take_over(&self.place.dir(), SESSION, now) else { return Looked::InTheWay };
+        self.record.written = self.record.written.clone().planned(&writes);
+        if !self.keep(file) {
+            return Looked::InTheWay; // what is not known as ours would be taken for a person's
+        }
+        let Ok(applied) = self.place.apply(&writes) else { return Looked::InTheWay };
+        self.record.written = self.record.written.clone().applied(self.seen.form, &writes, &applied);
+        if applied.refused.is_empty() { Looked::Shown } else { Looked::InTheWay }
+    }
+
+    fn keep(&self, file: &Path) -> bool {
+        let bytes = serde_json::to_vec(&self.record).expect("a record of ours is JSON");
+        disk::write_atomic(file, &bytes).is_ok()
+    }
+}
+
+/// The bytes of a file in the last commit: of the project, or of the worktree that is a notebook's. Whatever stands in the way:
+/// then there is none.
+fn committed(root: &Path, place: &Place, path: &str) -> Option<Vec<u8>> {
+    let worktree = place.path.parent().filter(|_| place.sort == Sort::Notebook);
+    let at = worktree.map_or_else(|| root.to_owned(), |worktree| root.join(worktree));
+    let path = match worktree {
+        Some(worktree) => Path::new(path).strip_prefix(worktree).ok()?.to_str()?,
+        None => path,
+    };
+    let git = Git::find().ok()?;
+    let repo = Repo::discover(&git, &at).ok()?;
+    let tip = match repo.head().ok()? {
+        Head::Branch { tip, .. } | Head::Detached { tip } => tip,
+        Head::Unborn { .. } => return None,
+    };
+    repo.read_file(&tip, path, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX)).ok()?
+}

@@ -1,0 +1,236 @@
+//! What the folder of a module shows of its task: the metadata and the papers, made from the state of the journal and from
+//! what lies there. It decides nothing and touches no disk.
+
+use landfall_model::convergence::share;
+use landfall_model::objective::{RefinementState, Weight};
+use landfall_model::score::{Dimension, points};
+use landfall_model::staged::{Judged, PLAN, superseded};
+use landfall_model::{Digest, EndKind, Ending, State, StepKind, Task, Timestamp};
+use landfall_trackers::modules::baseline::{Baseline, Row};
+use landfall_trackers::modules::entry::{EntryName, Shelf};
+use landfall_trackers::modules::folder::{self, Sort, TARGET};
+use landfall_trackers::modules::project::Entry;
+use landfall_trackers::modules::refinement::Refinements;
+use landfall_trackers::modules::summary::{self, Header, Layers};
+use landfall_trackers::modules::text::{day, moment, plain, plain_line};
+use landfall_trackers::modules::{Form, Module, Papers, Phase, Seen, Stage, StageDone, Status, target};
+use serde_json::{Value, json};
+
+use crate::papers::{judged_line, told};
+
+/// Whether anything has happened to the task that its folder does not say itself. Until then the folder is right.
+pub(super) fn has_begun(task: &Task) -> bool {
+    task.attempt.0 > 0 || task.is_over()
+}
+
+/// The metadata of a module as its task stands. What the journal does not know stays as it is.
+pub(super) fn module(task: &Task, seen: &Seen, now: Timestamp) -> Module {
+    let there = match &seen.metadata {
+        Some(Ok(metadata)) => metadata.module.clone(),
+        Some(Err(_)) | None => Module::new(&task.spec.title, &moment(task.created)),
+    };
+    let mut module = there.clone();
+    if plain_line(&there.title) != task.spec.title && !task.spec.title.is_empty() {
+        module.title.clone_from(&task.spec.title);
+    }
+    if !has_begun(task) {
+        return module;
+    }
+    module.status = status(task, seen.place.sort);
+    module.phase = phase(task, module.status, &there.phase);
+    if task.staged.papers.contains_key(PLAN) {
+        module.completed_steps = task.staged.plan.done;
+    }
+    if stages(task) {
+        module.stage = Some(stage(task, there.stage.as_ref(), now));
+    }
+    if seen.form == Form::StatusJson || there.extra.check_score.is_some() {
+        module.extra.check_score = task.staged.last_judged().and_then(score).or(there.extra.check_score);
+    }
+    module
+}
+
+/// The word of the folders for where a task is.
+fn status(task: &Task, sort: Sort) -> Status {
+    let done = match sort {
+        Sort::Notebook => Status::Satisfied,
+        Sort::Task | Sort::AiTasks => Status::Complete,
+    };
+    match &task.state {
+        State::Ended(Ending { kind: EndKind::Done, .. }) => done,
+        _ => match task.phase_word().as_str() {
+            "complete" => done, // landed, its report is being written
+            "target" => Status::Draft,
+            "accepted" => Status::Evolving,
+            // A flow of one's own has words of its own.
+            word => word.parse().unwrap_or(Status::Executing),
+        },
+    }
+}
+
+/// What a module in `re-planning` needs next. Notebooks that use the field for words of their own keep doing so.
+fn phase(task: &Task, status: Status, there: &Phase) -> Phase {
+    if status == Status::RePlanning {
+        let step = task.step().zip(task.flow.as_ref()).and_then(|(step, flow)| flow.step(step));
+        return match step.map(|step| &step.kind) {
+            Some(StepKind::Check { .. }) => Phase::NeedsCheck,
+            _ => Phase::NeedsPlan,
+        };
+    }
+    match there {
+        Phase::Other(word) if Phase::KNOWN.contains(&word.as_str()) => {
+            let word = match status {
+                Status::Draft => "target",
+                Status::Planning | Status::RePlanning => "planning",
+                Status::Review | Status::Executing | Status::Blocked => "execution",
+                Status::Evolving | Status::Satisfied | Status::Complete | Status::Cancelled => "finalization",
+            };
+            Phase::Other(word.to_owned())
+        }
+        Phase::Other(word) => Phase::Other(word.clone()),
+        Phase::None | Phase::NeedsPlan | Phase::NeedsCheck => Phase::None,
+    }
+}
+
+fn stages(task: &Task) -> bool {
+    let steps = task.flow.iter().flat_map(|flow| flow.steps.iter());
+    steps.map(|step| &step.kind).any(|kind| *kind == StepKind::Converge)
+}
+
+fn stage(task: &Task, there: Option<&Stage>, now: Timestamp) -> Stage {
+    let staged = &task.staged;
+    let history = staged.stages.iter().map(|it| {
+        let commit = it.commit.as_str();
+        let known = there.and_then(|there| {
+            there.history.iter().find(|old| old.stage == it.number && old.commit == commit)
+        });
+        known.cloned().unwrap_or_else(|| StageDone {
+            stage: it.number,
+            name: it.focus.iter().map(|number| format!("R{number}")).collect::<Vec<_>>().join(", "),
+            completed_at: moment(now),
+            commit: commit.to_owned(),
+            convergence: share(it.convergence).parse().ok(),
+        })
+    });
+    Stage {
+        current: staged.focus.as_ref().map_or(1, |focus| focus.number),
+        total: there.and_then(|there| there.total),
+        history: history.collect(),
+    }
+}
+
+fn score(judged: &Judged) -> Option<Value> {
+    let number = |text: String| text.parse::<f64>().map_or(Value::Null, Value::from);
+    let (scores, composite) = (judged.scores?, judged.composite?);
+    let mut all = json!({ "overall": number(points(composite / 1000)) });
+    let names = ["correctness", "security", "reliability", "performance", "architecture", "maintainability"];
+    for (nth, (dimension, name)) in (1..).zip(Dimension::ALL.into_iter().zip(names)) {
+        all[format!("d{nth}_{name}")] = number(points(scores.of(dimension)));
+    }
+    Some(all)
+}
+
+/// The papers of a module as the journal has them. `read` gives the text of a paper by its hash.
+pub(super) fn papers(
+    task: &Task,
+    module: &Module,
+    seen: &Seen,
+    read: &dyn Fn(&Digest) -> Option<String>,
+) -> Papers {
+    let staged = &task.staged;
+    let mut papers = Papers::default();
+    let target = seen.text(TARGET).unwrap_or_default();
+    if plain(&target).trim() != task.spec.body.trim() && !task.spec.body.trim().is_empty() {
+        papers.target = Some(format!("{}\n", task.spec.body.trim_end()));
+    }
+    if !has_begun(task) {
+        return papers;
+    }
+    for number in 1..=staged.plan.superseded {
+        papers.superseded.extend(staged.papers.get(&superseded(number)).and_then(read));
+    }
+    papers.closed_stages = match &staged.focus {
+        Some(focus) => staged.stages.iter().map(|it| it.number).filter(|it| *it < focus.number).collect(),
+        None => staged.stages.iter().map(|it| it.number).collect(),
+    };
+    papers.plan = staged.papers.get(PLAN).and_then(read).filter(|plan| {
+        // The plan of a stage that is closed lies apart; the one of the next is not written yet.
+        let closed = papers.closed_stages.last();
+        let apart = closed.and_then(|stage| seen.text(&format!(".plan-stage-{stage}.md")));
+        let to_move = seen.text(folder::PLAN).filter(|_| closed.is_some() && apart.is_none());
+        apart.or(to_move).is_none_or(|apart| apart != *plan)
+    });
+    papers.refinements = refinements(task, seen);
+    papers.baseline = baseline(task);
+    papers.summary = Some(summary_of(task, module));
+    papers.report = task.reported.as_ref().and_then(|(report, _)| read(report));
+    papers.exclusions =
+        told(task).into_iter().find(|(name, _)| *name == "exclusions.md").map(|(_, text)| text);
+    let now_in = staged.focus.as_ref().map(|focus| focus.number);
+    let judged = staged.judged.iter().filter(|it| it.stage.is_none() || it.stage == now_in);
+    papers.entries = judged.map(analysis).collect();
+    papers
+}
+
+/// What a judge said, as an entry of its own.
+fn analysis(judged: &Judged) -> Entry {
+    let about = format!("{}-{}", judged.checkpoint.word(), judged.result.word()).replace('_', "-");
+    let text =
+        format!("# {}\n\n{}\n\n{}\n", judged.checkpoint.word(), moment(judged.at), judged_line(judged));
+    Entry { shelf: Shelf::Analysis, name: EntryName::new(&day(judged.at), &about), text }
+}
+
+/// What a person wants otherwise: lines are only added.
+fn refinements(task: &Task, seen: &Seen) -> Option<String> {
+    let mut all = Refinements::read(&seen.text(REFINEMENTS).unwrap_or_default());
+    let open = task.staged.refinements.iter().filter(|it| !matches!(it.state, RefinementState::Withdrawn));
+    for it in open {
+        let text = plain_line(&it.text);
+        if !all.pending.iter().any(|known| plain_line(&known.text) == text) {
+            let at: String = moment(it.at).replace('T', " ").chars().take(16).collect();
+            all = all.with(&at, &text);
+        }
+    }
+    Some(all.text().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Where refinements lie.
+pub(super) const REFINEMENTS: &str = ".pending-refinements.md";
+
+fn baseline(task: &Task) -> Option<String> {
+    let objective = task.staged.objective.as_ref().filter(|objective| objective.is_confirmed())?;
+    let rows = objective.items.iter().flat_map(|item| {
+        item.requirements.iter().map(|it| Row {
+            r: it.number,
+            text: it.text.clone(),
+            weight: match it.weight {
+                Weight::Critical => target::Weight::Critical,
+                Weight::Important => target::Weight::Important,
+                Weight::Optional => target::Weight::Optional,
+            },
+            source: item.text.clone(),
+        })
+    });
+    let generated_from = format!("revision {} of the objective of {}", objective.revision, task.id);
+    Some(Baseline { generated_from, updated: day(task.created), rows: rows.collect() }.text())
+}
+
+const JUDGED_SHOWN: usize = 5; // the rest is in `.analysis/`
+
+fn summary_of(task: &Task, module: &Module) -> String {
+    let staged = &task.staged;
+    let steps = staged.papers.contains_key(PLAN).then_some(staged.plan.steps);
+    let next = task.step().map_or("-", |step| step.as_str());
+    let from = staged.judged.len().saturating_sub(JUDGED_SHOWN);
+    let why = landfall_model::why(task, &[], None, &moment);
+    let layers = Layers {
+        plan: steps.map_or_else(String::new, |steps| {
+            format!("The plan has {steps} steps; {} are done. It is in `.plan.md`.", staged.plan.done)
+        }),
+        state: format!("{}: {why}", task.id),
+        decisions: staged.judged[from..].iter().map(judged_line).collect(),
+        issues: task.warnings.iter().map(landfall_model::Warning::sentence).collect(),
+        lessons: staged.exclusions.iter().map(|it| format!("{} ({})", it.direction, it.reason)).collect(),
+    };
+    summary::write(&module.title, &Header::of(module, next, steps), &layers)
+}
