@@ -14,10 +14,11 @@ use landfall_engine::model::acceptance::{
 use landfall_engine::model::{Spending, Usage};
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::tracker::{self, Around};
-use landfall_trackers::tracker::{Issue, IssueNumber, PrNumber, PrState, PullRequest, Tracker, TrackerError};
+use landfall_trackers::tracker::{Issue, IssueNumber, PrNumber, PrState, PullRequest, Tracker};
 
 use super::engine_at::EngineAt;
 use super::holds::Holds;
+use super::issues::tracker_problem;
 use super::place::Place;
 use super::{agents, consulted, desk, problem};
 
@@ -51,14 +52,14 @@ pub(super) fn verify(
     let environment = place.environment();
     let around =
         Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
-    let tracker = tracker::open(&settings.tracker, &around).map_err(|error| trouble(&error))?;
+    let tracker = tracker::open(&settings.tracker, &around).map_err(|error| tracker_problem(&error))?;
     let number = IssueNumber::new(asked.issue).ok_or_else(|| no_number("issue"))?;
-    let issue = tracker.issue(number).map_err(|error| trouble(&error))?;
+    let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
     let pull = match asked.pr {
         None => None,
         Some(pr) => {
             let pr = PrNumber::new(pr).ok_or_else(|| no_number("pull request"))?;
-            Some(tracker.pull_request(pr).map_err(|error| trouble(&error))?)
+            Some(tracker.pull_request(pr).map_err(|error| tracker_problem(&error))?)
         }
     };
     let sight = Sight::find(place, &*tracker, pull.as_ref())?;
@@ -141,9 +142,9 @@ pub(super) fn verify(
         open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
     };
     let (outcome, ticked, told) = if asked.dry_run {
-        (settling.outcome().map_err(|error| trouble(&error))?, 0, false)
+        (settling.outcome().map_err(|error| tracker_problem(&error))?, 0, false)
     } else {
-        let settled = settle(&settling).map_err(|error| trouble(&error))?;
+        let settled = settle(&settling).map_err(|error| tracker_problem(&error))?;
         if settled.known {
             notes.push("the same was found of the same commit before: nothing was changed".to_owned());
         }
@@ -310,19 +311,4 @@ fn suspicious(criteria: &Criteria, has_pr: bool) -> Option<String> {
 fn no_number(what: &str) -> Problem {
     Problem::new(ProblemCode::BadInput, format!("0 is no number of an {what}").replace("an pull", "a pull"))
         .hint("numbers begin at 1")
-}
-
-fn trouble(error: &TrackerError) -> Problem {
-    let code = match error {
-        TrackerError::NotFound { .. } | TrackerError::Moved { .. } => ProblemCode::NotFound,
-        TrackerError::Forbidden { .. } => ProblemCode::Forbidden,
-        TrackerError::Unauthorized { .. } => ProblemCode::Unauthorized,
-        TrackerError::Malformed { .. } => ProblemCode::Corrupt,
-        TrackerError::RateLimited { .. }
-        | TrackerError::SecondaryLimit { .. }
-        | TrackerError::Conflict { .. }
-        | TrackerError::Refused { .. }
-        | TrackerError::Unavailable { .. } => ProblemCode::NotNow,
-    };
-    Problem::new(code, error.to_string()).hint(error.hint())
 }

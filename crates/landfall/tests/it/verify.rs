@@ -36,15 +36,21 @@ fn scratch() -> Scratch {
     scratch
 }
 
+/// Everything that is written about issues.
 fn words(scratch: &Scratch) -> String {
-    let mut all = String::new();
-    for entry in std::fs::read_dir(scratch.project().join("issues")).expect("the issues") {
-        let path = entry.expect("readable").path();
-        if path.is_file() {
-            all.push_str(&std::fs::read_to_string(path).unwrap_or_default());
+    let (mut all, mut open) = (Vec::new(), vec![scratch.project().join("issues")]);
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("the issues") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|it| it == "md") {
+                all.push((std::fs::read_to_string(&path).unwrap_or_default(), path));
+            }
         }
     }
-    all
+    all.sort_by(|one, two| one.1.cmp(&two.1));
+    all.into_iter().map(|(text, _)| text).collect()
 }
 
 #[test]
@@ -115,5 +121,4 @@ fn what_cannot_be_verified_is_refused_with_a_hint() {
     }
     let judge = scratch.landfall(&["verify", "1", "--judge", "nobody"]);
     assert_ne!(judge.code, Some(0));
-    scratch.more_settings("");
 }
