@@ -42,6 +42,7 @@ mod staged;
 mod stats;
 mod task;
 pub mod taskfile;
+mod verification;
 
 pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf};
 pub use action::{Action, Fill};
@@ -112,6 +113,7 @@ pub use task::{
     Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked,
     TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
+pub use verification::{CriterionSeen, IssueVerified};
 
 /// The version of the wire. A client and an engine with different ones refuse each other.
 pub const VERSION: u32 = 1;

@@ -76,6 +76,7 @@ commands! {
     Issue: issue,
     Module: module,
     Propose: propose,
+    Verify: verify,
     Agents: agents,
     Discoveries: discoveries,
     Doctor: doctor,

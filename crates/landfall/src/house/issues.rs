@@ -339,7 +339,7 @@ fn marker(texts: &[&str]) -> Marker {
 }
 
 /// What a tracker did not do, for programs and people.
-fn tracker_problem(error: &TrackerError) -> Problem {
+pub(super) fn tracker_problem(error: &TrackerError) -> Problem {
     let code = match error {
         TrackerError::NotFound { .. } => ProblemCode::NotFound,
         TrackerError::Forbidden { .. } => ProblemCode::Forbidden,
