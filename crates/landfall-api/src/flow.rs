@@ -24,7 +24,7 @@ pub struct FlowLine {
     pub steps: Vec<String>,
     /// Whether tasks without a flow of their own take it.
     pub default: bool,
-    /// Why this version cannot drive it yet, if so.
+    /// Why a task that a person adds cannot take it, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_yet: Option<String>,
 }

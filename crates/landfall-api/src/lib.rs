@@ -23,6 +23,7 @@ mod ids;
 pub mod import;
 mod inbox;
 mod intervention;
+mod issue;
 mod journal;
 mod keeping;
 mod loops;
@@ -71,6 +72,9 @@ pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
 pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
+pub use issue::{
+    IssueBlocker, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
+};
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
     Check, CheckState, Health, InitAgent, InitCommand, InitFound, ModuleMade, ModuleMended, ModulesMended,

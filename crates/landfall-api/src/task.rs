@@ -115,6 +115,10 @@ words! {
         Conflict = "conflict",
         /// A check that cannot be trusted.
         GateBroken = "gate broken",
+        /// The issues it is made of.
+        SubIssues = "sub-issues",
+        /// Issues that are to be done before it.
+        Blockers = "blocked by issues",
     }
 }
 

@@ -112,10 +112,10 @@ pub(crate) fn ask(
 }
 
 /// A folder of its own, given up at the end.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn make() -> std::io::Result<Self> {
+    pub(crate) fn make() -> std::io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         let (name, _) = key_and_session()?;
         confine::make_own(&confine::tmp_root())?;
@@ -129,16 +129,16 @@ impl Scratch {
         Ok(scratch)
     }
 
-    fn run(&self) -> PathBuf {
+    pub(crate) fn run(&self) -> PathBuf {
         self.0.join("run")
     }
 
-    fn tmp(&self) -> PathBuf {
+    pub(crate) fn tmp(&self) -> PathBuf {
         self.0.join("tmp")
     }
 
     /// Makes the ground: where the agent works, and what it must be able to read besides.
-    fn ground(&self, ground: Ground<'_>) -> Result<(PathBuf, Vec<PathBuf>), String> {
+    pub(crate) fn ground(&self, ground: Ground<'_>) -> Result<(PathBuf, Vec<PathBuf>), String> {
         let git = Git::find().map_err(|error| error.full())?;
         match ground {
             Ground::Empty => {

@@ -5,6 +5,8 @@
 //! becomes of them comes back as news. Decisions about one task, the landing queue, pauses, sprints and checkpoints are in
 //! `landfall-model`; here they meet.
 
+mod issues;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -14,6 +16,7 @@ use landfall_model::course::{self, Coming, Person, Scene};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
+use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
 use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
@@ -24,7 +27,7 @@ use landfall_model::{
     Attempt, Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
     Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
     Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    World, expects, graph, plan, spares,
+    Wait, World, expects, graph, plan, spares,
 };
 use landfall_store::Misplaced;
 
@@ -81,6 +84,8 @@ pub struct Rules {
     pub retention: Retention,
     /// Whether checkpoints are made as tasks land.
     pub checkpoints: bool,
+    /// How many parts of one large issue are worked on at once.
+    pub parts_max: u32,
 }
 
 /// What a run is to be.
@@ -138,6 +143,8 @@ pub struct Core {
     run: Option<RunId>,
     last_run: u32,
     drive: Drive,
+    /// Those that wait for the issues they are made of.
+    wholes: BTreeSet<TaskId>,
     /// Whether this run is for the sprint that is open.
     sprinting: bool,
     attended: bool,
@@ -183,6 +190,7 @@ impl Core {
             run: None,
             last_run: 0,
             drive: Drive::Running,
+            wholes: BTreeSet::new(),
             sprinting: false,
             attended: false,
             only: None,
@@ -236,6 +244,10 @@ impl Core {
     }
 
     fn put(&mut self, task: Task) {
+        match &task.state {
+            State::Waiting { wait: Wait::Parts, .. } => drop(self.wholes.insert(task.id)), // it may wait already
+            _ => drop(self.wholes.remove(&task.id)),                                       // most never did
+        }
         self.queue.put(&task);
         self.world.put(task);
     }
@@ -440,7 +452,8 @@ impl Core {
             self.rules.limits.slots = slots;
         }
         self.attended = options.attended;
-        self.only = (!options.only.is_empty()).then(|| options.only.iter().copied().collect());
+        let named: BTreeSet<TaskId> = options.only.iter().copied().collect();
+        self.only = (!named.is_empty()).then(|| self.with_parts(&named));
         self.fact(out, EngineEvent::Started { version: version.to_owned() });
         if let Some(run) = self.run {
             self.fact(out, EngineEvent::RunEnded { run, why: RunEnd::Lost });
@@ -469,6 +482,7 @@ impl Core {
         for id in self.world.tasks().filter(rested).map(|task| task.id).collect::<Vec<_>>() {
             self.hear(out, id, &News::Release);
         }
+        self.look_at_issues(out);
         for id in self.astray().into_iter().filter(|_| !planted::is(Bug::AstrayForgotten)) {
             self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
         }
@@ -622,6 +636,7 @@ impl Core {
             _ => None,
         };
         let (after, decision) = landfall_model::step(&task, &input)?;
+        let parted = decision.events.iter().any(|it| matches!(it, Event::Issue(IssueEvent::Parted { .. })));
         let mut before = (*task).clone();
         for event in decision.events {
             if let Event::IterationEnded { .. } = &event {
@@ -656,7 +671,10 @@ impl Core {
         if let News::AgentEnded(run) = news {
             self.follow_ups(out, id, &run.seen);
         }
-        Ok(after)
+        if after.issue.is_some() {
+            self.note_issue(out, &after, parted);
+        }
+        Ok(self.task(id))
     }
 
     /// The base was moved by a landing. Those that land together move it once.
@@ -744,6 +762,9 @@ impl Core {
         self.consider_sprint(out);
         self.consider_mode(out);
         self.consider_checkpoint(out);
+        if self.resting() != self.filter.resting {
+            self.refilter();
+        }
         // Whoever is verified stands in line before anything else is verified: what lands now would outdate it.
         let limits = self.limits(out);
         self.grant(out, &Limits { slots: 0, lanes: 0, ..limits.clone() });
@@ -950,7 +971,8 @@ impl Core {
     fn refilter(&mut self) {
         let goes_on = |id: TaskId| self.world.get(id).is_some_and(|task| task.goes_on());
         let picks = (self.pilot.mode(), self.pilot.assigned());
-        self.set_filter(course::filter(self.sprint(), &goes_on, picks, self.only.as_ref()));
+        let filter = course::filter(self.sprint(), &goes_on, picks, self.only.as_ref());
+        self.set_filter(Filter { resting: self.resting(), ..filter });
     }
 
     /// The sprint this run is for.

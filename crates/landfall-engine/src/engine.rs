@@ -30,6 +30,7 @@ use thiserror::Error;
 use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::disk::{Governor, Looked};
+use crate::exchange::Desk;
 use crate::flows;
 use crate::folder::StateFolder;
 use crate::folders::{self, Folders};
@@ -43,7 +44,7 @@ use crate::prompts::{PromptProblem, Prompts};
 use crate::publish;
 use crate::recover;
 use crate::scout::Scout;
-use crate::settings::{Settings, SettingsProblem};
+use crate::settings::{Settings, SettingsProblem, WHOLEWORK, WHOLEWORK_BYTES_MAX};
 use crate::site::{self, Site, View};
 use crate::spare::Spares;
 
@@ -336,6 +337,7 @@ impl Engine {
             theirs: Mutex::new(None),
             landed: Mutex::default(),
             afar: Mutex::default(),
+            desk: Desk::default(),
             abandoned: Mutex::default(),
             modules: Mutex::default(),
         });
@@ -920,6 +922,7 @@ pub fn rules(settings: &Settings, now: Timestamp) -> Rules {
             ..TaskLimits::default()
         },
         review_tags: settings.review.tags.clone(),
+        parts_max: settings.tracker.concurrent,
         queue: QueuePolicy {
             batch_max: settings.land.batch,
             speculate: settings.land.speculate,
@@ -960,14 +963,21 @@ const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is n
 /// What is wrong with them, and where.
 pub fn load_settings(root: &Path) -> Result<Settings, OpenError> {
     let path = root.join("landfall.toml");
-    match std::fs::read(&path) {
-        Ok(bytes) => {
-            let text = String::from_utf8_lossy(&bytes);
-            Ok(Settings::parse(&text, "landfall.toml")?)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::defaults()),
-        Err(source) => Err(OpenError::Folder { path, source }),
-    }
+    let text = match std::fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(source) => return Err(OpenError::Folder { path, source }),
+    };
+    Ok(Settings::parse_over(wholework(root).as_deref(), &text, "landfall.toml")?)
+}
+
+/// The settings of another tool for issues, if they are there. They are a courtesy: what cannot be read is not there.
+fn wholework(root: &Path) -> Option<String> {
+    use std::io::Read as _;
+    let file = std::fs::File::open(root.join(WHOLEWORK)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(WHOLEWORK_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn base_branch(repo: &Repo, settings: &Settings) -> Result<BranchName, OpenError> {

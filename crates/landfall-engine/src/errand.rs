@@ -76,6 +76,12 @@ pub fn shell(line: &str) -> Vec<OsString> {
     vec!["sh".into(), "-c".into(), line.into()]
 }
 
+/// A command line of an issue, for the shell that its author knows. Only where the project allows that, and in the sandbox.
+#[must_use]
+pub(crate) fn bash(line: &str) -> Vec<OsString> {
+    vec!["bash".into(), "-c".into(), line.into()]
+}
+
 const OUT_CAP: u64 = 64 << 10; // what is shown is less; the rest is for whoever looks while it runs
 const SAID_MAX: usize = 2_000; // what a person reads of it in a log
 
@@ -86,6 +92,11 @@ const SAID_MAX: usize = 2_000; // what a person reads of it in a log
 /// # Errors
 /// Why it could not be started, or was lost.
 pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
+    run_keeping(program, dir, errand, OUT_CAP)
+}
+
+/// The same, with so many bytes of each output kept in the folder: `out.log` and `err.log`.
+pub(crate) fn run_keeping(program: &Path, dir: &Path, errand: &Errand, out_cap: u64) -> Result<Ran, String> {
     let lost = |_| "it was killed from outside".to_owned();
     match crate::launch::settled(dir).map_err(|error| full(&error))? {
         Found::Never => {}
@@ -110,7 +121,7 @@ pub fn run(program: &Path, dir: &Path, errand: &Errand) -> Result<Ran, String> {
         stdin: Some(stdin),
         deadline_ms: errand.limit_ms,
         grace_ms: errand.grace_ms,
-        out_cap: OUT_CAP,
+        out_cap,
         marker: marker(dir),
         sandbox: errand.sandbox.clone(),
         signal: None,

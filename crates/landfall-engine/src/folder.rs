@@ -99,6 +99,12 @@ impl StateFolder {
         self.root.join("papers")
     }
 
+    /// Issues that are files, unless settings keep them elsewhere.
+    #[must_use]
+    pub fn issues(&self) -> PathBuf {
+        self.root.join("issues")
+    }
+
     /// What we wrote into the folders of modules, by task.
     #[must_use]
     pub fn modules(&self) -> PathBuf {

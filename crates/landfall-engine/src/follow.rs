@@ -10,16 +10,20 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
+use landfall_model::issue::Source;
 use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
     Attempt, Context, Digest, EndedRun, Evidence, Exit, News, Said, Signal, Spending, Spent, StepKind,
     StopReason, Stride, Tally, Task, TaskId, Traces,
 };
 
+use landfall_trackers::tracker::IssueNumber;
+
 use crate::channel::Channel;
 use crate::confine;
 use crate::dispatch::Dispatch;
 use crate::engine::Mail;
+use crate::exchange::{SPEC, is_spec};
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
 use crate::module::{self, Module};
@@ -955,5 +959,15 @@ fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<String> {
         let new = written.is_some_and(|at| i64::try_from(at.as_millis()).is_ok_and(|ms| ms >= began_ms));
         plain && meta.is_file() && meta.len() > 0 && new
     };
-    output.iter().filter(|name| !there(name)).cloned().collect()
+    let specified = || {
+        let folder = &site.settings.tracker.spec_path;
+        let names = std::fs::read_dir(workspace.path().join(folder)).into_iter().flatten().flatten();
+        let number = Source::of(&task.spec.source).and_then(|source| IssueNumber::new(source.number));
+        let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        number.is_some_and(|number| {
+            names.any(|name| is_spec(&name, number) && there(&format!("{folder}/{name}")))
+        })
+    };
+    let is_there = |name: &str| if name == SPEC { specified() } else { there(name) };
+    output.iter().filter(|name| !is_there(name)).cloned().collect()
 }

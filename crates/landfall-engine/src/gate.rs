@@ -15,6 +15,7 @@ use landfall_host::git::{
 use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
 use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
+use landfall_model::issue::Source;
 use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
 
 use crate::confine::{self, Reach};
@@ -153,9 +154,32 @@ pub(crate) fn subject(title: &str) -> String {
     format!("{}…", cut.trim_end())
 }
 
-fn message(task: &Task, attempt: Attempt) -> String {
+/// The first line of what lands of a task. That of an issue says what kind of work it is.
+pub(crate) fn headline(task: &Task) -> String {
     let title = subject(&task.spec.title);
-    format!("{title} ({})\n\nLandfall-Task: {}\nLandfall-Attempt: {attempt}\n", task.id, task.id)
+    let Some(issue) = &task.issue else { return title };
+    let prefix = match issue.seen.as_ref().and_then(|seen| seen.kind.as_deref()) {
+        Some("bug") => "fix",
+        Some("feature") => "feat",
+        Some("task") => "chore",
+        _ => "patch",
+    };
+    format!("{prefix}: {title}")
+}
+
+/// What a commit says of the issue it is for. Only a forge that keeps both closes it by that.
+pub(crate) fn issue_trailers(task: &Task) -> String {
+    let Some(source) = task.issue.as_ref().and_then(|_| Source::of(&task.spec.source)) else {
+        return String::new();
+    };
+    let closes =
+        if source.tracker == "local" { String::new() } else { format!("Closes #{}\n\n", source.number) };
+    format!("{closes}Landfall-Issue: {source}\n")
+}
+
+fn message(task: &Task, attempt: Attempt) -> String {
+    let (title, id) = (headline(task), task.id);
+    format!("{title} ({id})\n\n{}Landfall-Task: {id}\nLandfall-Attempt: {attempt}\n", issue_trailers(task))
 }
 
 /// The verify section as it stands on the base. A base without settings is judged by the person's own, which no agent

@@ -9,12 +9,14 @@ use landfall_agents::{Brief, Ear, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
+use landfall_model::issue::Source;
 use landfall_model::{
     Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage,
     Verdict,
 };
 
 use crate::confine::{self, Reach};
+use crate::exchange::{SPEC, spec_of};
 use crate::follow::{Followed, Follower};
 use crate::gate;
 use crate::guard::{self, Prints};
@@ -437,6 +439,9 @@ fn prompt(
         Ok(Err(_)) | Err(_) => Vec::new(),
     };
     let reply = task.reply.clone().filter(|_| reads(task));
+    let spec = spec_of(site, task).unwrap_or_default();
+    let named = |output: String| if output == SPEC { spec.clone() } else { output };
+    let outputs = outputs.into_iter().map(named).collect();
     let context = PromptContext {
         task: task.id.to_string(),
         title: task.spec.title.clone(),
@@ -486,6 +491,9 @@ fn prompt(
             _ => 0,
         },
         red: task.gate.as_ref().is_some_and(|gate| !gate.outcome().is_green()),
+        issue: Source::of(&task.spec.source).map(|source| format!("#{}", source.number)).unwrap_or_default(),
+        spec,
+        lens: lens(task).to_owned(),
         fork: task.workspace.as_ref().map_or_else(|| workspace.base().to_string(), ToString::to_string),
         ..PromptContext::default()
     };
@@ -625,4 +633,19 @@ pub(crate) fn with(
         env.iter().filter(|(key, _)| !more.iter().any(|(name, _)| name == key)).cloned().collect();
     all.extend(more);
     all
+}
+
+/// What a reader of an issue's work is to look for: several readers look for different things.
+fn lens(task: &Task) -> &'static str {
+    let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
+    let reviews = step.is_some_and(|step| matches!(step.kind, StepKind::Review));
+    let Some(issue) = task.issue.as_ref().filter(|issue| reviews && issue.readers_wanted() > 1) else {
+        return "";
+    };
+    match issue.readers {
+        0 => "spec",
+        1 => "bugs",
+        2 => "limits",
+        _ => "verify",
+    }
 }

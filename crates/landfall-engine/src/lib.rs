@@ -4,15 +4,19 @@
 //! [`Engine`] holds a project's state folder exclusively. [`Running`] is a drive of it. Everyone else asks
 //! through a [`Handle`] or reads the tables.
 
+pub mod accept;
 mod ask;
+pub mod catalogue;
 mod channel;
 mod confine;
 mod consult;
 pub mod core;
+pub mod diagnose;
 pub mod disk;
 mod dispatch;
 pub mod engine;
 pub mod errand;
+mod exchange;
 pub mod flows;
 pub mod folder;
 mod folders;
@@ -40,12 +44,14 @@ pub mod propose;
 mod publish;
 mod queue;
 mod recover;
+pub mod recover_ops;
 mod report;
 mod scout;
 pub mod settings;
 mod site;
 mod spare;
 pub mod traces;
+pub mod tracker;
 pub mod workspace;
 
 pub use ask::{Ask, AskError, LoopAsked, NewTask, Position, Reply, Rewritten};

@@ -502,7 +502,13 @@ fn host_of(url: &str) -> &str {
 
 /// The proxy for an address, as the environment says.
 pub(crate) fn proxy(ground: &Ground, url: &str) -> Option<ureq::Proxy> {
-    let either = |name: &str| ground.variable(name).or_else(|| ground.variable(&name.to_lowercase()));
+    let address = proxy_address(&|name| ground.variable(name), url)?;
+    ureq::Proxy::new(&address).ok() // one that cannot be read is none: the try says what comes of it
+}
+
+/// Where that proxy is. `variable` looks an environment variable up.
+pub(crate) fn proxy_address(variable: &dyn Fn(&str) -> Option<String>, url: &str) -> Option<String> {
+    let either = |name: &str| variable(name).or_else(|| variable(&name.to_lowercase()));
     let host = host_of(url);
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
     let own = host == "localhost" || host.starts_with("127.") || host == "[::1]";
@@ -515,8 +521,7 @@ pub(crate) fn proxy(ground: &Ground, url: &str) -> Option<ureq::Proxy> {
         return None;
     }
     let name = if url.starts_with("https:") { "HTTPS_PROXY" } else { "HTTP_PROXY" };
-    let address = either(name).or_else(|| either("ALL_PROXY"))?;
-    ureq::Proxy::new(&address).ok() // one that cannot be read is none: the try says what comes of it
+    either(name).or_else(|| either("ALL_PROXY"))
 }
 
 /// What a webhook and a command get.

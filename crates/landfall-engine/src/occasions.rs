@@ -266,7 +266,7 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         Event::Entered { opening, .. } => match opening {
             Opening::Workspace | Opening::FreshWorkspace => Told::new(PreStart, None, "starts"),
             Opening::Land => Told::new(PreMerge, None, "is about to land"),
-            Opening::Check | Opening::Report | Opening::Queue => None,
+            Opening::Check | Opening::Report | Opening::Queue | Opening::Exchange => None,
         },
         Event::Left { to: Target::Stop, step, result, .. } => {
             let told = Told::new(Occasion::OnEscalation, Topic::Escalation, "is blocked");
@@ -328,8 +328,10 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         | Event::Released
         | Event::LimitsSet { .. }
         | Event::Staged(_)
+        | Event::Issue(_)
         | Event::Directed { .. }
-        | Event::Reopened { .. } => None,
+        | Event::Reopened { .. }
+        | Event::Recovery(_) => None,
     }
 }
 
@@ -358,6 +360,8 @@ fn of_wait(wait: &Wait) -> Option<Told> {
             because(Told::new(OnPause, Topic::Paused, "waits for room on the disk"), detail)
         }
         Wait::Dependency(_)
+        | Wait::Parts
+        | Wait::Blockers { .. }
         | Wait::Slot
         | Wait::Turn(_)
         | Wait::Quota { .. }

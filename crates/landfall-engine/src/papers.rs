@@ -41,6 +41,7 @@ pub(crate) fn has_any(task: &Task) -> bool {
         | StepKind::Land
         | StepKind::Report
         | StepKind::Ask { .. }
+        | StepKind::Tracker { .. }
         | StepKind::Split => false,
     })
 }

@@ -13,7 +13,7 @@ use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, Stop, Task, Tas
 use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Manner, Site};
-use crate::{gate, land, launch, module, papers, queue, report, spare, workspace};
+use crate::{exchange, gate, land, launch, module, papers, queue, report, spare, workspace};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -33,6 +33,9 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
             go(site, "check", move |site| gate::check(site, &task, attempt, head))
         }
         Effect::Report { attempt, .. } => go(site, "report", move |site| report::write(site, &task, attempt)),
+        Effect::Exchange { attempt, act, .. } => {
+            go(site, "exchange", move |site| exchange::exchange(site, &task, attempt, act));
+        }
         Effect::Tidy { .. } => {
             site.tidying.fetch_add(1, Ordering::SeqCst);
             go(site, "tidy", move |site| {
@@ -113,6 +116,7 @@ fn try_prepare(
     attempt: Attempt,
     fresh: bool,
 ) -> Result<landfall_model::Commit, String> {
+    exchange::entered(site, task);
     if reads(task) {
         return prepare_to_read(site, task, attempt);
     }

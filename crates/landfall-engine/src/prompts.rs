@@ -3,7 +3,7 @@
 //! A template cannot take untrusted words as they are: titles, bodies, criteria and feedback are cleaned and quoted
 //! here, before any template sees them, so that a project's own templates are as safe as ours.
 
-mod quote;
+pub(crate) mod quote;
 
 use std::fmt;
 use std::path::Path;
@@ -103,6 +103,12 @@ pub struct PromptContext {
     pub every: u32,
     /// Whether verification of just this work failed.
     pub red: bool,
+    /// The issue it follows, written `#7`.
+    pub issue: String,
+    /// The file that says what is to be done for the issue; empty if there is to be none.
+    pub spec: String,
+    /// What a reader of the work is to look for; empty: everything.
+    pub lens: String,
 }
 
 /// A template that cannot be read or filled.
@@ -281,6 +287,9 @@ impl PromptContext {
             steps_done: 3,
             every: 3,
             red: true,
+            issue: "#7".to_owned(),
+            spec: "docs/spec/issue-7-greet-the-user.md".to_owned(),
+            lens: "bugs".to_owned(),
         }
     }
 }
@@ -326,6 +335,9 @@ struct Holes<'a> {
     steps_done: u32,
     every: u32,
     red: bool,
+    issue: &'a str,
+    spec: &'a str,
+    lens: &'a str,
 }
 
 #[derive(Serialize)]
@@ -335,7 +347,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 38] = [
+const HOLES: [&str; 41] = [
     "task",
     "title",
     "body",
@@ -374,6 +386,9 @@ const HOLES: [&str; 38] = [
     "steps_done",
     "every",
     "red",
+    "issue",
+    "spec",
+    "lens",
 ];
 
 impl<'a> Holes<'a> {
@@ -424,6 +439,9 @@ impl<'a> Holes<'a> {
             steps_done: context.steps_done,
             every: context.every,
             red: context.red,
+            issue: &context.issue,
+            spec: &context.spec,
+            lens: &context.lens,
         }
     }
 }

@@ -79,14 +79,18 @@ fn try_build(
     let heads: Vec<Oid> = work.iter().map(|(_, head)| head.clone()).collect();
     let title = |task: TaskId| {
         let of = tasks.iter().find(|it| it.id == task);
-        of.map_or_else(|| task.to_string(), |task| gate::subject(&task.spec.title))
+        of.map_or_else(|| task.to_string(), |task| gate::headline(task))
+    };
+    let issue = |task: TaskId| {
+        let of = tasks.iter().find(|it| it.id == task);
+        of.map(|task| gate::issue_trailers(task)).unwrap_or_default()
     };
     // Who is in a prefix is known only once the conflicts are: the first pass finds them.
     let trial = site.store.merge_batch(&base, &heads, &|_| "Trial\n".to_owned(), &by)?;
     let fits: Vec<usize> = trial.prefixes.last().map(|prefix| prefix.heads.clone()).unwrap_or_default();
     let message = |count: usize| {
         let within: Vec<&Member> = fits[..count].iter().map(|place| work[*place].0).collect();
-        message(batch, &within, &title)
+        message(batch, &within, &title, &issue)
     };
     let fitting: Vec<Oid> = fits.iter().map(|place| heads[*place].clone()).collect();
     let merged = site.store.merge_batch(&base, &fitting, &message, &by)?;
@@ -223,10 +227,15 @@ pub(crate) fn clashes(paths: &[ConflictedPath]) -> Vec<Clash> {
     paths.iter().map(clash).collect()
 }
 
-fn message(batch: BatchId, within: &[&Member], title: &dyn Fn(TaskId) -> String) -> String {
+fn message(
+    batch: BatchId,
+    within: &[&Member],
+    title: &dyn Fn(TaskId) -> String,
+    issue: &dyn Fn(TaskId) -> String,
+) -> String {
     let trailers: String = within
         .iter()
-        .map(|it| format!("Landfall-Task: {}\nLandfall-Attempt: {}\n", it.task, it.attempt))
+        .map(|it| format!("{}Landfall-Task: {}\nLandfall-Attempt: {}\n", issue(it.task), it.task, it.attempt))
         .collect();
     match within {
         [one] => format!("{} ({})\n\n{trailers}", title(one.task), one.task),

@@ -20,6 +20,7 @@ use landfall_model::{
 
 use crate::core::Outside;
 use crate::engine::Mail;
+use crate::exchange::Desk;
 use crate::folder::StateFolder;
 use crate::meter::Meter;
 use crate::prompts::Prompts;
@@ -90,6 +91,8 @@ pub struct Site {
     pub(crate) theirs: Mutex<Option<Commit>>,
     /// What was seen of the remote that is pushed to.
     pub(crate) afar: Mutex<Afar>,
+    /// The tracker of the project.
+    pub(crate) desk: Desk,
     /// What tasks landed as: whoever needs them begins with it.
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.

@@ -3,17 +3,22 @@
 
 mod address;
 mod catalogue;
+mod handler;
 mod hint;
 mod outcome;
+mod words;
 
 use std::collections::BTreeSet;
 
-pub use address::{Address, AddressTemplate, is_private};
+pub use address::{Address, AddressTemplate, is_loopback, is_private};
 pub use catalogue::{CATALOGUE, CommandSpec, InSafeMode, Permission};
+pub use handler::{HANDLER_FOLDERS, Handler, handler_names};
 pub use hint::{Check, GithubQuery, HintError, Hits, RepoPath, Verify};
 pub use outcome::{
-    ITERATIONS_MAX, Mode, Plan, Standing, VerifyOutcome, VerifyResult, next_iteration, outcome, plan,
+    BaseUrls, ITERATIONS_MAX, Mode, Occasion, Plan, Standing, VerifyOutcome, VerifyResult, Where,
+    next_iteration, outcome, plan,
 };
+pub use words::{Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, observed, waiting_for};
 
 /// What an issue asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,6 +176,21 @@ pub fn tick(body: &str, which: &BTreeSet<usize>) -> String {
         }
     }
     ticked
+}
+
+/// The body with the boxes of these criteria ticked, wherever they stand now: someone may have edited the rest since they were
+/// read. A criterion that was itself changed, or that stands there twice, is left alone.
+#[must_use]
+pub fn tick_again(body: &str, read: &[&Criterion], customs: &BTreeSet<String>) -> String {
+    let now = Criteria::of(body, customs);
+    let same = |a: &Criterion, b: &Criterion| {
+        (a.section, &a.text, &a.verify, a.kind) == (b.section, &b.text, &b.verify, b.kind)
+    };
+    let place = |criterion: &&Criterion| {
+        let mut places = now.items.iter().filter(|it| same(it, criterion));
+        places.next().filter(|_| places.next().is_none()).map(|it| it.line)
+    };
+    tick(body, &read.iter().filter_map(place).collect())
 }
 
 /// A line with its end.

@@ -9,8 +9,9 @@ use thiserror::Error;
 use crate::budget::Spending;
 use crate::driving::{Past, Session, Talk, Traces};
 use crate::event::{Event, Opening};
-use crate::flow::{StepKind, Target};
+use crate::flow::{Act, StepKind, Target};
 use crate::input::Parting;
+use crate::issue::IssueEvent;
 use crate::judge::Verdict;
 use crate::planted::{self, Bug};
 use crate::recover::candidate;
@@ -100,6 +101,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 Opening::Land => Doing::Landing,
                 Opening::Queue => Doing::Queued { since: at },
                 Opening::Report => Doing::Reporting,
+                Opening::Exchange => Doing::Exchanging { stop: None },
             };
             if *opening == Opening::Land {
                 task.landing = candidate(task);
@@ -232,7 +234,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             again(task, step, at);
         }
         Event::Opinion { head, findings, .. } => {
-            task.counters.reviews += 1;
+            let more = task.issue.as_mut().is_some_and(|issue| issue.read_once_more());
+            task.counters.reviews += u32::from(!more);
             if let Some(findings) = findings {
                 task.findings.clone_from(findings);
                 task.reviewed_head.clone_from(head);
@@ -342,6 +345,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 | Wait::Budget { .. }
                 | Wait::Pause
                 | Wait::Conflict { .. }
+                | Wait::Parts
+                | Wait::Blockers { .. }
                 | Wait::GateBroken { .. } => {}
             }
             task.state = State::Waiting { wait: wait.clone(), then: then.clone(), since: at };
@@ -395,7 +400,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 doing:
                     Doing::Preparing { stop: slot, .. }
                     | Doing::Running { stop: slot, .. }
-                    | Doing::Checking { stop: slot },
+                    | Doing::Checking { stop: slot }
+                    | Doing::Exchanging { stop: slot },
                 ..
             } => {
                 *slot = Some(stop.clone());
@@ -460,25 +466,37 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             let Counters { retries, runs, step_runs, usage, agent_ms, .. } =
                 std::mem::take(&mut task.counters);
             task.counters = Counters { retries, runs, step_runs, usage, agent_ms, ..Counters::default() };
-            task.landed_before.extend(task.landed.take());
             task.staged.focus = None; // what is wanted now is another stage, and an objective to say yes to
             if let Some(objective) = &mut task.staged.objective {
                 (objective.shown, objective.confirmed) = (None, None);
             }
-            (task.gate, task.cleared, task.reported) = (None, false, None);
-            (task.head, task.workspace, task.session) = (None, None, None);
-            (task.approved, task.approved_head) = (None, None);
-            task.sign_off = SignOff::NotOwed;
-            task.concerns.clear();
+            rework(task);
             let about = "The person wants more of what was done".to_owned();
             task.feedback = vec![Feedback { about, text: text.clone() }];
             task.state = State::Ready { next: None, since: at };
+        }
+        Event::Issue(event) => {
+            let issue = task.issue.get_or_insert_default();
+            issue.absorb(at, event);
+            match event {
+                IssueEvent::Reworked { .. } => rework_issue(task),
+                IssueEvent::Wanted(_)
+                | IssueEvent::Routed(_)
+                | IssueEvent::PartsOver(_)
+                | IssueEvent::Seen { .. }
+                | IssueEvent::Offered { .. }
+                | IssueEvent::Checks { .. }
+                | IssueEvent::Looked { .. }
+                | IssueEvent::Accepted { .. }
+                | IssueEvent::Parted { .. } => {}
+            }
         }
         Event::Released => task.hold = None,
         Event::LimitsSet { limits } => {
             task.own_limits = task.own_limits.and(*limits);
             task.limits = task.own_limits.over(task.limits.clone());
         }
+        Event::Recovery(event) => return task.recoveries.absorb(at, event),
     }
     if matches!(task.state, State::Ended(_)) {
         task.hold = None; // who takes it up again wants it to go on
@@ -490,6 +508,30 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
     let over = task.feedback.len().saturating_sub(FEEDBACK_MAX);
     task.feedback.drain(..over);
     true
+}
+
+/// What landed is to be worked on again, from the base as it is by then.
+fn rework(task: &mut Task) {
+    task.landed_before.extend(task.landed.take());
+    (task.gate, task.cleared, task.reported) = (None, false, None);
+    (task.head, task.workspace, task.session) = (None, None, None);
+    (task.approved, task.approved_head) = (None, None);
+    task.sign_off = SignOff::NotOwed;
+    task.concerns.clear();
+}
+
+/// What landed does not hold what its issue promised: another piece of work, with rounds of its own.
+fn rework_issue(task: &mut Task) {
+    rework(task);
+    (task.reviewed_head, task.reply) = (None, None);
+    task.findings.clear();
+    task.counters.reviews = 0;
+    let flow = task.flow.clone();
+    let accepts = |step: &StepName| {
+        let step = flow.as_ref().and_then(|flow| flow.step(step));
+        step.is_some_and(|step| matches!(step.kind, StepKind::Tracker { act: Act::Accept }))
+    };
+    task.counters.edges.retain(|(of, _), _| accepts(of));
 }
 
 /// Whether the agent of a step reads the work of another, in a workspace of its own.
@@ -719,8 +761,10 @@ impl Event {
             | Self::Released
             | Self::LimitsSet { .. }
             | Self::Directed { .. }
-            | Self::Reopened { .. } => None,
+            | Self::Reopened { .. }
+            | Self::Recovery(_) => None,
             Self::Staged(event) => event.fence(),
+            Self::Issue(event) => event.fence(),
         }
     }
 
@@ -769,6 +813,8 @@ impl Event {
             Self::Staged(event) => event.name(),
             Self::Directed { .. } => "directed",
             Self::Reopened { .. } => "reopened",
+            Self::Issue(event) => event.name(),
+            Self::Recovery(event) => event.name(),
         }
     }
 }
@@ -799,6 +845,7 @@ impl Doing {
             Self::Queued { .. } => "in the landing queue",
             Self::Landing => "landing",
             Self::Reporting => "reporting",
+            Self::Exchanging { .. } => "with the tracker",
         }
     }
 }

@@ -4,6 +4,7 @@
 //! a clock or touches the world. A refusal is an answer: nothing changes and the asker is told why.
 
 mod intervene;
+mod issue;
 mod staged;
 
 pub use intervene::MESSAGES_MAX;
@@ -20,10 +21,11 @@ use crate::event::{Event, Opening, StepResult, Warning};
 use crate::flow::{Step, StepKind, Target};
 use crate::gate::{GateReport, Outcome};
 use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
+use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::planted::{self, Bug};
-use crate::recover::{check, may_land};
+use crate::recover::{check, exchange, may_land};
 use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::score::Checkpoint;
 use crate::signal::{Said, Signal};
@@ -135,12 +137,10 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             let limits = &task.own_limits.over(limits.clone());
             let flow = task.flow.clone().unwrap_or_else(|| flow.clone());
-            if let Some(step) = flow.unperformed() {
+            if flow.follows_an_issue() && task.issue.is_none() {
                 let detail = format!(
-                    "flow `{}` has the step `{}` of kind `{}`, which this version does not perform",
-                    flow.name,
-                    step.name,
-                    step.kind.word()
+                    "flow `{}` follows an issue of a tracker, and this task comes from none; `landfall auto` makes such tasks",
+                    flow.name
                 );
                 // It is not bound to such a flow: a person may choose another and retry.
                 draft.end(EndKind::Failed, EndCode::UnsupportedStep, detail)?;
@@ -315,6 +315,24 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
         }
         News::Annotate(annotated) => draft.annotated(annotated)?,
+        News::Wish(wishes) => draft.wish(wishes)?,
+        News::Exchanged { attempt, exchanged } => {
+            fence(task, *attempt)?;
+            draft.exchanged(exchanged)?;
+        }
+        News::PartsOver(ends) => match &task.state {
+            State::Waiting { wait: Wait::Parts, .. } => {
+                draft.event(Event::Issue(IssueEvent::PartsOver(ends.clone())))?;
+                draft.event(Event::Resumed { feedback: None })?;
+            }
+            _ => return Err(not_now(task, "it does not wait for its parts")),
+        },
+        News::LookAgain => match &task.state {
+            State::Waiting { wait: Wait::Blockers { .. }, .. } => {
+                draft.event(Event::Resumed { feedback: None })?;
+            }
+            _ => return Err(not_now(task, "it does not wait for other issues")),
+        },
         News::Refine { text } => draft.refine(text)?,
         News::Withdraw { number } => draft.withdraw(*number)?,
     }
@@ -369,6 +387,12 @@ impl Draft {
             StepKind::Agent { .. } if self.says_nothing() => return self.empty_target(),
             StepKind::Target if self.enter_target(step)? => return Ok(()),
             StepKind::Converge => return self.converge(step),
+            StepKind::Review if self.needs_no_reader() => {
+                self.settle(step)?;
+                return self.leave(StepResult::Approved, None);
+            }
+            StepKind::Tracker { act } if self.enter_tracker(step, *act)? => return Ok(()),
+            StepKind::Tracker { .. } | StepKind::Split => Opening::Exchange,
             StepKind::Agent { .. } if self.task.workspace.is_none() => Opening::FreshWorkspace,
             StepKind::Agent { .. } | StepKind::Review | StepKind::Check { .. } | StepKind::Target => {
                 Opening::Workspace
@@ -398,7 +422,6 @@ impl Draft {
                 let wait = Wait::Question { text: question.clone() };
                 return self.event(Event::Waited { wait, then: step.clone() });
             }
-            StepKind::Split => unreachable!("a flow with such a step is refused when it is granted"),
         };
         self.open(step, run, opening)
     }
@@ -421,6 +444,7 @@ impl Draft {
             Opening::FreshWorkspace => Effect::Prepare { task, attempt, fresh: true },
             Opening::Check => check(&self.task),
             Opening::Report => Effect::Report { task, attempt },
+            Opening::Exchange => exchange(&self.task),
             Opening::Queue | Opening::Land => return Ok(()), // the landing queue sees to it
         };
         self.effect(effect);
@@ -539,6 +563,7 @@ impl Draft {
             | StepKind::Report
             | StepKind::Ask { .. }
             | StepKind::Split
+            | StepKind::Tracker { .. }
             | StepKind::Converge => false,
         };
         if !reviews {
@@ -659,6 +684,9 @@ impl Draft {
         let reply = self.task.reply.clone();
         let (attempt, head) = (run.attempt, self.task.head.clone());
         self.event(Event::Opinion { attempt, head, findings: findings.clone() })?;
+        if findings.is_some() && self.more_readers() {
+            return self.next_iteration();
+        }
         let open: Vec<Finding> = review::blocking(&self.task.findings).cloned().collect();
         let rounds = self.task.counters.reviews;
         if findings.is_some() && open.is_empty() {
@@ -1021,9 +1049,10 @@ impl Draft {
             return Err(not_now(&self.task, "nothing is under way"));
         };
         let stop = match doing {
-            Doing::Preparing { stop, .. } | Doing::Running { stop, .. } | Doing::Checking { stop } => {
-                stop.clone()
-            }
+            Doing::Preparing { stop, .. }
+            | Doing::Running { stop, .. }
+            | Doing::Checking { stop }
+            | Doing::Exchanging { stop } => stop.clone(),
             Doing::Queued { .. } | Doing::Landing | Doing::Reporting => None,
         };
         if let Some(stop) = stop {
@@ -1166,13 +1195,21 @@ impl Draft {
             // A workspace being made, or checked, is not given up half-way: the stop waits until that is over.
             State::Active {
                 doing:
-                    Doing::Preparing { stop: None, .. } | Doing::Checking { stop: None | Some(Stop::Redirect) },
+                    Doing::Preparing { stop: None, .. }
+                    | Doing::Checking { stop: None | Some(Stop::Redirect) }
+                    | Doing::Exchanging { stop: None },
                 ..
             } => self.event(Event::StopAsked { stop: Stop::Pause }),
             State::Active { step, doing: Doing::Queued { .. } } => self.stopped(Stop::Pause, step),
             State::Ready { next: Some(then), .. } => self.event(Event::Waited { wait: Wait::Pause, then }),
             State::Waiting {
-                wait: Wait::Backoff { .. } | Wait::Quota { .. } | Wait::Login { .. } | Wait::GateBroken { .. },
+                wait:
+                    Wait::Backoff { .. }
+                    | Wait::Quota { .. }
+                    | Wait::Login { .. }
+                    | Wait::Parts
+                    | Wait::Blockers { .. }
+                    | Wait::GateBroken { .. },
                 then,
                 ..
             } => self.event(Event::Waited { wait: Wait::Pause, then }),
@@ -1215,12 +1252,14 @@ impl Draft {
             State::Active {
                 doing:
                     Doing::Preparing { stop: Some(Stop::Cancel { .. }), .. }
-                    | Doing::Checking { stop: Some(Stop::Cancel { .. }) },
+                    | Doing::Checking { stop: Some(Stop::Cancel { .. }) }
+                    | Doing::Exchanging { stop: Some(Stop::Cancel { .. }) },
                 ..
             } => Err(not_now(&self.task, "it is being cancelled already")),
-            State::Active { doing: Doing::Preparing { .. } | Doing::Checking { .. }, .. } => {
-                self.event(Event::StopAsked { stop })
-            }
+            State::Active {
+                doing: Doing::Preparing { .. } | Doing::Checking { .. } | Doing::Exchanging { .. },
+                ..
+            } => self.event(Event::StopAsked { stop }),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
                 Err(not_now(&self.task, "it is too late to cancel it; `landfall rollback` can take it back"))
             }
@@ -1259,6 +1298,7 @@ impl Draft {
                     | Wait::Login { .. }
                     | Wait::GateBroken { .. }
                     | Wait::Conflict { .. }
+                    | Wait::Blockers { .. }
                     | Wait::Disk { .. },
                 ..
             } => {

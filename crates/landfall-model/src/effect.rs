@@ -1,6 +1,7 @@
 //! Orders: what is to be done about a decision. They are data; the engine performs them after the facts are written.
 
 use crate::driving::Talk;
+use crate::flow::Act;
 use crate::task::Stop;
 use crate::{Attempt, Commit, StepName, TaskId};
 
@@ -56,6 +57,15 @@ pub enum Effect {
         /// For this attempt.
         attempt: Attempt,
     },
+    /// Ask or tell the tracker of the task.
+    Exchange {
+        /// Whose.
+        task: TaskId,
+        /// For this attempt.
+        attempt: Attempt,
+        /// This; none: what it is made of.
+        act: Option<Act>,
+    },
     /// Give the workspace up; what it holds is kept under a ref first.
     Tidy {
         /// Whose.
@@ -73,6 +83,7 @@ impl Effect {
             | Self::Kill { task, .. }
             | Self::Check { task, .. }
             | Self::Report { task, .. }
+            | Self::Exchange { task, .. }
             | Self::Tidy { task, .. } => *task,
         }
     }

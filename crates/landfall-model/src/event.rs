@@ -10,9 +10,11 @@ use crate::driving::{Driving, Talk, Traces};
 use crate::flow::{Flow, Target};
 use crate::gate::GateReport;
 use crate::input::Parting;
+use crate::issue::IssueEvent;
 use crate::judge::Verdict;
 use crate::pilot::PilotEvent;
 use crate::queue::{BatchId, QueueEvent};
+use crate::recovery::RecoveryEvent;
 use crate::review::Finding;
 use crate::signal::Usage;
 use crate::sprint::{ReviewDecision, SprintEvent};
@@ -307,6 +309,10 @@ pub enum Event {
         /// In their words.
         text: String,
     },
+    /// Something about the issue it follows.
+    Issue(IssueEvent),
+    /// Something was done about a step that failed.
+    Recovery(RecoveryEvent),
 }
 
 /// What an attempt begins with.
@@ -324,6 +330,8 @@ pub enum Opening {
     Queue,
     /// With writing the report.
     Report,
+    /// With the tracker.
+    Exchange,
 }
 
 /// How an agent's process ended, as far as we know.
@@ -404,11 +412,27 @@ pub enum StepResult {
     Satisfied,
     /// It came no closer: back to where it was.
     Rollback,
+    /// An issue: somebody has to find out what it is.
+    Triage,
+    /// An issue: what is to be done has to be written down.
+    Spec,
+    /// An issue: it can be worked on.
+    Code,
+    /// An issue: its work is there already.
+    Offered,
+    /// An issue: it is made of others.
+    Split,
+    /// Its way is straight onto the base.
+    Patch,
+    /// Its way is a pull request.
+    Pr,
+    /// What could be looked at holds; something is left for others.
+    Partial,
 }
 
 impl StepResult {
     /// Every result there is.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 28] = [
         Self::Done,
         Self::Blocked,
         Self::MidExec,
@@ -429,6 +453,14 @@ impl StepResult {
         Self::CheckBlocked,
         Self::Satisfied,
         Self::Rollback,
+        Self::Triage,
+        Self::Spec,
+        Self::Code,
+        Self::Offered,
+        Self::Split,
+        Self::Patch,
+        Self::Pr,
+        Self::Partial,
     ];
 
     /// The word in a flow file.
@@ -455,6 +487,14 @@ impl StepResult {
             Self::CheckBlocked => "BLOCKED",
             Self::Satisfied => "satisfied",
             Self::Rollback => "rollback",
+            Self::Triage => "triage",
+            Self::Spec => "spec",
+            Self::Code => "code",
+            Self::Offered => "offered",
+            Self::Split => "split",
+            Self::Patch => "patch",
+            Self::Pr => "pr",
+            Self::Partial => "partial",
         }
     }
 

@@ -12,6 +12,8 @@ pub struct Filter {
     pub only: Option<BTreeSet<TaskId>>,
     /// Just these may begin; what was begun goes on.
     pub starts: Option<BTreeSet<TaskId>>,
+    /// None of these may begin yet; what was begun goes on.
+    pub resting: BTreeSet<TaskId>,
     /// Just the parts of these, and these themselves.
     pub parents: BTreeSet<TaskId>,
     /// Just what has one of these tags.
@@ -24,12 +26,13 @@ impl Filter {
     /// Whether the task may start.
     #[must_use]
     pub fn admits(&self, spec: &TaskSpec, id: TaskId) -> bool {
-        let Self { only: _, starts, parents, tags_in, tags_out } = self;
+        let Self { only: _, starts, resting, parents, tags_in, tags_out } = self;
         let part = |parents: &BTreeSet<TaskId>| {
             parents.contains(&id) || spec.parent.is_some_and(|parent| parents.contains(&parent))
         };
         self.lets_go_on(id)
             && starts.as_ref().is_none_or(|starts| starts.contains(&id))
+            && !resting.contains(&id)
             && (parents.is_empty() || part(parents))
             && (tags_in.is_empty() || !tags_in.is_disjoint(&spec.tags))
             && tags_out.is_disjoint(&spec.tags)

@@ -40,6 +40,8 @@ pub struct Step {
     pub phase: String,
     /// The word for a task that is to come here and has not begun.
     pub before: Option<String>,
+    /// The profile that works here, if the project has one of that name.
+    pub agent: Option<String>,
     /// Where each result leads.
     pub on: Vec<Edge>,
 }
@@ -102,10 +104,94 @@ pub enum StepKind {
     },
     /// The task becomes several.
     Split,
+    /// Something is looked up in, or written to, the tracker the task came from.
+    Tracker {
+        /// This.
+        act: Act,
+    },
     /// The objective becomes requirements, confirmed once.
     Target,
     /// The stage is measured against the objective.
     Converge,
+}
+
+/// What is done with the tracker of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Act {
+    /// The issue is looked at: where does it go on?
+    Observe,
+    /// What was found out about the issue is written down there.
+    Triaged,
+    /// How big it is by now is looked up: does its way change?
+    Sized,
+    /// The work is offered as a pull request, if it takes that way.
+    Offer,
+    /// The checks of the forge are waited for.
+    Checks,
+    /// What readers think of the work is written down there.
+    Reviewed,
+    /// The landing is written down there.
+    Merged,
+    /// What was promised is held against what is there.
+    Accept,
+    /// The parts of a whole are waited for, and what became of them is written down.
+    Gather,
+    /// It is closed.
+    Close,
+}
+
+impl Act {
+    /// All of them, in the order of a flow.
+    pub const ALL: [Self; 10] = [
+        Self::Observe,
+        Self::Triaged,
+        Self::Sized,
+        Self::Offer,
+        Self::Checks,
+        Self::Reviewed,
+        Self::Merged,
+        Self::Accept,
+        Self::Gather,
+        Self::Close,
+    ];
+
+    /// The word in a flow file.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Triaged => "triaged",
+            Self::Sized => "sized",
+            Self::Offer => "offer",
+            Self::Checks => "checks",
+            Self::Reviewed => "reviewed",
+            Self::Merged => "merged",
+            Self::Accept => "accept",
+            Self::Gather => "gather",
+            Self::Close => "close",
+        }
+    }
+
+    /// The act a flow file means by `word`.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|act| act.word() == word)
+    }
+
+    /// The results that must lead somewhere.
+    #[must_use]
+    pub fn results(self) -> &'static [StepResult] {
+        use StepResult as R;
+        match self {
+            Self::Observe => &[R::Triage, R::Spec, R::Code, R::Offered, R::Landed, R::Split, R::Done],
+            Self::Triaged => &[R::Spec, R::Code, R::Split, R::Fail],
+            Self::Sized => &[R::Code, R::Split],
+            Self::Offer => &[R::Patch, R::Pr],
+            Self::Checks => &[R::Pass, R::Fail],
+            Self::Accept => &[R::Pass, R::Fail, R::Partial],
+            Self::Reviewed | Self::Merged | Self::Gather | Self::Close => &[R::Done],
+        }
+    }
 }
 
 impl StepKind {
@@ -121,14 +207,17 @@ impl StepKind {
             Self::Report => "report",
             Self::Ask { .. } => "ask",
             Self::Split => "split",
+            Self::Tracker { .. } => "tracker",
             Self::Target => "target",
             Self::Converge => "converge",
         }
     }
 
     /// Every word of a kind.
-    pub const WORDS: [&'static str; 10] =
-        ["agent", "verify", "check", "review", "land", "report", "ask", "split", "target", "converge"];
+    pub const WORDS: [&'static str; 11] = [
+        "agent", "verify", "check", "review", "land", "report", "ask", "split", "tracker", "target",
+        "converge",
+    ];
 
     /// The results that must lead somewhere.
     #[must_use]
@@ -138,6 +227,7 @@ impl StepKind {
             Self::Agent { .. } | Self::Report | Self::Split => &[R::Done],
             Self::Verify => &[R::Pass, R::Fail],
             Self::Check { checkpoint, .. } => checkpoint.results(),
+            Self::Tracker { act } => act.results(),
             Self::Review => &[R::Approved, R::Changes],
             Self::Land => &[R::Landed, R::Conflict, R::Red],
             Self::Ask { .. } | Self::Target => &[R::Answered],
@@ -158,6 +248,7 @@ impl StepKind {
             | Self::Land
             | Self::Report
             | Self::Ask { .. }
+            | Self::Tracker { .. }
             | Self::Target => &[],
             Self::Split => &[R::Blocked],
         }
@@ -174,25 +265,15 @@ impl StepKind {
             | Self::Report
             | Self::Ask { .. }
             | Self::Split
+            | Self::Tracker { .. }
             | Self::Converge => false,
         }
     }
 
-    /// Whether this version performs it.
+    /// Whether it is about an issue of a tracker.
     #[must_use]
-    pub fn is_performed(&self) -> bool {
-        match self {
-            Self::Agent { .. }
-            | Self::Verify
-            | Self::Review
-            | Self::Land
-            | Self::Report
-            | Self::Ask { .. }
-            | Self::Check { .. }
-            | Self::Target
-            | Self::Converge => true,
-            Self::Split => false,
-        }
+    pub fn is_about_an_issue(&self) -> bool {
+        matches!(self, Self::Split | Self::Tracker { .. })
     }
 }
 
@@ -243,10 +324,10 @@ impl Flow {
         }
     }
 
-    /// The first step kind this version cannot perform.
+    /// Whether it follows an issue of a tracker: its task must come from one.
     #[must_use]
-    pub fn unperformed(&self) -> Option<&Step> {
-        self.steps.iter().find(|step| !step.kind.is_performed())
+    pub fn follows_an_issue(&self) -> bool {
+        self.steps.iter().any(|step| step.kind.is_about_an_issue())
     }
 
     /// All that is wrong with it, in the order of the file. Empty means it can be followed.

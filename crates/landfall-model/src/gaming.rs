@@ -108,8 +108,9 @@ impl<'a> Balance<'a> {
 /// The rules a change is judged by.
 #[must_use]
 pub fn is_protected(path: &str) -> bool {
-    const FILES: [&str; 6] = [
+    const FILES: [&str; 7] = [
         "landfall.toml",
+        ".wholework.yml",   // settings, where landfall.toml says nothing
         ".worktreeinclude", // it decides which of the person's files later agents get
         ".gitlab-ci.yml",
         "Jenkinsfile",

@@ -8,6 +8,7 @@ use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
 use crate::flow::Flow;
 use crate::gate::GateReport;
+use crate::issue::{Accepted, Ci, Part, PartEnd, Pr, Seen, Wishes};
 use crate::plan::Outline;
 use crate::queue::BatchId;
 use crate::review::Redo;
@@ -320,6 +321,60 @@ pub enum News {
     },
     /// A person wrote into the margin of a paper.
     Annotate(Annotated),
+    /// A person said how the issue it follows is to be done.
+    Wish(Wishes),
+    /// The tracker was asked or told.
+    Exchanged {
+        /// For this attempt.
+        attempt: Attempt,
+        /// What came of it.
+        exchanged: Exchanged,
+    },
+    /// None of the issues it is made of goes on any more.
+    PartsOver(Vec<PartEnd>),
+    /// What it waited for in the tracker may have happened.
+    LookAgain,
+}
+
+/// What came of an exchange with a tracker.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Exchanged {
+    /// The issue was looked at.
+    Seen {
+        /// It is like this.
+        seen: Box<Seen>,
+        /// The work of its pull request, pinned in the store.
+        head: Option<Commit>,
+    },
+    /// What an agent was to leave cannot be read.
+    Unread {
+        /// Because.
+        why: String,
+    },
+    /// The work is offered; none: its way is straight onto the base.
+    Offered(Option<Pr>),
+    /// The checks of the forge came to this.
+    Checks(Ci),
+    /// What was promised was held against what is there.
+    Accepted(Accepted),
+    /// It is made of these.
+    Parts(Vec<Part>),
+    /// What was to be written down is.
+    Told,
+    /// What is waited for has not happened yet.
+    NotYet {
+        /// This.
+        what: String,
+    },
+    /// The tracker could not be asked.
+    Trouble {
+        /// What and why.
+        detail: String,
+        /// When to ask again, if it says.
+        until: Option<Timestamp>,
+        /// Whether asking again could help.
+        hopeless: bool,
+    },
 }
 
 /// A paper that a person annotated.

@@ -1,6 +1,7 @@
 //! After a crash of the engine: what should be under way. The host says what is; the difference is performed.
 
 use crate::effect::Effect;
+use crate::flow::StepKind;
 use crate::planted::{self, Bug};
 use crate::task::{Candidate, Doing, EndKind, Ending, State, Task};
 
@@ -30,6 +31,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
             Doing::Queued { .. } | Doing::Landing => Vec::new(), // the landing queue sees to them
             Doing::Reporting if planted::is(Bug::RecoverySkipsReport) => Vec::new(),
             Doing::Reporting => vec![Effect::Report { task: id, attempt }],
+            Doing::Exchanging { .. } => vec![exchange(task)],
         },
         State::Ended(Ending { kind: EndKind::Done, .. }) if task.workspace.is_some() => {
             vec![Effect::Tidy { task: id }]
@@ -40,6 +42,16 @@ pub fn expects(task: &Task) -> Vec<Effect> {
         | State::Review { .. }
         | State::Ended(_) => Vec::new(),
     }
+}
+
+/// The exchange with the tracker that the step of a task is about.
+pub(crate) fn exchange(task: &Task) -> Effect {
+    let kind = task.step().and_then(|step| Some(&task.flow.as_ref()?.step(step)?.kind));
+    let act = match kind {
+        Some(StepKind::Tracker { act }) => Some(*act),
+        _ => None,
+    };
+    Effect::Exchange { task: task.id, attempt: task.attempt, act }
 }
 
 /// Bring in, merge and verify: from the workspace if there is one, else the work that is in the store.

@@ -12,7 +12,7 @@ use crate::account::{AccountState, Accounts, Leave};
 use crate::budget::Spent;
 use crate::caps::{Areas, Caps, Charge, Charged};
 use crate::filter::Filter;
-use crate::flow::{Flow, StepKind};
+use crate::flow::{Act, Flow, StepKind};
 use crate::planted::{self, Bug};
 use crate::recover::may_land;
 use crate::status::{Turn, Wait};
@@ -325,7 +325,11 @@ impl World {
             (_, Some(StepKind::Check { .. } | StepKind::Target)) if self.judge.is_some() => {
                 self.judge.as_deref().expect("just seen")
             }
-            _ => Self::profile_of(task),
+            _ => {
+                let own = step.and_then(|step| step.agent.as_deref());
+                let own = own.filter(|name| task.spec.agent.is_none() && self.routes.contains_key(*name));
+                own.unwrap_or_else(|| Self::profile_of(task))
+            }
         }
     }
 
@@ -594,6 +598,7 @@ impl World {
                 Doing::Landing => Some(Standing::Landing),
                 Doing::Checking { .. } => Some(Standing::Lane),
                 Doing::Reporting => Some(Standing::Free),
+                Doing::Exchanging { .. } => Some(exchange_standing(task)),
                 Doing::Preparing { .. } | Doing::Running { .. } => Some(Standing::Slot),
             },
             State::Draft
@@ -736,8 +741,17 @@ impl World {
             StepKind::Land => Standing::Lane,
             StepKind::Report | StepKind::Ask { .. } => Standing::Free,
             StepKind::Converge => Standing::Free,
-            StepKind::Split => Standing::Free, // granted only to be told that it is not performed
+            StepKind::Split | StepKind::Tracker { .. } => exchange_standing(task),
         })
+    }
+}
+
+/// What an exchange with a tracker takes: holding promises against what is there runs commands, the rest only asks.
+fn exchange_standing(task: &Task) -> Standing {
+    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    match step.map(|step| &step.kind) {
+        Some(StepKind::Tracker { act: Act::Accept }) => Standing::Lane,
+        _ => Standing::Free,
     }
 }
 

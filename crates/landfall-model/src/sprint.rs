@@ -110,6 +110,7 @@ impl SprintPlan {
         Filter {
             only: None,
             starts: (!self.only.is_empty()).then(|| self.only.clone()),
+            resting: BTreeSet::new(),
             parents: self.parents.clone(),
             tags_in: self.tags_in.clone(),
             tags_out: self.tags_out.clone(),

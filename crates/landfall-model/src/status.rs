@@ -176,6 +176,13 @@ pub enum Wait {
         /// What happens after that.
         overdue: Overdue,
     },
+    /// The issues it is made of.
+    Parts,
+    /// Issues that are to be done before it.
+    Blockers {
+        /// These: `#12`, or `owner/name#12` elsewhere.
+        by: Vec<String>,
+    },
     /// A check that cannot be trusted.
     GateBroken {
         /// Which one.
@@ -200,6 +207,8 @@ impl Wait {
             Self::Disk { .. } => "disk",
             Self::Pause => "pause",
             Self::Conflict { .. } => "conflict",
+            Self::Parts => "sub-issues",
+            Self::Blockers { .. } => "blocked by issues",
             Self::GateBroken { .. } => "gate broken",
         }
     }
@@ -209,6 +218,8 @@ impl Wait {
     pub fn owner(&self) -> &'static str {
         match self {
             Self::Dependency(_) => "the tasks it needs",
+            Self::Parts => "the issues it is made of",
+            Self::Blockers { .. } => "the issues before it",
             Self::Slot
             | Self::Turn(_)
             | Self::Quota { .. }
@@ -405,6 +416,10 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
         }
         Doing::Landing => format!("is in step `{step}`: the base is being moved to its verified commit."),
         Doing::Reporting => format!("is in step `{step}`: its report is being written."),
+        Doing::Exchanging { stop: None } => format!("is in step `{step}`: its tracker is asked or told."),
+        Doing::Exchanging { stop: Some(_) } => {
+            format!("is in step `{step}`: its tracker is asked or told, and then it stops.")
+        }
     }
 }
 
@@ -470,6 +485,11 @@ fn waiting(id: TaskId, wait: &Wait, when: &dyn Fn(Timestamp) -> String) -> Strin
             when(*until),
             overdue.sentence()
         ),
+        Wait::Parts => "waits for the issues it is made of.".to_owned(),
+        Wait::Blockers { by } => {
+            let list = by.join(", ");
+            format!("waits for {list} to be done first; the next run looks again.")
+        }
         Wait::Pause => format!("is paused by you; `landfall retry {id}` goes on with it."),
         Wait::GateBroken { command, detail } => {
             format!(

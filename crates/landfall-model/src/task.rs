@@ -10,6 +10,8 @@ use crate::decide::{jittered, spell_ms};
 use crate::driving::{Context, Driving, Past, Session, Style, Talk};
 use crate::flow::{Flow, StepKind};
 use crate::gate::GateReport;
+use crate::issue::Pipeline;
+use crate::recovery::Recoveries;
 use crate::review::{Finding, ReviewRule};
 use crate::signal::Usage;
 use crate::sprint::ReviewDecision;
@@ -107,6 +109,10 @@ pub struct Task {
     pub last_step: Option<StepName>,
     /// Where it landed before it was reopened.
     pub landed_before: Vec<Landed>,
+    /// The issue it follows, if it follows one.
+    pub issue: Option<Box<Pipeline>>,
+    /// What was done about steps that failed.
+    pub recoveries: Recoveries,
 }
 
 /// A step that a person wants.
@@ -166,6 +172,8 @@ impl Task {
             directed: None,
             last_step: None,
             landed_before: Vec::new(),
+            issue: None,
+            recoveries: Recoveries::default(),
         }
     }
 
@@ -411,6 +419,11 @@ pub enum Doing {
     Landing,
     /// The report is being written.
     Reporting,
+    /// The tracker is asked or told.
+    Exchanging {
+        /// A person wants it stopped as soon as that is over.
+        stop: Option<Stop>,
+    },
 }
 
 /// Why an attempt is to end early, and what follows.
@@ -815,11 +828,17 @@ pub enum EndCode {
     CheckFailed,
     /// Every direction toward its objective was tried.
     DirectionsUsedUp,
+    /// What was promised does not hold, as often as it was mended.
+    AcceptanceFailed,
+    /// Some of the issues it is made of are not done.
+    PartsFailed,
+    /// The tracker says no.
+    Tracker,
 }
 
 impl EndCode {
     /// Every code there is.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 29] = [
         Self::Landed,
         Self::Accepted,
         Self::MaxIterations,
@@ -846,6 +865,9 @@ impl EndCode {
         Self::CheckBlocked,
         Self::CheckFailed,
         Self::DirectionsUsedUp,
+        Self::AcceptanceFailed,
+        Self::PartsFailed,
+        Self::Tracker,
     ];
 
     /// The word people and files use.
@@ -878,6 +900,9 @@ impl EndCode {
             Self::CheckBlocked => "check_blocked",
             Self::CheckFailed => "check_failed",
             Self::DirectionsUsedUp => "directions_used_up",
+            Self::AcceptanceFailed => "acceptance_failed",
+            Self::PartsFailed => "parts_failed",
+            Self::Tracker => "tracker",
         }
     }
 }

@@ -104,6 +104,8 @@ impl TaskRow {
                     | Wait::Backoff { .. }
                     | Wait::Disk { .. }
                     | Wait::Pause
+                    | Wait::Parts
+                    | Wait::Blockers { .. }
                     | Wait::GateBroken { .. } => None,
                 };
                 (Some(wait.word().to_owned()), wait_detail(wait), asks, None)
@@ -226,7 +228,8 @@ pub(crate) fn size_word(size: Size) -> &'static str {
 fn wait_detail(wait: &Wait) -> String {
     match wait {
         Wait::Dependency(needs) => needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        Wait::Slot | Wait::Quota { .. } | Wait::Pause => String::new(),
+        Wait::Slot | Wait::Quota { .. } | Wait::Pause | Wait::Parts => String::new(),
+        Wait::Blockers { by } => by.join(", "),
         Wait::Turn(turn) => turn.to_string(),
         Wait::Login { account, detail, .. } => format!("{account}: {detail}"),
         Wait::Budget { what, .. } => what.clone(),

@@ -37,14 +37,29 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub about: &'static str,
+    /// Whether it is somewhere else: then it needs a repository there and a token.
+    pub away: bool,
     make: fn(Setup) -> Answer<Box<dyn Tracker>>,
 }
 
 /// All of them, in alphabetical order.
 pub const TRACKERS: &[Entry] = &[
-    Entry { name: "github", about: "Issues and pull requests of a GitHub repository.", make: github },
-    Entry { name: "local", about: "Issues as files in a folder: no account, no network.", make: local },
+    Entry {
+        name: "github",
+        about: "Issues and pull requests of a GitHub repository.",
+        away: true,
+        make: github,
+    },
+    Entry {
+        name: DEFAULT,
+        about: "Issues as files in a folder: no account, no network.",
+        away: false,
+        make: local,
+    },
 ];
+
+/// The one that needs nothing to be set.
+pub const DEFAULT: &str = "local";
 
 impl Entry {
     /// A tracker of this kind.

@@ -110,6 +110,11 @@ pub trait Tracker: Send + Sync {
     fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>>;
     /// The jobs that look at a commit, each in its newest run.
     fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>>;
+    /// Has the jobs run again that failed or were broken off, and says of how many runs. None of a tracker that runs
+    /// nothing.
+    fn rerun_checks(&self, _commit: &CommitSha) -> Answer<usize> {
+        Ok(0)
+    }
 
     /// What changed since then, oldest first.
     fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)>;

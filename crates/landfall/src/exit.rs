@@ -17,7 +17,7 @@ pub enum Exit {
     NotAProject,
     /// The settings or a flow are broken.
     Settings,
-    /// No such task, flow, run, sprint or checkpoint.
+    /// No such task, flow, run, sprint, checkpoint or issue.
     UnknownThing,
     /// Not possible in the status the task is in.
     NotNow,
@@ -104,7 +104,7 @@ impl Exit {
                 "Not a git repository, a bare one, one without commits, or HEAD is on no branch."
             }
             Self::Settings => "`landfall.toml` or a flow is broken, or an agent it names is not there.",
-            Self::UnknownThing => "There is no such task, flow, run, sprint or checkpoint.",
+            Self::UnknownThing => "There is no such task, flow, run, sprint, checkpoint or issue.",
             Self::NotNow => "The task is in a status in which this is not possible.",
             Self::Busy => "Another engine holds the project; the message names it.",
             Self::SomeDidNotLand => "The run ended, and tasks failed, ran out of time or are blocked.",

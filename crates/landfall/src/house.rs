@@ -25,6 +25,7 @@ mod holds;
 mod import;
 mod inbox;
 mod intervene;
+mod issues;
 mod judges;
 mod keeper;
 mod known;
@@ -61,7 +62,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, ModuleMade, ModulesMended, Problem, ProblemCode, Proposal, Service,
+    AgentsAsked, AgentsFound, Ask as _, IssueChanged, IssueDetail, IssueList, IssueMade, ModuleMade,
+    ModulesMended, Problem, ProblemCode, Proposal, Service,
 };
 
 use crate::running::{RunAsked, RunHandle};
@@ -70,6 +72,7 @@ use place::Place;
 
 pub use demo::Demo;
 pub use detach::Detached;
+pub use issues::{IssueAsked, IssueChange, IssuesAsked};
 pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
 pub use serve::{Serve, ServeAsked};
@@ -133,6 +136,26 @@ pub fn module_init(dir: &Path, ask: &ModuleAsked) -> Result<ModuleMade, Problem>
 /// Mends the task modules below `path`, or all of them, in the project around `dir`.
 pub fn module_mend(dir: &Path, path: Option<&Path>) -> Result<ModulesMended, Problem> {
     modules::mend(&Place::find(dir)?, path)
+}
+
+/// Makes an issue in the tracker of the project around `dir`.
+pub fn issue_new(dir: &Path, asked: &IssueAsked) -> Result<IssueMade, Problem> {
+    issues::make(&Place::find(dir)?, asked)
+}
+
+/// The issues of the project around `dir`.
+pub fn issue_list(dir: &Path, asked: &IssuesAsked) -> Result<IssueList, Problem> {
+    issues::list(&Place::find(dir)?, asked)
+}
+
+/// Everything about one issue of the project around `dir`.
+pub fn issue_show(dir: &Path, issue: u64) -> Result<IssueDetail, Problem> {
+    issues::show(&Place::find(dir)?, issue)
+}
+
+/// Changes an issue of the project around `dir`.
+pub fn issue_change(dir: &Path, issue: u64, change: &IssueChange) -> Result<IssueChanged, Problem> {
+    issues::change(&Place::find(dir)?, issue, change)
 }
 
 /// Has an agent propose tasks for the project around `dir`. Nothing is added yet. `tell` hears how it goes.

@@ -128,7 +128,13 @@ fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
                 | WaitFor::Conflict,
             ) => 1,
             Some(
-                WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Budget | WaitFor::Backoff,
+                WaitFor::Dependency
+                | WaitFor::Slot
+                | WaitFor::Quota
+                | WaitFor::Budget
+                | WaitFor::SubIssues
+                | WaitFor::Blockers
+                | WaitFor::Backoff,
             )
             | None => i32::from(outcome.ended == RunEnded::Finished),
         },

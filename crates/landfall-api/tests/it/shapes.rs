@@ -1049,6 +1049,52 @@ fn the_page_about_json_shows_what_is_written() {
         fine: 3,
     };
     page.sample("`module mend`", "What was broken, and where the broken file is kept.", &mended);
+    let issue = api::IssueLine {
+        number: 12,
+        title: "The parser loses spaces".to_owned(),
+        state: api::IssueState::Open,
+        labels: vec!["triaged".to_owned(), "size/M".to_owned()],
+        size: Some(Size::M),
+        author: Some("ann".to_owned()),
+        comments: 1,
+        updated_ms: AT_MS,
+        url: "https://github.com/o/r/issues/12".to_owned(),
+    };
+    page.sample("`issue new`", "The issue that was made.", &api::IssueMade { issue: issue.clone() });
+    page.sample(
+        "`issue list`",
+        "Newest first. `state` is `open`, `done` or `not-planned`; `size` is what a label says.",
+        &api::IssueList {
+            tracker: "github".to_owned(),
+            place: "o/r on github.com".to_owned(),
+            issues: vec![issue.clone()],
+        },
+    );
+    page.sample(
+        "`issue show`",
+        "Everything about one issue. What others wrote is as they wrote it.",
+        &api::IssueDetail {
+            issue: issue.clone(),
+            body: "`a b` becomes `ab`.".to_owned(),
+            created_ms: AT_MS,
+            children: vec![api::IssueLine { number: 13, ..issue.clone() }],
+            blocked_by: vec![api::IssueBlocker { issue: "#7".to_owned(), open: true }],
+            comments: vec![api::IssueComment {
+                id: 3,
+                author: Some("bo".to_owned()),
+                at_ms: AT_MS,
+                body: "Tabs, too.".to_owned(),
+            }],
+            notes: vec![
+                "read what #12 is made of: refused: o/x#3, a part of it, is in another repository".to_owned(),
+            ],
+        },
+    );
+    page.sample(
+        "`issue comment`, `close`, `reopen`, `label`, `size`",
+        "The issue as it is now, and what became of it in words.",
+        &api::IssueChanged { issue, text: "#12 is closed as done".to_owned() },
+    );
     page.sample(
         "`add`",
         "The tasks that were added, in the order they were given.",

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use landfall_agents::nearest;
-use landfall_model::flow::{Edge, FlowProblem, Step};
+use landfall_model::flow::{Act, Edge, FlowProblem, Step};
 use landfall_model::score::Checkpoint;
 use landfall_model::{Flow, StepKind, StepName, StepResult, Style, Target};
 use toml::Spanned;
@@ -21,11 +21,12 @@ const SECTIONS: [&str; 4] = ["flow", "entries", "do", "step"];
 const FLOW_KEYS: [&str; 3] = ["about", "entry", "style"];
 const EDGE_KEYS: [&str; 2] = ["to", "max"];
 /// Keys of every step, then those of some kinds only.
-const STEP_KEYS: [&str; 11] = [
+const STEP_KEYS: [&str; 13] = [
     "kind",
     "phase",
     "before",
     "on",
+    "agent",
     "prompt",
     "output",
     "iterate",
@@ -33,8 +34,9 @@ const STEP_KEYS: [&str; 11] = [
     "checkpoint",
     "threshold",
     "question",
+    "act",
 ];
-const COMMON_KEYS: usize = 4;
+const COMMON_KEYS: usize = 5;
 /// Where edges may lead besides steps.
 const RESERVED: [&str; 2] = ["end", "stop"];
 const MAX_OF_MAX: i64 = 10_000; // a bound nobody reaches is no bound
@@ -189,6 +191,7 @@ impl<'a> Reader<'a> {
         let kind = self.kind(name, at, table);
         let phase = table.get("phase").and_then(|value| self.text(&format!("step.{name}.phase"), value));
         let before = table.get("before").and_then(|value| self.text(&format!("step.{name}.before"), value));
+        let agent = table.get("agent").and_then(|value| self.text(&format!("step.{name}.agent"), value));
         let on = table.get("on").and_then(|value| self.table(&format!("step.{name}.on"), value));
         let on = on.map(|on| self.edges(name, on)).unwrap_or_default();
         Some(Step {
@@ -196,6 +199,7 @@ impl<'a> Reader<'a> {
             kind: kind?,
             phase: phase.unwrap_or_else(|| name.to_owned()),
             before,
+            agent,
             on,
         })
     }
@@ -212,6 +216,7 @@ impl<'a> Reader<'a> {
             "agent" => &["prompt", "output", "iterate", "every"],
             "check" => &["checkpoint", "threshold"],
             "ask" => &["question"],
+            "tracker" => &["act"],
             known if StepKind::WORDS.contains(&known) => &[],
             _ => {
                 let what = format!("unknown kind `{}`", word.escape_debug());
@@ -262,6 +267,17 @@ impl<'a> Reader<'a> {
             "land" => StepKind::Land,
             "report" => StepKind::Report,
             "split" => StepKind::Split,
+            "tracker" => {
+                let word = owed("act")?;
+                let Some(act) = Act::from_word(&word) else {
+                    let known = Act::ALL.map(Act::word);
+                    let at = table.get("act").map(Value::span);
+                    let what = format!("unknown act `{}`", word.escape_debug());
+                    self.error(at, what, meant(&word, &known, "acts"));
+                    return None;
+                };
+                StepKind::Tracker { act }
+            }
             "target" => StepKind::Target,
             "converge" => StepKind::Converge,
             _ => unreachable!("only the words of StepKind come this far"),

@@ -43,7 +43,7 @@ pub fn discoveries(found: &[(String, String)]) -> String {
 }
 
 /// Between two marks that the text does not hold: they are longer than any like them in it.
-fn quoted(what: &str, text: &str) -> String {
+pub(crate) fn quoted(what: &str, text: &str) -> String {
     if text.is_empty() {
         return String::new();
     }
@@ -74,7 +74,7 @@ fn ends(text: &str, bytes_max: usize) -> String {
 
 /// The text without what a person would not see: terminal sequences, control characters, and characters that hide or
 /// reorder others.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {

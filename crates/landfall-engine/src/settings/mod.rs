@@ -13,7 +13,9 @@ mod reference;
 mod resolve;
 mod service;
 mod shares;
+mod tracker;
 mod units;
+mod wholework;
 
 pub use describe::{Described, Key, Section, Wrong};
 pub use problem::SettingsProblem;
@@ -23,4 +25,6 @@ pub use resolve::{
 };
 pub(crate) use service::is_address;
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};
+pub use tracker::TrackerSettings;
 pub(crate) use units::show_millis;
+pub(crate) use wholework::{BYTES_MAX as WHOLEWORK_BYTES_MAX, FILE as WHOLEWORK};

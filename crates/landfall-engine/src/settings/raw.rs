@@ -59,6 +59,76 @@ pub struct RawSettings {
     pub notify: Vec<RawNotify>,
     /// What is told to tools that watch over programs.
     pub telemetry: RawTelemetry,
+    /// Where issues are, and how they are taken from there to landed work.
+    pub tracker: RawTracker,
+}
+
+/// Where issues are, and how they are taken from there to landed work.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RawTracker {
+    /// Where issues are: `local` (files, without an account or a network), `github`, or `none`.
+    pub kind: String,
+    /// The repository, written `owner/name`. Without it, the one that the git remote `origin` leads to. Files need none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// The address of a server of your own, such as `https://git.example.com`. Without it, the public one, or the one that
+    /// `origin` leads to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The file that holds the token. Without it, the environment (`GH_TOKEN`, `GITHUB_TOKEN`; `GH_ENTERPRISE_TOKEN` for a
+    /// server of your own), then `gh auth token`. The token is never shown, and agents cannot read the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+    /// The folder of issues that are files. Without it, one beside Landfall's state, where no agent writes.
+    /// `.landfall/issues` keeps them in the history of the project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// The field of projects that holds the size of an issue. It is believed before a `size/…` label; empty for none.
+    pub size_field: String,
+    /// How often to look for what changed there.
+    pub poll: Millis<{ 5 * SECOND }, DAY>,
+    /// The folder of the files that say how an issue is to be done, in the repository.
+    pub spec_path: String,
+    /// Whether even small issues land by a pull request.
+    pub always_pr: bool,
+    /// How often an issue that turns out not to hold is opened again, before a person has to look at it.
+    pub verify_iterations_max: Whole<1, 20>,
+    /// How many parts of one large issue are worked on at once.
+    pub concurrent: Whole<1, 64>,
+    /// Where what landed runs: `{{base_url}}` in what is verified after landing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub production_url: Option<String>,
+    /// Where work that has not landed can be looked at: `{{base_url}}` in what is verified before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview_url: Option<String>,
+    /// Where the project runs on this machine, if it does: `{{base_url}}` where no other is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_url: Option<String>,
+    /// Files and patterns that may be changed in the checkout while issues are verified.
+    pub verify_ignore: Vec<String>,
+}
+
+impl Default for RawTracker {
+    fn default() -> Self {
+        Self {
+            kind: landfall_trackers::registry::DEFAULT.to_owned(),
+            repository: None,
+            url: None,
+            token_file: None,
+            folder: None,
+            size_field: "Size".to_owned(),
+            poll: Millis(MINUTE),
+            spec_path: "docs/spec".to_owned(),
+            always_pr: false,
+            verify_iterations_max: Whole(3),
+            concurrent: Whole(5),
+            production_url: None,
+            preview_url: None,
+            local_url: None,
+            verify_ignore: Vec::new(),
+        }
+    }
 }
 
 /// What is told to tools that watch over programs.

@@ -24,7 +24,9 @@ use super::raw::{
 };
 use super::service::{self, Channel, Hooks, WorkspaceSettings};
 use super::shares;
+use super::tracker::{self, TrackerSettings};
 use super::units::{DAY, Dollars, Millis, show_bytes};
+use super::wholework;
 
 /// All settings of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,10 @@ pub struct Settings {
     pub notify: Vec<Channel>,
     /// Where traces are sent.
     pub telemetry: Option<String>,
+    /// Where issues are, and how they are taken from there to landed work.
+    pub tracker: TrackerSettings,
+    /// What was taken over from the settings of another tool, a line each.
+    pub mapped: Vec<String>,
 }
 
 /// What the project is.
@@ -290,14 +296,28 @@ impl Settings {
     /// # Errors
     /// The first thing that is wrong with it.
     pub fn parse(text: &str, file: &str) -> Result<Self, SettingsProblem> {
+        Self::parse_over(None, text, file)
+    }
+
+    /// The same, over what `.wholework.yml` says where the file says nothing.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with `text`. What is wrong with the other file is said in [`Settings::mapped`].
+    pub fn parse_over(wholework: Option<&str>, text: &str, file: &str) -> Result<Self, SettingsProblem> {
         let source = Source { text, file };
         let document = source.document()?;
         if let Some(unknown) = keys::unknown(document.get_ref()) {
             return Err(source.unknown(unknown));
         }
-        let raw = RawSettings::deserialize(Deserializer::from(document.clone()))
+        let mut raw = RawSettings::deserialize(Deserializer::from(document.clone()))
             .map_err(|error| source.unreadable(&error, &document))?;
-        resolve(raw).map_err(|fault| source.fault(fault, &document))
+        let said = |section: &str, key: &str| {
+            let section = document.get_ref().get(section).and_then(|section| section.get_ref().as_table());
+            section.is_some_and(|section| section.contains_key(key))
+        };
+        let mapped = wholework.map(|text| wholework::take_over(&mut raw, &said, text)).unwrap_or_default();
+        let settings = resolve(raw).map_err(|fault| source.fault(fault, &document))?;
+        Ok(Self { mapped, ..settings })
     }
 
     /// The settings of an empty file.
@@ -373,6 +393,9 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
     let RawSettings { project, verify: raw_verify, run, agent, budget, price, land, keep, disk, .. } = raw;
     let RawSettings { workspace, hooks, notify, telemetry, account, area, review, judge, checkpoint, .. } =
         raw;
+    let tracker = tracker::tracker(raw.tracker)?;
+    // Whoever works on issues has no need of the token.
+    let token_file = tracker.token_file.as_ref().map(|path| path.display().to_string());
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -434,7 +457,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             compactions_max: run.compactions_max.0,
             sandbox: confinement(run.sandbox),
             sandbox_write: run.sandbox_write,
-            sandbox_hide: run.sandbox_hide,
+            sandbox_hide: run.sandbox_hide.into_iter().chain(token_file).collect(),
             grace_ms: run.grace.0,
             step_grace_ms: run.step_grace.0,
             output_cap: run.output_cap.0,
@@ -468,6 +491,8 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         hooks: service::hooks(hooks)?,
         notify: service::channels(notify)?,
         telemetry: service::telemetry(telemetry)?,
+        tracker,
+        mapped: Vec::new(),
     })
 }
 

@@ -237,7 +237,10 @@ fn a_projects_own_prompt_wins_by_name_and_new_ones_join() {
     let prompts = Prompts::load(Some(folder.path())).expect("loads");
     assert_eq!(
         prompts.names(),
-        ["auto", "check", "dispatch", "exec", "mine", "plan", "propose", "review", "target", "work"]
+        [
+            "auto", "check", "diagnose", "dispatch", "exec", "mine", "plan", "propose", "review", "target",
+            "work"
+        ]
     );
     let render = |name| prompts.render(name, &PromptContext::sample()).expect("renders");
     assert_eq!(render("work"), "Do Greet the user by name in /workspaces/T7.\n");

@@ -211,6 +211,28 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
             },
             notify: [],
             telemetry: None,
+            tracker: TrackerSettings {
+                kind: Some(
+                    "local",
+                ),
+                repository: None,
+                base: None,
+                token_file: None,
+                folder: None,
+                size_field: Some(
+                    "Size",
+                ),
+                poll_ms: 60000,
+                spec_path: "docs/spec",
+                always_pr: false,
+                verify_iterations_max: 3,
+                concurrent: 5,
+                production_url: None,
+                preview_url: None,
+                local_url: None,
+                verify_ignore: [],
+            },
+            mapped: [],
         }
     "#]]
     .assert_debug_eq(&Settings::defaults());
@@ -275,17 +297,17 @@ fn a_file_cut_anywhere_is_understood_or_refused_within_its_lines() {
 #[test]
 fn a_section_this_version_does_not_have_is_named_not_ignored() {
     refuses(
-        &format!("{SAMPLE}\n[tracker]\nkind = \"github\"\n"),
+        &format!("{SAMPLE}\n[forge]\nkind = \"github\"\n"),
         expect![[r#"
-            landfall.toml:26:2: unknown section [tracker]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
+            landfall.toml:26:2: unknown section [forge]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry], [tracker]
         "#]],
     );
     refuses(
         "[sprint]\nlength = \"8h\"\n",
         expect![[r#"
             landfall.toml:1:2: unknown section [sprint]
-            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry]
+            hint: known sections: [project], [verify], [run], [agent], [account], [area], [budget], [price], [land], [review], [judge], [checkpoint], [keep], [disk], [workspace], [hooks], [notify], [telemetry], [tracker]
         "#]],
     );
 }
@@ -971,4 +993,57 @@ fn a_limit_for_nobody_and_an_area_of_nothing_are_refused() {
         landfall.toml:3:9: `agent.default.slots`: 0 is out of range: 1 to 64
     "#]],
     );
+}
+
+#[test]
+fn what_is_set_about_the_tracker_is_understood_or_refused_where_it_stands() {
+    let settings = parse(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"git.example.com\"\ntoken_file = \"~/token\"\n\
+         size_field = \"\"\nspec_path = \"specs/\"\nproduction_url = \"https://www.example.com\"\nverify_ignore = [\"*.log\"]\n",
+    );
+    let tracker = &settings.tracker;
+    assert_eq!((tracker.kind, tracker.spec_path.as_str()), (Some("github"), "specs"));
+    assert_eq!(tracker.base.as_ref().map(|base| base.host()), Some("git.example.com"));
+    assert_eq!((&tracker.size_field, tracker.verify_ignore.len()), (&None, 1));
+    assert_eq!(settings.run.sandbox_hide, ["~/token"], "agents do not read the token");
+    assert_eq!(parse("[tracker]\nkind = \"none\"\n").tracker.kind, None);
+    for (line, expected) in [
+        ("kind = \"githab\"", "`githab` is no tracker | did you mean `github`?"),
+        ("kind = \"jira\"", "`jira` is no tracker | known: github, local, none"),
+        (
+            "repository = \"r\"",
+            "`r` is not a repository such as `owner/name`: there is no `/` in it | such as `owner/name`",
+        ),
+        ("url = \"http://git.example.com\"", "a token goes there, so it must be https"),
+        ("token_file = \"secret/token\"", "`token_file` is `secret/token`, which is not a full path"),
+        ("spec_path = \"../x\"", "`../x` is not a folder of the repository"),
+        ("spec_path = \"/etc\"", "`/etc` is not a folder of the repository"),
+        ("spec_path = \".git/x\"", "`.git/x` is not a folder of the repository"),
+        ("production_url = \"ftp://person:secret@x\"", "it is not an address"),
+        ("verify_iterations_max = 21", "1 to 20"),
+        ("verify_ignore = [\"../x\"]", "`../x`"),
+    ] {
+        let problem = Settings::parse(&format!("[tracker]\n{line}\n"), "landfall.toml").expect_err(line);
+        let said = format!("{} | {}", problem.message, problem.hint.clone().unwrap_or_default());
+        assert!(
+            said.contains(expected) && problem.line == Some(2),
+            "{line}: {said} (line {:?})",
+            problem.line
+        );
+        assert!(!said.contains("person:secret"), "{said}");
+    }
+}
+
+#[test]
+fn settings_of_another_tool_count_where_landfall_toml_says_nothing() {
+    let over = "auto-max-concurrent: 2\nverify-max-iterations: 4\ncolour: blue\n";
+    let settings =
+        Settings::parse_over(Some(over), "[tracker]\nconcurrent = 9\n", "landfall.toml").expect("it reads");
+    assert_eq!((settings.tracker.concurrent, settings.tracker.verify_iterations_max), (9, 4));
+    assert_eq!(
+        settings.mapped,
+        [".wholework.yml: taken over: verify-max-iterations → tracker.verify_iterations_max; \
+          landfall.toml says otherwise: auto-max-concurrent; not known: colour"]
+    );
+    assert!(parse("").mapped.is_empty(), "no file, no line");
 }

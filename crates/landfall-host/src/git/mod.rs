@@ -14,6 +14,8 @@ mod include;
 mod index;
 mod landing;
 mod lane;
+mod lease;
+mod login;
 mod merge;
 mod names;
 mod news;
@@ -26,6 +28,7 @@ mod room;
 mod run;
 mod store;
 mod threeway;
+mod tree;
 mod workspace;
 
 pub use batch::{BatchMerge, LeftOut, Prefix};
@@ -34,6 +37,7 @@ pub use in_flight::{InFlight, Trial};
 pub use include::{Included, NotIncluded};
 pub use landing::{LandingClaim, LandingMismatch, LandingProof};
 pub use lane::{Ignored, Lane, LaneCheckout};
+pub use login::{LoginError, login};
 pub use merge::{ConflictKind, ConflictedPath, Merge};
 pub use names::{BadName, BranchName, Oid, RefName};
 pub use news::BranchNews;
@@ -45,4 +49,5 @@ pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{
     BASE_REF, Cas, Change, ChangedPath, DiffOptions, DiffText, Health, LogEntry, LogRange, Store,
 };
+pub use tree::{CommitTree, Kind};
 pub use workspace::{Kept, Pool, Spare, Workspace};

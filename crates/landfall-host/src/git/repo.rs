@@ -207,7 +207,7 @@ impl Repo {
         self.rev_parse(&full)
     }
 
-    fn rev_parse(&self, rev: &str) -> Result<Option<Oid>, GitError> {
+    pub(crate) fn rev_parse(&self, rev: &str) -> Result<Option<Oid>, GitError> {
         let said = self
             .git
             .call(format!("resolve `{rev}`"))
@@ -297,6 +297,22 @@ impl Repo {
             .cut_at(max)
             .output()?;
         Ok(Some(said))
+    }
+
+    /// Where a remote is, as the person's configuration says; `None` if there is no such remote.
+    pub fn remote_url(&self, remote: &str) -> Result<Option<String>, GitError> {
+        let said = self
+            .git
+            .call(format!("look up the remote `{remote}`"))
+            .git_dir(&self.git_dir)
+            .args(["config", "--get", &format!("remote.{remote}.url")])
+            .run()?;
+        if said.code == 1 {
+            return Ok(None);
+        }
+        let bytes = said.ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(Some(text.trim_end_matches('\n').to_owned()))
     }
 
     /// Where the objects are.

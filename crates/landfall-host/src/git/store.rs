@@ -380,6 +380,22 @@ impl Store {
         })
     }
 
+    /// Sees that a person's repository has a commit of the store, without any ref to it: for what reads it there.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn lend(&self, repo: &Repo, commit: &Oid) -> Result<(), GitError> {
+        let have: Vec<Oid> = self.base()?.filter(|base| base != commit).into_iter().collect();
+        match repo.has_commit(commit)? {
+            true => Ok(()),
+            // What they have of the base is not known: everything that leads to the commit is handed over.
+            false if have.iter().all(|base| repo.has_commit(base).unwrap_or(false)) => {
+                self.hand_over(repo, commit, &have)
+            }
+            false => self.hand_over(repo, commit, &[]),
+        }
+    }
+
     /// Copies `want` and what it needs out of the store into a person's repository.
     pub(crate) fn hand_over(&self, repo: &Repo, want: &Oid, have: &[Oid]) -> Result<(), GitError> {
         let pack = self.call(format!("read {want} from the store"));
@@ -624,6 +640,17 @@ impl Store {
             Some(object) => Ok(Some(object.bytes)),
             None => Err(GitError::output(doing(), "its content is missing")),
         }
+    }
+
+    /// The names of what lies in a folder of a commit; none if there is no such folder.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn names_in(&self, commit: &Oid, folder: &str) -> Result<Vec<String>, GitError> {
+        let entry = self.objects().at_path(&self.tree_of(commit)?, folder.as_bytes())?;
+        let Some(entry) = entry.filter(|entry| entry.is_tree()) else { return Ok(Vec::new()) };
+        let inside = self.objects().tree(&entry.oid)?;
+        Ok(inside.iter().map(|it| String::from_utf8_lossy(&it.name).into_owned()).collect())
     }
 
     /// The newest commits of a range, newest first.

@@ -22,7 +22,7 @@ const ADDRESS_BYTES_MAX: usize = 2_000;
 
 impl AddressTemplate {
     /// The template, if it is an address once the base is known.
-    pub(super) fn parse(text: &str) -> Result<Self, HintError> {
+    pub fn parse(text: &str) -> Result<Self, HintError> {
         let probe = text.replace(BASE, "https://base.example");
         if text.matches(BASE).count() > 1 || (text.contains(BASE) && !text.starts_with(BASE)) {
             return Err(HintError::Address(format!("`{BASE}` stands once, at the beginning")));
@@ -106,6 +106,14 @@ impl Address {
         &self.host
     }
 
+    /// Whether the host is this machine, by its name alone.
+    #[must_use]
+    pub fn is_localhost(&self) -> bool {
+        let host = self.host.trim_end_matches('.');
+        let named = host == "localhost" || host.ends_with(".localhost");
+        named || host.parse::<IpAddr>().is_ok_and(is_loopback)
+    }
+
     /// Whether the host is a private one by its name alone. A name that leads to a private address is found out when it
     /// is looked up: see [`is_private`].
     #[must_use]
@@ -126,6 +134,12 @@ impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Whether an address is this machine's own, in whichever way it is written.
+#[must_use]
+pub fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
 }
 
 /// Whether an address is of this machine, of a network of its own, or of none: not the public's.

@@ -2,8 +2,9 @@
 
 use super::address::Address;
 use super::catalogue::{InSafeMode, Permission};
+use super::handler::Handler;
 use super::hint::{Check, Verify};
-use super::{Criteria, Criterion, Section, VerifyKind};
+use super::{Criteria, Criterion, Observed, Section, VerifyKind};
 
 /// What came of looking at a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +58,57 @@ pub struct Standing<'a> {
     pub leave: bool,
     /// Where `{{base_url}}` leads in this phase.
     pub base_url: Option<&'a Address>,
+    /// Whether a person said that this machine itself may be asked. An issue cannot say so.
+    pub allow_localhost: bool,
+    /// The commands of the project's own.
+    pub handlers: &'a [Handler],
+    /// Why it is looked.
+    pub occasion: Occasion,
+}
+
+/// Why criteria are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// They are to be verified.
+    Verify,
+    /// Something else ended, and whoever comes by looks.
+    Passing,
+    /// This has happened.
+    Seen(Observed),
+}
+
+/// Where a site can be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    /// While the work is done: on this machine.
+    Local,
+    /// While it is reviewed: where it is tried out.
+    Preview,
+    /// When it is merged: where everybody sees it.
+    Production,
+}
+
+/// Where `{{base_url}}` leads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BaseUrls {
+    /// On this machine.
+    pub local: Option<Address>,
+    /// Where work is tried out.
+    pub preview: Option<Address>,
+    /// Where everybody sees it.
+    pub production: Option<Address>,
+}
+
+impl BaseUrls {
+    /// The one for this place. None is none: another place would answer for something else.
+    #[must_use]
+    pub fn of(&self, place: Where) -> Option<&Address> {
+        match place {
+            Where::Local => self.local.as_ref(),
+            Where::Preview => self.preview.as_ref(),
+            Where::Production => self.production.as_ref(),
+        }
+    }
 }
 
 /// What is done about a criterion.
@@ -79,9 +131,13 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
     }
     match criterion.kind {
         VerifyKind::Auto => {}
+        VerifyKind::Opportunistic if standing.occasion == Occasion::Passing && criterion.verify.is_some() => {
+        }
         VerifyKind::Opportunistic => {
             return known(VerifyResult::Skipped, "it is looked at when someone comes by");
         }
+        VerifyKind::Observation(event)
+            if standing.occasion == Occasion::Seen(event) && criterion.verify.is_some() => {}
         VerifyKind::Observation(event) => {
             return Plan::Known(VerifyResult::Skipped, format!("it waits for {}", event.word()));
         }
@@ -103,9 +159,23 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
     if verify.when.is_some() && (standing.mode == Mode::Safe || !standing.leave) {
         return known(VerifyResult::Uncertain, "its condition is a command, and none may be run here");
     }
-    let (permission, in_safe_mode) = verify
-        .spec()
-        .map_or((Permission::Ask, InSafeMode::Open), |spec| (spec.permission, spec.in_safe_mode));
+    // A verification looks. What may do more is nobody's criterion, whoever allows it.
+    if let Check::GithubCheck { query, .. } = &verify.check
+        && !query.only_reads
+    {
+        return known(VerifyResult::Uncertain, "it may do more than read");
+    }
+    let handler = standing.handlers.iter().find(|handler| handler.name == verify.check.name());
+    let (permission, in_safe_mode) = match (verify.spec(), handler) {
+        (Some(spec), _) => (spec.permission, spec.in_safe_mode),
+        (None, Some(handler)) if handler.in_safe_mode => (handler.permission, InSafeMode::Runs),
+        (None, Some(handler)) => (handler.permission, InSafeMode::Open),
+        (None, None) => (Permission::Ask, InSafeMode::Open),
+    };
+    // In safe mode only what was allowed once and for all goes by itself.
+    if verify.spec().is_none() && permission == Permission::Ask && !standing.leave {
+        return known(VerifyResult::Uncertain, "the project does not allow it");
+    }
     if standing.mode == Mode::Full {
         return match permission {
             Permission::Ask if !standing.leave => {
@@ -117,17 +187,14 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
     match in_safe_mode {
         InSafeMode::Runs => Plan::Run(verify, address),
         InSafeMode::PublicOnly => match address {
-            Some(address) if address.is_private_by_name() => {
+            Some(address)
+                if address.is_private_by_name() && !(standing.allow_localhost && address.is_localhost()) =>
+            {
                 known(VerifyResult::Uncertain, "its address is a private one")
             }
             Some(_) | None => Plan::Run(verify, address),
         },
-        InSafeMode::ReadOnly => match &verify.check {
-            Check::GithubCheck { query, .. } if !query.only_reads => {
-                known(VerifyResult::Uncertain, "it may do more than read")
-            }
-            _ => Plan::Run(verify, address),
-        },
+        InSafeMode::ReadOnly => Plan::Run(verify, address),
         InSafeMode::FromChecks => match &verify.check {
             Check::Command(command) => Plan::AskChecks(command),
             _ => known(VerifyResult::Uncertain, "it runs something, and nothing is run in safe mode"),

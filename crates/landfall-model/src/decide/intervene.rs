@@ -112,7 +112,11 @@ impl Draft {
                 self.yielded(Parting::Held, None)
             }
             State::Active {
-                doing: Doing::Preparing { .. } | Doing::Running { .. } | Doing::Checking { .. },
+                doing:
+                    Doing::Preparing { .. }
+                    | Doing::Running { .. }
+                    | Doing::Checking { .. }
+                    | Doing::Exchanging { .. },
                 ..
             }
             | State::Ready { .. }
@@ -155,11 +159,16 @@ impl Draft {
             State::Active {
                 doing:
                     Doing::Preparing { stop: None | Some(Stop::Pause), .. }
-                    | Doing::Checking { stop: None | Some(Stop::Pause | Stop::Redirect) },
+                    | Doing::Checking { stop: None | Some(Stop::Pause | Stop::Redirect) }
+                    | Doing::Exchanging { stop: None | Some(Stop::Pause) },
                 ..
             } => self.event(Event::StopAsked { stop }),
             State::Active {
-                doing: Doing::Running { .. } | Doing::Preparing { .. } | Doing::Checking { .. },
+                doing:
+                    Doing::Running { .. }
+                    | Doing::Preparing { .. }
+                    | Doing::Checking { .. }
+                    | Doing::Exchanging { .. },
                 ..
             } => Err(not_now(&self.task, "it is being ended already")),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {

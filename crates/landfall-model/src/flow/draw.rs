@@ -8,9 +8,8 @@ pub fn text(flow: &Flow) -> String {
     let mut out = format!("{}: {}\n", flow.name, flow.about);
     for step in &flow.steps {
         let entry = if step.name == flow.entry { " ◀ entry" } else { "" };
-        let owed = if step.kind.is_performed() { "" } else { " (not performed by this version)" };
         let (name, kind, phase) = (&step.name, step.kind.word(), &step.phase);
-        out.push_str(&format!("\n● {name}  [{kind}, phase {phase}]{entry}{owed}\n"));
+        out.push_str(&format!("\n● {name}  [{kind}, phase {phase}]{entry}\n"));
         for (at, edge) in step.on.iter().enumerate() {
             let branch = if at + 1 == step.on.len() { "└─" } else { "├─" };
             out.push_str(&format!("  {branch} {} → {}{}\n", edge.result.word(), target(edge), bound(edge)));

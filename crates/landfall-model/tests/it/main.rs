@@ -26,6 +26,7 @@ mod test_pilot;
 mod test_proposal;
 mod test_queue;
 mod test_queue_walk;
+mod test_recovery;
 mod test_review;
 mod test_rows;
 mod test_schedule;

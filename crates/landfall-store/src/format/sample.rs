@@ -5,15 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::annotate::Impact as Mattering;
 use landfall_model::auto::AutoEvent;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
+use landfall_model::flow::Act;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::issue::{
+    Accepted, Ci, Depth, IssueEvent, Part, PartEnd, PartFate, Phase, Pr, Routed, Seen, SeenPr, SeenPrState,
+    Way, Wishes,
+};
 use landfall_model::objective::{Item, Requirement, Weight};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
 use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
+use landfall_model::recovery::{self, Op, PlanAction, RecoveryEvent, Tier};
 use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
 use landfall_model::score::{Checkpoint, Dimension, Impact, Scores};
 use landfall_model::sprint::{Goal, ReviewDecision, SprintEnd, SprintEvent, SprintPlan};
@@ -199,7 +206,9 @@ fn every_fact() -> Vec<Entry> {
     annotated_facts(&mut facts);
     loop_facts(&mut facts);
     stride_facts(&mut facts);
+    recovery_facts(&mut facts);
     folder_facts(&mut facts);
+    issue_facts(&mut facts);
     facts.entries
 }
 
@@ -414,7 +423,7 @@ fn work_facts(facts: &mut Facts) {
     facts.task(1, Event::Reviewed { approved: true, note: "fine".to_owned() });
     facts.task(1, Event::ReviewWanted { concerns, then: step("work") });
     facts.task(1, Event::Reviewed { approved: false, note: String::new() });
-    for result in StepResult::ALL {
+    for result in StepResult::ALL.into_iter().take(20) {
         let (step, to) = (step("work"), Target::Step(step("work")));
         facts.task(1, Event::Left { attempt, step, result, to, feedback: None });
     }
@@ -738,6 +747,7 @@ fn staged_facts(facts: &mut Facts) {
         kind,
         phase: "executing".to_owned(),
         before: Some("review".to_owned()),
+        agent: None,
         on: vec![Edge { result: StepResult::Done, to: Target::End, max: None }],
     };
     let flow = Flow {
@@ -790,6 +800,59 @@ fn loop_facts(facts: &mut Facts) {
         minutes_max: 30,
     }));
     facts.engine(EngineEvent::Auto(AutoEvent::StopAsked { session }));
+}
+
+/// What was done when steps failed.
+fn recovery_facts(facts: &mut Facts) {
+    let step = step("code");
+    let mut fact = |event| facts.task(9, Event::Recovery(event));
+    for (tier, exit) in
+        [(Tier::Reconcile, Some(1)), (Tier::Pattern, Some(0)), (Tier::Agent, Some(-1)), (Tier::Person, None)]
+    {
+        fact(RecoveryEvent::Tried {
+            step: step.clone(),
+            symptom: "silent-no-op".to_owned(),
+            tier,
+            action: "retry".to_owned(),
+            exit,
+            tail: exit.map(|_| "all \"done\"\n".to_owned()).unwrap_or_default(),
+        });
+    }
+    let said = || "the branch was \"pushed\"".to_owned();
+    let ops = vec![
+        Op::CommitLeftovers,
+        Op::AmendSignOff,
+        Op::RebaseOntoBase,
+        Op::MergeBase,
+        Op::PushBranch,
+        Op::OpenPr,
+        Op::Comment { text: said() },
+        Op::SetPhaseLabel { phase: landfall_model::issue::Phase::Ready },
+        Op::RerunChecks,
+        Op::MarkReview,
+        Op::RunCheck { name: "test".to_owned() },
+    ];
+    for action in PlanAction::ALL {
+        let ops = if *action == PlanAction::Recover { ops.clone() } else { Vec::new() };
+        let (step, action, rationale) = (step.clone(), Some(*action), said());
+        fact(RecoveryEvent::Diagnosed { step, action, rationale, ops });
+    }
+    let (action, rationale, ops) = (None, String::new(), Vec::new());
+    fact(RecoveryEvent::Diagnosed { step: step.clone(), action, rationale, ops });
+    for outcome in recovery::Outcome::ALL {
+        let tried = RecoveryEvent::Tried {
+            step: step.clone(),
+            symptom: "dco-missing".to_owned(),
+            tier: Tier::Pattern,
+            action: "sign-off".to_owned(),
+            exit: None,
+            tail: String::new(),
+        };
+        fact(tried);
+        let detail = if *outcome == recovery::Outcome::Failed { said() } else { String::new() };
+        fact(RecoveryEvent::Ended { step: step.clone(), outcome: *outcome, detail });
+    }
+    fact(RecoveryEvent::Proposed { symptom: "silent-no-op".to_owned() });
 }
 
 /// What happens beside tasks and runs.
@@ -956,6 +1019,7 @@ fn flow() -> Flow {
         name: step(if nth == 0 { "work" } else { kind.word() }),
         phase: format!("phase/{}", kind.word()),
         before: None,
+        agent: None,
         kind,
         on: if nth == 0 { edges.clone() } else { Vec::new() },
     });
@@ -1007,4 +1071,136 @@ fn commit(digit: char) -> Commit {
 
 fn step(name: &str) -> StepName {
     StepName::new(name)
+}
+
+fn issue_facts(facts: &mut Facts) {
+    let (task, attempt) = (12, Attempt(1));
+    facts.task(task, Event::Added { spec: TaskSpec::new("Follows an issue").expect("a title") });
+    let acts = Act::ALL.into_iter().map(|act| Step {
+        name: step(act.word()),
+        kind: StepKind::Tracker { act },
+        phase: "verify".to_owned(),
+        before: None,
+        agent: Some("reader".to_owned()),
+        on: act.results().iter().map(|result| Edge { result: *result, to: Target::End, max: None }).collect(),
+    });
+    let flow = Flow {
+        name: "issue".to_owned(),
+        about: String::new(),
+        entry: step("observe"),
+        entries: BTreeMap::new(),
+        commands: BTreeMap::new(),
+        style: None,
+        steps: acts.collect(),
+    };
+    let limits = TaskLimits::default();
+    let driving =
+        Driving { profile: "default".to_owned(), account: "claude".to_owned(), style: Style::Fresh };
+    facts.task(task, Event::Bound { flow: Arc::new(flow), limits, driving });
+    let (run, opening) = (RunId(1), Opening::Exchange);
+    facts.task(task, Event::Entered { attempt, step: step("observe"), run, opening });
+    let of = Event::Issue;
+    facts.task(task, of(IssueEvent::Wanted(Wishes::default())));
+    facts.task(
+        task,
+        of(IssueEvent::Wanted(Wishes {
+            way: Some(Way::Pr),
+            depth: Some(Depth::Full),
+            accept: false,
+            always_pr: true,
+        })),
+    );
+    let bare = Seen { number: 7, open: true, ..Seen::default() };
+    facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(bare) }));
+    for (phase, state) in Phase::ALL
+        .into_iter()
+        .zip([SeenPrState::Open, SeenPrState::Closed, SeenPrState::Merged].into_iter().cycle())
+    {
+        let pr = SeenPr {
+            number: 9,
+            url: "https://forge.example/9".to_owned(),
+            state,
+            head: Some(commit('d')),
+            reviewed: true,
+        };
+        let seen = Seen {
+            number: 7,
+            words: ("Fix the door".to_owned(), "It \"creaks\".\n".to_owned()),
+            open: false,
+            phase: Some(phase),
+            labels: vec!["triaged".to_owned()],
+            triaged: true,
+            size: Some(Size::M),
+            kind: Some("bug".to_owned()),
+            pr: Some(pr),
+            spec_file: Some("docs/spec/issue-7-door.md".to_owned()),
+            commit: Some(commit('e')),
+            reopened: Some(Timestamp(5)),
+            parts: 2,
+            blockers: vec!["#3".to_owned(), "other/place#4".to_owned()],
+        };
+        facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(seen) }));
+    }
+    for way in [Way::Patch, Way::Pr, Way::Split] {
+        for depth in Depth::ALL {
+            facts.task(task, of(IssueEvent::Routed(Routed { size: Some(Size::XL), way, spec: true, depth })));
+        }
+    }
+    let pr = Pr { number: 9, url: "https://forge.example/9".to_owned(), head: commit('d') };
+    facts.task(task, of(IssueEvent::Offered { attempt, pr }));
+    let names = || vec!["build / linux".to_owned()];
+    let checks = [
+        Ci::Absent,
+        Ci::Running(names()),
+        Ci::Passed,
+        Ci::Failed(names()),
+        Ci::PreExisting(names()),
+        Ci::Broken(names()),
+    ];
+    for ci in checks {
+        facts.task(task, of(IssueEvent::Checks { attempt, ci }));
+    }
+    let outcomes = [
+        VerifyOutcome::Done,
+        VerifyOutcome::LeftOver(2),
+        VerifyOutcome::Reopen { iteration: 1 },
+        VerifyOutcome::Exhausted { iteration: 3 },
+        VerifyOutcome::Waiting,
+        VerifyOutcome::Unsure,
+    ];
+    let results = [
+        VerifyResult::Pass,
+        VerifyResult::Fail,
+        VerifyResult::Uncertain,
+        VerifyResult::Skipped,
+        VerifyResult::Pending,
+        VerifyResult::PostMerge,
+    ];
+    for outcome in outcomes {
+        let item = |result| ("the door is quiet".to_owned(), result, "exit code 0".to_owned());
+        let accepted = Accepted { items: results.into_iter().map(item).collect(), outcome };
+        facts.task(task, of(IssueEvent::Accepted { attempt, accepted }));
+    }
+    facts.task(task, of(IssueEvent::Looked { attempt }));
+    facts.task(task, of(IssueEvent::Reworked { attempt }));
+    let part =
+        Part { number: 8, title: "Hinges".to_owned(), size: Some(Size::S), done: false, needs: vec![7] };
+    let done = Part { number: 10, title: "Paint".to_owned(), size: None, done: true, needs: Vec::new() };
+    facts.task(task, of(IssueEvent::Parted { attempt, parts: vec![part, done] }));
+    let end = |number, task, end| PartEnd { number, task, end };
+    facts.task(
+        task,
+        of(IssueEvent::PartsOver(vec![
+            end(8, Some(TaskId(2)), PartFate::Failed("no hinge fits".to_owned())),
+            end(9, None, PartFate::Skipped(8)),
+            end(10, None, PartFate::Done),
+        ])),
+    );
+    for wait in [Wait::Parts, Wait::Blockers { by: vec!["#3".to_owned()] }] {
+        facts.task(task, Event::Waited { wait, then: step("observe") });
+        facts.task(task, Event::Resumed { feedback: None });
+    }
+    for code in [EndCode::AcceptanceFailed, EndCode::PartsFailed, EndCode::Tracker] {
+        facts.task(task, Event::Ended(Ending { kind: EndKind::Blocked, code, detail: String::new() }));
+    }
 }

@@ -4,7 +4,9 @@
 //! of the event. Fields may be added with a default. Nothing else may change: the sample says so.
 
 mod autopilot;
+mod issue;
 mod parts;
+mod recovery;
 mod staged;
 
 use std::sync::Arc;
@@ -564,6 +566,8 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
         Event::Staged(event) => (event.name(), staged::encode(event)),
         Event::Directed { step, alone } => ("directed", staged::directed(step, *alone)),
         Event::Reopened { text } => ("reopened", staged::reopened(text)),
+        Event::Issue(event) => (event.name(), issue::encode(event)),
+        Event::Recovery(event) => (event.name(), recovery::encode(event)),
     }
 }
 
@@ -815,7 +819,13 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
             let limits = OwnLimits { iterations_max: iterations, task_ms: time_ms, micro_usd };
             Event::LimitsSet { limits }
         }
-        _ => return staged::decode(raw),
+        kind if kind.starts_with("issue-") => return issue::decode(raw),
+        _ => {
+            return match staged::decode(raw)? {
+                Some(event) => Ok(Some(event)),
+                None => recovery::decode(raw),
+            };
+        }
     }))
 }
 

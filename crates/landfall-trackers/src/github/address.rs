@@ -69,6 +69,20 @@ impl Base {
         &self.graphql
     }
 
+    /// Whether it is github.com.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        *self == Self::public()
+    }
+
+    /// The host people know it by: the one in the addresses of its repositories.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let rest = self.rest.split_once("://").map_or(self.rest.as_str(), |(_, rest)| rest);
+        let host = rest.split('/').next().unwrap_or(rest);
+        host.strip_prefix("api.").filter(|_| !self.rest.ends_with("/api/v3")).unwrap_or(host)
+    }
+
     /// Whether an address the server named is below ours. The token goes nowhere else.
     #[must_use]
     pub fn holds(&self, url: &str) -> bool {
@@ -171,6 +185,17 @@ mod tests {
         ] {
             assert!(rest(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_server_has_the_host_that_people_know() {
+        let host = |text: &str| Base::new(text).expect("an address").host().to_owned();
+        assert_eq!(host("https://api.github.com"), "github.com");
+        assert_eq!(host("acme.ghe.com"), "acme.ghe.com");
+        assert_eq!(host("https://git.example.com:8443/api/v3"), "git.example.com:8443");
+        assert_eq!(host("https://api.example.com"), "api.example.com");
+        assert!(Base::new("github.com").expect("one").is_public());
+        assert!(!Base::new("git.example.com").expect("one").is_public());
     }
 
     #[test]

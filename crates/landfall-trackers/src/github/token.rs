@@ -80,6 +80,10 @@ impl TokenSources {
 
     /// The first token there is, or why there is none.
     pub(super) fn read(&self) -> Result<Token, String> {
+        self.first().map(|(_, token)| token)
+    }
+
+    fn first(&self) -> Result<(String, Token), String> {
         let mut why = Vec::new();
         for (name, source) in &self.0 {
             let text = match source {
@@ -88,11 +92,16 @@ impl TokenSources {
                 Source::Asked(ask) => ask(),
             };
             match text.and_then(|text| Token::new(&text)) {
-                Ok(token) => return Ok(token),
+                Ok(token) => return Ok((name.clone(), token)),
                 Err(error) => why.push(format!("{name}: {error}")),
             }
         }
         Err(if why.is_empty() { "no token is set".to_owned() } else { why.join("; ") })
+    }
+
+    /// Which source has a token, by its name; or why none has.
+    pub fn found(&self) -> Result<String, String> {
+        self.first().map(|(name, _)| name)
     }
 
     /// Where a person can put one.

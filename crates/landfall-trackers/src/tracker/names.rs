@@ -319,6 +319,28 @@ impl RepoName {
         Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
     }
 
+    /// The repository that the address of a git remote leads to, and the host it is on: `https://host/owner/name.git`,
+    /// `ssh://git@host/owner/name`, `git@host:owner/name`. None if it leads nowhere of this kind, or to a name that only
+    /// this machine knows.
+    #[must_use]
+    pub fn of_remote(url: &str) -> Option<(String, Self)> {
+        let url = url.trim().trim_end_matches('/');
+        let (host, path) = match url.split_once("://") {
+            Some(("https" | "http" | "ssh" | "git" | "git+ssh", rest)) => rest.split_once('/')?,
+            Some(_) => return None,
+            None => url.split_once(':')?,
+        };
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        let host = host.split_once(':').map_or(host, |(host, _)| host).to_ascii_lowercase();
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+        if !host.contains('.') || !host.chars().all(legal) {
+            return None;
+        }
+        let path = path.trim_start_matches('/');
+        let name = Self::new(path.strip_suffix(".git").unwrap_or(path)).ok()?;
+        Some((host, name))
+    }
+
     /// Whose it is.
     #[must_use]
     pub fn owner(&self) -> &str {
@@ -468,6 +490,36 @@ mod tests {
         );
         assert_eq!(Marker::of("no marker"), None);
         assert!(Marker::new("a--b").is_err() && Marker::new("a b").is_err() && Marker::new("").is_err());
+    }
+
+    #[test]
+    fn the_address_of_a_remote_names_its_repository() {
+        let found = |url: &str| RepoName::of_remote(url).map(|(host, name)| format!("{host} {name}"));
+        for url in [
+            "https://github.com/o/r.git",
+            "https://GitHub.com/o/r/",
+            "https://x-token:secret@github.com/o/r",
+            "git@github.com:o/r.git",
+            "ssh://git@github.com:22/o/r.git",
+            "git://github.com/o/r",
+        ] {
+            assert_eq!(found(url).as_deref(), Some("github.com o/r"), "{url}");
+        }
+        assert_eq!(
+            found("git@git.example.com:team/my.repo.git").as_deref(),
+            Some("git.example.com team/my.repo")
+        );
+        for url in [
+            "",
+            "../r",
+            "/srv/git/r.git",
+            "file:///srv/o/r",
+            "work:o/r",
+            "https://github.com/o",
+            "https://h.x/a/b/c",
+        ] {
+            assert_eq!(found(url), None, "{url}");
+        }
     }
 
     #[test]

@@ -256,6 +256,15 @@ pub enum Place {
     Elsewhere(String),
 }
 
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Here(number) => write!(f, "{number}"),
+            Self::Elsewhere(place) => f.write_str(place),
+        }
+    }
+}
+
 /// A pull request, as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullRequest {

@@ -78,7 +78,7 @@ fn list(list: &FlowList) -> String {
         };
         let name = if flow.default { format!("{} (default)", flow.name) } else { flow.name.clone() };
         let about = match &flow.not_yet {
-            Some(reason) => format!("{} (not yet: {reason})", flow.about),
+            Some(reason) => format!("{} ({reason})", flow.about),
             None => flow.about.clone(),
         };
         table.row([&name, from, &flow.steps.len().to_string(), &about]);

@@ -73,6 +73,7 @@ commands! {
     Flow: flow,
     Export: export,
     Import: import,
+    Issue: issue,
     Module: module,
     Propose: propose,
     Agents: agents,

@@ -116,7 +116,9 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
             | Event::LimitsSet { .. }
             | Event::Staged(_)
             | Event::Directed { .. }
-            | Event::Reopened { .. } => None,
+            | Event::Reopened { .. }
+            | Event::Recovery(_)
+            | Event::Issue(_) => None,
         };
         if let Some(end) = end
             && attempt.ended_ms.is_none()

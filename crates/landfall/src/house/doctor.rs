@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use landfall_agents::registry;
 use landfall_api::{Check, CheckState, Health, Problem, ProblemCode, nearest};
+use landfall_engine::engine::load_settings;
 use landfall_engine::flows;
 use landfall_engine::host::disk;
 use landfall_engine::host::git::{BranchName, Git, Head, Oid, Repo, Store};
@@ -16,10 +17,11 @@ use landfall_engine::host::sitter::{self, Found};
 use landfall_engine::model::TaskId;
 use landfall_engine::settings::{Confinement, Settings, Verify};
 use landfall_engine::store::{self, Reader, Seq, Sqlite};
+use landfall_engine::tracker::Standing;
 
 use super::place::Place;
 use super::reads::Look;
-use super::{agents, moment, problem};
+use super::{agents, issues, moment, problem};
 
 /// Looks at everything.
 pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
@@ -31,6 +33,7 @@ pub(super) fn examine(look: &Look<'_>) -> Result<Health, Problem> {
         visit.agents(settings);
         visit.sandbox(settings);
         visit.budgets(settings);
+        visit.tracker(place, settings);
     }
     visit.flows(place, settings.as_ref());
     if let (Some(repo), Some(settings)) = (&repo, &settings) {
@@ -131,22 +134,55 @@ impl Visit {
     }
 
     fn settings(&mut self, place: &Place) -> Option<Settings> {
-        let Some(text) = place.settings_text() else {
+        if place.settings_text().is_none() {
             self.warn(
                 "settings",
                 "there is no landfall.toml, so no agent and no check is set",
                 "`landfall init` writes one with what it finds out",
             );
-            return Some(Settings::defaults());
-        };
-        match Settings::parse(&text, "landfall.toml") {
+            return load_settings(&place.root).ok();
+        }
+        match load_settings(&place.root) {
             Ok(settings) => {
                 self.ok("settings", "landfall.toml is in order");
                 Some(settings)
             }
             Err(error) => {
-                self.problem("settings", problem::settings(&error));
+                self.problem("settings", problem::open(&error));
                 None
+            }
+        }
+    }
+
+    /// Where issues are, and what was taken over from another tool for them. The tracker is not asked.
+    fn tracker(&mut self, place: &Place, settings: &Settings) {
+        let name = "tracker";
+        match issues::look(place) {
+            Ok(None) => self.ok(name, "none is wanted"),
+            Ok(Some(Standing { kind, place, token: None, .. })) => self.ok(name, format!("{kind}: {place}")),
+            Ok(Some(Standing { kind, place, token: Some(Ok(from)), .. })) => self.note(
+                name,
+                CheckState::Ok,
+                format!("{kind}: {place}, with the token of {from}"),
+                Some(
+                    "whether the token is taken shows only when it is tried: `landfall issue list`"
+                        .to_owned(),
+                ),
+            ),
+            Ok(Some(Standing { kind, place, token: Some(Err(why)), .. })) => self.bad(
+                name,
+                format!("{kind}: {place}, but there is no token: {why}"),
+                "log in with `gh auth login`, set the variable, or name a `token_file` under [tracker]",
+            ),
+            Err(problem) => self.problem(name, problem),
+        }
+        for line in &settings.mapped {
+            let name = "settings of another tool";
+            // What is wrong is said with its line: `FILE:3: …`.
+            let wrong = line.split_once(':').is_some_and(|(_, rest)| !rest.starts_with(' '));
+            match wrong {
+                true => self.warn(name, line.clone(), "mend it, or say the same in landfall.toml"),
+                false => self.ok(name, line.clone()),
             }
         }
     }

@@ -27,13 +27,9 @@ pub(super) fn list(place: &Place) -> Result<api::FlowList, Problem> {
             origin: if own { api::FlowOrigin::Project } else { api::FlowOrigin::BuiltIn },
             steps: flow.steps.iter().map(|step| step.name.as_str().to_owned()).collect(),
             default: *name == settings.project.flow,
-            not_yet: flow.unperformed().map(|step| {
-                format!(
-                    "step `{}` is of kind `{}`, which this version does not perform",
-                    step.name,
-                    step.kind.word()
-                )
-            }),
+            not_yet: flow
+                .follows_an_issue()
+                .then(|| "it follows an issue: `landfall auto` makes its tasks".to_owned()),
         }
     });
     Ok(api::FlowList { flows: lines.collect() })

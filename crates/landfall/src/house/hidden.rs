@@ -28,6 +28,15 @@ pub(super) fn secrets(place: &Place) -> Vec<String> {
     for profile in settings.agents.values() {
         profile.env.iter().filter(|(name, _)| is_secret(name)).for_each(|(_, value)| note(value));
     }
+    let around = landfall_engine::tracker::Around {
+        root: &place.root,
+        folder: &place.folder,
+        environment: &environment,
+        author: "",
+    };
+    if let Some(token) = landfall_engine::tracker::token_in_file(&settings.tracker, &around) {
+        note(&token);
+    }
     for channel in &settings.notify {
         let (Way::Webhook(address) | Way::Ntfy(address) | Way::Slack(address)) = &channel.way else {
             continue;

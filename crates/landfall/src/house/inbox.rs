@@ -102,6 +102,8 @@ fn kind_of_wait(wait: api::WaitFor) -> Option<InboxKind> {
         | api::WaitFor::Slot
         | api::WaitFor::Quota
         | api::WaitFor::Budget
+        | api::WaitFor::SubIssues
+        | api::WaitFor::Blockers
         | api::WaitFor::Backoff => None,
     }
 }
@@ -228,6 +230,8 @@ fn fill(item: &mut api::InboxItem, task: &Task) {
             | Wait::Turn(_)
             | Wait::Quota { .. }
             | Wait::Budget { .. }
+            | Wait::Parts
+            | Wait::Blockers { .. }
             | Wait::Backoff { .. } => {}
         },
         State::Review { .. } => {

@@ -540,7 +540,12 @@ pub(super) fn holds_a_slot(task: &Task) -> bool {
     match &task.state {
         State::Active { doing: Doing::Preparing { .. } | Doing::Running { .. }, .. } => true,
         State::Active {
-            doing: Doing::Checking { .. } | Doing::Queued { .. } | Doing::Landing | Doing::Reporting,
+            doing:
+                Doing::Checking { .. }
+                | Doing::Exchanging { .. }
+                | Doing::Queued { .. }
+                | Doing::Landing
+                | Doing::Reporting,
             ..
         }
         | State::Draft
@@ -790,6 +795,7 @@ pub(super) fn doing_word(doing: &Doing) -> &'static str {
         Doing::Queued { .. } => "in line",
         Doing::Landing => "landing",
         Doing::Reporting => "reporting",
+        Doing::Exchanging { .. } => "with the tracker",
     }
 }
 

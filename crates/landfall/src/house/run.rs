@@ -443,7 +443,15 @@ fn is_yours(wait: Option<&str>) -> bool {
             | WaitFor::Conflict
             | WaitFor::GateBroken,
         ) => true,
-        Some(WaitFor::Dependency | WaitFor::Slot | WaitFor::Quota | WaitFor::Budget | WaitFor::Backoff)
+        Some(
+            WaitFor::Dependency
+            | WaitFor::Slot
+            | WaitFor::Quota
+            | WaitFor::Budget
+            | WaitFor::SubIssues
+            | WaitFor::Blockers
+            | WaitFor::Backoff,
+        )
         | None => false,
     }
 }

@@ -91,6 +91,7 @@ pub(super) fn filter(plan: &SprintPlan) -> Filter {
     Filter {
         only: None,
         starts: (!plan.only.is_empty()).then(|| plan.only.clone()),
+        resting: BTreeSet::new(),
         parents: plan.parents.clone(),
         tags_in: plan.tags_in.clone(),
         tags_out: plan.tags_out.clone(),

@@ -119,6 +119,8 @@ pub(super) fn wait_for(wait: &Wait) -> api::WaitFor {
         Wait::Disk { .. } => api::WaitFor::Disk,
         Wait::Pause => api::WaitFor::Pause,
         Wait::Conflict { .. } => api::WaitFor::Conflict,
+        Wait::Parts => api::WaitFor::SubIssues,
+        Wait::Blockers { .. } => api::WaitFor::Blockers,
         Wait::GateBroken { .. } => api::WaitFor::GateBroken,
     }
 }
@@ -126,7 +128,8 @@ pub(super) fn wait_for(wait: &Wait) -> api::WaitFor {
 pub(super) fn wait(wait: &Wait) -> api::Wait {
     let (until, detail) = match wait {
         Wait::Dependency(needs) => (None, list(needs)),
-        Wait::Slot | Wait::Pause => (None, String::new()),
+        Wait::Slot | Wait::Pause | Wait::Parts => (None, String::new()),
+        Wait::Blockers { by } => (None, by.join(", ")),
         Wait::Turn(turn) => (None, turn.to_string()),
         Wait::Quota { until } => (Some(*until), String::new()),
         Wait::Login { account, detail, .. } => (None, format!("{account}: {detail}")),
@@ -156,6 +159,8 @@ pub(super) fn owner(wait: api::WaitFor) -> &'static str {
         api::WaitFor::Backoff => Wait::Backoff { until, cause: text() },
         api::WaitFor::Disk => Wait::Disk { detail: text() },
         api::WaitFor::Pause => Wait::Pause,
+        api::WaitFor::SubIssues => Wait::Parts,
+        api::WaitFor::Blockers => Wait::Blockers { by: Vec::new() },
         api::WaitFor::Conflict => Wait::Conflict {
             base: model::Commit::new(&text()),
             files: Vec::new(),

@@ -3,6 +3,7 @@
 use landfall_engine::model::auto::AutoEvent;
 use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::issue::IssueEvent;
 use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::queue::{BatchId, Closed, Member, QueueEvent};
 use landfall_engine::model::review::{self, Finding};
@@ -122,6 +123,8 @@ pub(super) fn event(event: &Event) -> String {
         Event::Directed { step, alone: true } => format!("you want step `{step}` done, and nothing after it"),
         Event::Directed { step, alone: false } => format!("goes on with step `{step}`"),
         Event::Reopened { text } => format!("reopened by you: {}", one_line(text)),
+        Event::Recovery(event) => one_line(&event.line()),
+        Event::Issue(event) => one_line(&event.line()),
     }
 }
 
@@ -356,6 +359,8 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
             | Wait::Disk { .. }
             | Wait::Pause
             | Wait::Conflict { .. }
+            | Wait::Parts
+            | Wait::Blockers { .. }
             | Wait::GateBroken { .. } => Some(format!("waits: {}", wait_words(wait))),
         },
         Event::Resumed { feedback: Some(feedback) } => match feedback.text.split_once("The answer: ") {
@@ -383,7 +388,10 @@ pub(super) fn news(event: &Event, task: Option<&Task>, branch: &str) -> Option<S
         | Event::LimitsSet { .. }
         | Event::Staged(_)
         | Event::Directed { .. }
-        | Event::Reopened { .. } => Some(event_line(event)),
+        | Event::Reopened { .. }
+        | Event::Recovery(_) => Some(event_line(event)),
+        Event::Issue(IssueEvent::Seen { .. } | IssueEvent::Looked { .. } | IssueEvent::Wanted(_)) => None,
+        Event::Issue(event) => Some(one_line(&event.line())),
         Event::Added { spec } => Some(format!("added: {}", spec.title)),
         Event::Edited { .. }
         | Event::Offered { .. }
@@ -516,6 +524,7 @@ fn opening_words(opening: Opening) -> &'static str {
         Opening::Land => "landing",
         Opening::Queue => "standing in line to land",
         Opening::Report => "writing the report",
+        Opening::Exchange => "asking or telling its tracker",
     }
 }
 
@@ -613,6 +622,8 @@ pub(super) fn wait_words(wait: &Wait) -> String {
         Wait::Question { text } => format!("for an answer to: {}", one_line(text)),
         Wait::Backoff { until, cause } => format!("until {} after {}", when(until.0), one_line(cause)),
         Wait::Disk { detail } => format!("for room on the disk: {detail}"),
+        Wait::Parts => "for the issues it is made of".to_owned(),
+        Wait::Blockers { by } => format!("for {} to be done first", by.join(", ")),
         Wait::Pause => "for a person to take it up again".to_owned(),
         Wait::Conflict { base, files, until, overdue } => format!(
             "for a person to resolve its conflict with {} in {}; after {} {}",

@@ -21,6 +21,7 @@ mod gate;
 mod import;
 mod init;
 mod intervene;
+mod issue;
 mod json;
 mod kept;
 mod killed;

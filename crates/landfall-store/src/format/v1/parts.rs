@@ -6,6 +6,7 @@ use landfall_model as model;
 use landfall_model::{Commit, Digest, StepName, TaskId, Timestamp, Tree};
 use serde::{Deserialize, Serialize};
 
+use super::issue::Act;
 use super::staged::{Checkpoint, Dimension, Tuning};
 use crate::format::text::Text;
 
@@ -59,6 +60,14 @@ words!(StepResult = model::StepResult {
     CheckBlocked = "BLOCKED",
     Satisfied = "satisfied",
     Rollback = "rollback",
+    Triage = "triage",
+    Spec = "spec",
+    Code = "code",
+    Offered = "offered",
+    Split = "split",
+    Patch = "patch",
+    Pr = "pr",
+    Partial = "partial",
 });
 words!(Opening = model::Opening {
     Workspace = "workspace",
@@ -67,6 +76,7 @@ words!(Opening = model::Opening {
     Land = "land",
     Queue = "queue",
     Report = "report",
+    Exchange = "exchange",
 });
 words!(Outcome = model::gate::Outcome {
     Pass = "pass",
@@ -125,6 +135,9 @@ words!(EndCode = model::EndCode {
     CheckBlocked = "check_blocked",
     CheckFailed = "check_failed",
     DirectionsUsedUp = "directions_used_up",
+    AcceptanceFailed = "acceptance_failed",
+    PartsFailed = "parts_failed",
+    Tracker = "tracker",
 });
 words!(Parting = model::Parting {
     Drained = "drained",
@@ -697,6 +710,8 @@ struct Step<'a> {
     phase: Text<'a>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     before: Option<Text<'a>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    agent: Option<Text<'a>>,
     #[serde(borrow)]
     on: Vec<Edge<'a>>,
 }
@@ -744,6 +759,9 @@ enum StepKind<'a> {
         question: Text<'a>,
     },
     Split,
+    Tracker {
+        act: Act,
+    },
     Target,
     Converge,
 }
@@ -789,12 +807,13 @@ impl From<Flow<'_>> for model::Flow {
 
 impl<'a> From<&'a model::Step> for Step<'a> {
     fn from(step: &'a model::Step) -> Self {
-        let model::Step { name, kind, phase, before, on } = step;
+        let model::Step { name, kind, phase, before, agent, on } = step;
         Self {
             name: name.as_str().into(),
             kind: kind.into(),
             phase: phase.into(),
             before: before.as_ref().map(Text::from),
+            agent: agent.as_ref().map(Text::from),
             on: on.iter().map(Edge::from).collect(),
         }
     }
@@ -802,12 +821,13 @@ impl<'a> From<&'a model::Step> for Step<'a> {
 
 impl From<Step<'_>> for model::Step {
     fn from(step: Step<'_>) -> Self {
-        let Step { name, kind, phase, before, on } = step;
+        let Step { name, kind, phase, before, agent, on } = step;
         Self {
             name: StepName::new(name.as_str()),
             kind: kind.into(),
             phase: phase.into_string(),
             before: before.map(Text::into_string),
+            agent: agent.map(Text::into_string),
             on: on.into_iter().map(model::flow::Edge::from).collect(),
         }
     }
@@ -865,6 +885,7 @@ impl<'a> From<&'a model::StepKind> for StepKind<'a> {
             model::StepKind::Report => Self::Report,
             model::StepKind::Ask { question } => Self::Ask { question: question.into() },
             model::StepKind::Split => Self::Split,
+            model::StepKind::Tracker { act } => Self::Tracker { act: (*act).into() },
             model::StepKind::Target => Self::Target,
             model::StepKind::Converge => Self::Converge,
         }
@@ -886,6 +907,7 @@ impl From<StepKind<'_>> for model::StepKind {
             StepKind::Report => Self::Report,
             StepKind::Ask { question } => Self::Ask { question: question.into_string() },
             StepKind::Split => Self::Split,
+            StepKind::Tracker { act } => Self::Tracker { act: act.into() },
             StepKind::Target => Self::Target,
             StepKind::Converge => Self::Converge,
         }
@@ -1348,6 +1370,10 @@ pub(super) enum Wait<'a> {
         detail: Text<'a>,
     },
     Pause,
+    Parts,
+    Blockers {
+        by: Vec<String>,
+    },
     Conflict {
         #[serde(borrow)]
         base: Text<'a>,
@@ -1381,6 +1407,8 @@ impl<'a> From<&'a model::Wait> for Wait<'a> {
             model::Wait::Backoff { until, cause } => Self::Backoff { until: until.0, cause: cause.into() },
             model::Wait::Disk { detail } => Self::Disk { detail: detail.into() },
             model::Wait::Pause => Self::Pause,
+            model::Wait::Parts => Self::Parts,
+            model::Wait::Blockers { by } => Self::Blockers { by: by.clone() },
             model::Wait::Conflict { base, files, until, overdue } => Self::Conflict {
                 base: base.as_str().into(),
                 files: files.iter().map(Text::from).collect(),
@@ -1414,6 +1442,8 @@ impl From<Wait<'_>> for model::Wait {
             }
             Wait::Disk { detail } => Self::Disk { detail: detail.into_string() },
             Wait::Pause => Self::Pause,
+            Wait::Parts => Self::Parts,
+            Wait::Blockers { by } => Self::Blockers { by },
             Wait::Conflict { base, files, until, overdue } => Self::Conflict {
                 base: Commit::new(base.as_str()),
                 files: strings(files),

@@ -1,0 +1,136 @@
+//! Issues of the project's tracker. Titles and texts are those of others.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Size;
+
+/// Where an issue stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum IssueState {
+    /// It waits to be done.
+    Open,
+    /// It is done.
+    Done,
+    /// Nobody will do it.
+    NotPlanned,
+}
+
+impl IssueState {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Done => "done",
+            Self::NotPlanned => "not-planned",
+        }
+    }
+}
+
+/// An issue in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueLine {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Where it stands.
+    pub state: IssueState,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Its size; in a list only as far as a label says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Who wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// How many comments there are.
+    pub comments: u64,
+    /// When anything about it last changed.
+    pub updated_ms: i64,
+    /// Where a person looks at it: an address, or a file.
+    pub url: String,
+}
+
+/// Issues, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueList {
+    /// The tracker they are in.
+    pub tracker: String,
+    /// Where that is: a folder, or a repository and its host.
+    pub place: String,
+    /// The issues.
+    pub issues: Vec<IssueLine>,
+}
+
+/// An issue that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueMade {
+    /// The issue.
+    pub issue: IssueLine,
+}
+
+/// An issue that was changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueChanged {
+    /// The issue, as it is now.
+    pub issue: IssueLine,
+    /// What became of it, in words.
+    pub text: String,
+}
+
+/// Everything about one issue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueDetail {
+    /// What a list shows.
+    pub issue: IssueLine,
+    /// Its text.
+    pub body: String,
+    /// When it was made.
+    pub created_ms: i64,
+    /// Issues it is made of, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<IssueLine>,
+    /// Issues it waits for, or waited for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<IssueBlocker>,
+    /// What was said about it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<IssueComment>,
+    /// What could not be found out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// An issue that another waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueBlocker {
+    /// `#12`, or `owner/name#12` if it is elsewhere.
+    pub issue: String,
+    /// Whether it is open. A closed one holds nobody up.
+    pub open: bool,
+}
+
+/// A comment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueComment {
+    /// Its number.
+    pub id: u64,
+    /// Who wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// When.
+    pub at_ms: i64,
+    /// The text.
+    pub body: String,
+}

@@ -1,0 +1,314 @@
+//! Acceptance criteria are looked at: each check of the catalogue, by files, commands, pages, the forge or a judge. What may be done
+//! at all is the model's to say; what comes of it all is [`settle`]'s.
+//!
+//! Regular expressions are those of the `regex` crate: the extended ones of POSIX with their classes, and without references back.
+
+mod browser;
+mod files;
+mod forge;
+mod html;
+mod json_path;
+mod rubric;
+mod settle;
+mod shell;
+mod tree;
+mod web;
+mod workflow;
+
+use std::time::Instant;
+
+use landfall_model::acceptance::{
+    Address, Check, Criteria, Criterion, HANDLER_FOLDERS, Handler, Mode, Occasion, Plan, Section, Standing,
+    Verify, VerifyResult, plan,
+};
+use landfall_trackers::tracker::{CommitSha, PrNumber, Tracker};
+
+pub use rubric::{Judge, Question};
+pub use settle::{Settled, Settling, settle, tick_boxes};
+pub use shell::{Checkout, Shell};
+pub use tree::Tree;
+
+use shell::Workshop;
+use web::{Reachable, Want};
+
+/// What criteria are looked at on, and with what.
+pub struct Ground<'a> {
+    /// The files.
+    pub tree: &'a Tree,
+    /// The issue they are of.
+    pub issue: IssueText<'a>,
+    /// What may be set going.
+    pub mode: Mode,
+    /// Whether the work is merged.
+    pub merged: bool,
+    /// Whether commands that need leave have it.
+    pub leave: bool,
+    /// Why it is looked.
+    pub occasion: Occasion,
+    /// Where `{{base_url}}` leads.
+    pub base_url: Option<&'a Address>,
+    /// Whether a person said that this machine may be asked.
+    pub allow_localhost: bool,
+    /// The commands of the project's own: see [`handlers`].
+    pub handlers: &'a [Handler],
+    /// Who knows issues, pull requests and checks.
+    pub tracker: Option<&'a dyn Tracker>,
+    /// The pull request with the work.
+    pub pr: Option<PrNumber>,
+    /// The commit whose checks count; that of the tree if none is named.
+    pub head: Option<CommitSha>,
+    /// What the work changed.
+    pub diff: Option<&'a str>,
+    /// Where plans are: no judge sees them.
+    pub spec_folder: &'a str,
+    /// Who judges.
+    pub judge: Option<&'a dyn Judge>,
+    /// What it takes to run something; without it nothing is run.
+    pub shell: Option<&'a Shell<'a>>,
+}
+
+/// The words of an issue.
+#[derive(Debug, Clone, Copy)]
+pub struct IssueText<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// Its body.
+    pub body: &'a str,
+}
+
+/// A criterion that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// What came of it.
+    pub result: VerifyResult,
+    /// What was seen, in a sentence.
+    pub evidence: String,
+    /// How long it took.
+    pub took_ms: u64,
+}
+
+/// What a check saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Saw {
+    result: VerifyResult,
+    evidence: String,
+}
+
+fn saw(result: VerifyResult, evidence: String) -> Saw {
+    Saw { result, evidence }
+}
+
+fn pass(evidence: String) -> Saw {
+    saw(VerifyResult::Pass, evidence)
+}
+
+fn fail(evidence: String) -> Saw {
+    saw(VerifyResult::Fail, evidence)
+}
+
+fn uncertain(why: String) -> Saw {
+    saw(VerifyResult::Uncertain, why)
+}
+
+fn pending(why: String) -> Saw {
+    saw(VerifyResult::Pending, why)
+}
+
+fn judged(holds: bool, evidence: String) -> Saw {
+    if holds { pass(evidence) } else { fail(evidence) }
+}
+
+/// Looks at all criteria. One result for each, in their order.
+#[must_use]
+pub fn run(criteria: &Criteria, ground: &Ground<'_>) -> Vec<Checked> {
+    run_and_tell(criteria, ground, &mut |_, _| {})
+}
+
+/// The same; `tell` hears of each as soon as it is known. Those before the merge come first, so that their boxes can be ticked
+/// whatever the others take.
+pub fn run_and_tell(
+    criteria: &Criteria,
+    ground: &Ground<'_>,
+    tell: &mut dyn FnMut(usize, &Checked),
+) -> Vec<Checked> {
+    let shop = ground.shell.map(Workshop::new);
+    let mut checked: Vec<Option<Checked>> = vec![None; criteria.items.len()];
+    for section in [Section::PreMerge, Section::PostMerge] {
+        for (place, criterion) in criteria.items.iter().enumerate().filter(|(_, it)| it.section == section) {
+            let began = Instant::now();
+            let Saw { result, evidence } = look(ground, shop.as_ref(), criterion);
+            let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let one = Checked { result, evidence, took_ms };
+            tell(place, &one);
+            checked[place] = Some(one);
+        }
+    }
+    checked.into_iter().map(|it| it.expect("each is in one of two sections")).collect()
+}
+
+fn look(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, criterion: &Criterion) -> Saw {
+    let standing = Standing {
+        mode: ground.mode,
+        merged: ground.merged,
+        leave: ground.leave,
+        base_url: ground.base_url,
+        allow_localhost: ground.allow_localhost,
+        handlers: ground.handlers,
+        occasion: ground.occasion,
+    };
+    let (verify, address) = match plan(criterion, standing) {
+        Plan::Known(result, why) => return saw(result, why),
+        Plan::AskChecks(line) => return forge::command(ground, line),
+        Plan::Run(verify, address) => (verify, address),
+    };
+    if let Some(when) = &verify.when {
+        let Some(shop) = shop else { return no_shell() };
+        if !shell::holds(shop, when) {
+            return saw(VerifyResult::Skipped, "its condition does not hold".to_owned());
+        }
+    }
+    match address {
+        Some(address) => at_address(ground, shop, verify, &address),
+        None => on_ground(ground, shop, verify, &criterion.text),
+    }
+}
+
+fn no_shell() -> Saw {
+    uncertain("nothing can be run here".to_owned())
+}
+
+fn at_address(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, address: &Address) -> Saw {
+    let reachable = match (ground.mode, ground.allow_localhost) {
+        (Mode::Full, _) => Reachable::Anything,
+        (Mode::Safe, true) => Reachable::PublicAndHere,
+        (Mode::Safe, false) => Reachable::Public,
+    };
+    let ask = |want, then: &dyn Fn(&web::Answered) -> Saw| match web::ask(address, reachable, want) {
+        Ok(answered) => then(&answered),
+        Err(saw) => saw,
+    };
+    let with_shop = |then: &dyn Fn(&Workshop<'_>) -> Saw| shop.map_or_else(no_shell, then);
+    match &verify.check {
+        Check::HttpStatus { code, .. } => ask(Want::Head, &|it| web::status(it, *code)),
+        Check::HttpHeader { header, value, .. } => ask(Want::Head, &|it| web::header(it, header, value)),
+        Check::HttpRedirect { to, code, .. } => match to.resolve(ground.base_url) {
+            Some(to) => ask(Want::Head, &|it| web::redirect(it, address, &to, *code)),
+            None => uncertain("where `{{base_url}}` leads is not known here".to_owned()),
+        },
+        Check::HtmlCheck { selector, hits, .. } => ask(Want::Body, &|it| web::page(it, selector, *hits)),
+        Check::ApiCheck { path, value, .. } => ask(Want::Body, &|it| web::api(it, path, value)),
+        Check::BrowserCheck { selector, text, .. } => {
+            with_shop(&|shop| browser::check(shop, address, selector, text.as_deref()))
+        }
+        Check::BrowserScreenshot { description, .. } => {
+            with_shop(&|shop| browser::screenshot(shop, ground.judge, address, description))
+        }
+        Check::VisualDiff { reference, viewports, states, .. } => with_shop(&|shop| {
+            let (viewports, states) = (viewports.as_deref(), states.as_deref());
+            browser::diff(shop, ground.tree, ground.base_url, reference, address, viewports, states)
+        }),
+        Check::Lighthouse { category, least, .. } => {
+            with_shop(&|shop| browser::lighthouse(shop, address, category, *least))
+        }
+        Check::File { .. }
+        | Check::Dir { .. }
+        | Check::GitCommitted(_)
+        | Check::Contains { .. }
+        | Check::NoneContains { .. }
+        | Check::Grep { .. }
+        | Check::JsonField { .. }
+        | Check::SectionContains { .. }
+        | Check::Symlink { .. }
+        | Check::Command(_)
+        | Check::BuildSuccess(_)
+        | Check::McpCall { .. }
+        | Check::GithubCheck { .. }
+        | Check::Rubric(_)
+        | Check::Custom { .. } => unreachable!("none of these has an address: `Verify::address` says so"),
+    }
+}
+
+fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, text: &str) -> Saw {
+    let tree = ground.tree;
+    let limit_ms = verify.spec().map_or(60_000, |spec| spec.limit_ms);
+    match &verify.check {
+        Check::File { path, there } => files::file(tree, path, *there),
+        Check::Dir { path, there } => files::dir(tree, path, *there),
+        Check::GitCommitted(path) => files::committed(tree, path),
+        Check::Contains { path, text, there } => files::contains(tree, path, text, *there),
+        Check::NoneContains { glob, text } => files::none_contains(tree, glob, text),
+        Check::Grep { pattern, path } => files::grep(tree, pattern, path),
+        Check::JsonField { path, field, value } => files::json_field(tree, path, field, value),
+        Check::SectionContains { path, heading, text, there } => {
+            files::section(tree, path, heading, text, *there)
+        }
+        Check::Symlink { path, target } => files::symlink(tree, path, target),
+        Check::Command(line) | Check::BuildSuccess(line) => {
+            shop.map_or_else(no_shell, |shop| shell::command(shop, line, limit_ms))
+        }
+        Check::McpCall { tool, .. } => {
+            uncertain(format!("no MCP server answers for `{}` here", files::short(tool)))
+        }
+        Check::GithubCheck { query, value } => forge::check(ground, shop, query, value),
+        Check::Rubric(rubric) => match ground.judge {
+            None => uncertain("there is no judge here".to_owned()),
+            Some(judge) => {
+                let prompt = rubric::prompt(ground, text, rubric);
+                rubric::weigh(judge.judge(&Question { prompt: &prompt, picture: None }))
+            }
+        },
+        Check::Custom { name, given } => {
+            let handler = ground.handlers.iter().find(|handler| handler.name == *name);
+            match (handler, ground.judge) {
+                (None, _) => uncertain(format!("there is no file for `{}`", files::short(name))),
+                (Some(_), None) => uncertain("there is no judge here".to_owned()),
+                (Some(handler), Some(judge)) => {
+                    let prompt = rubric::handler_prompt(ground, handler, given, text);
+                    rubric::weigh(judge.judge(&Question { prompt: &prompt, picture: None }))
+                }
+            }
+        }
+        Check::HttpStatus { .. }
+        | Check::HtmlCheck { .. }
+        | Check::ApiCheck { .. }
+        | Check::HttpHeader { .. }
+        | Check::HttpRedirect { .. }
+        | Check::Lighthouse { .. }
+        | Check::BrowserCheck { .. }
+        | Check::BrowserScreenshot { .. }
+        | Check::VisualDiff { .. } => unreachable!("each of these has an address: `Verify::address` says so"),
+    }
+}
+
+const HANDLERS_MAX: usize = 100;
+
+/// The verify commands of the project's own in a tree, and what is to be said about them. The tree is that of the base: the work
+/// does not say how it is verified.
+#[must_use]
+pub fn handlers(base: &Tree) -> (Vec<Handler>, Vec<String>) {
+    let (mut found, mut said): (Vec<Handler>, Vec<String>) = (Vec::new(), Vec::new());
+    for folder in HANDLER_FOLDERS {
+        for file in base.names(folder).unwrap_or_default() {
+            let Some(name) = file.strip_suffix(".md") else { continue };
+            let path = format!("{folder}/{file}");
+            let Ok(Some(text)) = base.text(&path) else { continue };
+            match Handler::parse(name, &text) {
+                None => said.push(format!(
+                    "`{}` is no name for a verify command; letters, digits, `-` and `_` are",
+                    files::short(&path)
+                )),
+                Some(handler) if handler.is_hidden() => {
+                    said.push(format!(
+                        "`{path}` is not used: `{name}` is a verify command of Landfall's own"
+                    ));
+                }
+                Some(handler) if found.iter().any(|it| it.name == handler.name) => {
+                    said.push(format!("`{path}` is not used: another file is for `{name}` already"));
+                }
+                Some(handler) if found.len() < HANDLERS_MAX => found.push(handler),
+                Some(_) => {}
+            }
+        }
+    }
+    (found, said)
+}

@@ -1,0 +1,318 @@
+//! Checks that need a browser. One that is installed is used without a window; without one the criterion stays open.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use landfall_model::acceptance::{Address, RepoPath};
+
+use super::files::short;
+use super::html;
+use super::rubric::{self, Judge, Question};
+use super::shell::Workshop;
+use super::tree::Tree;
+use super::{Saw, fail, judged, pass, uncertain};
+
+const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+const SETTLE_MS: u64 = 3_000; // of the page's own clock, for its scripts
+const LIMIT_MS: u64 = 60_000;
+/// Two colours closer than this are the same to the eye, and to fonts drawn twice.
+const CHANNEL_MAX: u8 = 16;
+/// So many of a thousand pixels may differ.
+const PIXELS_PER_MILLE_MAX: u64 = 1;
+const PIXELS_MAX: u64 = 40_000_000;
+
+/// A window of this size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Viewport {
+    width: u32,
+    height: u32,
+}
+
+const DESK: Viewport = Viewport { width: 1280, height: 800 };
+
+fn browser(shop: &Workshop<'_>) -> Result<PathBuf, Saw> {
+    shop.on_path(&BROWSERS).ok_or_else(|| {
+        uncertain("no browser is installed (looked for chromium and google-chrome)".to_owned())
+    })
+}
+
+/// Words for a browser that shows nothing, keeps nothing, and leaves its own sandbox to ours.
+fn words(program: &Path, tmp: &Path, viewport: Viewport) -> Vec<OsString> {
+    let mut argv: Vec<OsString> = vec![program.into()];
+    let flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--disable-extensions",
+        "--disable-background-networking",
+        "--disable-crash-reporter",
+        "--no-first-run",
+        "--hide-scrollbars",
+        "--force-device-scale-factor=1",
+    ];
+    argv.extend(flags.map(OsString::from));
+    let mut profile = OsString::from("--user-data-dir=");
+    profile.push(tmp.join("browser"));
+    argv.push(profile);
+    argv.push(format!("--window-size={},{}", viewport.width, viewport.height).into());
+    argv.push(format!("--virtual-time-budget={SETTLE_MS}").into());
+    argv
+}
+
+fn ran(shop: &Workshop<'_>, argv: Vec<OsString>) -> Result<Vec<u8>, Saw> {
+    match shop.run(argv, LIMIT_MS) {
+        Err(why) => Err(uncertain(format!("the browser could not be run: {why}"))),
+        Ok(said) if said.ran.is_well() => Ok(said.out),
+        Ok(said) => Err(uncertain(format!("the browser {}", said.ran.complaint()))),
+    }
+}
+
+/// Whether the page shows an element, after its scripts ran.
+pub(super) fn check(shop: &Workshop<'_>, address: &Address, selector: &str, text: Option<&str>) -> Saw {
+    let selector = match html::Selector::parse(selector) {
+        Ok(selector) => selector,
+        Err(why) => return uncertain(why),
+    };
+    let page = match dom(shop, address) {
+        Ok(page) => page,
+        Err(saw) => return saw,
+    };
+    let page = html::Page::parse(&page);
+    let found = page.select(&selector);
+    match (found.len(), text) {
+        (0, _) => fail("it is not on the page".to_owned()),
+        (count, None) => pass(format!("{count} on the page")),
+        (count, Some(text)) => {
+            let with = found.iter().filter(|at| page.text(**at).contains(text)).count();
+            judged(with > 0, format!("{count} on the page, {with} with the text"))
+        }
+    }
+}
+
+fn dom(shop: &Workshop<'_>, address: &Address) -> Result<String, Saw> {
+    let program = browser(shop)?;
+    let tmp = shop.tmp().map_err(uncertain)?;
+    let mut argv = words(&program, &tmp, DESK);
+    argv.push("--dump-dom".into());
+    argv.push(address.as_str().into()); // begins with http: it is no option
+    let out = ran(shop, argv)?;
+    let text = String::from_utf8_lossy(&out).into_owned();
+    // A page of the browser's own is not the one that was asked for.
+    if text.trim().is_empty() || text.contains("<body class=\"neterror\"") {
+        return Err(uncertain("the browser could not open the address".to_owned()));
+    }
+    Ok(text)
+}
+
+/// A picture of a page, at `to`.
+fn picture(shop: &Workshop<'_>, address: &Address, viewport: Viewport, to: &Path) -> Result<(), Saw> {
+    let program = browser(shop)?;
+    let tmp = shop.tmp().map_err(uncertain)?;
+    let mut argv = words(&program, &tmp, viewport);
+    let mut shot = OsString::from("--screenshot=");
+    shot.push(to);
+    argv.push(shot);
+    argv.push(address.as_str().into());
+    ran(shop, argv)?;
+    if to.is_file() { Ok(()) } else { Err(uncertain("the browser made no picture".to_owned())) }
+}
+
+/// Whether a judge sees what is described.
+pub(super) fn screenshot(
+    shop: &Workshop<'_>,
+    judge: Option<&dyn Judge>,
+    address: &Address,
+    description: &str,
+) -> Saw {
+    let Some(judge) = judge else { return uncertain("there is no judge to look at the picture".to_owned()) };
+    let tmp = match shop.tmp() {
+        Ok(tmp) => tmp,
+        Err(why) => return uncertain(why),
+    };
+    let to = tmp.join("page.png");
+    if let Err(saw) = picture(shop, address, DESK, &to) {
+        return saw;
+    }
+    let prompt = rubric::picture_prompt(description, address.as_str());
+    rubric::weigh(judge.judge(&Question { prompt: &prompt, picture: Some(&to) }))
+}
+
+/// Whether two pages, or a page and a picture in the tree, look the same.
+pub(super) fn diff(
+    shop: &Workshop<'_>,
+    tree: &Tree,
+    base: Option<&Address>,
+    reference: &str,
+    address: &Address,
+    viewports: Option<&str>,
+    states: Option<&str>,
+) -> Saw {
+    if let Some(state) = states.into_iter().flat_map(|it| it.split(',')).find(|it| it.trim() != "default") {
+        return uncertain(format!("only the state `default` can be seen, not `{}`", short(state.trim())));
+    }
+    let sizes: Option<Vec<Viewport>> = viewports.map_or(Some(vec![DESK]), |text| {
+        text.split(',').map(viewport).collect::<Option<Vec<_>>>().filter(|sizes| sizes.len() <= 8)
+    });
+    let Some(sizes) = sizes else {
+        return uncertain("`--viewports` takes sizes such as 390x844,1280x800".to_owned());
+    };
+    let tmp = match shop.tmp() {
+        Ok(tmp) => tmp,
+        Err(why) => return uncertain(why),
+    };
+    let there = match source(tree, base, reference) {
+        Ok(there) => there,
+        Err(saw) => return saw,
+    };
+    let mut worst = 0;
+    for size in sizes {
+        let (one, two) = (tmp.join("one.png"), tmp.join("two.png"));
+        let bytes = match &there {
+            Reference::Page(address) => match picture(shop, address, size, &one) {
+                Ok(()) => std::fs::read(&one).unwrap_or_default(),
+                Err(saw) => return saw,
+            },
+            Reference::Picture(bytes) => bytes.clone(),
+        };
+        if let Err(saw) = picture(shop, address, size, &two) {
+            return saw;
+        }
+        match differing(&bytes, &std::fs::read(&two).unwrap_or_default()) {
+            Err(why) => return uncertain(why),
+            Ok(Differs::Size(a, b)) => {
+                return fail(format!("one is {}x{}, the other {}x{}", a.width, a.height, b.width, b.height));
+            }
+            Ok(Differs::PerMille(share)) => worst = worst.max(share),
+        }
+    }
+    judged(worst <= PIXELS_PER_MILLE_MAX, format!("{worst} of 1000 pixels differ"))
+}
+
+enum Reference {
+    Page(Address),
+    Picture(Vec<u8>),
+}
+
+fn source(tree: &Tree, base: Option<&Address>, reference: &str) -> Result<Reference, Saw> {
+    if reference.contains("://") || reference.starts_with("{{") {
+        let template = landfall_model::acceptance::AddressTemplate::parse(reference);
+        let template = template.map_err(|error| uncertain(error.to_string()))?;
+        let address = template.resolve(base);
+        return address
+            .map(Reference::Page)
+            .ok_or_else(|| uncertain("where `{{base_url}}` leads is not known here".to_owned()));
+    }
+    let path = RepoPath::new(reference).map_err(|error| uncertain(error.to_string()))?;
+    match tree.bytes(path.as_str()) {
+        Err(why) => Err(uncertain(why)),
+        Ok(None) => Err(uncertain(format!("there is no `{}` to compare with", path.as_str()))),
+        Ok(Some(bytes)) => Ok(Reference::Picture(bytes)),
+    }
+}
+
+fn viewport(text: &str) -> Option<Viewport> {
+    let (width, height) = text.trim().split_once('x')?;
+    let side = |text: &str| text.parse::<u32>().ok().filter(|side| (100..=4_000).contains(side));
+    Some(Viewport { width: side(width)?, height: side(height)? })
+}
+
+enum Differs {
+    Size(Viewport, Viewport),
+    PerMille(u64),
+}
+
+fn differing(one: &[u8], two: &[u8]) -> Result<Differs, String> {
+    let ((a, one), (b, two)) = (pixels(one)?, pixels(two)?);
+    if a != b {
+        return Ok(Differs::Size(a, b));
+    }
+    let apart = |(one, two): &(&[u8; 4], &[u8; 4])| {
+        one.iter().zip(two.iter()).any(|(a, b)| a.abs_diff(*b) > CHANNEL_MAX)
+    };
+    let count = one.iter().zip(&two).filter(apart).count() as u64;
+    // Rounded up: one pixel is not none.
+    Ok(Differs::PerMille((count * 1_000).div_ceil((one.len() as u64).max(1))))
+}
+
+fn pixels(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
+    let wrong = |error: png::DecodingError| format!("a picture is no PNG that can be read: {error}");
+    let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
+    decoder.set_transformations(png::Transformations::normalize_to_color8() | png::Transformations::ALPHA);
+    let mut reader = decoder.read_info().map_err(wrong)?;
+    let (width, height) = (reader.info().width, reader.info().height);
+    if u64::from(width) * u64::from(height) > PIXELS_MAX {
+        return Err("a picture is too large".to_owned());
+    }
+    let mut buffer = vec![0; reader.output_buffer_size().ok_or("a picture is too large")?];
+    let info = reader.next_frame(&mut buffer).map_err(wrong)?;
+    let pixels = buffer[..info.buffer_size()].chunks_exact(info.color_type.samples()).map(|it| match it {
+        [r, g, b, a] => [*r, *g, *b, *a],
+        [r, g, b] => [*r, *g, *b, 255],
+        [grey, a] => [*grey, *grey, *grey, *a],
+        [grey] => [*grey, *grey, *grey, 255],
+        _ => [0; 4],
+    });
+    Ok((Viewport { width, height }, pixels.collect()))
+}
+
+/// Whether a page scores enough.
+pub(super) fn lighthouse(shop: &Workshop<'_>, address: &Address, category: &str, least: u8) -> Saw {
+    const KNOWN: [&str; 5] = ["performance", "accessibility", "best-practices", "seo", "pwa"];
+    const LIGHTHOUSE_MS: u64 = 120_000;
+    if !KNOWN.contains(&category) {
+        return uncertain(format!("unknown category `{}`; known are {}", short(category), KNOWN.join(", ")));
+    }
+    let Some(program) = shop.on_path(&["lighthouse"]) else {
+        return uncertain("lighthouse is not installed".to_owned());
+    };
+    let argv = vec![
+        program.into(),
+        address.as_str().into(),
+        "--output=json".into(),
+        "--quiet".into(),
+        "--chrome-flags=--headless --no-sandbox".into(),
+        format!("--only-categories={category}").into(),
+    ];
+    let said = match shop.run(argv, LIGHTHOUSE_MS) {
+        Err(why) => return uncertain(format!("lighthouse could not be run: {why}")),
+        Ok(said) if said.ran.is_well() => said,
+        Ok(said) => return uncertain(format!("lighthouse {}", said.ran.complaint())),
+    };
+    let report: serde_json::Value = serde_json::from_slice(&said.out).unwrap_or_default();
+    match report["categories"][category]["score"].as_f64() {
+        None => uncertain("lighthouse gave no score".to_owned()),
+        Some(score) => {
+            let score = (score * 100.0).round();
+            judged(score >= f64::from(least), format!("{category} scores {score}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(width: u32, height: u32, change: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, width, height);
+        encoder.set_color(png::ColorType::Rgb);
+        let mut data = vec![200; (width * height * 3) as usize];
+        data.iter_mut().take(change * 3).for_each(|byte| *byte = 0);
+        encoder.write_header().and_then(|mut writer| writer.write_image_data(&data)).expect("a picture");
+        bytes
+    }
+
+    #[test]
+    fn pictures_are_compared_by_their_pixels() {
+        let share = |change| match differing(&png(100, 100, 0), &png(100, 100, change)).expect("pictures") {
+            Differs::PerMille(share) => share,
+            Differs::Size(..) => panic!("the same size"),
+        };
+        assert_eq!([share(0), share(1), share(10), share(11), share(5_000)], [0, 1, 1, 2, 500]);
+        assert!(matches!(differing(&png(10, 10, 0), &png(10, 11, 0)), Ok(Differs::Size(..))));
+        assert!(differing(b"no picture", &png(1, 1, 0)).is_err());
+        assert_eq!(viewport("390x844"), Some(Viewport { width: 390, height: 844 }));
+        assert!([viewport("0x1"), viewport("a"), viewport("9999x1")].iter().all(Option::is_none));
+    }
+}

@@ -1,0 +1,384 @@
+//! What a forge is asked. A query is written as words of its command line client, and answered by the tracker: nothing is put into
+//! a shell, and nothing is asked that is not in this file.
+
+use landfall_model::acceptance::GithubQuery;
+use landfall_trackers::tracker::{
+    Check, CheckState, ChecksSum, CommitSha, Conclusion, Issue, IssueNumber, IssueState, PrNumber, PrState,
+    PullRequest, ReviewVerdict, Tracker, TrackerError, sum,
+};
+use serde_json::{Map, Value, json};
+
+use super::files::short;
+use super::json_path;
+use super::shell::Workshop;
+use super::tree::Tree;
+use super::workflow::{self, Job};
+use super::{Ground, Saw, fail, judged, pass, pending, uncertain};
+
+/// What is asked, understood.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Issue(u64),
+    Pull(Option<u64>),
+    Checks(Option<u64>),
+    Runs,
+    /// Something the tracker does not answer: the client does, if it is installed.
+    Client,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Shown {
+    fields: Option<Vec<String>>,
+    path: Option<String>,
+}
+
+fn understand(query: &GithubQuery) -> Result<(Asked, Shown), String> {
+    let mut plain: Vec<&str> = Vec::new();
+    let mut shown = Shown::default();
+    let mut words = query.words.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if !word.starts_with('-') {
+            plain.push(word);
+            continue;
+        }
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        let mut value = || value.or_else(|| words.next()).unwrap_or_default().to_owned();
+        match name {
+            "--json" => shown.fields = Some(value().split(',').map(|it| it.trim().to_owned()).collect()),
+            "--jq" | "-q" => shown.path = Some(value()),
+            "--repo" | "-R" => return Err("only this repository is asked".to_owned()),
+            "--comments" | "--paginate" | "--required" => {}
+            _ => return Err(format!("`{}` is no option that only shows", short(name))),
+        }
+    }
+    let number = |text: &str| {
+        let digits = text.strip_prefix('#').unwrap_or(text);
+        digits.parse::<u64>().map_err(|_| format!("`{}` is no number", short(text)))
+    };
+    let asked = match plain[..] {
+        ["issue", "view", issue] => Asked::Issue(number(issue)?),
+        ["pr", "view"] => Asked::Pull(None),
+        ["pr", "view", pull] => Asked::Pull(Some(number(pull)?)),
+        ["pr", "checks"] => Asked::Checks(None),
+        ["pr", "checks", pull] => Asked::Checks(Some(number(pull)?)),
+        ["run", "list"] => Asked::Runs,
+        ["api", path] if path.trim_start_matches('/').starts_with("repos/") && !path.contains("..") => {
+            Asked::Client
+        }
+        ["run", "view", run] => {
+            number(run)?;
+            Asked::Client
+        }
+        _ => {
+            return Err("known are `gh issue view N`, `gh pr view`, `gh pr checks`, `gh run list`, `gh run view N` and \
+                 `gh api repos/…`"
+                .to_owned());
+        }
+    };
+    Ok((asked, shown))
+}
+
+fn troubled(error: &TrackerError) -> Saw {
+    uncertain(format!("the tracker did not answer: {error}"))
+}
+
+/// Asks, and looks for the value in the answer.
+pub(super) fn check(
+    ground: &Ground<'_>,
+    shop: Option<&Workshop<'_>>,
+    query: &GithubQuery,
+    value: &str,
+) -> Saw {
+    let (asked, shown) = match understand(query) {
+        Ok(both) => both,
+        Err(why) => return uncertain(why),
+    };
+    if asked == Asked::Client {
+        return client(shop, query, value);
+    }
+    let Some(tracker) = ground.tracker else { return uncertain("there is no tracker to ask".to_owned()) };
+    match answer(ground, tracker, &asked, &shown, value) {
+        Ok(saw) | Err(saw) => saw,
+    }
+}
+
+fn answer(
+    ground: &Ground<'_>,
+    tracker: &dyn Tracker,
+    asked: &Asked,
+    shown: &Shown,
+    value: &str,
+) -> Result<Saw, Saw> {
+    let trouble = |error: TrackerError| troubled(&error);
+    let pull = |number: &Option<u64>| {
+        let number = match number {
+            Some(number) => PrNumber::new(*number),
+            None => ground.pr,
+        };
+        number.ok_or_else(|| uncertain("no pull request is known here".to_owned()))
+    };
+    match asked {
+        Asked::Issue(number) => {
+            let number =
+                IssueNumber::new(*number).ok_or_else(|| uncertain("numbers begin at 1".to_owned()))?;
+            let issue = tracker.issue(number).map_err(trouble)?;
+            let wants = |field: &str| shown.fields.iter().flatten().any(|it| it == field);
+            let comments = if wants("comments") {
+                tracker.comments(number.into()).map_err(trouble)?
+            } else {
+                Vec::new()
+            };
+            let mut view = issue_view(&issue);
+            view.insert("comments".into(), comments.iter().map(|it| json!({"body": it.body})).collect());
+            view_holds(view, shown, value)
+        }
+        Asked::Pull(number) => {
+            let number = pull(number)?;
+            let seen = tracker.pull_request(number).map_err(trouble)?;
+            let mut view = pull_view(&seen);
+            if shown.fields.iter().flatten().any(|it| it == "reviewDecision") {
+                let reviews = tracker.reviews(number).map_err(trouble)?;
+                let last = reviews.iter().rev().find_map(|review| match review.verdict {
+                    ReviewVerdict::Approved => Some("APPROVED"),
+                    ReviewVerdict::ChangesRequested => Some("CHANGES_REQUESTED"),
+                    ReviewVerdict::Commented | ReviewVerdict::Dismissed | ReviewVerdict::Pending => None,
+                });
+                view.insert("reviewDecision".into(), last.unwrap_or("").into());
+            }
+            view_holds(view, shown, value)
+        }
+        Asked::Checks(number) => {
+            let head = tracker.pull_request(pull(number)?).map_err(trouble)?.head_sha;
+            let checks = tracker.checks(&head).map_err(trouble)?;
+            Ok(checks_hold(ground.tree, &checks, shown, value))
+        }
+        Asked::Runs => {
+            let head = head(ground).ok_or_else(|| uncertain("no commit is known here".to_owned()))?;
+            let checks = tracker.checks(&head).map_err(trouble)?;
+            Ok(checks_hold(ground.tree, &checks, shown, value))
+        }
+        Asked::Client => Err(uncertain("the tracker does not answer this".to_owned())),
+    }
+}
+
+/// The commit whose checks count.
+fn head(ground: &Ground<'_>) -> Option<CommitSha> {
+    ground.head.clone().or_else(|| CommitSha::new(ground.tree.commit()?).ok())
+}
+
+fn issue_view(issue: &Issue) -> Map<String, Value> {
+    let labels: Vec<Value> = issue.labels.iter().map(|label| json!({"name": label.as_str()})).collect();
+    let state = match issue.state {
+        IssueState::Open => "OPEN",
+        IssueState::Closed { .. } => "CLOSED",
+    };
+    object(json!({
+        "number": issue.number.get(),
+        "title": issue.title,
+        "state": state,
+        "labels": labels,
+        "url": issue.url,
+        "author": {"login": issue.author},
+        "assignees": issue.assignees.iter().map(|it| json!({"login": it})).collect::<Vec<_>>(),
+        "body": issue.body,
+    }))
+}
+
+fn pull_view(pull: &PullRequest) -> Map<String, Value> {
+    let state = match pull.state {
+        PrState::Draft | PrState::Open => "OPEN",
+        PrState::Closed => "CLOSED",
+        PrState::Merged { .. } => "MERGED",
+    };
+    let merges = pull.merges.map_or("UNKNOWN", |it| if it { "MERGEABLE" } else { "CONFLICTING" });
+    object(json!({
+        "number": pull.number.get(),
+        "title": pull.title,
+        "state": state,
+        "isDraft": pull.state == PrState::Draft,
+        "headRefName": pull.head.as_ref().map(ToString::to_string),
+        "headRefOid": pull.head_sha.as_str(),
+        "baseRefName": pull.base.as_ref().map(ToString::to_string),
+        "mergeable": merges,
+        "url": pull.url,
+        "author": {"login": pull.author},
+        "body": pull.body,
+    }))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// The answer as the client would write it.
+fn view_holds(view: Map<String, Value>, shown: &Shown, value: &str) -> Result<Saw, Saw> {
+    let text = match (&shown.fields, &shown.path) {
+        (None, None) => {
+            let line = |(key, value): (&String, &Value)| {
+                format!("{key}:\t{}\n", json_path::shown(std::slice::from_ref(value)))
+            };
+            view.iter().map(line).collect()
+        }
+        (None, Some(_)) => return Err(uncertain("`--jq` goes with `--json`".to_owned())),
+        (Some(fields), path) => {
+            let picked = pick(&view, fields)?;
+            written(Value::Object(picked), path.as_deref())?
+        }
+    };
+    Ok(contains(&text, value))
+}
+
+fn pick(view: &Map<String, Value>, fields: &[String]) -> Result<Map<String, Value>, Saw> {
+    let one = |field: &String| match view.get(field) {
+        Some(value) => Ok((field.clone(), value.clone())),
+        None => {
+            let known: Vec<&str> = view.keys().map(String::as_str).collect();
+            Err(uncertain(format!("unknown field `{}`; known are {}", short(field), known.join(", "))))
+        }
+    };
+    fields.iter().map(one).collect()
+}
+
+fn written(value: Value, path: Option<&str>) -> Result<String, Saw> {
+    let Some(path) = path else { return Ok(value.to_string()) };
+    let found = json_path::parse(path).and_then(|query| query.run(&value)).map_err(uncertain)?;
+    Ok(json_path::shown(&found))
+}
+
+fn contains(text: &str, value: &str) -> Saw {
+    let how = if text.contains(value) { "contains" } else { "does not contain" };
+    judged(text.contains(value), format!("the answer {how} `{}`", short(value)))
+}
+
+fn word(state: CheckState) -> (&'static str, &'static str) {
+    match state {
+        CheckState::Waiting => ("QUEUED", "pending"),
+        CheckState::Running => ("IN_PROGRESS", "pending"),
+        CheckState::Done(Conclusion::Success) => ("SUCCESS", "pass"),
+        CheckState::Done(Conclusion::Failure) => ("FAILURE", "fail"),
+        CheckState::Done(Conclusion::Neutral) => ("NEUTRAL", "skipping"),
+        CheckState::Done(Conclusion::Skipped) => ("SKIPPED", "skipping"),
+        CheckState::Done(Conclusion::Cancelled) => ("CANCELLED", "cancel"),
+        CheckState::Done(Conclusion::TimedOut) => ("TIMED_OUT", "fail"),
+        CheckState::Done(Conclusion::ActionRequired) => ("ACTION_REQUIRED", "fail"),
+        CheckState::Done(Conclusion::Stale) => ("STALE", "fail"),
+        CheckState::Done(Conclusion::StartupFailure) => ("STARTUP_FAILURE", "fail"),
+    }
+}
+
+/// Words that say of all checks that they passed. A job's own name is another thing.
+const PASSED: [&str; 5] = ["pass", "passed", "success", "SUCCESS", "completed"];
+
+/// Whether checks are as they should be. A word such as `pass` is about all of them; anything else is the name or the key of a job.
+fn checks_hold(tree: &Tree, checks: &[Check], shown: &Shown, value: &str) -> Saw {
+    if shown.fields.is_some() {
+        return listed(checks, shown, value);
+    }
+    if PASSED.contains(&value) {
+        return summed(checks, "the checks");
+    }
+    let jobs = jobs(tree);
+    let of: Vec<Check> = checks
+        .iter()
+        .filter(|check| {
+            check.name.contains(value)
+                || jobs.iter().any(|job| job.key == value && job.is_called(&check.name))
+        })
+        .cloned()
+        .collect();
+    match (of.is_empty(), sum(checks)) {
+        (false, _) => summed(&of, &format!("`{}`", short(value))),
+        (true, ChecksSum::Pending) => pending(format!("no check is called `{}` yet", short(value))),
+        (true, _) => fail(format!("no check is called `{}`", short(value))),
+    }
+}
+
+fn listed(checks: &[Check], shown: &Shown, value: &str) -> Saw {
+    let fields = shown.fields.clone().unwrap_or_default();
+    let row = |check: &Check| {
+        let (state, bucket) = word(check.state);
+        let (status, conclusion) = match check.state {
+            CheckState::Waiting => ("queued", String::new()),
+            CheckState::Running => ("in_progress", String::new()),
+            CheckState::Done(_) => ("completed", state.to_lowercase()),
+        };
+        let row = object(json!({
+            "name": check.name, "state": state, "bucket": bucket, "status": status, "conclusion": conclusion,
+            "workflowName": check.by,
+        }));
+        pick(&row, &fields).map(Value::Object)
+    };
+    let rows: Result<Vec<Value>, Saw> = checks.iter().map(row).collect();
+    match rows.and_then(|rows| written(Value::Array(rows), shown.path.as_deref())) {
+        Err(saw) => saw,
+        Ok(text) if text.contains(value) => contains(&text, value),
+        Ok(_) if sum(checks) == ChecksSum::Pending => pending("checks are still running".to_owned()),
+        Ok(_) if sum(checks) == ChecksSum::Broken => broken("the checks"),
+        Ok(text) => contains(&text, value),
+    }
+}
+
+fn broken(what: &str) -> Saw {
+    uncertain(format!("{what} were cut off or could not begin: that says nothing about the work"))
+}
+
+fn summed(checks: &[Check], what: &str) -> Saw {
+    match sum(checks) {
+        ChecksSum::None => uncertain(format!("{what}: no check has said anything")),
+        ChecksSum::Pending => pending(format!("{what}: still running")),
+        ChecksSum::Passed => pass(format!("{what}: passed")),
+        ChecksSum::Failed => {
+            let failed = checks.iter().filter(|it| it.state == CheckState::Done(Conclusion::Failure));
+            let names: Vec<String> = failed.take(3).map(|it| format!("`{}`", short(&it.name))).collect();
+            fail(format!("{what}: {} failed", names.join(", ")))
+        }
+        ChecksSum::Broken => broken(what),
+    }
+}
+
+fn jobs(tree: &Tree) -> Vec<Job> {
+    const FOLDER: &str = ".github/workflows";
+    let names = tree.names(FOLDER).unwrap_or_default();
+    let files = names.iter().filter(|name| name.ends_with(".yml") || name.ends_with(".yaml"));
+    let texts = files.filter_map(|name| tree.text(&format!("{FOLDER}/{name}")).ok().flatten());
+    texts.flat_map(|text| workflow::jobs(&text)).collect()
+}
+
+/// What the forge's own run of a command came to: for where we run nothing ourselves.
+pub(super) fn command(ground: &Ground<'_>, line: &str) -> Saw {
+    let nothing = || {
+        uncertain("it is a command, none is run in safe mode, and no check of the forge runs it".to_owned())
+    };
+    let (Some(tracker), Some(head)) = (ground.tracker, head(ground)) else { return nothing() };
+    let jobs: Vec<Job> =
+        jobs(ground.tree).into_iter().filter(|job| job.runs.iter().any(|it| it == line.trim())).collect();
+    if jobs.is_empty() {
+        return nothing();
+    }
+    let checks = match tracker.checks(&head) {
+        Ok(checks) => checks,
+        Err(error) => return troubled(&error),
+    };
+    let of: Vec<Check> =
+        checks.into_iter().filter(|check| jobs.iter().any(|job| job.is_called(&check.name))).collect();
+    if of.is_empty() { nothing() } else { summed(&of, "the check that runs it") }
+}
+
+/// Asks the client, with words that were understood above. What it says is not shown: it may be more than the readers of the issue
+/// may see.
+fn client(shop: Option<&Workshop<'_>>, query: &GithubQuery, value: &str) -> Saw {
+    const LIMIT_MS: u64 = 30_000;
+    let Some((shop, program)) = shop.and_then(|shop| Some((shop, shop.on_path(&["gh"])?))) else {
+        return uncertain("the tracker does not answer this, and `gh` is not installed".to_owned());
+    };
+    let argv = std::iter::once(program.into()).chain(query.words.iter().map(Into::into)).collect();
+    match shop.run_outside(argv, LIMIT_MS) {
+        Err(why) => uncertain(format!("`gh` could not be run: {why}")),
+        Ok(said) if said.ran.is_well() => contains(&String::from_utf8_lossy(&said.out), value),
+        Ok(said) if said.ran.timed_out => uncertain("`gh` did not answer in time".to_owned()),
+        Ok(said) => uncertain(format!("`gh` ended with code {}", said.ran.exit.unwrap_or(-1))),
+    }
+}

@@ -1,0 +1,681 @@
+//! Pages as a tree, and CSS selectors over it: types, `#id`, `.class`, `[attribute]` in all its forms, the four combinators, lists,
+//! `:not()`, `:first-child`, `:last-child`, `:only-child`, `:empty`, `:nth-child(2|odd|even)`, `:checked`, `:disabled`.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
+use html5ever::tendril::{StrTendril, TendrilSink as _};
+use html5ever::{Attribute, ExpandedName, QualName, local_name, ns};
+
+/// A page. Its elements are numbered in the order of the document.
+pub(super) struct Page {
+    elements: Vec<Element>,
+}
+
+struct Element {
+    name: String,
+    attributes: Vec<(String, String)>,
+    parent: Option<usize>,
+    /// The element before it with the same parent.
+    before: Option<usize>,
+    /// Its place among its siblings, from 1.
+    place: usize,
+    is_last: bool,
+    is_empty: bool,
+    text: String,
+}
+
+impl Page {
+    /// Reads a page, as browsers do: whatever the text is, it is one.
+    pub fn parse(text: &str) -> Self {
+        let sink = Sink { document: Node::new(Content::Other) };
+        let document = html5ever::parse_document(sink, html5ever::ParseOpts::default()).one(text);
+        let mut elements = Vec::new();
+        flatten(&document, &mut elements);
+        dismantle(document);
+        Self { elements }
+    }
+
+    /// The elements that match.
+    pub fn select(&self, selector: &Selector) -> Vec<usize> {
+        let matches = |at: &usize| selector.0.iter().any(|complex| self.matches(*at, complex));
+        (0..self.elements.len()).filter(matches).collect()
+    }
+
+    /// The text in an element, on one line.
+    pub fn text(&self, at: usize) -> &str {
+        &self.elements[at].text
+    }
+
+    fn matches(&self, at: usize, complex: &Complex) -> bool {
+        self.fits(at, &complex.last) && self.leads(at, &complex.rest)
+    }
+
+    fn leads(&self, at: usize, rest: &[(Combinator, Compound)]) -> bool {
+        let Some(((combinator, compound), rest)) = rest.split_first() else { return true };
+        let fits = |at: usize| self.fits(at, compound) && self.leads(at, rest);
+        let (next, many): (fn(&Element) -> Option<usize>, bool) = match combinator {
+            Combinator::Inside => (|it| it.parent, true),
+            Combinator::Child => (|it| it.parent, false),
+            Combinator::After => (|it| it.before, true),
+            Combinator::Next => (|it| it.before, false),
+        };
+        let mut here = next(&self.elements[at]);
+        while let Some(at) = here {
+            if fits(at) {
+                return true;
+            }
+            here = if many { next(&self.elements[at]) } else { None };
+        }
+        false
+    }
+
+    fn fits(&self, at: usize, compound: &Compound) -> bool {
+        let element = &self.elements[at];
+        compound.0.iter().all(|simple| match simple {
+            Simple::Any => true,
+            Simple::Type(name) => element.name == *name,
+            Simple::Id(id) => element.get("id") == Some(id),
+            Simple::Class(class) => {
+                element.get("class").is_some_and(|all| all.split_ascii_whitespace().any(|it| it == class))
+            }
+            Simple::Attribute { name, how, ignore_case } => element.get(name).is_some_and(|value| {
+                if *ignore_case { how.holds(&value.to_lowercase()) } else { how.holds(value) }
+            }),
+            Simple::First => element.place == 1,
+            Simple::Last => element.is_last,
+            Simple::Only => element.place == 1 && element.is_last,
+            Simple::Empty => element.is_empty,
+            Simple::Nth(step, offset) => match element.place.checked_sub(*offset) {
+                Some(0) => true,
+                Some(rest) => *step > 0 && rest % step == 0,
+                None => false,
+            },
+            Simple::Not(inner) => !inner.iter().any(|compound| self.fits(at, compound)),
+        })
+    }
+}
+
+impl Element {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What is looked for on a page.
+#[derive(Debug)]
+pub(super) struct Selector(Vec<Complex>);
+
+#[derive(Debug)]
+struct Complex {
+    last: Compound,
+    /// From right to left.
+    rest: Vec<(Combinator, Compound)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Combinator {
+    Inside,
+    Child,
+    After,
+    Next,
+}
+
+#[derive(Debug)]
+struct Compound(Vec<Simple>);
+
+#[derive(Debug)]
+enum Simple {
+    Any,
+    Type(String),
+    Id(String),
+    Class(String),
+    Attribute { name: String, how: How, ignore_case: bool },
+    First,
+    Last,
+    Only,
+    Empty,
+    Nth(usize, usize),
+    Not(Vec<Compound>),
+}
+
+#[derive(Debug)]
+enum How {
+    There,
+    Is(String),
+    Word(String),
+    Dash(String),
+    Begins(String),
+    Ends(String),
+    Contains(String),
+}
+
+impl How {
+    fn holds(&self, value: &str) -> bool {
+        match self {
+            Self::There => true,
+            Self::Is(wanted) => value == wanted,
+            Self::Word(wanted) => value.split_ascii_whitespace().any(|it| it == wanted),
+            Self::Dash(wanted) => value
+                .strip_prefix(wanted.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+            Self::Begins(wanted) => !wanted.is_empty() && value.starts_with(wanted.as_str()),
+            Self::Ends(wanted) => !wanted.is_empty() && value.ends_with(wanted.as_str()),
+            Self::Contains(wanted) => !wanted.is_empty() && value.contains(wanted.as_str()),
+        }
+    }
+}
+
+const SELECTOR_BYTES_MAX: usize = 1_000; // a person wrote it
+
+impl Selector {
+    /// Reads a selector.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut reader = Reader { rest: text.trim() };
+        let wrong = || format!("the selector `{}` is not understood", super::files::short(text));
+        if text.len() > SELECTOR_BYTES_MAX {
+            return Err(wrong());
+        }
+        let mut list = Vec::new();
+        loop {
+            list.push(reader.complex().ok_or_else(wrong)?);
+            reader.space();
+            match reader.next() {
+                None => return Ok(Self(list)),
+                Some(',') => {
+                    reader.space();
+                }
+                Some(_) => return Err(wrong()),
+            }
+        }
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.rest = &self.rest[c.len_utf8()..];
+        Some(c)
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        self.rest.strip_prefix(word).is_some_and(|rest| {
+            self.rest = rest;
+            true
+        })
+    }
+
+    fn space(&mut self) -> bool {
+        let trimmed = self.rest.trim_start();
+        let some = trimmed.len() < self.rest.len();
+        self.rest = trimmed;
+        some
+    }
+
+    fn complex(&mut self) -> Option<Complex> {
+        let mut last = self.compound()?;
+        let mut rest = Vec::new();
+        loop {
+            let spaced = self.space();
+            let combinator = match self.peek() {
+                Some('>') => Combinator::Child,
+                Some('+') => Combinator::Next,
+                Some('~') => Combinator::After,
+                None | Some(',') => break,
+                Some(_) if spaced => Combinator::Inside,
+                Some(_) => return None,
+            };
+            if !matches!(combinator, Combinator::Inside) {
+                self.next();
+                self.space();
+            }
+            let compound = self.compound()?;
+            rest.insert(0, (combinator, std::mem::replace(&mut last, compound)));
+        }
+        Some(Complex { last, rest })
+    }
+
+    fn compound(&mut self) -> Option<Compound> {
+        let mut simples = Vec::new();
+        if self.take("*") {
+            simples.push(Simple::Any);
+        } else if let Some(name) = self.name() {
+            simples.push(Simple::Type(name.to_ascii_lowercase()));
+        }
+        loop {
+            match self.peek() {
+                Some('#') => {
+                    self.next();
+                    simples.push(Simple::Id(self.name()?));
+                }
+                Some('.') => {
+                    self.next();
+                    simples.push(Simple::Class(self.name()?));
+                }
+                Some('[') => {
+                    self.next();
+                    simples.push(self.attribute()?);
+                }
+                Some(':') => {
+                    self.next();
+                    simples.push(self.pseudo()?);
+                }
+                _ => return (!simples.is_empty()).then_some(Compound(simples)),
+            }
+        }
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let mut name = String::new();
+        while let Some(c) = self.peek() {
+            match c {
+                c if c.is_alphanumeric() || matches!(c, '-' | '_') || !c.is_ascii() => name.push(c),
+                '\\' => {
+                    self.next();
+                    name.push(self.peek()?);
+                }
+                _ => break,
+            }
+            self.next();
+        }
+        (!name.is_empty()).then_some(name)
+    }
+
+    fn attribute(&mut self) -> Option<Simple> {
+        self.space();
+        let name = self.name()?.to_ascii_lowercase();
+        self.space();
+        if self.take("]") {
+            return Some(Simple::Attribute { name, how: How::There, ignore_case: false });
+        }
+        let make: fn(String) -> How = if self.take("=") {
+            How::Is
+        } else if self.take("~=") {
+            How::Word
+        } else if self.take("|=") {
+            How::Dash
+        } else if self.take("^=") {
+            How::Begins
+        } else if self.take("$=") {
+            How::Ends
+        } else if self.take("*=") {
+            How::Contains
+        } else {
+            return None;
+        };
+        self.space();
+        let value = match self.peek()? {
+            quote @ ('"' | '\'') => {
+                self.next();
+                let end = self.rest.find(quote)?;
+                let value = self.rest[..end].to_owned();
+                self.rest = &self.rest[end + 1..];
+                value
+            }
+            _ => self.name()?,
+        };
+        self.space();
+        let ignore_case = self.take("i") || self.take("I");
+        self.space();
+        let value = if ignore_case { value.to_lowercase() } else { value };
+        self.take("]").then(|| Simple::Attribute { name, how: make(value), ignore_case })
+    }
+
+    fn pseudo(&mut self) -> Option<Simple> {
+        let there =
+            |name: &str| Simple::Attribute { name: name.to_owned(), how: How::There, ignore_case: false };
+        let name = self.name()?;
+        Some(match name.as_str() {
+            "first-child" => Simple::First,
+            "last-child" => Simple::Last,
+            "only-child" => Simple::Only,
+            "empty" => Simple::Empty,
+            "checked" => there("checked"),
+            "disabled" => there("disabled"),
+            "root" => Simple::Type("html".to_owned()),
+            "nth-child" => {
+                let inner = self.rest.strip_prefix('(')?;
+                let (inner, rest) = inner.split_once(')')?;
+                self.rest = rest;
+                match inner.trim() {
+                    "odd" => Simple::Nth(2, 1),
+                    "even" => Simple::Nth(2, 2),
+                    number => Simple::Nth(0, number.parse().ok().filter(|number| *number > 0)?),
+                }
+            }
+            "not" => {
+                self.take("(").then_some(())?;
+                let mut inner = Vec::new();
+                loop {
+                    self.space();
+                    inner.push(self.compound()?);
+                    self.space();
+                    match self.next()? {
+                        ')' => break,
+                        ',' => {}
+                        _ => return None,
+                    }
+                }
+                Simple::Not(inner)
+            }
+            _ => return None,
+        })
+    }
+}
+
+// ── The tree that the parser builds ────────────────────────────────────────────────────────────────────────────
+
+type Handle = Rc<Node>;
+
+struct Node {
+    content: Content,
+    name: QualName,
+    parent: RefCell<Option<std::rc::Weak<Node>>>,
+    children: RefCell<Vec<Handle>>,
+}
+
+enum Content {
+    Element(RefCell<Vec<Attribute>>),
+    Text(RefCell<String>),
+    Other,
+}
+
+impl Node {
+    fn new(content: Content) -> Handle {
+        Self::named(content, QualName::new(None, ns!(), local_name!("")))
+    }
+
+    fn named(content: Content, name: QualName) -> Handle {
+        Rc::new(Self { content, name, parent: RefCell::default(), children: RefCell::default() })
+    }
+
+    fn above(&self) -> Option<Handle> {
+        self.parent.borrow().as_ref().and_then(std::rc::Weak::upgrade)
+    }
+}
+
+struct Sink {
+    document: Handle,
+}
+
+impl Sink {
+    fn put(&self, parent: &Handle, at: usize, child: NodeOrText<Handle>) {
+        match child {
+            NodeOrText::AppendText(text) => {
+                let mut children = parent.children.borrow_mut();
+                if let Some(before) = at.checked_sub(1).and_then(|at| children.get(at))
+                    && let Content::Text(known) = &before.content
+                {
+                    known.borrow_mut().push_str(&text);
+                    return;
+                }
+                let node = Node::new(Content::Text(RefCell::new(text.to_string())));
+                *node.parent.borrow_mut() = Some(Rc::downgrade(parent));
+                children.insert(at, node);
+            }
+            NodeOrText::AppendNode(node) => {
+                self.remove_from_parent(&node);
+                *node.parent.borrow_mut() = Some(Rc::downgrade(parent));
+                let mut children = parent.children.borrow_mut();
+                let at = at.min(children.len());
+                children.insert(at, node);
+            }
+        }
+    }
+
+    fn place(&self, node: &Handle) -> Option<(Handle, usize)> {
+        let parent = node.above()?;
+        let at = parent.children.borrow().iter().position(|it| Rc::ptr_eq(it, node))?;
+        Some((parent, at))
+    }
+}
+
+impl TreeSink for Sink {
+    type Handle = Handle;
+    type Output = Handle;
+    type ElemName<'a> = ExpandedName<'a>;
+
+    fn finish(self) -> Handle {
+        self.document
+    }
+
+    fn parse_error(&self, _: Cow<'static, str>) {}
+
+    fn get_document(&self) -> Handle {
+        Rc::clone(&self.document)
+    }
+
+    fn elem_name<'a>(&'a self, target: &'a Handle) -> ExpandedName<'a> {
+        target.name.expanded()
+    }
+
+    fn create_element(&self, name: QualName, attributes: Vec<Attribute>, _: ElementFlags) -> Handle {
+        Node::named(Content::Element(RefCell::new(attributes)), name)
+    }
+
+    fn create_comment(&self, _: StrTendril) -> Handle {
+        Node::new(Content::Other)
+    }
+
+    fn create_pi(&self, _: StrTendril, _: StrTendril) -> Handle {
+        Node::new(Content::Other)
+    }
+
+    fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {
+        let at = parent.children.borrow().len();
+        self.put(parent, at, child);
+    }
+
+    fn append_based_on_parent_node(&self, element: &Handle, before: &Handle, child: NodeOrText<Handle>) {
+        match element.above() {
+            Some(_) => self.append_before_sibling(element, child),
+            None => self.append(before, child),
+        }
+    }
+
+    fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
+
+    fn get_template_contents(&self, target: &Handle) -> Handle {
+        // What is in a template is not on the page; here it is kept below it, and found there.
+        Rc::clone(target)
+    }
+
+    fn same_node(&self, one: &Handle, two: &Handle) -> bool {
+        Rc::ptr_eq(one, two)
+    }
+
+    fn set_quirks_mode(&self, _: QuirksMode) {}
+
+    fn append_before_sibling(&self, sibling: &Handle, child: NodeOrText<Handle>) {
+        if let Some((parent, at)) = self.place(sibling) {
+            self.put(&parent, at, child);
+        }
+    }
+
+    fn add_attrs_if_missing(&self, target: &Handle, attributes: Vec<Attribute>) {
+        if let Content::Element(known) = &target.content {
+            let mut known = known.borrow_mut();
+            for attribute in attributes {
+                if !known.iter().any(|it| it.name == attribute.name) {
+                    known.push(attribute);
+                }
+            }
+        }
+    }
+
+    fn remove_from_parent(&self, target: &Handle) {
+        if let Some((parent, at)) = self.place(target) {
+            parent.children.borrow_mut().remove(at);
+        }
+        *target.parent.borrow_mut() = None;
+    }
+
+    fn reparent_children(&self, node: &Handle, parent: &Handle) {
+        let children = std::mem::take(&mut *node.children.borrow_mut());
+        for child in &children {
+            *child.parent.borrow_mut() = Some(Rc::downgrade(parent));
+        }
+        parent.children.borrow_mut().extend(children);
+    }
+}
+
+const TEXT_BYTES_MAX: usize = 64 << 10; // of one element; enough to find a sentence in
+
+/// The elements in the order of the document. Without recursion: pages can be as deep as their author likes.
+fn flatten(document: &Handle, elements: &mut Vec<Element>) {
+    struct Open {
+        node: Handle,
+        next: usize,
+        element: Option<usize>,
+        last: Option<usize>,
+        count: usize,
+    }
+    let open = |node: Handle, element| Open { node, next: 0, element, last: None, count: 0 };
+    let mut stack = vec![open(Rc::clone(document), None)];
+    while let Some(top) = stack.last_mut() {
+        let child = top.node.children.borrow().get(top.next).cloned();
+        let Some(child) = child else {
+            if let Some(last) = top.last {
+                elements[last].is_last = true;
+            }
+            stack.pop();
+            continue;
+        };
+        top.next += 1;
+        match &child.content {
+            Content::Element(attributes) => {
+                top.count += 1;
+                let attributes = attributes.borrow();
+                let attributes =
+                    attributes.iter().map(|it| (it.name.local.to_string(), it.value.to_string()));
+                let at = elements.len();
+                elements.push(Element {
+                    name: child.name.local.to_string(),
+                    attributes: attributes.collect(),
+                    parent: top.element,
+                    before: top.last,
+                    place: top.count,
+                    is_last: false,
+                    is_empty: true,
+                    text: String::new(),
+                });
+                top.last = Some(at);
+                if let Some(parent) = top.element {
+                    elements[parent].is_empty = false;
+                }
+                stack.push(open(Rc::clone(&child), Some(at)));
+            }
+            Content::Text(text) => {
+                let text = text.borrow();
+                if let Some(parent) = top.element {
+                    elements[parent].is_empty &= text.is_empty();
+                }
+                let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let mut above = top.element.filter(|_| !words.is_empty());
+                let mut up = 0;
+                while let Some(at) = above.filter(|_| up < 64) {
+                    let whole = &mut elements[at].text;
+                    if whole.len() + words.len() < TEXT_BYTES_MAX {
+                        if !whole.is_empty() {
+                            whole.push(' ');
+                        }
+                        whole.push_str(&words);
+                    }
+                    above = elements[at].parent;
+                    up += 1;
+                }
+            }
+            Content::Other => {}
+        }
+    }
+}
+
+/// Takes the tree apart from the top: dropped as it is, a deep one would use up the stack.
+fn dismantle(document: Handle) {
+    let mut open = vec![document];
+    while let Some(node) = open.pop() {
+        open.append(&mut node.children.borrow_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Page, Selector};
+
+    const TEXT: &str = r#"<!doctype html><title>Shop</title><body class="a b">
+        <ul id=list><li class=one>First <b>thing</b><li>Second<li data-x="Some-Thing">Third</ul>
+        <table><tr><td>1</table><p>Text</p><p lang="en-GB"></p><input type=checkbox checked>"#;
+
+    fn count(selector: &str) -> usize {
+        Page::parse(TEXT).select(&Selector::parse(selector).expect(selector)).len()
+    }
+
+    #[test]
+    fn selectors_find_what_browsers_find() {
+        for (selector, wanted) in [
+            ("li", 3),
+            ("#list > li", 3),
+            ("body li", 3),
+            ("body > li", 0),
+            ("ul#list li.one", 1),
+            ("li + li", 2),
+            ("li.one ~ li", 2),
+            ("table tbody td", 1),
+            ("body.a.b", 1),
+            ("body.c", 0),
+            ("[data-x]", 1),
+            ("[data-x=\"Some-Thing\"]", 1),
+            ("[data-x='some-thing' i]", 1),
+            ("[data-x^=Some]", 1),
+            ("[data-x$='ing'], [data-x*=e-T], p[lang|=en]", 2),
+            ("li:first-child", 1),
+            ("li:last-child", 1),
+            ("li:nth-child(2)", 1),
+            ("li:nth-child(odd)", 2),
+            ("li:not(.one)", 2),
+            ("p:empty", 1),
+            ("input:checked", 1),
+            ("*", 18),
+            ("title, h1", 1),
+        ] {
+            assert_eq!(count(selector), wanted, "{selector}");
+        }
+        let page = Page::parse(TEXT);
+        let found = page.select(&Selector::parse("li.one").expect("one"));
+        assert_eq!(page.text(found[0]), "First thing");
+        for wrong in [
+            "",
+            ">",
+            "a >",
+            "a,,b",
+            "[",
+            "a[b",
+            "a:hover",
+            "a::before",
+            ":not(",
+            "a)b",
+            "#",
+            ".",
+            "a{}",
+            "[a=\"b]",
+        ] {
+            assert!(Selector::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_page_as_deep_as_its_author_likes_is_read() {
+        let deep = "<div>".repeat(100_000);
+        assert_eq!(Page::parse(&deep).select(&Selector::parse("span").expect("a type")).len(), 0);
+    }
+}

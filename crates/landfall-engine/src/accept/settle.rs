@@ -1,0 +1,149 @@
+//! What follows from a verification, on the tracker: boxes are ticked, something is said, the issue is closed, opened again or left
+//! for a person. Repeated, it changes nothing.
+
+use std::collections::BTreeSet;
+
+use landfall_model::acceptance::{
+    Counted, Criteria, Criterion, Finding, VerifyOutcome, VerifyResult, comment, count, outcome, tick_again,
+};
+use landfall_trackers::tracker::{
+    Answer, CloseWhy, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once, PHASE_FAMILY,
+    PrNumber, Thread, Tracker, TrackerError,
+};
+
+use super::Checked;
+
+/// A verification that is over.
+pub struct Settling<'a> {
+    /// Where the issue is.
+    pub tracker: &'a dyn Tracker,
+    /// Which issue.
+    pub issue: IssueNumber,
+    /// Its criteria.
+    pub criteria: &'a Criteria,
+    /// What came of each.
+    pub checked: &'a [Checked],
+    /// The names of the project's own commands: the body is read again with them.
+    pub customs: &'a BTreeSet<String>,
+    /// The commit that was looked at.
+    pub commit: &'a str,
+    /// How often it may fail before a person is needed.
+    pub iterations_max: u32,
+    /// The pull request, while it is open. Then the issue stays where it is, and the pull request is told.
+    pub open_pr: Option<PrNumber>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// What it came to.
+    pub outcome: VerifyOutcome,
+    /// How many boxes were ticked now.
+    pub ticked: usize,
+    /// Whether something new was said.
+    pub told: bool,
+    /// Whether the very same was found before. Then nothing was changed.
+    pub known: bool,
+}
+
+impl Settling<'_> {
+    /// What was looked at and what came of it, in a few letters: the same again is no news.
+    fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.commit.as_bytes());
+        for (criterion, checked) in self.criteria.items.iter().zip(self.checked) {
+            for part in [criterion.text.as_str(), checked.result.word()] {
+                hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+            }
+        }
+        hasher.finalize().to_hex().as_str()[..16].to_owned()
+    }
+
+    fn thread(&self) -> Thread {
+        self.open_pr.map_or(Thread::Issue(self.issue), Thread::PullRequest)
+    }
+
+    /// What it comes to, without changing anything.
+    pub fn outcome(&self) -> Answer<VerifyOutcome> {
+        self.counted().map(|(outcome, _)| outcome)
+    }
+
+    fn counted(&self) -> Answer<(VerifyOutcome, Counted)> {
+        let comments = self.tracker.comments(self.thread())?;
+        let ours: Vec<&str> = comments.iter().filter(|it| it.ours).map(|it| it.body.as_str()).collect();
+        let counted = count(&ours, &self.fingerprint());
+        let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
+        Ok((outcome(self.criteria, &results, counted.iteration, self.iterations_max), counted))
+    }
+}
+
+/// Ticks the boxes of what holds, in the body as it is now. Answers how many.
+pub fn tick_boxes(
+    tracker: &dyn Tracker,
+    issue: IssueNumber,
+    holding: &[&Criterion],
+    customs: &BTreeSet<String>,
+) -> Answer<usize> {
+    let open: Vec<&Criterion> = holding.iter().copied().filter(|it| !it.ticked).collect();
+    if open.is_empty() {
+        return Ok(0);
+    }
+    let body = tracker.issue(issue)?.body;
+    let ticked = tick_again(&body, &open, customs);
+    if ticked == body {
+        return Ok(0);
+    }
+    let count = body.bytes().zip(ticked.bytes()).filter(|(before, after)| before != after).count();
+    tracker.edit_issue(issue, &IssueEdit { title: None, body: Some(ticked) })?;
+    Ok(count)
+}
+
+/// Ticks, tells, and moves the issue as the outcome says.
+pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
+    let Settling { tracker, issue, criteria, checked, .. } = *settling;
+    let both = || criteria.items.iter().zip(checked);
+    let holding: Vec<&Criterion> =
+        both().filter(|(_, it)| it.result == VerifyResult::Pass).map(|(criterion, _)| criterion).collect();
+    let ticked = tick_boxes(tracker, issue, &holding, settling.customs)?;
+    let (outcome, counted) = settling.counted()?;
+    let known = counted.told && outcome.iteration().is_some();
+    if known {
+        // It was sent back for exactly this. Whatever became of it since is not undone.
+        return Ok(Settled { outcome, ticked, told: false, known });
+    }
+    let findings: Vec<Finding<'_>> = both()
+        .map(|(criterion, it)| Finding { criterion, result: it.result, evidence: &it.evidence })
+        .collect();
+    let of = settling.fingerprint();
+    let key = match outcome.iteration() {
+        Some(iteration) => format!("verify/{}/{of}/{iteration}", issue.get()),
+        None => format!("verify/{}/{of}", issue.get()),
+    };
+    // The issue is moved before it is told: a comment says that all the rest is done.
+    if settling.open_pr.is_none() {
+        move_issue(tracker, issue, outcome)?;
+    }
+    let said = tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, &of))?;
+    Ok(Settled { outcome, ticked, told: matches!(said, Once::Made(_)), known })
+}
+
+fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, outcome: VerifyOutcome) -> Answer<()> {
+    const COLOUR: [u8; 3] = [0x0e, 0x8a, 0x16];
+    let deeds = outcome.deeds();
+    let label = match deeds.phase {
+        None => None,
+        Some(phase) => Some(Label::new(&format!("{PHASE_FAMILY}{phase}")).map_err(TrackerError::from)?),
+    };
+    if let Some(label) = &label {
+        let about = "Where the issue stands.".to_owned();
+        tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: COLOUR, about }])?;
+    }
+    if deeds.reopen {
+        tracker.reopen_issue(issue)?;
+    }
+    tracker.swap_label(issue, PHASE_FAMILY, label.as_ref())?;
+    if deeds.close && tracker.issue(issue)?.state == IssueState::Open {
+        tracker.close_issue(issue, CloseWhy::Done)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Commands of an issue, and programs that look at pages: run by a sitter, in the sandbox, on a checkout that is thrown away, with
+//! nothing secret in their environment.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use landfall_host::git::{Oid, Repo};
+
+use super::{Saw, fail, pass, uncertain};
+use crate::confine::{self, Reach};
+use crate::consult::{self, Scratch};
+use crate::errand::{self, Errand, Ran};
+use crate::folder::StateFolder;
+use crate::launch::{safe_environment, with};
+use crate::settings::Run;
+
+/// What it takes to run something.
+pub struct Shell<'a> {
+    /// How things are confined.
+    pub settings: &'a Run,
+    /// The state of the project, which nothing that runs may see.
+    pub folder: &'a StateFolder,
+    /// Our own executable.
+    pub program: &'a Path,
+    /// Every environment variable. Only those that hold nothing secret are handed on.
+    pub environment: &'a [(OsString, OsString)],
+    /// The root of the project, for the client of a forge: it reads there which repository is meant.
+    pub root: &'a Path,
+    /// Where it runs.
+    pub checkout: Checkout<'a>,
+}
+
+/// Where commands run.
+pub enum Checkout<'a> {
+    /// In this folder, which they may write to.
+    At(PathBuf),
+    /// In a checkout of this commit, made when it is needed and thrown away.
+    Of(&'a Repo, &'a Oid),
+}
+
+/// A shell, and what was made for it on the way.
+pub(super) struct Workshop<'a> {
+    shell: &'a Shell<'a>,
+    made: OnceLock<Result<Made, String>>,
+    number: AtomicU64,
+}
+
+struct Made {
+    scratch: Scratch,
+    work: PathBuf,
+    read: Vec<PathBuf>,
+}
+
+/// What a program said.
+pub(super) struct Said {
+    pub ran: Ran,
+    pub out: Vec<u8>,
+}
+
+const GRACE_MS: u64 = 2_000; // nobody waits for what an issue started
+const OUT_BYTES_MAX: u64 = 8 << 20; // a page as a browser sees it
+
+impl<'a> Workshop<'a> {
+    pub fn new(shell: &'a Shell<'a>) -> Self {
+        Self { shell, made: OnceLock::new(), number: AtomicU64::new(1) }
+    }
+
+    /// Where to look for a program of the person's.
+    pub fn on_path(&self, names: &[&str]) -> Option<PathBuf> {
+        let path = self.shell.environment.iter().find(|(key, _)| key == "PATH").map(|(_, path)| path)?;
+        names.iter().find_map(|name| {
+            let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+            folders.map(|folder| folder.join(name)).find(|program| {
+                program.is_file() && rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok()
+            })
+        })
+    }
+
+    /// A folder that what runs may write to.
+    pub fn tmp(&self) -> Result<PathBuf, String> {
+        Ok(self.made()?.scratch.tmp())
+    }
+
+    fn made(&self) -> Result<&Made, String> {
+        let make = || {
+            let scratch = Scratch::make().map_err(|error| format!("make a scratch folder: {error}"))?;
+            let (work, read) = match &self.shell.checkout {
+                Checkout::At(folder) => (folder.clone(), Vec::new()),
+                Checkout::Of(repo, commit) => scratch.ground(consult::Ground::Checkout(repo, commit))?,
+            };
+            Ok(Made { scratch, work, read })
+        };
+        self.made.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
+    /// Runs a command line of an issue. An error is that it could not be run at all.
+    pub fn bash(&self, line: &str, limit_ms: u64) -> Result<Ran, String> {
+        self.run(errand::bash(line), limit_ms).map(|said| said.ran)
+    }
+
+    /// Runs a program.
+    pub fn run(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<Said, String> {
+        let made = self.made()?;
+        let tmp = made.scratch.tmp();
+        let reach = Reach {
+            confinement: self.shell.settings.sandbox,
+            work: made.work.clone(),
+            tmp: tmp.clone(),
+            own: Vec::new(),
+            read: made.read.clone(),
+        };
+        let env = safe_environment(self.shell.environment, &[]);
+        let home = env.iter().find(|(key, _)| key == "HOME").map(|(_, home)| PathBuf::from(home));
+        let sandbox = confine::around(self.shell.settings, self.shell.folder, home.as_deref(), &reach);
+        self.carry_out(Errand {
+            argv,
+            cwd: made.work.clone(),
+            env: with(&env, vec![("TMPDIR".into(), tmp.into_os_string())]),
+            stdin: Vec::new(),
+            sandbox,
+            limit_ms,
+            grace_ms: GRACE_MS,
+        })
+    }
+
+    /// Runs a program of the person's as the person would. Only for the client of a forge, which needs their login; its words are
+    /// understood before.
+    pub fn run_outside(&self, argv: Vec<OsString>, limit_ms: u64) -> Result<Said, String> {
+        self.carry_out(Errand {
+            argv,
+            cwd: self.shell.root.to_owned(),
+            env: self.shell.environment.to_vec(),
+            stdin: Vec::new(),
+            sandbox: None,
+            limit_ms,
+            grace_ms: GRACE_MS,
+        })
+    }
+
+    fn carry_out(&self, errand: Errand) -> Result<Said, String> {
+        let made = self.made()?;
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let dir = made.scratch.run().join(format!("c{number}"));
+        let ran = errand::run_keeping(self.shell.program, &dir, &errand, OUT_BYTES_MAX)?;
+        let out = std::fs::read(dir.join("out.log")).unwrap_or_default(); // none is as good as empty
+        drop(std::fs::remove_dir_all(&dir)); // the scratch folder goes in the end
+        Ok(Said { ran, out })
+    }
+}
+
+/// Whether a condition holds. Whatever goes wrong: it does not.
+pub(super) fn holds(shop: &Workshop<'_>, when: &str) -> bool {
+    const WHEN_MS: u64 = 10_000;
+    shop.bash(when, WHEN_MS).is_ok_and(|ran| ran.is_well())
+}
+
+/// Whether a command ends with 0.
+pub(super) fn command(shop: &Workshop<'_>, line: &str, limit_ms: u64) -> Saw {
+    match shop.bash(line, limit_ms) {
+        Err(why) => uncertain(format!("it could not be run: {why}")),
+        Ok(ran) if ran.is_well() => {
+            pass(format!("it ended with 0 after {:.1} s", ran.took_ms as f64 / 1_000.0))
+        }
+        // The shell itself is missing, or the sandbox would not be put up: that says nothing about the work.
+        Ok(ran) if ran.exit.is_none() && !ran.timed_out => uncertain(format!("it {}", ran.complaint())),
+        Ok(ran) => fail(format!("it {}", ran.complaint())),
+    }
+}

@@ -1,0 +1,258 @@
+//! Checks that ask an address of the web. The host is looked up once, what it leads to is checked, and exactly that is connected to:
+//! a name cannot lead somewhere else the second time.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use landfall_model::acceptance::{Address, Hits, is_loopback, is_private};
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+use super::files::{json, short};
+use super::html;
+use super::{Saw, fail, judged, uncertain};
+
+/// What may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reachable {
+    /// Whatever the machine can reach: the project allows it.
+    Anything,
+    /// What everybody can reach.
+    Public,
+    /// That, and this machine.
+    PublicAndHere,
+}
+
+impl Reachable {
+    fn may(self, address: IpAddr) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Public => !is_private(address),
+            Self::PublicAndHere => !is_private(address) || is_loopback(address),
+        }
+    }
+}
+
+const CONNECT: Duration = Duration::from_secs(5);
+const TOTAL: Duration = Duration::from_secs(10);
+const BODY_BYTES_MAX: u64 = 4 << 20;
+const REFUSED: &str = "it leads to a private address";
+
+#[derive(Debug)]
+struct Careful {
+    inner: DefaultResolver,
+    reachable: Reachable,
+}
+
+impl Resolver for Careful {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &ureq::config::Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.inner.resolve(uri, config, timeout)?;
+        // One private address among several is refused, too: which of them is taken is up to chance.
+        if found.iter().all(|address| self.reachable.may(address.ip())) {
+            Ok(found)
+        } else {
+            Err(ureq::Error::Io(std::io::Error::new(std::io::ErrorKind::PermissionDenied, REFUSED)))
+        }
+    }
+}
+
+/// What an address answered.
+pub(super) struct Answered {
+    status: u16,
+    headers: ureq::http::HeaderMap,
+    body: Body,
+}
+
+enum Body {
+    NotRead,
+    Text(String),
+}
+
+/// Whether the body is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    Head,
+    Body,
+}
+
+/// Asks an address. An error is what is seen instead of an answer.
+pub(super) fn ask(address: &Address, reachable: Reachable, want: Want) -> Result<Answered, Saw> {
+    let config = ureq::config::Config::builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None) // it would look names up itself
+        .timeout_resolve(Some(CONNECT))
+        .timeout_connect(Some(CONNECT))
+        .timeout_global(Some(TOTAL))
+        .user_agent(concat!("landfall/", env!("CARGO_PKG_VERSION")))
+        .build();
+    let resolver = Careful { inner: DefaultResolver::default(), reachable };
+    let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), resolver);
+    let mut response = agent.get(address.as_str()).call().map_err(|error| no_answer(&error))?;
+    let body = match want {
+        Want::Head => Body::NotRead,
+        Want::Body => {
+            let read = response.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec();
+            let bytes = read.map_err(|error| no_answer(&error))?;
+            Body::Text(String::from_utf8_lossy(&bytes).into_owned())
+        }
+    };
+    let (parts, _) = response.into_parts();
+    Ok(Answered { status: parts.status.as_u16(), headers: parts.headers, body })
+}
+
+fn no_answer(error: &ureq::Error) -> Saw {
+    match error {
+        ureq::Error::Io(io) if io.to_string() == REFUSED => {
+            uncertain(format!("{REFUSED}, and only public ones are asked in safe mode"))
+        }
+        // Somebody is there and says no: that is an answer.
+        ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
+            fail("the connection is refused: nothing listens there".to_owned())
+        }
+        ureq::Error::ConnectionFailed => uncertain("it cannot be connected to".to_owned()),
+        other => uncertain(format!("no answer: {other}")),
+    }
+}
+
+impl Answered {
+    fn text(&self) -> &str {
+        match &self.body {
+            Body::NotRead => "",
+            Body::Text(text) => text,
+        }
+    }
+
+    fn header(&self, name: &str) -> Option<String> {
+        let values: Vec<String> = self
+            .headers
+            .get_all(name)
+            .iter()
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
+            .collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    }
+}
+
+pub(super) fn status(answered: &Answered, code: u16) -> Saw {
+    judged(answered.status == code, format!("it answers {}", answered.status))
+}
+
+pub(super) fn header(answered: &Answered, name: &str, value: &str) -> Saw {
+    match answered.header(name) {
+        None => fail(format!("there is no header `{name}`")),
+        Some(found) => judged(found.contains(value), format!("`{name}: {}`", short(&found))),
+    }
+}
+
+pub(super) fn redirect(answered: &Answered, from: &Address, to: &Address, code: u16) -> Saw {
+    let Some(location) = answered.header("location") else {
+        return fail(format!("it answers {} and leads nowhere", answered.status));
+    };
+    let bare = |text: &str| text.trim_end_matches('/').to_owned();
+    let same = bare(&absolute(from, &location)) == bare(to.as_str());
+    judged(same && answered.status == code, format!("{} to `{}`", answered.status, short(&location)))
+}
+
+/// Where a `Location` leads, seen from the address that said it.
+fn absolute(from: &Address, location: &str) -> String {
+    if location.contains("://") {
+        return location.to_owned();
+    }
+    let text = from.as_str();
+    let (scheme, rest) = text.split_once("://").unwrap_or(("https", text));
+    if let Some(host) = location.strip_prefix("//") {
+        return format!("{scheme}://{host}");
+    }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    if location.starts_with('/') {
+        return format!("{scheme}://{authority}{location}");
+    }
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    format!("{scheme}://{authority}{folder}/{location}")
+}
+
+pub(super) fn api(answered: &Answered, path: &str, value: &str) -> Saw {
+    if !(200..300).contains(&answered.status) {
+        return fail(format!("it answers {}", answered.status));
+    }
+    json(answered.text(), path, value, "the answer")
+}
+
+pub(super) fn page(answered: &Answered, selector: &str, hits: Hits) -> Saw {
+    let selector = match html::Selector::parse(selector) {
+        Ok(selector) => selector,
+        Err(why) => return uncertain(why),
+    };
+    if !(200..300).contains(&answered.status) {
+        return fail(format!("it answers {}", answered.status));
+    }
+    let count = html::Page::parse(answered.text()).select(&selector).len();
+    let holds = match hits {
+        Hits::Some => count > 0,
+        Hits::Count(wanted) => usize::try_from(wanted).is_ok_and(|wanted| wanted == count),
+    };
+    judged(holds, format!("{count} on the page"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use landfall_model::acceptance::{Address, VerifyResult};
+
+    use super::{Reachable, Want, absolute, ask};
+
+    /// Looked up, not by their names: whatever leads here is found out before anything is connected to.
+    #[test]
+    fn a_name_that_leads_to_this_machine_is_refused_where_only_public_ones_may_be_asked() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let hosts =
+            ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
+        for host in hosts {
+            let address = Address::new(&format!("http://{host}:{port}/")).expect("an address");
+            let refused = ask(&address, Reachable::Public, Want::Head).err().expect("it is refused");
+            assert_eq!(refused.result, VerifyResult::Uncertain, "{host}");
+            // `0x7f.1` is an address to some systems and no name to others.
+            let private = refused.evidence.contains("private address");
+            assert!(private || refused.evidence.contains("no answer"), "{host}: {}", refused.evidence);
+        }
+        listener.set_nonblocking(true).expect("it can");
+        assert!(listener.accept().is_err(), "nobody ever knocked");
+        listener.set_nonblocking(false).expect("it can");
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("somebody");
+            drop(stream.read(&mut [0; 1024])); // whatever is asked
+            stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").expect("it is read");
+        });
+        let here = Address::new(&format!("http://localhost:{port}/")).expect("an address");
+        let answered = ask(&here, Reachable::PublicAndHere, Want::Head).ok().expect("it may");
+        assert_eq!(answered.status, 204);
+        server.join().expect("it answered");
+        let other = Address::new("http://10.255.255.1/").expect("an address");
+        assert!(ask(&other, Reachable::PublicAndHere, Want::Head).is_err());
+    }
+
+    #[test]
+    fn a_location_is_read_from_where_it_was_said() {
+        let from = Address::new("https://h.example:8443/a/b?c").expect("an address");
+        for (location, whole) in [
+            ("https://x.example/", "https://x.example/"),
+            ("//y.example/z", "https://y.example/z"),
+            ("/d", "https://h.example:8443/d"),
+            ("e", "https://h.example:8443/a/e"),
+        ] {
+            assert_eq!(absolute(&from, location), whole);
+        }
+    }
+}

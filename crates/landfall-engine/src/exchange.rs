@@ -1,0 +1,174 @@
+//! Exchanges with the tracker of a task: one arm per act, each in a thread of its own, each answered by news.
+//!
+//! Every exchange may be repeated after a crash. What it makes bears a marker or is the only one of its kind, so that
+//! performing it twice has the effect of once. What follows from an answer is for the model to say.
+
+mod accepting;
+mod offering;
+mod seeing;
+mod telling;
+
+use std::sync::{Arc, OnceLock};
+
+use landfall_host::git::GitError;
+use landfall_model::flow::Act;
+use landfall_model::issue::{Phase, Source};
+use landfall_model::{Attempt, Exchanged, News, Task};
+use landfall_trackers::tracker::{
+    Answer, BranchName, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, Slug, Tracker, TrackerError,
+};
+
+pub(crate) use seeing::is_spec;
+
+use crate::site::Site;
+use crate::tracker::{self, Around};
+
+/// The tracker of an engine, opened when it is first needed.
+#[derive(Default)]
+pub(crate) struct Desk {
+    opened: OnceLock<Answer<Arc<dyn Tracker>>>,
+}
+
+impl Desk {
+    /// The tracker of the project.
+    pub fn tracker(&self, site: &Site) -> Answer<Arc<dyn Tracker>> {
+        let open = || {
+            let around = Around {
+                root: site.repo.root(),
+                folder: &site.folder,
+                environment: &site.environment,
+                author: "landfall",
+            };
+            tracker::open(&site.settings.tracker, &around).map(Arc::from)
+        };
+        self.opened.get_or_init(open).clone()
+    }
+}
+
+/// Why an exchange came to nothing.
+pub(crate) enum Trouble {
+    Tracker(TrackerError),
+    Git(GitError),
+    Else(String),
+}
+
+impl From<TrackerError> for Trouble {
+    fn from(error: TrackerError) -> Self {
+        Self::Tracker(error)
+    }
+}
+
+impl From<NameError> for Trouble {
+    fn from(error: NameError) -> Self {
+        Self::Tracker(error.into())
+    }
+}
+
+impl From<GitError> for Trouble {
+    fn from(error: GitError) -> Self {
+        Self::Git(error)
+    }
+}
+
+impl From<Trouble> for Exchanged {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Tracker(error) => {
+                let passes = error.passes();
+                let detail = match passes {
+                    Some(_) => error.to_string(),
+                    None => format!("{error}; {}", error.hint()),
+                };
+                Self::Trouble { detail, until: passes.flatten(), hopeless: passes.is_none() }
+            }
+            Trouble::Git(error) => Self::Trouble { detail: error.full(), until: None, hopeless: false },
+            Trouble::Else(detail) => Self::Trouble { detail, until: None, hopeless: true },
+        }
+    }
+}
+
+/// The issue of a task and where it is kept.
+pub(crate) struct Desked {
+    pub tracker: Arc<dyn Tracker>,
+    pub source: Source,
+    pub number: IssueNumber,
+}
+
+/// Performs an exchange for `task` and tells what came of it.
+pub(crate) fn exchange(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) {
+    let exchanged = perform(site, task, attempt, act).unwrap_or_else(Exchanged::from);
+    site.tell(task.id, News::Exchanged { attempt, exchanged });
+}
+
+fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) -> Result<Exchanged, Trouble> {
+    let at = desk(site, task)?;
+    match act {
+        Some(Act::Observe) => seeing::observe(site, task, &at),
+        Some(Act::Triaged) => telling::triaged(site, task, &at),
+        Some(Act::Sized) => seeing::sized(site, task, &at),
+        Some(Act::Offer) => offering::offer(site, task, attempt, &at),
+        Some(Act::Checks) => seeing::checks(task, &at),
+        Some(Act::Reviewed) => telling::reviewed(task, &at),
+        Some(Act::Merged) => offering::merged(site, task, &at),
+        Some(Act::Accept) => accepting::accept(site, task, &at),
+        Some(Act::Gather) => telling::gathered(task, &at),
+        Some(Act::Close) => telling::closed(task, &at),
+        None => seeing::parts(&at),
+    }
+}
+
+fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
+    let kind = site.settings.tracker.kind.unwrap_or("none");
+    let source = Source::of(&task.spec.source)
+        .ok_or_else(|| Trouble::Else(format!("{} does not come from an issue", task.id)))?;
+    if source.tracker != kind {
+        return Err(Trouble::Else(format!(
+            "{} follows an issue of the tracker `{}`, and the project's tracker is `{kind}`",
+            task.id, source.tracker
+        )));
+    }
+    let number = IssueNumber::new(source.number).expect("a source has no number 0");
+    Ok(Desked { tracker: site.desk.tracker(site)?, source, number })
+}
+
+/// The branch the work of an issue is offered on.
+pub(crate) fn branch_of(number: IssueNumber) -> BranchName {
+    BranchName::new(&format!("landfall/issue-{}", number.get())).expect("made of our own words")
+}
+
+/// In a flow: the file that says what is to be done for an issue.
+pub(crate) const SPEC: &str = "{spec}";
+
+/// The file that says what is to be done for the issue of a task: as it is called, or is to be called.
+pub(crate) fn spec_of(site: &Site, task: &Task) -> Option<String> {
+    let issue = task.issue.as_ref()?;
+    let source = Source::of(&task.spec.source)?;
+    if !issue.routed.is_some_and(|routed| routed.spec) {
+        return None;
+    }
+    let slug = Slug::of(&task.spec.title);
+    let name = format!("{}/issue-{}-{}.md", site.settings.tracker.spec_path, source.number, slug.as_str());
+    Some(issue.seen.as_ref().and_then(|seen| seen.spec_file.clone()).unwrap_or(name))
+}
+
+/// Says in the tracker where an issue stands. Labels that a repository does not have yet are made first.
+pub(crate) fn stand(at: &Desked, phase: Phase) -> Answer<()> {
+    let label = Label::new(&format!("{PHASE_FAMILY}{}", phase.word()))?;
+    let about = "Where the issue stands.".to_owned();
+    at.tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: PHASE_COLOUR, about }])?;
+    at.tracker.swap_label(at.number, PHASE_FAMILY, Some(&label)).map(drop)
+}
+
+const PHASE_COLOUR: [u8; 3] = [0x1f, 0x6f, 0xeb];
+
+/// Says in the tracker that a step of a task begins. It keeps nothing from beginning: the next exchange says it again.
+pub(crate) fn entered(site: &Site, task: &Task) {
+    if task.issue.is_none() {
+        return;
+    }
+    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    let Some(phase) = step.and_then(|step| Phase::from_word(&step.phase)) else { return };
+    if let Ok(at) = desk(site, task) {
+        drop(stand(&at, phase)); // a tracker that is away is told by the exchange that needs it
+    }
+}

@@ -1,0 +1,79 @@
+//! Holding what an issue promised against what has landed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use landfall_model::acceptance::{Criteria, Mode, Occasion};
+use landfall_model::issue::Accepted;
+use landfall_model::{Commit, Exchanged, Task};
+use landfall_trackers::tracker::{CommitSha, PrNumber};
+
+use super::{Desked, Trouble};
+use crate::accept::{self, Checkout, Ground, IssueText, Settling, Shell, Tree};
+use crate::land;
+use crate::site::{self, Site};
+
+const DIFF_BYTES_MAX: usize = 1 << 20;
+
+/// Looks at every criterion on what landed, ticks the boxes, and moves the issue as the outcome says.
+pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let issue = at.tracker.issue(at.number)?;
+    let commit = match &task.landed {
+        Some(landed) => site::oid(&landed.commit),
+        None => land::base(site)?,
+    };
+    site.store.lend(&site.repo, &commit)?;
+    let tree = Tree::Commit(site.repo.tree_at(&commit)?);
+    let (handlers, _) = accept::handlers(&tree);
+    let customs: BTreeSet<String> = handlers.iter().map(|handler| handler.name.clone()).collect();
+    let criteria = Criteria::of(&issue.body, &customs);
+    let diff = task.landed.as_ref().and_then(|landed| changed(site, &landed.base_before, &landed.commit));
+    let shell = Shell {
+        settings: &site.settings.run,
+        folder: &site.folder,
+        program: &site.program,
+        environment: &site.environment,
+        root: site.repo.root(),
+        checkout: Checkout::Of(&site.repo, &commit),
+    };
+    let settings = &site.settings.tracker;
+    let pr = task.issue.as_ref().and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
+    let ground = Ground {
+        tree: &tree,
+        issue: IssueText { title: &issue.title, body: &issue.body },
+        mode: settings.verify_mode(),
+        merged: true,
+        leave: settings.verify_mode() == Mode::Full,
+        occasion: Occasion::Verify,
+        base_url: settings.production_url.as_ref(),
+        allow_localhost: false,
+        handlers: &handlers,
+        tracker: Some(&*at.tracker),
+        pr,
+        head: Some(CommitSha::new(commit.as_str())?),
+        diff: diff.as_deref(),
+        spec_folder: &settings.spec_path,
+        judge: None,
+        shell: Some(&shell),
+    };
+    let checked = accept::run(&criteria, &ground);
+    let settled = accept::settle(&Settling {
+        tracker: &*at.tracker,
+        issue: at.number,
+        criteria: &criteria,
+        checked: &checked,
+        customs: &customs,
+        commit: commit.as_str(),
+        iterations_max: settings.verify_iterations_max,
+        open_pr: None,
+    })?;
+    let items = criteria.items.iter().zip(checked);
+    let items = items.map(|(criterion, it)| (criterion.text.clone(), it.result, it.evidence)).collect();
+    Ok(Exchanged::Accepted(Accepted { items, outcome: settled.outcome }))
+}
+
+fn changed(site: &Site, before: &Commit, after: &Commit) -> Option<String> {
+    let (before, after) = (site::oid(before), site::oid(after));
+    let bytes = site.repo.diff_since(&before, &after, DIFF_BYTES_MAX).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

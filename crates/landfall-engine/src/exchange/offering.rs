@@ -1,0 +1,163 @@
+//! Offering work as a pull request, and writing down that it landed.
+
+use std::sync::Arc;
+
+use landfall_host::git::{BranchName as GitBranch, HeldReason, Oid, Published};
+use landfall_model::issue::{Phase, Pr, Way};
+use landfall_model::{Attempt, Commit, Exchanged, Task};
+use landfall_trackers::tracker::{
+    BranchName, CommitSha, Marker, Merge, NewPullRequest, PrState, PullRequest, Thread, Title, unmarked,
+};
+
+use super::{Desked, Trouble, branch_of, stand};
+use crate::gate;
+use crate::settings::Publish;
+use crate::site::{self, Site};
+
+/// Offers the work as a pull request, if it takes that way. The branch is pushed where branches are kept.
+pub(super) fn offer(
+    site: &Arc<Site>,
+    task: &Task,
+    attempt: Attempt,
+    at: &Desked,
+) -> Result<Exchanged, Trouble> {
+    let way = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.way);
+    if way != Some(Way::Pr) {
+        return Ok(Exchanged::Offered(None));
+    }
+    let head = task.head.as_ref().ok_or_else(|| Trouble::Else("there is no work to offer".to_owned()))?;
+    let sha = CommitSha::new(head.as_str())?;
+    let branch = branch_of(at.number);
+    let known = task.issue.as_ref().and_then(|issue| issue.pr.as_ref());
+    if at.tracker.keeps_branches() {
+        push(site, at, &branch, &site::oid(head), known.map(|pr| site::oid(&pr.head)))?;
+    }
+    let new = NewPullRequest {
+        head: branch,
+        head_sha: sha.clone(),
+        base: BranchName::new(site.branch.as_str())?,
+        title: Title::of(&gate::headline(task)),
+        body: body(task, at),
+        draft: false,
+    };
+    let pr = at.tracker.create_pull_request(&new)?.into_inner();
+    if pr.head_sha != sha {
+        at.tracker.pushed(pr.number, &sha)?;
+    }
+    if pr.state == PrState::Draft {
+        at.tracker.mark_ready(pr.number)?;
+    }
+    tell_findings(task, attempt, at, &pr)?;
+    stand(at, Phase::Review)?;
+    Ok(Exchanged::Offered(Some(Pr { number: pr.number.get(), url: pr.url, head: head.clone() })))
+}
+
+fn body(task: &Task, at: &Desked) -> String {
+    let closes = if at.tracker.keeps_branches() {
+        format!("Closes #{}", at.source.number)
+    } else {
+        format!("For issue #{}", at.source.number)
+    };
+    let checks = task.gate.as_ref().map(|gate| {
+        let names: Vec<String> =
+            gate.commands.iter().map(|it| format!("- `{}`: {}", it.name, it.outcome.word())).collect();
+        format!("\n\nVerified by Landfall on a clean checkout, merged with the base:\n\n{}", names.join("\n"))
+    });
+    format!("{closes}\n\nMade by Landfall as {}.{}", task.id, checks.unwrap_or_default())
+}
+
+/// What readers found and the author dealt with since: each round once.
+fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -> Result<(), Trouble> {
+    let rounds = task.counters.reviews;
+    if rounds == 0 || task.findings.is_empty() {
+        return Ok(());
+    }
+    let lines: String = task.findings.iter().map(|finding| format!("- {finding}\n")).collect();
+    let marker = Marker::new(&format!("review-round/{}/{}", task.id, rounds))?;
+    let text =
+        format!("Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.", unmarked(&lines));
+    at.tracker.comment(Thread::PullRequest(pr.number), &marker, &text)?;
+    Ok(())
+}
+
+/// Pushes the branch, from where we left it. Work of others there is not overwritten.
+fn push(
+    site: &Site,
+    at: &Desked,
+    branch: &BranchName,
+    head: &Oid,
+    known: Option<Oid>,
+) -> Result<(), Trouble> {
+    let Publish::Push { remote } = &site.settings.land.publish else {
+        let why = format!(
+            "the tracker `{}` keeps branches, and none is pushed: set `land.publish = \"push\"` in landfall.toml",
+            at.source.tracker
+        );
+        return Err(Trouble::Else(why));
+    };
+    let name = GitBranch::new(branch.as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
+    let seen = site.store.remote_seen(remote, &name)?.or(known);
+    let tries = [seen.clone(), Some(head.clone()), None];
+    let mut said = String::new();
+    for expected in tries {
+        match site.store.push_task_branch(&site.repo, remote, &name, head, expected.as_ref())? {
+            Published::Done(_) | Published::Already => return Ok(()),
+            Published::Held(HeldReason::Remote { stderr }) => said = stderr,
+            Published::Held(other) => said = format!("{other:?}"),
+        }
+        if !said.contains("stale info") {
+            break;
+        }
+    }
+    Err(Trouble::Else(format!("the branch `{branch}` could not be pushed to `{remote}`: {said}")))
+}
+
+/// Writes down that the work landed, once that can be seen from outside.
+pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let Some(landed) = &task.landed else {
+        return Err(Trouble::Else("nothing has landed".to_owned()));
+    };
+    if at.tracker.keeps_branches() && !is_published(site, &landed.commit)? {
+        let what = "the landing was not published yet".to_owned();
+        return Ok(Exchanged::NotYet { what });
+    }
+    let Some(pr) = task.issue.as_ref().and_then(|issue| issue.pr.as_ref()) else {
+        stand(at, Phase::Verify)?;
+        return Ok(Exchanged::Told);
+    };
+    let number = landfall_trackers::tracker::PrNumber::new(pr.number)
+        .ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
+    let seen = at.tracker.pull_request(number)?;
+    match seen.state {
+        PrState::Merged { .. } => {}
+        PrState::Draft | PrState::Open if at.tracker.keeps_branches() => {
+            // The base holds its head: the forge sees that by itself, a moment later.
+            return Ok(Exchanged::NotYet {
+                what: format!("pull request #{} is not shown as merged yet", pr.number),
+            });
+        }
+        PrState::Draft | PrState::Open => {
+            let merge = Merge {
+                expected: seen.head_sha.clone(),
+                subject: Title::of(&gate::headline(task)),
+                body: String::new(),
+                landed: Some(CommitSha::new(landed.commit.as_str())?),
+            };
+            at.tracker.merge(number, &merge)?;
+        }
+        PrState::Closed => {
+            let marker = Marker::new(&format!("landed/{}/{}", task.id, landed.commit.short()))?;
+            let text = format!("This was closed, and its work has landed as {}.", landed.commit.as_str());
+            at.tracker.comment(Thread::PullRequest(number), &marker, &text)?;
+        }
+    }
+    stand(at, Phase::Verify)?;
+    Ok(Exchanged::Told)
+}
+
+/// Whether the branch that is pushed to holds a commit, as far as we know.
+fn is_published(site: &Site, commit: &Commit) -> Result<bool, Trouble> {
+    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(true) };
+    let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(false) };
+    Ok(site.store.is_ancestor(&site::oid(commit), &seen)?)
+}

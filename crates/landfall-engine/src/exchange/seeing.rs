@@ -1,0 +1,274 @@
+//! What can be seen of an issue: in the tracker, on the base, and in the store.
+
+use std::sync::Arc;
+
+use landfall_host::git::{BranchName as GitBranch, BranchNews, LogRange, Oid};
+use landfall_model::issue::{Ci, Part, Phase, Seen, SeenPr, SeenPrState};
+use landfall_model::{Commit, Exchanged, Task, Timestamp};
+use landfall_trackers::tracker::{
+    Answer, Blocker, Check, CheckState, ChecksSum, Child, CommitSha, Conclusion, Issue, IssueNumber, Marker,
+    PHASE_FAMILY, Place, PrState, PullRequest, Thread, shown, sum,
+};
+
+use super::{Desked, Trouble, branch_of, stand};
+use crate::land;
+use crate::settings::Publish;
+use crate::site::{self, Site};
+
+/// What a summary of our readers is known by, in comments and reviews.
+pub(super) const REVIEW_MARKER: &str = "review-summary";
+/// Commits of the base that are looked through for one that closes an issue.
+const COMMITS_MAX: u32 = 1_000;
+/// Issues that one may be made of.
+const PARTS_MAX: usize = 100;
+
+/// Looks at an issue, and brings the work of its pull request into the store.
+pub(super) fn observe(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let seen = look(site, task, at)?;
+    let head = match &seen.pr {
+        Some(SeenPr { state: SeenPrState::Open, head: Some(head), .. }) => fetch(site, at, head)?,
+        Some(_) | None => None,
+    };
+    Ok(Exchanged::Seen { seen: Box::new(seen), head })
+}
+
+/// Looks again once it is known what is to be done: sizes change with that.
+pub(super) fn sized(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    stand(at, Phase::Ready)?;
+    let seen = look(site, task, at)?;
+    Ok(Exchanged::Seen { seen: Box::new(seen), head: None })
+}
+
+/// Everything that is known of an issue at this moment.
+pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Trouble> {
+    let Desked { tracker, number, source } = at;
+    let issue = tracker.issue(*number)?;
+    let reopened = tracker.last_reopened(*number)?;
+    let base = land::base(site)?;
+    let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
+    let blockers = tracker.blocked_by(*number)?;
+    Ok(Seen {
+        number: source.number,
+        words: (issue.title.clone(), issue.body.clone()),
+        open: issue.state.is_open(),
+        phase: phase_of(&issue),
+        triaged: labels.iter().any(|label| label == "triaged"),
+        size: tracker.size(*number)?.map(|seen| seen.size),
+        kind: labels.iter().find_map(|label| label.strip_prefix("type/")).map(str::to_owned),
+        labels,
+        pr: pull_request(at, reopened)?,
+        spec_file: spec_file(site, task, &base, *number)?,
+        commit: closing_commit(site, at, &base, reopened)?,
+        reopened,
+        parts: u32::try_from(issue.children).unwrap_or(u32::MAX),
+        blockers: blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect(),
+    })
+}
+
+/// The phase the labels say; of several, the furthest.
+pub(super) fn phase_of(issue: &Issue) -> Option<Phase> {
+    issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?)).max()
+}
+
+/// The pull request of the issue's branch: the open one, or else the newest. What was merged or closed before the issue was
+/// opened again says nothing about it.
+fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<SeenPr>> {
+    let all = at.tracker.pull_requests_of(&branch_of(at.number))?;
+    let counts = |pr: &&PullRequest| pr.state.is_open() || reopened.is_none_or(|at| pr.created > at);
+    let open = all.iter().find(|pr| pr.state.is_open() && pr.head_is_here);
+    let Some(pr) = open.or_else(|| all.iter().find(counts)) else { return Ok(None) };
+    let state = match pr.state {
+        PrState::Draft | PrState::Open => SeenPrState::Open,
+        PrState::Closed => SeenPrState::Closed,
+        PrState::Merged { .. } => SeenPrState::Merged,
+    };
+    Ok(Some(SeenPr {
+        number: pr.number.get(),
+        url: pr.url.clone(),
+        state,
+        head: Some(Commit::new(pr.head_sha.as_str())),
+        reviewed: reviewed(at, pr)?,
+    }))
+}
+
+fn reviewed(at: &Desked, pr: &PullRequest) -> Answer<bool> {
+    let marked = |marker: Option<String>| marker.is_some_and(|key| key.starts_with(REVIEW_MARKER));
+    let comments = at.tracker.comments(Thread::PullRequest(pr.number))?;
+    if comments.iter().any(|it| marked(it.marker().map(|marker| marker.key().to_owned()))) {
+        return Ok(true);
+    }
+    let reviews = at.tracker.reviews(pr.number)?;
+    let ours = reviews
+        .iter()
+        .filter(|it| it.ours)
+        .filter_map(|it| Marker::of(&it.body).map(|(marker, _)| marker.key().to_owned()));
+    Ok(ours.map(Some).any(marked))
+}
+
+/// The file that says what is to be done: on the task's own work, or on the base.
+fn spec_file(site: &Site, task: &Task, base: &Oid, number: IssueNumber) -> Result<Option<String>, Trouble> {
+    let folder = &site.settings.tracker.spec_path;
+    let places = task.seen_head.iter().chain(&task.head).map(site::oid).chain([base.clone()]);
+    for commit in places {
+        if !site.store.contains(&commit)? {
+            continue; // it is in a workspace only
+        }
+        if let Some(name) =
+            site.store.names_in(&commit, folder)?.into_iter().find(|name| is_spec(name, number))
+        {
+            return Ok(Some(format!("{folder}/{name}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a file is the spec of an issue: `issue-7-….md`.
+pub(crate) fn is_spec(name: &str, number: IssueNumber) -> bool {
+    let rest = name.strip_prefix("issue-").and_then(|rest| rest.strip_prefix(&number.get().to_string()));
+    rest.is_some_and(|rest| rest == ".md" || rest.starts_with('-') && rest.ends_with(".md"))
+}
+
+/// The newest commit of the base that says it closes the issue, made after it was last opened again.
+fn closing_commit(
+    site: &Site,
+    at: &Desked,
+    base: &Oid,
+    reopened: Option<Timestamp>,
+) -> Result<Option<Commit>, Trouble> {
+    let range = LogRange { to: base.clone(), from: None, first_parent: true };
+    let closes = |message: &str| {
+        let ours =
+            message.lines().any(|line| line.strip_prefix("Landfall-Issue: ") == Some(&at.source.to_string()));
+        ours || at.tracker.keeps_branches() && closes(message, at.source.number)
+    };
+    let found = site.store.log(&range, COMMITS_MAX)?.into_iter().find(|entry| closes(&entry.message));
+    // A commit knows seconds, a tracker milliseconds: within the same second the commit is the older one.
+    let counts = found.filter(|entry| reopened.is_none_or(|at| entry.author.at_ms > at.0));
+    Ok(counts.map(|entry| site::commit(&entry.oid)))
+}
+
+/// Whether a message says, in a forge's own words, that it closes this issue.
+fn closes(message: &str, number: u64) -> bool {
+    const WORDS: [&str; 9] =
+        ["close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved"];
+    let words: Vec<String> = message.split_whitespace().map(str::to_lowercase).collect();
+    words.windows(2).any(|pair| {
+        let verb = pair[0].trim_start_matches('(').trim_end_matches(':');
+        let named = pair[1].trim_end_matches([')', '.', ',', ';']);
+        WORDS.contains(&verb) && named == format!("#{number}")
+    })
+}
+
+/// The work of an open pull request, in the store. Where branches are kept elsewhere, it is fetched.
+fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trouble> {
+    let oid = site::oid(head);
+    if site.store.contains(&oid)? {
+        return Ok(Some(head.clone()));
+    }
+    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(None) };
+    if !at.tracker.keeps_branches() {
+        return Ok(None);
+    }
+    let branch =
+        GitBranch::new(branch_of(at.number).as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
+    let base = land::base(site)?;
+    let tip = match site.store.remote_news(&site.repo, remote, &branch, &base)? {
+        BranchNews::Ahead { new, .. } | BranchNews::Rewritten { new, .. } => Some(new),
+        BranchNews::Same | BranchNews::Deleted | BranchNews::Unborn => None,
+    };
+    Ok(tip.map(|tip| site::commit(&tip)))
+}
+
+/// What an issue is made of, and what of that waits for what. Only needs among the parts count here.
+pub(super) fn parts(at: &Desked) -> Result<Exchanged, Trouble> {
+    let children = at.tracker.children(at.number)?;
+    if children.len() > PARTS_MAX {
+        return Err(Trouble::Else(format!(
+            "{} is made of {} issues; at most {PARTS_MAX} are taken on at once",
+            at.number,
+            children.len()
+        )));
+    }
+    let inside: Vec<u64> = children.iter().map(|child| child.issue.number.get()).collect();
+    let here = |blocker: &Blocker| match &blocker.place {
+        Place::Here(number) => Some(number.get()).filter(|number| inside.contains(number)),
+        Place::Elsewhere(_) => None,
+    };
+    let mut parts = Vec::new();
+    for Child { issue, blocked_by } in &children {
+        parts.push(Part {
+            number: issue.number.get(),
+            title: issue.title.clone(),
+            size: at.tracker.size(issue.number)?.map(|seen| seen.size),
+            done: !issue.state.is_open(),
+            needs: blocked_by.iter().filter_map(here).collect(),
+        });
+    }
+    Ok(Exchanged::Parts(parts))
+}
+
+/// What the checks of the forge say about the offered work.
+pub(super) fn checks(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let Some(pr) = task.issue.as_ref().and_then(|issue| issue.pr.as_ref()) else {
+        return Ok(Exchanged::Checks(Ci::Absent));
+    };
+    let checks = at.tracker.checks(&CommitSha::new(pr.head.as_str())?)?;
+    let names = |is: &dyn Fn(&Check) -> bool| -> Vec<String> {
+        checks.iter().filter(|check| is(check)).map(|check| shown(&check.name, 80)).collect()
+    };
+    let ci = match sum(&checks) {
+        ChecksSum::None => Ci::Absent,
+        ChecksSum::Passed => Ci::Passed,
+        ChecksSum::Pending => {
+            Ci::Running(names(&|check| matches!(check.state, CheckState::Waiting | CheckState::Running)))
+        }
+        ChecksSum::Broken => Ci::Broken(names(&|check| {
+            !matches!(
+                check.state,
+                CheckState::Done(Conclusion::Success | Conclusion::Neutral | Conclusion::Skipped)
+            )
+        })),
+        ChecksSum::Failed => failed(task, at, &checks)?,
+    };
+    Ok(Exchanged::Checks(ci))
+}
+
+/// What fails on the work and not on the base it was merged with; or else what fails on both.
+fn failed(task: &Task, at: &Desked, checks: &[Check]) -> Answer<Ci> {
+    let fails = |check: &&Check| check.state == CheckState::Done(Conclusion::Failure);
+    let names = |checks: &[Check]| -> Vec<String> {
+        checks.iter().filter(fails).map(|check| check.name.clone()).collect()
+    };
+    let here = names(checks);
+    let base =
+        task.gate.as_ref().map(|gate| gate.base.as_str()).or(task.workspace.as_ref().map(Commit::as_str));
+    let there = match base {
+        Some(base) => names(&at.tracker.checks(&CommitSha::new(base)?)?),
+        None => Vec::new(),
+    };
+    let new: Vec<String> = here.iter().filter(|name| !there.contains(name)).cloned().collect();
+    Ok(if new.is_empty() { Ci::PreExisting(here) } else { Ci::Failed(new) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_words_of_a_forge_close_an_issue() {
+        let of = |message: &str| closes(message, 7);
+        for yes in ["Fix the door (closes #7)", "fixes: #7", "a\n\nResolves #7.", "CLOSES #7"] {
+            assert!(of(yes), "{yes}");
+        }
+        for no in ["closes #70", "see #7", "closes 7", "closes\u{a0}# 7", "encloses #7", "closes #17"] {
+            assert!(!of(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_spec_is_known_by_its_whole_number() {
+        let number = IssueNumber::new(7).expect("not 0");
+        assert!(is_spec("issue-7-door.md", number) && is_spec("issue-7.md", number));
+        assert!(!is_spec("issue-70-door.md", number) && !is_spec("issue-7-door.txt", number));
+    }
+}

@@ -1,0 +1,193 @@
+//! What is written down in the tracker: what an issue is, what readers think, what became of its parts, that it is over.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use landfall_model::issue::{PartEnd, PartFate, Phase};
+use landfall_model::{Exchanged, Size, Task};
+use landfall_trackers::tracker::{
+    CloseWhy, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, Saying, Thread, unmarked,
+};
+use serde::Deserialize;
+
+use super::seeing::{self, REVIEW_MARKER};
+use super::{Desked, Trouble, stand};
+use crate::papers;
+use crate::site::Site;
+
+/// The paper an agent leaves that found out what an issue is.
+const TRIAGE: &str = "triage.json";
+
+/// What an agent says an issue is.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Triage {
+    size: String,
+    #[serde(rename = "type")]
+    kind: Kind,
+    #[serde(default)]
+    priority: Option<Level>,
+    #[serde(default)]
+    value: Option<Level>,
+    #[serde(default)]
+    why: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Bug,
+    Feature,
+    Task,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Low,
+    Medium,
+    High,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bug => "bug",
+            Self::Feature => "feature",
+            Self::Task => "task",
+        }
+    }
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Writes down what an agent found out about an issue. A size that a person said is left as it is.
+pub(super) fn triaged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let unread = |why: String| Ok(Exchanged::Unread { why });
+    let Some(digest) = task.staged.papers.get(TRIAGE) else {
+        return unread(format!("`{}/{TRIAGE}` is not there", papers::FOLDER));
+    };
+    let text = match papers::read(&site.folder.papers(), digest) {
+        Ok(text) => text,
+        Err(error) => return Err(Trouble::Else(format!("read the paper `{TRIAGE}`: {error}"))),
+    };
+    let said: Triage = match serde_json::from_str(&text) {
+        Ok(said) => said,
+        Err(error) => return unread(format!("`{TRIAGE}` is not what was asked for: {error}")),
+    };
+    let Ok(size) = said.size.parse::<Size>() else {
+        return unread(format!("`{TRIAGE}` says the size `{}`; known: XS, S, M, L, XL", cut(&said.size)));
+    };
+    let Desked { tracker, number, .. } = at;
+    if tracker.size(*number)?.is_none() {
+        tracker.set_size(*number, size)?;
+    }
+    label_family(at, "type/", said.kind.word())?;
+    for (family, level) in [("priority/", said.priority), ("value/", said.value)] {
+        if let Some(level) = level {
+            label_family(at, family, level.word())?;
+        }
+    }
+    let label = Label::new("triaged")?;
+    ensure(at, &label, "Somebody looked at what it is.")?;
+    tracker.change_labels(*number, &BTreeSet::from([label]), &BTreeSet::new())?;
+    stand(at, Phase::Issue)?;
+    let marker = Marker::new(&format!("triage/{}", task.id))?;
+    let why = unmarked(&cut(&said.why));
+    let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
+    tracker.comment(Thread::Issue(*number), &marker, &text)?;
+    Ok(Exchanged::Seen { seen: Box::new(seeing::look(site, task, at)?), head: None })
+}
+
+fn cut(text: &str) -> String {
+    landfall_trackers::tracker::shown(text, 1_000)
+}
+
+fn after(text: &str) -> String {
+    if text.trim().is_empty() { String::new() } else { format!(" {}", text.trim()) }
+}
+
+fn ensure(at: &Desked, label: &Label, about: &str) -> Result<(), Trouble> {
+    let spec = LabelSpec { label: label.clone(), colour: [0xbf, 0xd4, 0xf2], about: about.to_owned() };
+    Ok(at.tracker.ensure_labels(&[spec])?)
+}
+
+/// Says one word of a family, unless a person has said one already.
+fn label_family(at: &Desked, family: &str, word: &str) -> Result<(), Trouble> {
+    let issue = at.tracker.issue(at.number)?;
+    if issue.labels.iter().any(|label| label.within(family).is_some()) {
+        return Ok(());
+    }
+    let label = Label::new(&format!("{family}{word}"))?;
+    ensure(at, &label, "")?;
+    at.tracker.change_labels(at.number, &BTreeSet::from([label]), &BTreeSet::new())?;
+    Ok(())
+}
+
+/// Writes down what readers think of the work.
+pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let issue = task.issue.as_ref();
+    if let Some(pr) = issue.and_then(|issue| issue.pr.as_ref()) {
+        let number = PrNumber::new(pr.number)
+            .ok_or_else(|| Trouble::Else("a pull request has no number 0".to_owned()))?;
+        let depth = issue.and_then(|issue| issue.routed).map_or("light", |routed| routed.depth.word());
+        let open: Vec<String> =
+            task.findings.iter().filter(|it| !it.resolved).map(|it| format!("- {it}\n")).collect();
+        let found = match open.is_empty() {
+            true => "Nothing is open.".to_owned(),
+            false => format!("Worth knowing, and not in the way:\n\n{}", unmarked(&open.concat())),
+        };
+        let review = NewReview {
+            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", task.id, pr.head.short()))?,
+            says: Saying::Approve,
+            body: format!("## Review summary\n\nRead by Landfall ({depth}). {found}"),
+            commit: CommitSha::new(pr.head.as_str())?,
+        };
+        at.tracker.review(number, &review)?;
+    }
+    stand(at, Phase::Merge)?;
+    Ok(Exchanged::Told)
+}
+
+/// Writes down what became of the issues that one is made of.
+pub(super) fn gathered(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let ends = task.issue.as_ref().and_then(|issue| issue.ends.clone()).unwrap_or_default();
+    let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
+    let rows: String = ends.iter().map(row).collect();
+    let text =
+        format!("{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}", ends.len());
+    let marker = Marker::new(&format!("parts/{}/{}", task.id, task.attempt))?;
+    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    if done == ends.len() {
+        stand(at, Phase::Verify)?;
+    }
+    Ok(Exchanged::Told)
+}
+
+fn row(end: &PartEnd) -> String {
+    let word = match &end.end {
+        PartFate::Done => "SUCCESS".to_owned(),
+        PartFate::Failed(why) => format!("FAILED ({})", unmarked(&cut(why)).replace(['|', '\n'], " ")),
+        PartFate::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
+    };
+    format!("| #{} | {word} |\n", end.number)
+}
+
+/// Says that everything holds, and closes the issue.
+pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    stand(at, Phase::Done)?;
+    at.tracker.close_issue(at.number, CloseWhy::Done)?;
+    let marker = Marker::new(&format!("done/{}/{}", task.id, task.landed_before.len()))?;
+    let landed = task.landed.as_ref().map(|landed| format!(" It landed as {}.", landed.commit.as_str()));
+    let text = format!("Done.{}", landed.unwrap_or_default());
+    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    Ok(Exchanged::Told)
+}

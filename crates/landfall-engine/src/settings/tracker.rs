@@ -1,0 +1,146 @@
+//! What is set about the tracker, made fit to work with.
+
+use std::path::{Path, PathBuf};
+
+use landfall_agents::nearest;
+use landfall_model::Touch;
+use landfall_model::acceptance::{Address, Mode};
+use landfall_trackers::github::Base;
+use landfall_trackers::registry::{self, TRACKERS};
+use landfall_trackers::tracker::RepoName;
+
+use super::raw::RawTracker;
+use super::resolve::Fault;
+
+/// Where issues are, and how they are taken from there to landed work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrackerSettings {
+    /// The name of the tracker in its registry; none if nobody wants one.
+    pub kind: Option<&'static str>,
+    /// The repository; without it, the one that `origin` leads to.
+    pub repository: Option<RepoName>,
+    /// The server; without it, the public one, or the one that `origin` leads to.
+    pub base: Option<Base>,
+    /// The file that holds the token; a full path, or one that begins with `~`.
+    pub token_file: Option<PathBuf>,
+    /// The folder of issues that are files; seen from the root of the project.
+    pub folder: Option<PathBuf>,
+    /// The field of projects that holds a size.
+    pub size_field: Option<String>,
+    /// How often to look for what changed.
+    pub poll_ms: u64,
+    /// The folder of specs, in the repository; without a slash at its end.
+    pub spec_path: String,
+    /// Whether even small issues land by a pull request.
+    pub always_pr: bool,
+    /// How often an issue that does not hold is opened again.
+    pub verify_iterations_max: u32,
+    /// How many parts of one large issue are worked on at once.
+    pub concurrent: u32,
+    /// Where what landed runs.
+    pub production_url: Option<Address>,
+    /// Where work that has not landed can be looked at.
+    pub preview_url: Option<Address>,
+    /// Where the project runs on this machine.
+    pub local_url: Option<Address>,
+    /// What may be changed in the checkout while issues are verified.
+    pub verify_ignore: Vec<Touch>,
+}
+
+/// What `kind` says when nobody wants a tracker.
+const NONE: &str = "none";
+
+pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
+    let fault = |key: &str, what: String| Fault::new(&["tracker", key], what);
+    let kind = kind(&raw.kind)?;
+    let name = |text: &String| {
+        RepoName::new(text)
+            .map_err(|error| fault("repository", error.to_string()).hint("such as `owner/name`"))
+    };
+    let base = |text: &String| {
+        Base::new(text)
+            .map_err(|error| fault("url", error.to_string()).hint("such as `https://git.example.com`"))
+    };
+    let url = |key: &str, text: Option<String>| match text {
+        Some(text) => {
+            address(&text).map(Some).map_err(|why| fault(key, why).hint("such as `https://www.example.com`"))
+        }
+        None => Ok(None),
+    };
+    if let Some(file) = &raw.token_file
+        && !(file.is_absolute() || file.starts_with("~"))
+    {
+        // Below the root it would be one `git add` away from everybody.
+        let what = format!("`token_file` is `{}`, which is not a full path", file.display());
+        return Err(
+            fault("token_file", what).hint("such as `~/.config/landfall/token`, outside of the project")
+        );
+    }
+    if let Some(folder) = raw.folder.as_deref().filter(|folder| folder.as_os_str().is_empty()) {
+        return Err(fault("folder", format!("`{}` is no folder", folder.display())).hint("take it out"));
+    }
+    Ok(TrackerSettings {
+        kind,
+        repository: raw.repository.as_ref().map(name).transpose()?,
+        base: raw.url.as_ref().map(base).transpose()?,
+        token_file: raw.token_file,
+        folder: raw.folder,
+        size_field: Some(raw.size_field.trim().to_owned()).filter(|field| !field.is_empty()),
+        poll_ms: raw.poll.0,
+        spec_path: spec_path(&raw.spec_path)
+            .map_err(|why| fault("spec_path", why).hint("such as `docs/spec`"))?,
+        always_pr: raw.always_pr,
+        verify_iterations_max: raw.verify_iterations_max.0,
+        concurrent: raw.concurrent.0,
+        production_url: url("production_url", raw.production_url)?,
+        preview_url: url("preview_url", raw.preview_url)?,
+        local_url: url("local_url", raw.local_url)?,
+        verify_ignore: ignored(&raw.verify_ignore).map_err(|why| fault("verify_ignore", why))?,
+    })
+}
+
+fn kind(word: &str) -> Result<Option<&'static str>, Fault> {
+    if word == NONE {
+        return Ok(None);
+    }
+    registry::find(word).map(|entry| Some(entry.name)).map_err(|error| {
+        let known: Vec<&str> = TRACKERS.iter().map(|entry| entry.name).chain([NONE]).collect();
+        let hint = match nearest(word, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known: {}", known.join(", ")),
+        };
+        Fault::new(&["tracker", "kind"], format!("`{}` is no tracker", error.given)).hint(hint)
+    })
+}
+
+/// An address of the web, or what is wrong with it. The text stays unsaid: a password may be in it.
+pub(super) fn address(text: &str) -> Result<Address, String> {
+    Address::new(text).map_err(|error| format!("it is not an address: {error}"))
+}
+
+/// A folder of the repository, or what is wrong with it.
+pub(super) fn spec_path(text: &str) -> Result<String, String> {
+    let wrong = || format!("`{}` is not a folder of the repository", text.escape_debug());
+    if text.starts_with(['/', '-', '~']) || text.contains(char::is_control) || text.contains('\\') {
+        return Err(wrong());
+    }
+    let path = Touch::file(text).map_err(|_| wrong())?;
+    let inside_git = Path::new(path.as_str()).components().any(|part| part.as_os_str() == ".git");
+    if inside_git { Err(wrong()) } else { Ok(path.as_str().to_owned()) }
+}
+
+/// Paths and patterns, or what is wrong with the first that is none.
+pub(super) fn ignored(paths: &[String]) -> Result<Vec<Touch>, String> {
+    paths.iter().map(|path| path.parse::<Touch>().map_err(|error| error.to_string())).collect()
+}
+
+impl TrackerSettings {
+    /// What the text of an issue may set going. On a forge anybody may have written it.
+    #[must_use]
+    pub fn verify_mode(&self) -> Mode {
+        match self.kind {
+            Some("local") => Mode::Full,
+            Some(_) | None => Mode::Safe,
+        }
+    }
+}

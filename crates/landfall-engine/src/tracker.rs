@@ -1,0 +1,307 @@
+//! The tracker of a project, opened in one place: from settings, the repository and the environment. What it is asked
+//! is for others to say.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use landfall_host::clock::{Clock as _, SystemClock};
+use landfall_host::git::{self, Git, Repo};
+use landfall_model::Timestamp;
+use landfall_trackers::github::{Base, Patience, TokenSources};
+use landfall_trackers::registry::{self, Entry, Setup};
+use landfall_trackers::tracker::{Answer, Clock, RepoName, Tracker, TrackerError, shown};
+
+use crate::confine::expand;
+use crate::folder::StateFolder;
+use crate::notify::proxy_address;
+use crate::settings::TrackerSettings;
+
+/// What a tracker is opened in.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// The root of the project.
+    pub root: &'a Path,
+    /// Where its state is.
+    pub folder: &'a StateFolder,
+    /// The environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// Who signs what is written to files.
+    pub author: &'a str,
+}
+
+/// What can be said about a tracker without asking it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// What settings call it.
+    pub kind: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// Where it is: a folder, or a repository and its host.
+    pub place: String,
+    /// Where its token comes from, or why there is none; none if it needs no token.
+    pub token: Option<Result<String, String>>,
+}
+
+/// The machine's time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(SystemClock.now_ms())
+    }
+
+    fn wait(&self, ms: u64) {
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+}
+
+/// Opens the tracker. Nobody is asked anything yet. Keep it: what it knows of the tracker's limits is in it.
+///
+/// # Errors
+/// Why there is none.
+pub fn open(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Box<dyn Tracker>> {
+    let found = find(settings, around)?;
+    let entry = found.entry;
+    entry.tracker(found.setup)
+}
+
+/// What can be said about the tracker without asking it; none if nobody wants one.
+///
+/// # Errors
+/// Why it cannot be opened.
+pub fn look(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Option<Standing>> {
+    if settings.kind.is_none() {
+        return Ok(None);
+    }
+    let Found { entry, setup, host } = find(settings, around)?;
+    let place = match (&setup.repository, host) {
+        (Some(repository), Some(host)) => format!("{repository} on {host}"),
+        (Some(_), None) | (None, _) => setup.folder.display().to_string(),
+    };
+    let token = entry.away.then(|| setup.token.found());
+    Ok(Some(Standing { kind: entry.name, about: entry.about, place, token }))
+}
+
+/// The token that stands in a file, if one is set: a text that nobody is to read.
+#[must_use]
+pub fn token_in_file(settings: &TrackerSettings, around: &Around<'_>) -> Option<String> {
+    let path = at_home(around, settings.token_file.as_deref()?)?;
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A tracker that could be opened.
+struct Found {
+    entry: &'static Entry,
+    setup: Setup,
+    /// The host it is on, if it is on one.
+    host: Option<String>,
+}
+
+fn find(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Found> {
+    let Some(name) = settings.kind else {
+        return Err(refused("no tracker is wanted: `tracker.kind` in landfall.toml is `none`"));
+    };
+    let entry = registry::find(name).map_err(|error| refused(error.to_string()))?;
+    let (repository, base) = match entry.away {
+        true => {
+            let (repository, base) = forge(settings, around)?;
+            (Some(repository), Some(base))
+        }
+        false => (None, None),
+    };
+    let token = match &base {
+        Some(base) => tokens(settings, around, base)?,
+        None => TokenSources::default(),
+    };
+    let folder = settings.folder.as_deref().map(|folder| expanded(around, folder));
+    let setup = Setup {
+        folder: folder.unwrap_or_else(|| around.folder.issues()),
+        author: around.author.to_owned(),
+        repository,
+        proxy: base.as_ref().and_then(|base| proxy_address(&|name| variable(around, name), base.rest())),
+        token,
+        size_field: settings.size_field.clone(),
+        patience: Patience::default(),
+        clock: Arc::new(WallClock),
+        base: base.clone(),
+    };
+    Ok(Found { entry, setup, host: base.map(|base| base.host().to_owned()) })
+}
+
+/// The repository and its server: as settings say, else as `origin` does.
+fn forge(settings: &TrackerSettings, around: &Around<'_>) -> Answer<(RepoName, Base)> {
+    if let Some(repository) = &settings.repository {
+        return Ok((repository.clone(), settings.base.clone().unwrap_or_else(Base::public)));
+    }
+    let set = "set `tracker.repository = \"owner/name\"` in landfall.toml";
+    let failed = |why: String| refused(format!("{why}; {set}"));
+    let git = Git::find().map_err(|error| failed(error.full()))?;
+    let repo = Repo::discover(&git, around.root).map_err(|error| failed(error.to_string()))?;
+    let url = repo.remote_url(ORIGIN).map_err(|error| failed(error.full()))?;
+    let url =
+        url.ok_or_else(|| failed(format!("there is no remote `{ORIGIN}` to find the repository by")))?;
+    // The address may hold a password, so it is not repeated.
+    let (host, repository) = RepoName::of_remote(&url)
+        .ok_or_else(|| failed(format!("the remote `{ORIGIN}` does not say which repository it is")))?;
+    match &settings.base {
+        Some(base) if without_port(base.host()) != host => Err(failed(format!(
+            "the remote `{ORIGIN}` is on {}, and `tracker.url` is {}",
+            shown(&host, 60),
+            base.host()
+        ))),
+        Some(base) => Ok((repository, base.clone())),
+        None => Ok((repository, Base::new(&host).map_err(|error| failed(error.to_string()))?)),
+    }
+}
+
+const ORIGIN: &str = "origin";
+
+fn without_port(host: &str) -> &str {
+    host.split_once(':').map_or(host, |(host, _)| host)
+}
+
+/// Where a token may come from: a file that settings name, the environment, the forge's own tool.
+fn tokens(settings: &TrackerSettings, around: &Around<'_>, base: &Base) -> Answer<TokenSources> {
+    let mut sources = TokenSources::default();
+    if let Some(file) = &settings.token_file {
+        let path = at_home(around, file).ok_or_else(|| {
+            refused(format!("`tracker.token_file` is {}, and there is no home folder", file.display()))
+        })?;
+        sources = sources.file(path);
+    }
+    let host = base.host().to_owned();
+    let sources = sources.environment(base.is_public(), |name| variable(around, name));
+    Ok(sources
+        .asking("gh auth token", Arc::new(move || git::login(&host).map_err(|error| error.to_string()))))
+}
+
+fn variable(around: &Around<'_>, name: &str) -> Option<String> {
+    let found = around.environment.iter().find(|(key, _)| key == name);
+    found.map(|(_, value)| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+}
+
+fn at_home(around: &Around<'_>, path: &Path) -> Option<PathBuf> {
+    let home = around.environment.iter().find(|(key, _)| key == OsStr::new("HOME"));
+    expand(home.map(|(_, home)| Path::new(home)), path.to_str()?)
+}
+
+/// A path that may begin with `~`, seen from the root of the project.
+fn expanded(around: &Around<'_>, path: &Path) -> PathBuf {
+    at_home(around, path).unwrap_or_else(|| around.root.join(path))
+}
+
+fn refused(why: impl Into<String>) -> TrackerError {
+    TrackerError::Refused { what: "open the tracker".to_owned(), why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use landfall_host::git::{BranchName, Signature};
+
+    use super::*;
+    use crate::settings::Settings;
+
+    struct Ground {
+        folder: tempfile::TempDir,
+        state: StateFolder,
+        environment: Vec<(OsString, OsString)>,
+    }
+
+    impl Ground {
+        fn new(environment: &[(&str, &str)]) -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let git = Git::find().expect("git is there");
+            let branch = BranchName::new("main").expect("a name");
+            Repo::create(&git, folder.path(), &branch, "first", &Signature::landfall(0))
+                .expect("a repository");
+            let state = StateFolder::at(folder.path().join("state"));
+            // `gh` must not be found: whoever runs the tests may be logged in.
+            let environment = environment.iter().map(|(key, value)| (key.into(), value.into())).collect();
+            Self { folder, state, environment }
+        }
+
+        fn origin(&self, url: &str) {
+            let config = self.folder.path().join(".git/config");
+            let text = std::fs::read_to_string(&config).expect("it has one");
+            std::fs::write(&config, format!("{text}[remote \"origin\"]\n\turl = {url}\n")).expect("written");
+        }
+
+        fn around(&self) -> Around<'_> {
+            Around {
+                root: self.folder.path(),
+                folder: &self.state,
+                environment: &self.environment,
+                author: "a person",
+            }
+        }
+    }
+
+    fn settings(text: &str) -> TrackerSettings {
+        Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}")).tracker
+    }
+
+    #[test]
+    fn issues_are_files_beside_the_state_unless_settings_say_otherwise() {
+        let ground = Ground::new(&[("HOME", "/home/p")]);
+        let place = |text: &str| {
+            let standing = look(&settings(text), &ground.around()).expect("it opens").expect("there is one");
+            assert_eq!(standing.token, None, "files need no token");
+            standing.place
+        };
+        assert_eq!(place(""), ground.state.issues().display().to_string());
+        let inside = ground.folder.path().join(".landfall/issues").display().to_string();
+        assert_eq!(place("[tracker]\nfolder = \".landfall/issues\"\n"), inside);
+        assert_eq!(place("[tracker]\nfolder = \"~/issues\"\n"), "/home/p/issues");
+        assert_eq!(look(&settings("[tracker]\nkind = \"none\"\n"), &ground.around()), Ok(None));
+        let none = open(&settings("[tracker]\nkind = \"none\"\n"), &ground.around()).map(drop);
+        assert!(none.expect_err("there is none").to_string().contains("`tracker.kind`"));
+    }
+
+    #[test]
+    fn the_repository_is_the_one_that_origin_leads_to() {
+        let ground = Ground::new(&[("GITHUB_TOKEN", "t"), ("GH_ENTERPRISE_TOKEN", "e")]);
+        let look =
+            |text: &str| look(&settings(&format!("[tracker]\nkind = \"github\"\n{text}")), &ground.around());
+        let why = look("").expect_err("there is no remote").to_string();
+        assert!(why.contains("no remote `origin`") && why.contains("tracker.repository"), "{why}");
+        let named = look("repository = \"a/b\"\n").expect("it is named").expect("there is one");
+        assert_eq!(
+            (named.place.as_str(), named.token),
+            ("a/b on github.com", Some(Ok("GITHUB_TOKEN".to_owned())))
+        );
+        ground.origin("git@git.example.com:team/app.git");
+        let found = look("").expect("it is found").expect("there is one");
+        assert_eq!(
+            (found.place.as_str(), found.token),
+            ("team/app on git.example.com", Some(Ok("GH_ENTERPRISE_TOKEN".to_owned()))),
+            "a token of github.com is not shown to another server"
+        );
+        let other = look("url = \"https://other.example.com\"\n").expect_err("another host").to_string();
+        assert!(other.contains("is on git.example.com, and `tracker.url` is other.example.com"), "{other}");
+    }
+
+    #[test]
+    fn a_remote_that_says_nothing_is_not_repeated() {
+        let ground = Ground::new(&[]);
+        ground.origin("https://person:secret@example/x");
+        let why =
+            look(&settings("[tracker]\nkind = \"github\"\n"), &ground.around()).expect_err("no repository");
+        assert!(!why.to_string().contains("secret"), "{why}");
+    }
+
+    #[test]
+    fn a_file_that_settings_name_gives_the_token_first() {
+        let ground = Ground::new(&[("GITHUB_TOKEN", "t")]);
+        let file = ground.folder.path().join("token");
+        std::fs::write(&file, "from-file\n").expect("written");
+        let text = format!("[tracker]\nkind = \"github\"\nrepository = \"a/b\"\ntoken_file = {file:?}\n");
+        let settings = settings(&text);
+        let token = look(&settings, &ground.around()).expect("it opens").expect("there is one").token;
+        assert_eq!(token, Some(Ok(file.display().to_string())));
+        assert_eq!(token_in_file(&settings, &ground.around()).as_deref(), Some("from-file"));
+    }
+}

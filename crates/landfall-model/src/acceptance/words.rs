@@ -1,0 +1,190 @@
+//! What is said about a verification, and what it leads to: the same words wherever they are shown.
+
+use super::outcome::{VerifyOutcome, VerifyResult};
+use super::{Criteria, Criterion, Observed, VerifyKind};
+
+/// What a program greps for when a person is needed.
+pub const MAX_ITERATIONS_REACHED: &str = "MAX_ITERATIONS_REACHED";
+
+/// A criterion that was looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Finding<'a> {
+    /// The criterion.
+    pub criterion: &'a Criterion,
+    /// What came of it.
+    pub result: VerifyResult,
+    /// What was seen.
+    pub evidence: &'a str,
+}
+
+/// What follows from an outcome, on the tracker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deeds {
+    /// The phase the issue is in then; none takes every phase away.
+    pub phase: Option<&'static str>,
+    /// Whether it is closed.
+    pub close: bool,
+    /// Whether it is opened again.
+    pub reopen: bool,
+}
+
+impl VerifyOutcome {
+    /// What follows from it.
+    #[must_use]
+    pub fn deeds(self) -> Deeds {
+        match self {
+            Self::Done => Deeds { phase: Some("done"), close: true, reopen: false },
+            Self::Reopen { .. } => Deeds { phase: None, close: false, reopen: true },
+            Self::LeftOver(_) | Self::Exhausted { .. } | Self::Waiting | Self::Unsure => {
+                Deeds { phase: Some("verify"), close: false, reopen: false }
+            }
+        }
+    }
+
+    /// It in a word, for programs.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::LeftOver(_) => "left-over",
+            Self::Reopen { .. } => "reopened",
+            Self::Exhausted { .. } => "needs-a-person",
+            Self::Waiting => "waiting",
+            Self::Unsure => "unsure",
+        }
+    }
+
+    /// Which failure it is, if it is one.
+    #[must_use]
+    pub fn iteration(self) -> Option<u32> {
+        match self {
+            Self::Reopen { iteration } | Self::Exhausted { iteration } => Some(iteration),
+            Self::Done | Self::LeftOver(_) | Self::Waiting | Self::Unsure => None,
+        }
+    }
+
+    /// It in a sentence.
+    #[must_use]
+    pub fn headline(self) -> String {
+        match self {
+            Self::Done => "everything holds".to_owned(),
+            Self::LeftOver(1) => {
+                "everything that was looked at holds; 1 box is left for someone else".to_owned()
+            }
+            Self::LeftOver(count) => {
+                format!("everything that was looked at holds; {count} boxes are left for someone else")
+            }
+            Self::Reopen { iteration } => format!("something does not hold (time {iteration}); back to work"),
+            Self::Exhausted { iteration } => {
+                format!(
+                    "needs a person: something does not hold for the {} time ({MAX_ITERATIONS_REACHED})",
+                    ordinal(iteration)
+                )
+            }
+            Self::Waiting => "some checks are still running; look again when they are over".to_owned(),
+            Self::Unsure => "some criteria could not be looked at; a person decides".to_owned(),
+        }
+    }
+}
+
+fn ordinal(number: u32) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, rest) if rest != 11 => "st",
+        (2, rest) if rest != 12 => "nd",
+        (3, rest) if rest != 13 => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+const EVIDENCE_CHARS_MAX: usize = 300; // a cell of a table; the rest is in the log
+const TEXT_CHARS_MAX: usize = 200;
+
+/// The comment under an issue or a pull request. `of` is what was looked at: see [`count`].
+#[must_use]
+pub fn comment(findings: &[Finding<'_>], outcome: VerifyOutcome, of: &str) -> String {
+    let mut text = format!(
+        "### Acceptance: {}\n\n| criterion | result | evidence |\n|---|---|---|\n",
+        outcome.headline()
+    );
+    for finding in findings {
+        let (what, seen) =
+            (cell(&finding.criterion.text, TEXT_CHARS_MAX), cell(finding.evidence, EVIDENCE_CHARS_MAX));
+        text.push_str(&format!("| {what} | {} | {seen} |\n", finding.result.word()));
+    }
+    if let VerifyOutcome::Reopen { .. } = outcome {
+        text.push_str("\nMend what failed and let it be verified again. Boxes that hold are ticked.\n");
+    }
+    if let Some(iteration) = outcome.iteration() {
+        text.push_str(&format!("\n<!-- verify-iteration: {iteration} -->"));
+    }
+    text.push_str(&format!("\n<!-- verify-of: {of} -->\n"));
+    text
+}
+
+/// Text of others in a cell: on one line, and nothing in it is markup or a marker.
+fn cell(text: &str, chars_max: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut shown = String::new();
+    for c in line.chars().take(chars_max) {
+        match c {
+            '<' => shown.push_str("&lt;"),
+            '|' => shown.push_str("&#124;"),
+            '@' => shown.push_str("@\u{200b}"), // nobody is called
+            '`' => shown.push('\''),
+            c if c.is_control() => shown.push('\u{fffd}'),
+            c => shown.push(c),
+        }
+    }
+    if line.chars().nth(chars_max).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Which failure this one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// Its number, from 1.
+    pub iteration: u32,
+    /// Whether the same was found before and told: the same commit with the same results.
+    pub told: bool,
+}
+
+/// Counts by the comments of ours, oldest first. What was found of the same thing before is no new failure.
+#[must_use]
+pub fn count(comments: &[&str], of: &str) -> Counted {
+    let marked = |comment: &str, label: &str| {
+        let marks = super::comments(comment);
+        marks.into_iter().find_map(|mark| Some(mark.strip_prefix(label)?.trim().to_owned()))
+    };
+    let last = comments.iter().rev().find_map(|comment| {
+        let number = marked(comment, "verify-iteration:")?.parse::<u32>().ok()?;
+        Some((number, marked(comment, "verify-of:")))
+    });
+    match last {
+        Some((number, Some(known))) if known == of => Counted { iteration: number, told: true },
+        _ => Counted { iteration: super::outcome::next_iteration(comments.iter().copied()), told: false },
+    }
+}
+
+/// The open boxes that wait for this to happen.
+#[must_use]
+pub fn waiting_for(criteria: &Criteria, event: Observed) -> Vec<&Criterion> {
+    let waits = |it: &&Criterion| !it.ticked && it.kind == VerifyKind::Observation(event);
+    criteria.items.iter().filter(waits).collect()
+}
+
+/// What is said when it has happened; none if nobody waits for it.
+#[must_use]
+pub fn observed(criteria: &Criteria, event: Observed) -> Option<String> {
+    let waiting = waiting_for(criteria, event);
+    if waiting.is_empty() {
+        return None;
+    }
+    let lines: String = waiting.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
+    Some(format!(
+        "`{}` has happened. These boxes waited for it; look whether they hold, and tick them:\n\n{lines}",
+        event.word()
+    ))
+}

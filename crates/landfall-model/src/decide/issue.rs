@@ -1,0 +1,338 @@
+//! What follows from an exchange with the tracker of a task: which way its issue takes, what it waits for, and when it is over.
+
+use super::{Draft, Refusal, backoff_ms, jittered, not_now};
+use crate::acceptance::VerifyOutcome;
+use crate::event::{Event, StepResult, Warning};
+use crate::flow::{Act, StepKind};
+use crate::input::{Exchanged, Parting};
+use crate::issue::{
+    self, Accepted, Ci, Depth, IssueEvent, Onward, Part, PartEnd, PartFate, Pipeline, Pr, Routed, Seen, Way,
+    Wishes,
+};
+use crate::task::{Doing, EndCode, EndKind, Feedback, State, Stop};
+use crate::{Commit, StepName, Wait};
+
+/// How long the checks of a forge are waited for. Ours have passed by then: what hangs there says nothing about the work.
+const CI_WAIT_MS: u64 = 20 * 60 * 1000;
+/// How often is looked whether something outside has happened.
+const LOOK_MS: u64 = 60_000;
+/// How often is looked whether a landing can be seen from outside.
+const PUBLISHED_MS: u64 = 5_000;
+/// Looks in all; after that a person is told.
+const LOOKS_MAX: u32 = 60;
+
+impl Draft {
+    fn pipeline(&self) -> &Pipeline {
+        self.task.issue.as_ref().expect("a flow that follows an issue is granted only to a task that does")
+    }
+
+    fn routed(&self) -> Option<Routed> {
+        self.task.issue.as_ref()?.routed
+    }
+
+    /// A person says how the issue is to be done.
+    pub(super) fn wish(&mut self, wishes: &Wishes) -> Result<(), Refusal> {
+        if self.task.issue.as_ref().is_some_and(|issue| issue.wishes == *wishes) {
+            return Ok(());
+        }
+        match &self.task.state {
+            State::Active { .. } => Err(not_now(&self.task, "it is under way; say it when the run is over")),
+            State::Draft
+            | State::Ready { .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Ended(_) => self.event(Event::Issue(IssueEvent::Wanted(wishes.clone()))),
+        }
+    }
+
+    /// Whether nobody is to read the work: its issue is too small for that.
+    pub(super) fn needs_no_reader(&self) -> bool {
+        self.routed().is_some_and(|routed| routed.depth == Depth::None)
+    }
+
+    /// Whether another reader is to read the same work.
+    pub(super) fn more_readers(&self) -> bool {
+        self.task.issue.as_ref().is_some_and(|issue| issue.readers > 0)
+    }
+
+    /// What needs no exchange is done at once; whether it was.
+    pub(super) fn enter_tracker(&mut self, step: &StepName, act: Act) -> Result<bool, Refusal> {
+        match act {
+            Act::Gather if self.pipeline().ends.is_none() => {
+                self.event(Event::Waited { wait: Wait::Parts, then: step.clone() })?;
+                Ok(true)
+            }
+            Act::Accept if !self.pipeline().wishes.accept => {
+                self.settle(step)?;
+                self.leave(StepResult::Partial, None)?;
+                Ok(true)
+            }
+            Act::Observe
+            | Act::Triaged
+            | Act::Sized
+            | Act::Offer
+            | Act::Checks
+            | Act::Reviewed
+            | Act::Merged
+            | Act::Accept
+            | Act::Gather
+            | Act::Close => Ok(false),
+        }
+    }
+
+    pub(super) fn exchanged(&mut self, exchanged: &Exchanged) -> Result<(), Refusal> {
+        let State::Active { step, doing: Doing::Exchanging { stop } } = self.task.state.clone() else {
+            return Err(not_now(&self.task, "no tracker is asked"));
+        };
+        if let Some(stop) = stop {
+            return self.exchange_stopped(exchanged, stop, step);
+        }
+        let act = match self.flow_step(&step).kind {
+            StepKind::Tracker { act } => Some(act),
+            _ => None,
+        };
+        match (act, exchanged) {
+            (_, Exchanged::Trouble { detail, until: Some(until), hopeless: false }) => {
+                self.yielded(Parting::Transient, None)?;
+                let wait = Wait::Backoff { until: *until, cause: detail.clone() };
+                self.event(Event::Waited { wait, then: step })
+            }
+            (_, Exchanged::Trouble { detail, hopeless: true, .. }) => {
+                self.end(EndKind::Blocked, EndCode::Tracker, detail.clone())
+            }
+            (_, Exchanged::Trouble { detail, until: None, hopeless: false }) => {
+                self.machine_failed(detail, false)
+            }
+            (Some(Act::Observe), Exchanged::Seen { seen, head }) => self.observed(seen, head.as_ref(), &step),
+            (Some(Act::Triaged), Exchanged::Seen { seen, .. }) => {
+                let routed = self.seen(seen)?;
+                self.leave(after_triage(seen, &routed), None)
+            }
+            (Some(Act::Triaged), Exchanged::Unread { why }) => {
+                let about = "What you left cannot be read".to_owned();
+                self.leave(StepResult::Fail, Some(Feedback { about, text: why.clone() }))
+            }
+            (Some(Act::Sized), Exchanged::Seen { seen, .. }) => {
+                let routed = self.seen(seen)?;
+                let result = if routed.way == Way::Split { StepResult::Split } else { StepResult::Code };
+                self.leave(result, None)
+            }
+            (Some(Act::Offer), Exchanged::Offered(None)) => self.leave(StepResult::Patch, None),
+            (Some(Act::Offer), Exchanged::Offered(Some(pr))) => self.offered(pr),
+            (Some(Act::Checks), Exchanged::Checks(ci)) => self.ci(ci, step),
+            (Some(Act::Accept), Exchanged::Accepted(accepted)) => self.accepted(accepted, step),
+            (Some(Act::Gather), Exchanged::Told) => self.gathered(),
+            (Some(Act::Reviewed | Act::Merged | Act::Close), Exchanged::Told) => {
+                self.leave(StepResult::Done, None)
+            }
+            (Some(Act::Merged), Exchanged::NotYet { what }) => self.not_yet(what, PUBLISHED_MS, step),
+            (None, Exchanged::Parts(parts)) => self.parted(parts),
+            (_, other) => {
+                let word = act.map_or("split", Act::word);
+                let detail = format!("the exchange `{word}` was answered with something else: {other:?}");
+                self.end(EndKind::Failed, EndCode::Machine, detail)
+            }
+        }
+    }
+
+    /// A person wanted it stopped meanwhile. What was done in the tracker is found there again.
+    fn exchange_stopped(&mut self, exchanged: &Exchanged, stop: Stop, step: StepName) -> Result<(), Refusal> {
+        if let Exchanged::Offered(Some(pr)) = exchanged {
+            let (attempt, pr) = (self.task.attempt, pr.clone());
+            self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
+        }
+        self.stopped(stop, step)
+    }
+
+    /// Writes down what was seen and the way that follows from it.
+    fn seen(&mut self, seen: &Seen) -> Result<Routed, Refusal> {
+        let attempt = self.task.attempt;
+        if self.pipeline().seen.as_ref() != Some(seen) {
+            self.event(Event::Issue(IssueEvent::Seen { attempt, seen: Box::new(seen.clone()) }))?;
+        }
+        let (title, body) = &seen.words;
+        let mut spec = self.task.spec.clone();
+        if !title.trim().is_empty() {
+            spec.title.clone_from(title);
+        }
+        spec.body.clone_from(body);
+        spec.size = seen.size;
+        if spec != self.task.spec {
+            self.event(Event::Edited { spec })?;
+        }
+        let routed = issue::route(seen.size, &self.pipeline().wishes);
+        if self.pipeline().routed != Some(routed) {
+            self.event(Event::Issue(IssueEvent::Routed(routed)))?;
+        }
+        Ok(routed)
+    }
+
+    fn observed(&mut self, seen: &Seen, head: Option<&Commit>, step: &StepName) -> Result<(), Refusal> {
+        let routed = self.seen(seen)?;
+        let onward = issue::onward(seen, &routed);
+        let begins = matches!(onward, Onward::Triage | Onward::Spec | Onward::Code | Onward::Split);
+        if begins && !seen.blockers.is_empty() {
+            self.yielded(Parting::Held, None)?;
+            let wait = Wait::Blockers { by: seen.blockers.clone() };
+            return self.event(Event::Waited { wait, then: step.clone() });
+        }
+        // What this engine has made and verified is not made again, whether or not anybody outside can see it.
+        let made = self.task.head.is_some() && self.task.landed.is_none();
+        let result = match onward {
+            Onward::Triage => StepResult::Triage,
+            Onward::Spec | Onward::Code if made && self.task.workspace.is_none() => StepResult::Offered,
+            Onward::Spec => StepResult::Spec,
+            Onward::Code => StepResult::Code,
+            Onward::Verify => return self.take_up(seen, head, made),
+            Onward::Accept => StepResult::Landed,
+            Onward::Split => StepResult::Split,
+            Onward::Done => StepResult::Done,
+        };
+        self.leave(result, None)
+    }
+
+    /// The pull request is there, from another run or another engine: its work goes on from where it is.
+    fn take_up(&mut self, seen: &Seen, head: Option<&Commit>, made: bool) -> Result<(), Refusal> {
+        if made {
+            return self.leave(StepResult::Offered, None);
+        }
+        let (Some(head), Some(pr)) = (head, &seen.pr) else { return self.leave(StepResult::Code, None) };
+        let attempt = self.task.attempt;
+        let pr = Pr { number: pr.number, url: pr.url.clone(), head: head.clone() };
+        self.event(Event::Offered { head: head.clone() })?;
+        self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
+        self.leave(StepResult::Offered, None)
+    }
+
+    fn offered(&mut self, pr: &Pr) -> Result<(), Refusal> {
+        let (attempt, pr) = (self.task.attempt, pr.clone());
+        self.event(Event::Issue(IssueEvent::Offered { attempt, pr }))?;
+        self.leave(StepResult::Pr, None)
+    }
+
+    /// The forge's own checks. Ours have passed already: what is broken there, or was before, keeps nothing from landing.
+    fn ci(&mut self, ci: &Ci, step: StepName) -> Result<(), Refusal> {
+        let attempt = self.task.attempt;
+        self.event(Event::Issue(IssueEvent::Checks { attempt, ci: ci.clone() }))?;
+        match ci {
+            Ci::Absent | Ci::Passed => self.leave(StepResult::Pass, None),
+            Ci::Failed(names) => {
+                let text = format!(
+                    "These checks of the forge fail on your work and not on the base: {}. What they say is with the pull \
+                     request. Find out what they run, make it pass, commit and signal COMPLETE.",
+                    names.join(", ")
+                );
+                self.leave(
+                    StepResult::Fail,
+                    Some(Feedback { about: "Checks of the forge failed".to_owned(), text }),
+                )
+            }
+            Ci::PreExisting(names) | Ci::Broken(names) => {
+                self.unheeded(names)?;
+                self.leave(StepResult::Pass, None)
+            }
+            Ci::Running(names) => {
+                let since = self.pipeline().ci.as_ref().map_or(self.at, |(_, since)| *since);
+                if self.at >= since.plus_ms(CI_WAIT_MS) {
+                    self.unheeded(names)?;
+                    return self.leave(StepResult::Pass, None);
+                }
+                let cause = format!("checks of the forge run: {}", names.join(", "));
+                self.back_off(Parting::Held, LOOK_MS, cause, step)
+            }
+        }
+    }
+
+    fn unheeded(&mut self, names: &[String]) -> Result<(), Refusal> {
+        names.iter().try_for_each(|name| {
+            self.event(Event::Warned(Warning::OptionalFailed { command: format!("{name} (of the forge)") }))
+        })
+    }
+
+    /// Something outside has not happened yet. It is looked for again, and at last a person is told.
+    fn not_yet(&mut self, what: &str, every_ms: u64, step: StepName) -> Result<(), Refusal> {
+        if self.pipeline().looks >= LOOKS_MAX {
+            let detail = format!("{what}, and {LOOKS_MAX} looks did not change that");
+            return self.end(EndKind::Blocked, EndCode::Tracker, detail);
+        }
+        let attempt = self.task.attempt;
+        self.event(Event::Issue(IssueEvent::Looked { attempt }))?;
+        let pause = backoff_ms(1 + self.pipeline().looks / 10, every_ms, LOOK_MS);
+        self.yielded(Parting::Held, None)?;
+        let until = self.at.plus_ms(jittered(self.task.id, pause));
+        self.event(Event::Waited { wait: Wait::Backoff { until, cause: what.to_owned() }, then: step })
+    }
+
+    fn accepted(&mut self, accepted: &Accepted, step: StepName) -> Result<(), Refusal> {
+        let attempt = self.task.attempt;
+        self.event(Event::Issue(IssueEvent::Accepted { attempt, accepted: accepted.clone() }))?;
+        match accepted.outcome {
+            VerifyOutcome::Done => self.leave(StepResult::Pass, None),
+            VerifyOutcome::LeftOver(_) | VerifyOutcome::Unsure => self.leave(StepResult::Partial, None),
+            VerifyOutcome::Waiting if self.pipeline().looks >= LOOKS_MAX => {
+                self.leave(StepResult::Partial, None)
+            }
+            VerifyOutcome::Waiting => {
+                self.not_yet("checks that an acceptance criterion asks for are running", LOOK_MS, step)
+            }
+            VerifyOutcome::Reopen { .. } if self.routed().is_some_and(|routed| routed.way == Way::Split) => {
+                let detail =
+                    format!("its parts are done, but the whole does not hold:\n{}", accepted.complaint());
+                self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
+            }
+            VerifyOutcome::Reopen { .. } => {
+                let feedback = Feedback {
+                    about: "Your work landed, but its issue's acceptance criteria do not hold".to_owned(),
+                    text: accepted.complaint(),
+                };
+                self.event(Event::Issue(IssueEvent::Reworked { attempt }))?;
+                self.leave(StepResult::Fail, Some(feedback))
+            }
+            VerifyOutcome::Exhausted { iteration } => {
+                let detail = format!(
+                    "MAX_ITERATIONS_REACHED: its acceptance criteria failed {iteration} times; it needs a person\n{}",
+                    accepted.complaint()
+                );
+                self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
+            }
+        }
+    }
+
+    fn parted(&mut self, parts: &[Part]) -> Result<(), Refusal> {
+        if parts.is_empty() {
+            let detail = "it is too big for one piece of work (XL) and not made of other issues: split it into sub-issues, \
+                          or give it a smaller size";
+            return self.end(EndKind::Blocked, EndCode::Tracker, detail.to_owned());
+        }
+        let attempt = self.task.attempt;
+        self.event(Event::Issue(IssueEvent::Parted { attempt, parts: parts.to_vec() }))?;
+        self.leave(StepResult::Done, None)
+    }
+
+    /// What became of the parts is written down: the whole goes on only if all are done.
+    fn gathered(&mut self) -> Result<(), Refusal> {
+        let ends = self.pipeline().ends.clone().unwrap_or_default();
+        let undone: Vec<String> = ends.iter().filter_map(undone).collect();
+        if undone.is_empty() {
+            return self.leave(StepResult::Done, None);
+        }
+        self.end(EndKind::Blocked, EndCode::PartsFailed, undone.join("; "))
+    }
+}
+
+/// Where an issue goes on once it is known what it is.
+fn after_triage(seen: &Seen, routed: &Routed) -> StepResult {
+    match issue::onward(&Seen { triaged: true, ..seen.clone() }, routed) {
+        Onward::Split => StepResult::Split,
+        Onward::Spec => StepResult::Spec,
+        Onward::Triage | Onward::Code | Onward::Verify | Onward::Accept | Onward::Done => StepResult::Code,
+    }
+}
+
+fn undone(end: &PartEnd) -> Option<String> {
+    match &end.end {
+        PartFate::Done => None,
+        PartFate::Failed(why) => Some(format!("#{} failed: {why}", end.number)),
+        PartFate::Skipped(by) => Some(format!("#{} was skipped: it waits for #{by}", end.number)),
+    }
+}

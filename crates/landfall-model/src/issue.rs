@@ -1,0 +1,617 @@
+//! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
+//! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
+
+mod phase;
+mod reconcile;
+mod whole;
+
+use std::fmt;
+
+use crate::acceptance::{VerifyOutcome, VerifyResult};
+use crate::{Attempt, Commit, Size, TaskId, Timestamp};
+
+pub use phase::{Phase, aggregate};
+pub use reconcile::{Point, Reconciled, completion, precondition};
+pub use whole::{ends, resting};
+
+/// An issue by its tracker and its number: what a task that follows it has as its source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    /// The tracker, as settings call it.
+    pub tracker: String,
+    /// The number there.
+    pub number: u64,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:#{}", self.tracker, self.number)
+    }
+}
+
+impl Source {
+    /// The issue a task came from, if it came from one.
+    #[must_use]
+    pub fn of(source: &str) -> Option<Self> {
+        let (tracker, number) = source.split_once(":#")?;
+        let number = number.parse().ok().filter(|number| *number > 0)?;
+        let word = !tracker.is_empty() && tracker.bytes().all(|byte| byte.is_ascii_lowercase());
+        word.then(|| Self { tracker: tracker.to_owned(), number })
+    }
+}
+
+/// How the work of an issue gets onto the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Way {
+    /// Straight from its branch.
+    Patch,
+    /// By a pull request that is reviewed first.
+    Pr,
+    /// By the issues it is made of.
+    Split,
+}
+
+impl Way {
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Patch => "patch",
+            Self::Pr => "pr",
+            Self::Split => "sub-issues",
+        }
+    }
+}
+
+/// How closely a pull request is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Depth {
+    /// Not at all.
+    None,
+    /// By one reader.
+    Light,
+    /// By several, and what they find is verified.
+    Full,
+}
+
+impl Depth {
+    /// Every depth, the least first.
+    pub const ALL: [Self; 3] = [Self::None, Self::Light, Self::Full];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Light => "light",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What a person said about the way an issue is to take. What they did not say follows from its size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wishes {
+    /// This way, whatever its size.
+    pub way: Option<Way>,
+    /// Read this closely.
+    pub depth: Option<Depth>,
+    /// Whether its acceptance is looked at once it has landed; otherwise it is left for a person.
+    pub accept: bool,
+    /// Whether the project wants a pull request for everything.
+    pub always_pr: bool,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self { way: None, depth: None, accept: true, always_pr: false }
+    }
+}
+
+/// The way that was found for an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Routed {
+    /// By this size; none if nobody said.
+    pub size: Option<Size>,
+    /// This way.
+    pub way: Way,
+    /// Whether what is to be done is written down before it is done.
+    pub spec: bool,
+    /// How closely it is read.
+    pub depth: Depth,
+}
+
+/// The way for an issue of this size. A person's wishes win; a project may want a pull request for everything.
+#[must_use]
+pub fn route(size: Option<Size>, wishes: &Wishes) -> Routed {
+    let (way, spec, depth) = match size {
+        Some(Size::XS) => (Way::Patch, false, Depth::None),
+        Some(Size::S) => (Way::Patch, true, Depth::None),
+        Some(Size::M) => (Way::Pr, true, Depth::Light),
+        Some(Size::L) => (Way::Pr, true, Depth::Full),
+        Some(Size::XL) => (Way::Split, false, Depth::Full),
+        // Nobody is there to ask: the careful way.
+        None => (Way::Pr, true, Depth::Light),
+    };
+    let way = match (wishes.way, way) {
+        (Some(wanted), _) => wanted,
+        (None, Way::Patch) if wishes.always_pr || wishes.depth.is_some_and(|depth| depth > Depth::None) => {
+            Way::Pr
+        }
+        (None, way) => way,
+    };
+    let spec = spec || (size == Some(Size::XL) && way != Way::Split);
+    let depth = match (way, wishes.depth) {
+        (Way::Patch, _) => Depth::None,
+        (Way::Split, _) => Depth::None,
+        (Way::Pr, Some(wanted)) => wanted,
+        (Way::Pr, None) => depth.max(Depth::Light),
+    };
+    Routed { size, way, spec, depth }
+}
+
+impl Routed {
+    /// The phases it goes through, in order, as `[n/m]` counts them.
+    #[must_use]
+    pub fn phases(&self) -> Vec<&'static str> {
+        let mut phases = Vec::new();
+        if self.spec {
+            phases.push("spec");
+        }
+        match self.way {
+            Way::Patch => phases.push("code"),
+            Way::Pr if self.depth == Depth::None => phases.extend(["code", "merge"]),
+            Way::Pr => phases.extend(["code", "review", "merge"]),
+            Way::Split => phases.push("sub-issues"),
+        }
+        phases.push("verify");
+        phases
+    }
+
+    /// In words: `M: pull request, light review`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let size = self.size.map_or_else(|| "no size".to_owned(), |size| size.to_string());
+        let how = match (self.way, self.depth) {
+            (Way::Patch, _) => "patch".to_owned(),
+            (Way::Split, _) => "sub-issues".to_owned(),
+            (Way::Pr, Depth::None) => "pull request without review".to_owned(),
+            (Way::Pr, depth) => format!("pull request, {} review", depth.word()),
+        };
+        format!("{size}: {how}{}", if self.spec { ", spec first" } else { "" })
+    }
+}
+
+/// What was seen of an issue, all at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// Its number.
+    pub number: u64,
+    /// Its title and body, as they are there.
+    pub words: (String, String),
+    /// Whether it waits to be done.
+    pub open: bool,
+    /// The phase its label says; of several, the furthest.
+    pub phase: Option<Phase>,
+    /// All its labels.
+    pub labels: Vec<String>,
+    /// Whether somebody has looked at what it is.
+    pub triaged: bool,
+    /// How big it is.
+    pub size: Option<Size>,
+    /// What kind of work its label says it is: `bug`, `feature`, `task`.
+    pub kind: Option<String>,
+    /// The pull request of its branch.
+    pub pr: Option<SeenPr>,
+    /// Where what is to be done is written down.
+    pub spec_file: Option<String>,
+    /// The newest commit on the base that says it closes it, made after it was last opened.
+    pub commit: Option<Commit>,
+    /// When it was last opened again.
+    pub reopened: Option<Timestamp>,
+    /// How many issues it is made of.
+    pub parts: u32,
+    /// The open issues it waits for.
+    pub blockers: Vec<String>,
+}
+
+/// What was seen of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenPr {
+    /// Its number.
+    pub number: u64,
+    /// Where a person looks at it.
+    pub url: String,
+    /// Where it stands.
+    pub state: SeenPrState,
+    /// What its branch points at.
+    pub head: Option<Commit>,
+    /// Whether a reader of ours has summed up what they think of it.
+    pub reviewed: bool,
+}
+
+/// Where a pull request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SeenPrState {
+    /// It waits to be merged.
+    Open,
+    /// It was closed without.
+    Closed,
+    /// It is merged.
+    Merged,
+}
+
+impl SeenPrState {
+    /// The word trackers use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "OPEN",
+            Self::Closed => "CLOSED",
+            Self::Merged => "MERGED",
+        }
+    }
+}
+
+/// Where an issue goes on, by what was seen of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Onward {
+    /// It is looked at: what it is, how big it is.
+    Triage,
+    /// What is to be done is written down.
+    Spec,
+    /// It is done.
+    Code,
+    /// Its pull request is there: it is taken up.
+    Verify,
+    /// It is on the base: its acceptance is looked at.
+    Accept,
+    /// It is made of others.
+    Split,
+    /// Nothing is left to do.
+    Done,
+}
+
+/// Where an issue goes on. What is seen wins over what was remembered.
+#[must_use]
+pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
+    if !seen.open && seen.phase != Some(Phase::Verify) {
+        return match completion(Point::Verify, seen).matches {
+            // Closed, and its acceptance was never looked at: by hand, or by a commit from elsewhere.
+            true if seen.phase.is_some_and(|phase| phase < Phase::Verify) => Onward::Accept,
+            true => Onward::Done,
+            false => Onward::Accept,
+        };
+    }
+    if seen.phase == Some(Phase::Done) {
+        return Onward::Done;
+    }
+    if !seen.triaged && seen.phase.is_none() {
+        return Onward::Triage;
+    }
+    if routed.way == Way::Split {
+        return Onward::Split;
+    }
+    if seen.phase == Some(Phase::Verify) || seen.commit.is_some() {
+        return Onward::Accept;
+    }
+    match &seen.pr {
+        Some(SeenPr { state: SeenPrState::Merged, .. }) => return Onward::Accept,
+        Some(SeenPr { state: SeenPrState::Open, head: Some(_), .. }) => return Onward::Verify,
+        Some(_) | None => {}
+    }
+    let specified = seen.phase >= Some(Phase::Ready) || seen.spec_file.is_some();
+    if routed.spec && !specified { Onward::Spec } else { Onward::Code }
+}
+
+/// A pull request of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pr {
+    /// Its number.
+    pub number: u64,
+    /// Where a person looks at it.
+    pub url: String,
+    /// The work it was last told of.
+    pub head: Commit,
+}
+
+/// What the checks of a forge came to for a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ci {
+    /// There are none.
+    Absent,
+    /// Some are not over.
+    Running(Vec<String>),
+    /// All that count passed.
+    Passed,
+    /// These failed, and did not fail on the base.
+    Failed(Vec<String>),
+    /// These failed on the base as well.
+    PreExisting(Vec<String>),
+    /// These say nothing about the commit: cancelled, timed out, could not begin.
+    Broken(Vec<String>),
+}
+
+/// What looking at the acceptance of an issue came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// Each criterion: its words, the result, what was seen.
+    pub items: Vec<(String, VerifyResult, String)>,
+    /// What they come to.
+    pub outcome: VerifyOutcome,
+}
+
+impl Accepted {
+    /// What does not hold, for whoever is to mend it.
+    #[must_use]
+    pub fn complaint(&self) -> String {
+        let failed = self.items.iter().filter(|(_, result, _)| *result == VerifyResult::Fail);
+        failed.map(|(words, _, seen)| format!("- {words}\n  {}\n", seen.replace('\n', "\n  "))).collect()
+    }
+}
+
+/// One of the issues that another is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// How big it is.
+    pub size: Option<Size>,
+    /// Whether it is done already.
+    pub done: bool,
+    /// The parts of the same whole that it waits for.
+    pub needs: Vec<u64>,
+}
+
+/// How a part ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartEnd {
+    /// Its number.
+    pub number: u64,
+    /// Its task, if it has one.
+    pub task: Option<TaskId>,
+    /// How.
+    pub end: PartFate,
+}
+
+/// What became of a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartFate {
+    /// It is done.
+    Done,
+    /// It is not, for this reason.
+    Failed(String),
+    /// It never began: this one is in its way.
+    Skipped(u64),
+}
+
+/// A fact about a task that follows an issue.
+#[derive(Debug, Clone, PartialEq)]
+pub enum IssueEvent {
+    /// A person wants it done, in this way.
+    Wanted(Wishes),
+    /// It was looked at.
+    Seen {
+        /// By this attempt.
+        attempt: Attempt,
+        /// And was like this.
+        seen: Box<Seen>,
+    },
+    /// The way it takes was settled, or changed.
+    Routed(Routed),
+    /// Its work was offered as a pull request.
+    Offered {
+        /// By this attempt.
+        attempt: Attempt,
+        /// This one.
+        pr: Pr,
+    },
+    /// The forge's own checks were looked at.
+    Checks {
+        /// By this attempt.
+        attempt: Attempt,
+        /// And came to this.
+        ci: Ci,
+    },
+    /// Its acceptance was looked at.
+    Accepted {
+        /// By this attempt.
+        attempt: Attempt,
+        /// And came to this.
+        accepted: Accepted,
+    },
+    /// Something outside was looked for and had not happened.
+    Looked {
+        /// By this attempt.
+        attempt: Attempt,
+    },
+    /// It landed and does not hold what it promised: it is to be worked on again.
+    Reworked {
+        /// By this attempt.
+        attempt: Attempt,
+    },
+    /// It was found to be made of others.
+    Parted {
+        /// By this attempt.
+        attempt: Attempt,
+        /// These.
+        parts: Vec<Part>,
+    },
+    /// None of its parts goes on any more.
+    PartsOver(Vec<PartEnd>),
+}
+
+impl IssueEvent {
+    /// The attempt it belongs to, if it belongs to one.
+    #[must_use]
+    pub fn fence(&self) -> Option<Attempt> {
+        match self {
+            Self::Seen { attempt, .. }
+            | Self::Offered { attempt, .. }
+            | Self::Checks { attempt, .. }
+            | Self::Accepted { attempt, .. }
+            | Self::Looked { attempt }
+            | Self::Reworked { attempt }
+            | Self::Parted { attempt, .. } => Some(*attempt),
+            Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) => None,
+        }
+    }
+
+    /// In one line, for people.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Wanted(Wishes { way: None, depth: None, .. }) => {
+                "follows its issue, the way its size says".to_owned()
+            }
+            Self::Wanted(Wishes { way, depth, .. }) => {
+                let way = way.map(|way| format!(" by {}", way.word())).unwrap_or_default();
+                let depth = depth.map(|depth| format!(", {} review", depth.word())).unwrap_or_default();
+                format!("follows its issue{way}{depth}, as you said")
+            }
+            Self::Seen { seen, .. } => {
+                let state = if seen.open { "open" } else { "closed" };
+                let phase = seen.phase.map(|phase| format!(", phase/{}", phase.word())).unwrap_or_default();
+                let pr =
+                    seen.pr.as_ref().map(|pr| format!(", pull request #{} {}", pr.number, pr.state.word()));
+                format!("issue #{} is {state}{phase}{}", seen.number, pr.unwrap_or_default())
+            }
+            Self::Routed(routed) => format!("takes the way of {}", routed.words()),
+            Self::Offered { pr, .. } => {
+                format!("offered as pull request #{} ({})", pr.number, pr.head.short())
+            }
+            Self::Checks { ci, .. } => match ci {
+                Ci::Absent => "the forge has no checks".to_owned(),
+                Ci::Passed => "the checks of the forge passed".to_owned(),
+                Ci::Running(names) => format!("checks of the forge run: {}", names.join(", ")),
+                Ci::Failed(names) => format!("checks of the forge failed: {}", names.join(", ")),
+                Ci::PreExisting(names) => {
+                    format!("checks that fail on the base as well: {}", names.join(", "))
+                }
+                Ci::Broken(names) => format!("checks that say nothing about the work: {}", names.join(", ")),
+            },
+            Self::Accepted { accepted, .. } => {
+                let count =
+                    |wanted: VerifyResult| accepted.items.iter().filter(|(_, it, _)| *it == wanted).count();
+                let (pass, fail) = (count(VerifyResult::Pass), count(VerifyResult::Fail));
+                let rest = accepted.items.len() - pass - fail;
+                format!("acceptance: {pass} hold, {fail} do not, {rest} are left")
+            }
+            Self::Looked { .. } => "looked, and it had not happened yet".to_owned(),
+            Self::Reworked { .. } => {
+                "goes back to work: what landed does not hold what was promised".to_owned()
+            }
+            Self::Parted { parts, .. } => format!("is made of {} issues", parts.len()),
+            Self::PartsOver(ends) => {
+                let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
+                format!("{done} of its {} issues are done, and none goes on", ends.len())
+            }
+        }
+    }
+
+    /// Its name, as logs show it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Wanted(_) => "issue-wanted",
+            Self::Seen { .. } => "issue-seen",
+            Self::Routed(_) => "issue-routed",
+            Self::Offered { .. } => "issue-offered",
+            Self::Checks { .. } => "issue-checks",
+            Self::Accepted { .. } => "issue-accepted",
+            Self::Looked { .. } => "issue-looked",
+            Self::Reworked { .. } => "issue-reworked",
+            Self::Parted { .. } => "issue-parted",
+            Self::PartsOver(_) => "issue-parts-over",
+        }
+    }
+}
+
+/// What is known of the issue a task follows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pipeline {
+    /// What a person said about the way.
+    pub wishes: Wishes,
+    /// What was last seen.
+    pub seen: Option<Seen>,
+    /// The way it takes.
+    pub routed: Option<Routed>,
+    /// Its pull request.
+    pub pr: Option<Pr>,
+    /// What the forge's checks last came to, and since when they have been waited for.
+    pub ci: Option<(Ci, Timestamp)>,
+    /// What its acceptance last came to.
+    pub accepted: Option<Accepted>,
+    /// How often it landed and did not hold what it promised.
+    pub reworks: u32,
+    /// What it is made of.
+    pub parts: Vec<Part>,
+    /// How they ended, once none goes on.
+    pub ends: Option<Vec<PartEnd>>,
+    /// Readers that have read the work as it is.
+    pub readers: u32,
+    /// How often something outside was looked for in vain.
+    pub looks: u32,
+}
+
+impl Depth {
+    /// How many readers there are, one after another. The last of several holds what the others found against the work.
+    #[must_use]
+    pub fn readers(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Light => 1,
+            Self::Full => 4,
+        }
+    }
+}
+
+impl Pipeline {
+    /// How many readers the work has.
+    #[must_use]
+    pub fn readers_wanted(&self) -> u32 {
+        self.routed.map_or(1, |routed| routed.depth.readers().max(1))
+    }
+
+    /// One more reader has read the work; whether another is to.
+    pub(crate) fn read_once_more(&mut self) -> bool {
+        self.readers += 1;
+        let more = self.readers < self.readers_wanted();
+        if !more {
+            self.readers = 0;
+        }
+        more
+    }
+
+    pub(crate) fn absorb(&mut self, at: Timestamp, event: &IssueEvent) {
+        match event {
+            IssueEvent::Wanted(wishes) => self.wishes = wishes.clone(),
+            IssueEvent::Seen { seen, .. } => self.seen = Some((**seen).clone()),
+            IssueEvent::Routed(routed) => self.routed = Some(*routed),
+            IssueEvent::Offered { pr, .. } => {
+                self.pr = Some(pr.clone());
+                self.ci = None;
+            }
+            IssueEvent::Checks { ci, .. } => {
+                let since = self.ci.as_ref().map_or(at, |(_, since)| *since);
+                self.ci = Some((ci.clone(), since));
+            }
+            IssueEvent::Accepted { accepted, .. } => self.accepted = Some(accepted.clone()),
+            IssueEvent::Looked { .. } => self.looks += 1,
+            IssueEvent::Reworked { .. } => {
+                self.reworks += 1;
+                (self.pr, self.ci, self.readers, self.looks) = (None, None, 0, 0);
+            }
+            IssueEvent::Parted { parts, .. } => {
+                self.parts.clone_from(parts);
+                self.ends = None;
+            }
+            IssueEvent::PartsOver(ends) => self.ends = Some(ends.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Whether a phase can begin, and whether it is complete, by what was seen and by nothing else. What an agent says of its own
+//! work and how its process ended are not asked.
+
+use super::{Phase, Seen, SeenPrState};
+
+/// A point on the way at which is compared what should be with what is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Point {
+    /// Somebody looked at what it is.
+    Issue,
+    /// What is to be done is written down.
+    Spec,
+    /// The work is on the base, straight from its branch.
+    CodePatch,
+    /// The work is offered as a pull request.
+    CodePr,
+    /// The pull request was read.
+    Review,
+    /// It was merged.
+    Merge,
+    /// Its acceptance was looked at.
+    Verify,
+}
+
+impl Point {
+    /// All of them, in order.
+    pub const ALL: [Self; 7] =
+        [Self::Issue, Self::Spec, Self::CodePatch, Self::CodePr, Self::Review, Self::Merge, Self::Verify];
+
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Issue => "issue",
+            Self::Spec => "spec",
+            Self::CodePatch => "code-patch",
+            Self::CodePr => "code-pr",
+            Self::Review => "review",
+            Self::Merge => "merge",
+            Self::Verify => "verify",
+        }
+    }
+
+    /// The point this word means.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|point| point.word() == word)
+    }
+}
+
+/// What comparing came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reconciled {
+    /// Whether what is, is what should be.
+    pub matches: bool,
+    /// In words.
+    pub diagnosis: String,
+}
+
+fn says(matches: bool, yes: &str, no: impl Into<String>) -> Reconciled {
+    Reconciled { matches, diagnosis: if matches { yes.to_owned() } else { no.into() } }
+}
+
+fn labelled(seen: &Seen) -> String {
+    seen.phase.map_or_else(|| "no phase label".to_owned(), |phase| format!("label phase/{}", phase.word()))
+}
+
+fn pr_words(seen: &Seen) -> String {
+    match &seen.pr {
+        Some(pr) => format!("pull request #{} is {}", pr.number, pr.state.word()),
+        None => "there is no pull request of its branch".to_owned(),
+    }
+}
+
+/// Whether a phase can begin. It warns, and keeps nothing from beginning.
+#[must_use]
+pub fn precondition(point: Point, seen: &Seen) -> Reconciled {
+    let pr_open = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Open);
+    match point {
+        Point::Issue => says(seen.open, "it is open", "it is closed"),
+        Point::Spec => {
+            let there = matches!(seen.phase, Some(Phase::Issue | Phase::Spec));
+            says(there, "it was looked at and not begun", labelled(seen))
+        }
+        Point::CodePatch | Point::CodePr => {
+            says(seen.phase == Some(Phase::Ready), "it is ready", labelled(seen))
+        }
+        // Whether somebody approved says nothing where the author reads their own work; our own verdict is asked for.
+        Point::Review | Point::Merge => says(pr_open, "its pull request is open", pr_words(seen)),
+        Point::Verify => {
+            let there = !seen.open || seen.phase == Some(Phase::Verify);
+            says(there, "it is on the base", format!("it is open, {}", labelled(seen)))
+        }
+    }
+}
+
+/// Whether a phase is complete.
+#[must_use]
+pub fn completion(point: Point, seen: &Seen) -> Reconciled {
+    match point {
+        Point::Issue => says(seen.triaged, "it has the label triaged", "the label triaged is not there"),
+        Point::Spec => match (&seen.spec_file, seen.phase >= Some(Phase::Ready)) {
+            (Some(file), true) => says(true, &format!("{file} is there, {}", labelled(seen)), ""),
+            (Some(file), false) => says(false, "", format!("{file} is there, but {}", labelled(seen))),
+            (None, _) => says(false, "", "no file says what is to be done"),
+        },
+        Point::CodePatch => {
+            let closed = !seen.open;
+            let later = seen.phase >= Some(Phase::Verify);
+            let why = match (&seen.commit, closed, later) {
+                (Some(commit), _, _) => format!("commit {} closes it", commit.short()),
+                (None, true, _) => "it is closed".to_owned(),
+                (None, false, true) => labelled(seen),
+                (None, false, false) => String::new(),
+            };
+            let no = match seen.reopened {
+                Some(_) => "no commit on the base closes it since it was opened again",
+                None => "no commit on the base closes it",
+            };
+            says(!why.is_empty(), &why, no)
+        }
+        Point::CodePr => {
+            let open = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Open);
+            says(open, &pr_words(seen), pr_words(seen))
+        }
+        Point::Review => {
+            let read = seen.pr.as_ref().is_some_and(|pr| pr.reviewed);
+            says(read, "the review is summed up there", format!("no review is summed up: {}", pr_words(seen)))
+        }
+        Point::Merge => {
+            let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Merged);
+            says(merged, &pr_words(seen), pr_words(seen))
+        }
+        Point::Verify => {
+            let done = !seen.open || seen.phase == Some(Phase::Done);
+            says(done, "it is closed or done", format!("it is open, {}", labelled(seen)))
+        }
+    }
+}

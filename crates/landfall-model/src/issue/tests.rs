@@ -1,0 +1,90 @@
+use super::*;
+
+fn way(size: Option<Size>, wishes: &Wishes) -> String {
+    let routed = route(size, wishes);
+    format!("{} | {}", routed.words(), routed.phases().join(" → "))
+}
+
+#[test]
+fn each_size_takes_the_way_of_the_table() {
+    let none = Wishes::default();
+    let seen: Vec<String> =
+        Size::ALL.into_iter().map(Some).chain([None]).map(|size| way(size, &none)).collect();
+    assert_eq!(
+        seen,
+        [
+            "XS: patch | code → verify",
+            "S: patch, spec first | spec → code → verify",
+            "M: pull request, light review, spec first | spec → code → review → merge → verify",
+            "L: pull request, full review, spec first | spec → code → review → merge → verify",
+            "XL: sub-issues | sub-issues → verify",
+            "no size: pull request, light review, spec first | spec → code → review → merge → verify",
+        ]
+    );
+}
+
+#[test]
+fn the_wishes_of_a_person_win_over_the_size() {
+    let patch = Wishes { way: Some(Way::Patch), ..Wishes::default() };
+    assert_eq!(way(Some(Size::L), &patch), "L: patch, spec first | spec → code → verify");
+    let pr = Wishes { way: Some(Way::Pr), ..Wishes::default() };
+    assert_eq!(way(Some(Size::XS), &pr), "XS: pull request, light review | code → review → merge → verify");
+    let full = Wishes { depth: Some(Depth::Full), ..Wishes::default() };
+    assert_eq!(way(Some(Size::XS), &full), "XS: pull request, full review | code → review → merge → verify");
+    assert_eq!(route(Some(Size::XS), &Wishes { always_pr: true, ..Wishes::default() }).way, Way::Pr);
+}
+
+fn seen(open: bool, phase: Option<Phase>) -> Seen {
+    Seen { number: 7, open, phase, triaged: phase.is_some(), ..Seen::default() }
+}
+
+#[test]
+fn what_is_seen_says_where_an_issue_goes_on() {
+    let medium = route(Some(Size::M), &Wishes::default());
+    let tiny = route(Some(Size::XS), &Wishes::default());
+    let huge = route(Some(Size::XL), &Wishes::default());
+    let pr = |state| SeenPr {
+        number: 9,
+        url: String::new(),
+        state,
+        head: Some(Commit::new(&"a".repeat(40))),
+        reviewed: false,
+    };
+    assert_eq!(onward(&seen(true, None), &medium), Onward::Triage);
+    assert_eq!(onward(&seen(true, Some(Phase::Issue)), &medium), Onward::Spec);
+    assert_eq!(onward(&seen(true, Some(Phase::Issue)), &tiny), Onward::Code);
+    assert_eq!(onward(&seen(true, Some(Phase::Issue)), &huge), Onward::Split);
+    assert_eq!(onward(&seen(true, Some(Phase::Ready)), &medium), Onward::Code);
+    assert_eq!(onward(&seen(true, Some(Phase::Verify)), &medium), Onward::Accept);
+    assert_eq!(onward(&seen(true, Some(Phase::Done)), &medium), Onward::Done);
+    assert_eq!(onward(&seen(false, Some(Phase::Done)), &medium), Onward::Done);
+    assert_eq!(onward(&seen(false, Some(Phase::Verify)), &medium), Onward::Accept);
+    assert_eq!(onward(&seen(false, Some(Phase::Code)), &medium), Onward::Accept);
+    let with = |state| Seen { pr: Some(pr(state)), ..seen(true, Some(Phase::Review)) };
+    assert_eq!(onward(&with(SeenPrState::Open), &medium), Onward::Verify);
+    assert_eq!(onward(&with(SeenPrState::Merged), &medium), Onward::Accept);
+    assert_eq!(onward(&with(SeenPrState::Closed), &medium), Onward::Code);
+}
+
+#[test]
+fn a_whole_never_goes_backwards_unless_it_was_opened_again() {
+    use Phase::{Code, Done, Review, Spec, Verify};
+    assert_eq!(aggregate(None, &[Some(Spec), None], false), None);
+    assert_eq!(aggregate(None, &[Some(Code), None], false), Some(Code));
+    assert_eq!(aggregate(None, &[Some(Verify), Some(Done)], false), Some(Verify));
+    assert_eq!(aggregate(Some(Verify), &[Some(Code), Some(Done)], false), Some(Verify));
+    assert_eq!(aggregate(Some(Verify), &[Some(Code), Some(Done)], true), Some(Code));
+    assert_eq!(aggregate(Some(Review), &[], false), Some(Review));
+}
+
+#[test]
+fn an_old_commit_does_not_complete_what_was_opened_again() {
+    let again = Seen { reopened: Some(Timestamp(5)), ..seen(true, Some(Phase::Code)) };
+    let said = completion(Point::CodePatch, &again);
+    assert_eq!(
+        (said.matches, said.diagnosis.as_str()),
+        (false, "no commit on the base closes it since it was opened again")
+    );
+    let commit = Some(Commit::new(&"b".repeat(40)));
+    assert!(completion(Point::CodePatch, &Seen { commit, ..again }).matches);
+}

@@ -1,0 +1,72 @@
+//! An issue that is made of others: which of them are over, and how many are worked on at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Part, PartEnd, PartFate};
+use crate::TaskId;
+use crate::task::{EndKind, Ending, State, Task};
+
+/// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
+/// not go on: it is left out, and so is whatever waits for it.
+#[must_use]
+pub fn ends<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Option<Vec<PartEnd>> {
+    let mut known: BTreeMap<u64, PartFate> = BTreeMap::new();
+    loop {
+        let before = known.len();
+        for part in parts {
+            if !known.contains_key(&part.number)
+                && let Some(fate) = fate(part, task_of(part.number), &known)
+            {
+                known.insert(part.number, fate);
+            }
+        }
+        if known.len() == before {
+            break;
+        }
+    }
+    let end = |part: &Part| {
+        let end = known.get(&part.number)?.clone();
+        Some(PartEnd { number: part.number, task: task_of(part.number).map(|task| task.id), end })
+    };
+    parts.iter().map(end).collect()
+}
+
+fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Option<PartFate> {
+    if part.done {
+        return Some(PartFate::Done);
+    }
+    let begun = task.is_some_and(|task| task.counters.runs > 0 || !matches!(task.state, State::Ready { .. }));
+    match task.map(|task| &task.state) {
+        Some(State::Ended(Ending { kind: EndKind::Done, .. })) => return Some(PartFate::Done),
+        Some(State::Ended(ending)) => {
+            let detail = match ending.detail.lines().next() {
+                Some(line) if !line.is_empty() => line.to_owned(),
+                _ => ending.code.word().to_owned(),
+            };
+            return Some(PartFate::Failed(detail));
+        }
+        Some(_) | None => {}
+    }
+    let in_the_way = part
+        .needs
+        .iter()
+        .find(|need| matches!(known.get(need), Some(PartFate::Failed(_) | PartFate::Skipped(_))));
+    in_the_way.filter(|_| !begun).map(|need| PartFate::Skipped(*need))
+}
+
+/// Which parts may not begin yet, so that no more than `most` of one whole are worked on at once. Parts in order of number.
+#[must_use]
+pub fn resting<'a>(children: impl IntoIterator<Item = &'a Task>, most: u32) -> BTreeSet<TaskId> {
+    let (mut busy, mut fresh) = (0_u32, Vec::new());
+    for task in children {
+        match &task.state {
+            State::Ready { next: None, .. } => fresh.push(task.id),
+            State::Active { .. } | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } => {
+                busy += 1
+            }
+            State::Draft | State::Ended(_) => {}
+        }
+    }
+    let free = usize::try_from(most.max(1).saturating_sub(busy)).unwrap_or(usize::MAX);
+    fresh.into_iter().skip(free).collect()
+}

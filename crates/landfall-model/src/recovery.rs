@@ -1,0 +1,26 @@
+//! How a step that failed is gone on with: a ladder of four rungs.
+//!
+//! What the step was to bring about is looked for first, whatever its exit code says. Then a catalogue of known patterns
+//! is asked, of which the first that fits wins. Then an agent reads the evidence and answers with a plan of operations,
+//! each from a closed list. Then it stops and says so. All of it is decided here and done elsewhere: the same operations
+//! are what the catalogue orders, what a plan may name and what the engine carries out.
+
+mod event;
+mod ladder;
+mod log;
+mod op;
+mod pattern;
+mod place;
+mod plan;
+
+pub use event::{Diagnosis, Outcome, Recoveries, Recovery, RecoveryEvent, Tier};
+pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, Rung, climb};
+pub use log::{Candidate, PROMOTED_AT, entry, promotion};
+pub use op::{COMMENT_CHARS_MAX, OPS, Op, OpProblem, OpShape};
+pub use pattern::{
+    Action, Known, Pattern, Sample, Sign, Symptoms, TAIL_LINES_MAX, claims_success, detect, shadowed,
+};
+pub use place::{Hints, Milestone, is_restorable, milestone, restored};
+pub use plan::{
+    Bounds, Draft, DraftStep, Plan, PlanAction, PlanProblem, RATIONALE_CHARS_MAX, STEPS_MAX, check,
+};

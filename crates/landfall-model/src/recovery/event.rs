@@ -1,0 +1,212 @@
+//! What was tried, as facts of a task. They are what limits are counted by.
+
+use std::collections::BTreeSet;
+
+use super::op::Op;
+use super::pattern::words;
+use super::plan::PlanAction;
+use crate::{StepName, Timestamp};
+
+words!(
+    /// Who thought of a recovery.
+    Tier {
+        /// What was wanted was there in spite of all.
+        Reconcile = "reconcile",
+        /// The catalogue.
+        Pattern = "pattern",
+        /// An agent that read the evidence.
+        Agent = "agent",
+        /// A person.
+        Person = "person",
+    }
+);
+
+words!(
+    /// What came of a recovery.
+    Outcome {
+        /// The step is done.
+        Success = "success",
+        /// Some of it worked out.
+        Partial = "partial",
+        /// Nothing did.
+        Failed = "failed",
+    }
+);
+
+/// One fact about recoveries of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecoveryEvent {
+    /// A step failed, and something is done about it.
+    Tried {
+        /// This step.
+        step: StepName,
+        /// The name of the pattern, or what it is counted as.
+        symptom: String,
+        /// Who thought of it.
+        tier: Tier,
+        /// What is done, in a word.
+        action: String,
+        /// The exit code of the step, if it is known.
+        exit: Option<i32>,
+        /// The last lines of its log.
+        tail: String,
+    },
+    /// An agent looked, and this is what it says.
+    Diagnosed {
+        /// At this step.
+        step: StepName,
+        /// What it wants; none if its plan is refused.
+        action: Option<PlanAction>,
+        /// Why, or why it is refused.
+        rationale: String,
+        /// The operations.
+        ops: Vec<Op>,
+    },
+    /// It is known what came of it.
+    Ended {
+        /// Of the last thing that was tried for this step.
+        step: StepName,
+        /// This.
+        outcome: Outcome,
+        /// In words.
+        detail: String,
+    },
+    /// A task was proposed, so that it does not happen again.
+    Proposed {
+        /// This.
+        symptom: String,
+    },
+}
+
+impl RecoveryEvent {
+    /// The name of the fact.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Tried { .. } => "recovery-tried",
+            Self::Diagnosed { .. } => "recovery-diagnosed",
+            Self::Ended { .. } => "recovery-ended",
+            Self::Proposed { .. } => "recovery-proposed",
+        }
+    }
+
+    /// What happened, in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        match self {
+            Self::Tried { step, symptom, tier: Tier::Reconcile, .. } => {
+                format!("step `{step}` is done in spite of its end ({symptom})")
+            }
+            Self::Tried { step, symptom, action, tier, .. } => {
+                let who = match tier {
+                    Tier::Agent => "an agent looks: ",
+                    Tier::Person => "you: ",
+                    Tier::Reconcile | Tier::Pattern => "",
+                };
+                format!("step `{step}` failed ({symptom}); {who}{action}")
+            }
+            Self::Diagnosed { action: Some(action), rationale, ops, .. } => {
+                let ops: Vec<&str> = ops.iter().map(Op::word).collect();
+                let ops = if ops.is_empty() { String::new() } else { format!(" ({})", ops.join(", ")) };
+                format!("an agent's plan: {}{ops}: {}", action.word(), first_line(rationale))
+            }
+            Self::Diagnosed { action: None, rationale, .. } => {
+                format!("an agent's plan was refused: {}", first_line(rationale))
+            }
+            Self::Ended { step, outcome, detail } => {
+                let detail =
+                    if detail.is_empty() { String::new() } else { format!(": {}", first_line(detail)) };
+                format!("recovery of step `{step}`: {}{detail}", outcome.word())
+            }
+            Self::Proposed { symptom } => format!("`{symptom}` was seen often; a task is proposed about it"),
+        }
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or_default()
+}
+
+/// What was tried for a task, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recoveries {
+    /// Every try.
+    pub tried: Vec<Recovery>,
+    /// What tasks were proposed about.
+    pub proposed: BTreeSet<String>,
+}
+
+/// One try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovery {
+    /// When it began.
+    pub at: Timestamp,
+    /// The step that failed.
+    pub step: StepName,
+    /// The name of the pattern, or what it is counted as.
+    pub symptom: String,
+    /// Who thought of it.
+    pub tier: Tier,
+    /// What was done, in a word.
+    pub action: String,
+    /// The exit code of the step, if it is known.
+    pub exit: Option<i32>,
+    /// The last lines of its log.
+    pub tail: String,
+    /// What an agent made of it.
+    pub diagnosis: Option<Diagnosis>,
+    /// What came of it, and in which words; none while it goes on.
+    pub outcome: Option<(Outcome, String)>,
+}
+
+/// What an agent made of a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// What it wants; none if its plan is refused.
+    pub action: Option<PlanAction>,
+    /// Why, or why it is refused.
+    pub rationale: String,
+    /// The operations.
+    pub ops: Vec<Op>,
+}
+
+impl Recoveries {
+    /// Takes a fact in; false if it cannot be one of this task.
+    pub(crate) fn absorb(&mut self, at: Timestamp, event: &RecoveryEvent) -> bool {
+        match event {
+            RecoveryEvent::Tried { step, symptom, tier, action, exit, tail } => self.tried.push(Recovery {
+                at,
+                step: step.clone(),
+                symptom: symptom.clone(),
+                tier: *tier,
+                action: action.clone(),
+                exit: *exit,
+                tail: tail.clone(),
+                diagnosis: None,
+                outcome: None,
+            }),
+            RecoveryEvent::Diagnosed { step, action, rationale, ops } => {
+                let Some(open) = self.open(step) else { return false };
+                open.diagnosis =
+                    Some(Diagnosis { action: *action, rationale: rationale.clone(), ops: ops.clone() });
+            }
+            RecoveryEvent::Ended { step, outcome, detail } => {
+                let Some(open) = self.open(step) else { return false };
+                open.outcome = Some((*outcome, detail.clone()));
+            }
+            RecoveryEvent::Proposed { symptom } => drop(self.proposed.insert(symptom.clone())), // twice is once
+        }
+        true
+    }
+
+    /// The last try of a step, if it is not known yet what came of it.
+    fn open(&mut self, step: &StepName) -> Option<&mut Recovery> {
+        self.tried.iter_mut().rev().find(|it| it.step == *step).filter(|it| it.outcome.is_none())
+    }
+
+    /// What was tried for a step since it last came to a good end. Limits count these.
+    pub fn since_success(&self, step: &StepName) -> impl Iterator<Item = &Recovery> {
+        let of_step = self.tried.iter().rev().filter(move |it| it.step == *step);
+        of_step.take_while(|it| !matches!(it.outcome, Some((Outcome::Success, _))))
+    }
+}

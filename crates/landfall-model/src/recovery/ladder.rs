@@ -1,0 +1,72 @@
+//! Which rung a failed step is on. What was tried is counted, so that every way up ends.
+
+use super::event::{Recoveries, Tier};
+use super::pattern::{Pattern, Symptoms, detect};
+use crate::StepName;
+
+/// So many patterns are tried for one step, whatever their own limits are: failures that follow each other in turn
+/// would otherwise use up all of them.
+pub const ACTIONS_PER_STEP_MAX: usize = 6;
+
+/// Whether an agent can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agent {
+    /// It can.
+    Free,
+    /// It looks at another failure: there is one at a time.
+    Busy,
+    /// It is not wanted, or there is none.
+    Off,
+}
+
+/// What is to be done about the end of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rung<'a> {
+    /// Nothing: what it was to bring about is there.
+    Done,
+    /// What the catalogue says.
+    Act(&'a Pattern),
+    /// An agent is to look. The name is what the failure is counted as.
+    Diagnose(String),
+    /// An agent is to look, as soon as it can.
+    Wait,
+    /// A person is to look.
+    Stop(String),
+}
+
+/// The next rung for a step that ended. `past` is what was tried for the task; `symptoms.matches` says whether what the
+/// step was to bring about is there, which counts for more than its exit code.
+#[must_use]
+pub fn climb<'a>(
+    catalogue: &'a [Pattern],
+    past: &Recoveries,
+    agent: Agent,
+    step: &StepName,
+    symptoms: &Symptoms,
+) -> Rung<'a> {
+    if symptoms.matches == Some(true) {
+        return Rung::Done;
+    }
+    let pattern = detect(catalogue, symptoms);
+    let name = pattern.map_or_else(|| symptoms.name(), |pattern| pattern.name.clone());
+    let mut why_not = "no known pattern fits";
+    if let Some(pattern) = pattern {
+        let used = || past.since_success(step).filter(|it| it.tier == Tier::Pattern);
+        let of_this = used().filter(|it| it.symptom == pattern.name).count();
+        match pattern.action {
+            super::Action::Stop => return Rung::Stop(format!("`{name}`: {}", pattern.about)),
+            super::Action::Escalate => why_not = "its pattern is for an agent to look at",
+            _ if of_this >= pattern.limit as usize => why_not = "what its pattern says was tried",
+            _ if used().count() >= ACTIONS_PER_STEP_MAX => why_not = "too many patterns were tried",
+            _ => return Rung::Act(pattern),
+        }
+    }
+    if past.since_success(step).any(|it| it.tier == Tier::Agent) {
+        return Rung::Stop(format!("`{name}`: {why_not}, and an agent has looked already"));
+    }
+    match agent {
+        Agent::Free => Rung::Diagnose(name),
+        Agent::Busy => Rung::Wait,
+        Agent::Off => Rung::Stop(format!("`{name}`: {why_not}, and there is no agent to look")),
+    }
+}

@@ -1,0 +1,129 @@
+//! What recoveries tell people: an entry of the log for each, and a task about what comes again and again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::event::{Recoveries, Recovery, Tier};
+use super::op::Op;
+use crate::Size;
+use crate::proposal::Part;
+
+/// So often a symptom is seen before a task is proposed about it.
+pub const PROMOTED_AT: usize = 3;
+
+const TAIL_LINES_SHOWN: usize = 20; // enough to know it again
+const FENCE_MIN: usize = 3;
+
+/// One recovery as Markdown. `when` is its moment, `subject` what it was about, in words.
+#[must_use]
+pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> String {
+    let Recovery { step, symptom, tier, action, exit, tail, diagnosis, outcome, .. } = recovery;
+    let source = match tier {
+        Tier::Reconcile => "reconciler",
+        Tier::Pattern => "catalogue",
+        Tier::Agent => "recovery agent",
+        Tier::Person => "a person",
+    };
+    let exit = exit.map_or_else(|| "not known".to_owned(), |code| code.to_string());
+    let mut text = format!(
+        "### {when}: {symptom}\n\n#### Context\n\n- Subject: {subject}\n- Step: {step}\n- Source: {source}\n- Exit code: {exit}\n"
+    );
+    let lines: Vec<&str> = tail.lines().collect();
+    let lines = &lines[lines.len().saturating_sub(TAIL_LINES_SHOWN)..];
+    if !lines.is_empty() {
+        let fence = fence(lines);
+        text.push_str(&format!("\n{fence}text\n{}\n{fence}\n", lines.join("\n")));
+    }
+    let (said, applied) = match diagnosis {
+        Some(diagnosis) => {
+            let ops: Vec<&str> = diagnosis.ops.iter().map(Op::word).collect();
+            let what = diagnosis.action.map_or("nothing: the plan was refused", |action| action.word());
+            let applied =
+                if ops.is_empty() { what.to_owned() } else { format!("{what}: {}", ops.join(", ")) };
+            (diagnosis.rationale.trim().to_owned(), applied)
+        }
+        None if *tier == Tier::Agent => ("An agent looked at it.".to_owned(), action.clone()),
+        None => (format!("It fits `{symptom}`."), action.clone()),
+    };
+    let outcome = match outcome {
+        Some((outcome, detail)) if detail.is_empty() => outcome.word().to_owned(),
+        Some((outcome, detail)) => format!("{}: {detail}", outcome.word()),
+        None => "not known yet".to_owned(),
+    };
+    let candidate = if seen >= PROMOTED_AT {
+        format!("seen {seen} times: worth a task")
+    } else {
+        format!("seen {seen} of {PROMOTED_AT} times")
+    };
+    text.push_str(&format!(
+        "\n#### Diagnosis\n\n{said}\n\n#### Recovery applied\n\n{applied}\n\n#### Outcome\n\n{outcome}\n\n\
+         #### Improvement candidate\n\n{candidate}\n"
+    ));
+    text
+}
+
+/// A fence that the text in it cannot end.
+fn fence(lines: &[&str]) -> String {
+    let longest = lines.iter().map(|line| line.len() - line.trim_start_matches('`').len()).max().unwrap_or(0);
+    let indented = lines
+        .iter()
+        .map(|line| line.trim_start())
+        .map(|line| line.len() - line.trim_start_matches('`').len());
+    "`".repeat(indented.max().unwrap_or(0).max(longest).max(FENCE_MIN - 1) + 1)
+}
+
+/// Something that comes again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// What.
+    pub symptom: String,
+    /// How often.
+    pub seen: usize,
+    /// The steps it was seen at.
+    pub steps: BTreeSet<String>,
+}
+
+impl Candidate {
+    /// The task that is proposed about it.
+    #[must_use]
+    pub fn part(&self) -> Part {
+        let Self { symptom, seen, steps } = self;
+        let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+        Part {
+            id: format!("recovery/{symptom}"),
+            title: format!("Keep `{symptom}` from happening"),
+            body: format!(
+                "`{symptom}` was recovered from {seen} times, at {}. Each time cost a part of a run. Find out what \
+                 brings it about and put an end to it, or say why it has to be lived with.",
+                steps.join(", ")
+            ),
+            criteria: vec![format!(
+                "what brought `{symptom}` about is named, with a test that shows it gone"
+            )],
+            size: Some(Size::S),
+            tags: vec!["recovery".to_owned()],
+            ..Part::default()
+        }
+    }
+}
+
+/// What was seen often and never proposed, over all tasks. Work that was there in spite of its exit code is no trouble
+/// and does not count.
+#[must_use]
+pub fn promotion<'a>(all: impl IntoIterator<Item = &'a Recoveries>) -> Vec<Candidate> {
+    let mut proposed: BTreeSet<&str> = BTreeSet::new();
+    let mut seen: BTreeMap<&str, Candidate> = BTreeMap::new();
+    for recoveries in all {
+        proposed.extend(recoveries.proposed.iter().map(String::as_str));
+        for recovery in recoveries.tried.iter().filter(|it| it.tier != Tier::Reconcile) {
+            let candidate = seen.entry(&recovery.symptom).or_insert_with(|| Candidate {
+                symptom: recovery.symptom.clone(),
+                seen: 0,
+                steps: BTreeSet::new(),
+            });
+            candidate.seen += 1;
+            candidate.steps.insert(recovery.step.to_string());
+        }
+    }
+    let often = seen.into_values().filter(|it| it.seen >= PROMOTED_AT);
+    often.filter(|it| !proposed.contains(it.symptom.as_str())).collect()
+}

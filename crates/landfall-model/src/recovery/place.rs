@@ -1,0 +1,85 @@
+//! Where the work of an issue is, told from what it has left behind and not from what its labels say.
+
+use super::op::Op;
+use super::pattern::words;
+use crate::issue::Phase;
+
+/// Whether a recovery may set this phase. What comes after a merge is proved, not restored.
+#[must_use]
+pub fn is_restorable(phase: Phase) -> bool {
+    match phase {
+        Phase::Spec | Phase::Ready | Phase::Code | Phase::Review | Phase::Merge => true,
+        Phase::Issue | Phase::Verify | Phase::Done => false,
+    }
+}
+
+/// What an issue has left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hints {
+    /// Its specification is there.
+    pub spec: bool,
+    /// Work is in its workspace and not committed.
+    pub changes: bool,
+    /// There is a commit of its work.
+    pub commit: bool,
+    /// The branch with that commit is pushed.
+    pub pushed: bool,
+    /// A pull request is open for it.
+    pub pr_open: bool,
+    /// The pull request has its review.
+    pub reviewed: bool,
+}
+
+/// The phase that an issue is in, by what it has left behind.
+#[must_use]
+pub fn restored(hints: Hints) -> Phase {
+    match hints {
+        Hints { pr_open: true, reviewed: true, .. } => Phase::Merge,
+        Hints { pr_open: true, reviewed: false, .. } => Phase::Review,
+        Hints { commit: true, .. } => Phase::Code,
+        Hints { spec: true, .. } => Phase::Ready,
+        Hints { spec: false, .. } => Phase::Spec,
+    }
+}
+
+words!(
+    /// How far the work of an issue is.
+    Milestone {
+        /// Nothing is there.
+        Nothing = "nothing",
+        /// Something is there that is not committed.
+        Changed = "changed",
+        /// It is committed.
+        Committed = "committed",
+        /// It is pushed.
+        Pushed = "pushed",
+        /// It is offered as a pull request.
+        Offered = "offered",
+    }
+);
+
+/// How far the work of an issue is, so that nothing is done twice and nothing that was done is thrown away.
+#[must_use]
+pub fn milestone(hints: Hints) -> Milestone {
+    match hints {
+        Hints { pr_open: true, .. } => Milestone::Offered,
+        // Changes on top of commits are work in progress: whoever goes on has both.
+        Hints { changes: true, .. } => Milestone::Changed,
+        Hints { pushed: true, commit: true, .. } => Milestone::Pushed,
+        Hints { commit: true, .. } => Milestone::Committed,
+        Hints { .. } => Milestone::Nothing,
+    }
+}
+
+impl Milestone {
+    /// What is left to do until a pull request is open. None if an agent has to go on with the work itself.
+    #[must_use]
+    pub fn rest(self) -> Option<Vec<Op>> {
+        match self {
+            Self::Nothing | Self::Changed => None,
+            Self::Committed => Some(vec![Op::PushBranch, Op::OpenPr]),
+            Self::Pushed => Some(vec![Op::OpenPr]),
+            Self::Offered => Some(Vec::new()),
+        }
+    }
+}

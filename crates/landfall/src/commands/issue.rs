@@ -1,0 +1,228 @@
+//! `landfall issue`: the issues of the project's tracker, by hand.
+
+use std::path::PathBuf;
+
+use landfall_api::{IssueChanged, IssueDetail, IssueLine, IssueList, IssueMade, IssueState, Size};
+
+use super::words;
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format::moment;
+use crate::house::{self, IssueAsked, IssueChange, IssuesAsked};
+use crate::say::{clean, clean_block, talk};
+use crate::table::Table;
+
+/// Makes, shows and changes issues: files beside Landfall's state, or those of the tracker that landfall.toml names.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Makes an issue, and prints its number.
+    New {
+        /// What it is called.
+        title: String,
+        /// What is wanted.
+        #[arg(long, value_name = "TEXT")]
+        body: Option<String>,
+        /// A file with what is wanted; `-` is stdin.
+        #[arg(long, value_name = "FILE", conflicts_with = "body")]
+        body_file: Option<PathBuf>,
+        /// A label; may be given several times.
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+        /// How big it is: XS, S, M, L or XL.
+        #[arg(long, value_parser = words::size)]
+        size: Option<Size>,
+        /// The issue it is a part of.
+        #[arg(long, value_name = "N", value_parser = number)]
+        parent: Option<u64>,
+        /// An issue it waits for; may be given several times.
+        #[arg(long, value_name = "N", value_parser = number)]
+        blocked_by: Vec<u64>,
+    },
+    /// Lists open issues, newest first.
+    List {
+        /// Closed ones too.
+        #[arg(long)]
+        all: bool,
+        /// Only with this label; may be given several times.
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+        /// At most so many.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
+    /// Shows an issue with its parts, what it waits for, and its comments.
+    Show {
+        /// Which issue: `12` or `#12`.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+    },
+    /// Says something about an issue.
+    Comment {
+        /// Which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+        /// What to say; `-` reads stdin.
+        #[arg(value_name = "TEXT", required = true)]
+        words: Vec<String>,
+    },
+    /// Closes an issue as done.
+    Close {
+        /// Which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+        /// Nobody will do it.
+        #[arg(long)]
+        not_planned: bool,
+    },
+    /// Opens an issue again.
+    Reopen {
+        /// Which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+    },
+    /// Adds and takes away labels.
+    #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["add", "remove"])))]
+    Label {
+        /// Which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+        /// A label to add; may be given several times.
+        #[arg(long, value_name = "LABEL")]
+        add: Vec<String>,
+        /// A label to take away; may be given several times.
+        #[arg(long, value_name = "LABEL")]
+        remove: Vec<String>,
+    },
+    /// Says how big an issue is.
+    Size {
+        /// Which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+        /// XS, S, M, L or XL.
+        #[arg(value_parser = words::size)]
+        size: Size,
+    },
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let change = |issue: u64, change: IssueChange| -> Result<(), Failure> {
+        context.answer(&house::issue_change(&context.dir, issue, &change)?, changed_text)
+    };
+    match args.action {
+        Action::New { title, body, body_file, labels, size, parent, blocked_by } => {
+            let body = words::text_or_file(context, body, body_file.as_deref())?.unwrap_or_default();
+            let asked = IssueAsked { title, body, labels, size, parent, blocked_by };
+            context.answer(&house::issue_new(&context.dir, &asked)?, made_text)?;
+        }
+        Action::List { all, labels, limit } => {
+            let list = house::issue_list(&context.dir, &IssuesAsked { all, labels, limit })?;
+            context.answer(&list, list_text)?;
+            if !context.json && list.issues.is_empty() {
+                let place = clean(&list.place);
+                talk(&format!("no issues in {place}; `landfall issue new \"…\"` makes one"));
+            }
+        }
+        Action::Show { issue } => {
+            context.answer(&house::issue_show(&context.dir, issue)?, detail_text)?;
+        }
+        Action::Comment { issue, words } => {
+            let text = words::said(context, &words)?;
+            if text.trim().is_empty() {
+                return Err(Failure::usage("there is nothing to say"));
+            }
+            change(issue, IssueChange::Comment(text))?;
+        }
+        Action::Close { issue, not_planned: false } => change(issue, IssueChange::Close)?,
+        Action::Close { issue, not_planned: true } => change(issue, IssueChange::Drop)?,
+        Action::Reopen { issue } => change(issue, IssueChange::Reopen)?,
+        Action::Label { issue, add, remove } => change(issue, IssueChange::Label { add, remove })?,
+        Action::Size { issue, size } => change(issue, IssueChange::Size(size))?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// `12`, or `#12`.
+fn number(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits.and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| "the number of an issue is written 12 or #12".to_owned())
+}
+
+fn made_text(made: &IssueMade) -> String {
+    format!("#{} {}\n", made.issue.number, clean(&made.issue.title))
+}
+
+fn changed_text(changed: &IssueChanged) -> String {
+    format!("{}\n", clean(&changed.text))
+}
+
+fn list_text(list: &IssueList) -> String {
+    if list.issues.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["ISSUE", "STATE", "SIZE", "LABELS", "TITLE"]);
+    for issue in &list.issues {
+        table.row([
+            &format!("#{}", issue.number),
+            issue.state.word(),
+            issue.size.map_or("", |size| size.word()),
+            &labels(issue).join(", "),
+            &issue.title,
+        ]);
+    }
+    table.text()
+}
+
+/// Its labels, without those that a column of their own says.
+fn labels(issue: &IssueLine) -> Vec<String> {
+    let sized = |label: &str| issue.size.is_some_and(|size| label.eq_ignore_ascii_case(&format!("size/{}", size.word())));
+    issue.labels.iter().filter(|label| !sized(label)).cloned().collect()
+}
+
+fn detail_text(detail: &IssueDetail) -> String {
+    let issue = &detail.issue;
+    let mut text = format!("#{} {}\n", issue.number, clean(&issue.title));
+    let mut about = vec![issue.state.word().to_owned()];
+    about.extend(issue.size.map(|size| format!("size {}", size.word())));
+    about.extend(issue.author.as_ref().map(|author| format!("by {author}")));
+    about.push(format!("made {}", moment(detail.created_ms)));
+    text += &format!("{}\n", clean(&about.join(", ")));
+    let labels = labels(issue);
+    if !labels.is_empty() {
+        text += &format!("labels: {}\n", clean(&labels.join(", ")));
+    }
+    text += &format!("{}\n", clean(&issue.url));
+    if !detail.body.trim().is_empty() {
+        text += &format!("\n{}\n", clean_block(detail.body.trim_end()));
+    }
+    if !detail.children.is_empty() {
+        text += "\nparts\n";
+        for child in &detail.children {
+            let mark = if child.state == IssueState::Open { " " } else { "x" };
+            text += &format!("   [{mark}] #{} {}\n", child.number, clean(&child.title));
+        }
+    }
+    if !detail.blocked_by.is_empty() {
+        text += "\nwaits for\n";
+        for blocker in &detail.blocked_by {
+            let state = if blocker.open { "open" } else { "closed" };
+            text += &format!("   {} ({state})\n", clean(&blocker.issue));
+        }
+    }
+    for comment in &detail.comments {
+        let author = comment.author.as_deref().unwrap_or("somebody");
+        text += &format!("\n{}, {}\n", clean(author), moment(comment.at_ms));
+        text += &format!("{}\n", clean_block(comment.body.trim_end()));
+    }
+    for note in &detail.notes {
+        text += &format!("\n{}\n", clean(note));
+    }
+    text
+}
