@@ -266,11 +266,10 @@ impl Repo {
             let call = self.git.call(doing).trust(Trust::Checkout);
             call.git_dir(&self.git_dir).work_tree(&self.root)
         };
-        let literal: Vec<String> = paths.iter().map(|path| format!(":(top,literal){path}")).collect();
-        call("add the files of a commit").args(["add", "--"]).args(&literal).output()?;
+        call("add the files of a commit").args(["add", "--"]).args(paths).output()?;
         call("commit files")
             .args(["commit", "--quiet", "--only", "-m", message, "--"])
-            .args(&literal)
+            .args(paths)
             .output()?;
         let doing = "find the new commit";
         self.rev_parse("HEAD")?.ok_or_else(|| GitError::output(doing.to_owned(), "there is none"))
