@@ -54,7 +54,9 @@ fn waits() -> Vec<Wait> {
             command: "tests".to_owned(),
             detail: "`cargo test` was not found (exit code 127)".to_owned(),
         }),
-        Wait::GateBroken { .. } => None,
+        Wait::GateBroken { .. } => Some(Wait::Parts),
+        Wait::Parts => Some(Wait::Blockers { by: vec!["#3".to_owned(), "other/place#4".to_owned()] }),
+        Wait::Blockers { .. } => None,
     };
     let mut all = vec![Wait::Dependency(vec![TaskId(1), TaskId(2)])];
     while let Some(next) = first(all.last().expect("never empty")) {
@@ -109,7 +111,9 @@ fn doings() -> Vec<Doing> {
         Doing::Checking { stop: Some(_) } => Some(Doing::Queued { since: Timestamp(60_000) }),
         Doing::Queued { .. } => Some(Doing::Landing),
         Doing::Landing => Some(Doing::Reporting),
-        Doing::Reporting => None,
+        Doing::Reporting => Some(Doing::Exchanging { stop: None }),
+        Doing::Exchanging { stop: None } => Some(Doing::Exchanging { stop: Some(Stop::Pause) }),
+        Doing::Exchanging { stop: Some(_) } => None,
     };
     let mut all = vec![Doing::Preparing { fresh: true, stop: None }];
     while let Some(doing) = next(all.last().expect("never empty")) {
@@ -165,7 +169,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
             Doing::Preparing { .. } | Doing::Running { .. } => "work",
             Doing::Checking { .. } => "verify",
             Doing::Queued { .. } | Doing::Landing => "land",
-            Doing::Reporting => "report",
+            Doing::Reporting | Doing::Exchanging { .. } => "report",
         };
         cases.push((task(State::Active { step: step(name), doing }), vec![], None));
     }
