@@ -74,7 +74,7 @@ pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use issue::{
-    IssueBlocker, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
+    Hook, IssueBlocker, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
 };
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{

@@ -180,6 +180,7 @@ fn flow() -> Flow {
         kind: StepKind::Agent { prompt: "work".to_owned(), output: Vec::new(), iterate: true, every: 0 },
         phase: "work".to_owned(),
         before: None,
+        agent: None,
         on: vec![on(StepResult::Done, Target::End)],
     };
     Flow {

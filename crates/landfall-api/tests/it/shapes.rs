@@ -1032,6 +1032,7 @@ fn the_page_about_json_shows_what_is_written() {
         files: vec!["AiTasks/login/.target.md".to_owned(), "AiTasks/login/.index.json".to_owned()],
         branch: "task/login".to_owned(),
         worktree: String::new(),
+        commit: None,
     };
     page.sample(
         "`module init`",
