@@ -1,4 +1,5 @@
 //! What the fuzz targets share.
 
 pub mod check;
+pub mod criteria;
 pub mod lists;

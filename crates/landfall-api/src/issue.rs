@@ -4,6 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Size;
 
+/// What a tracker sent by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// Which tracker it says it is.
+    pub tracker: String,
+    /// Its own headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, as it came.
+    pub body: Vec<u8>,
+}
+
 /// Where an issue stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

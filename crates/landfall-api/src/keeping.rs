@@ -37,6 +37,9 @@ pub struct ModuleMade {
     /// The worktree that is set aside for its work; empty when there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub worktree: String,
+    /// The commit that has the files; none: nothing was committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// What came of mending task modules.

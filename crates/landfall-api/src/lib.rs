@@ -43,6 +43,7 @@ mod staged;
 mod stats;
 mod task;
 pub mod taskfile;
+mod verification;
 
 pub use access::{AgentToken, AgentTokenAsked, PairAsked, Pairing, SessionLine, SessionList, SessionOf};
 pub use action::{Action, Fill};
@@ -78,7 +79,7 @@ pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use issue::{
-    IssueBlocker, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
+    Hook, IssueBlocker, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
 };
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
@@ -117,6 +118,7 @@ pub use task::{
     Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked,
     TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
+pub use verification::{CriterionSeen, IssueVerified};
 
 /// The version of the wire. A client and an engine with different ones refuse each other.
 pub const VERSION: u32 = 1;

@@ -10,15 +10,15 @@ use crate::{
     CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff,
     DiffAsked, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, DoAsked, EditTask, Export, Exported, Filter,
     Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health,
-    Hold, ImportText, Imported, Inbox, InboxAsked, IssuesFollow, IssuesFollowed, Limits, LogAsked, LogPage,
-    LoopAsked, LoopLine, LoopList, LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing, Output,
-    OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, Paper, PaperAsked, PaperList,
-    PauseAsked, Picked, Pilot, Problem, ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing,
-    QueueChanged, QueueReport, QueueResume, Reclaimed, Refine, RefineWithdraw, Release, Report, ReportAsked,
-    Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked, RunStarted,
-    RunView, SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf, SprintPlan,
-    SprintPreview, SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, Target, TargetConfirm,
-    TargetSay, TaskAsked, TaskDetail, TaskPage, Why,
+    Hold, Hook, ImportText, Imported, Inbox, InboxAsked, IssuesFollow, IssuesFollowed, Limits, LogAsked,
+    LogPage, LoopAsked, LoopLine, LoopList, LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing,
+    Output, OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, Paper, PaperAsked,
+    PaperList, PauseAsked, Picked, Pilot, Problem, ProblemCode, ProposalList, ProposalOf, ProposeStart,
+    Proposing, QueueChanged, QueueReport, QueueResume, Reclaimed, Refine, RefineWithdraw, Release, Report,
+    ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked,
+    RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf,
+    SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, Target,
+    TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -40,6 +40,14 @@ pub trait Service {
     /// Texts that nobody is to read in any answer, as far as they are known.
     fn secrets(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Hears what a tracker sent by itself. Strangers can send it, so it is believed only if it is signed.
+    ///
+    /// # Errors
+    /// Why it is not taken.
+    fn hook(&self, _hook: &Hook) -> Result<(), Problem> {
+        Err(Problem::new(ProblemCode::NotFound, "no webhook is set up here"))
     }
 
     /// How far things have come; none where that cannot be said without asking. It costs next to nothing.

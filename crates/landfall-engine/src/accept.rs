@@ -3,6 +3,7 @@
 //!
 //! Regular expressions are those of the `regex` crate: the extended ones of POSIX with their classes, and without references back.
 
+mod asking;
 mod browser;
 mod files;
 mod forge;
@@ -23,6 +24,7 @@ use landfall_model::acceptance::{
 };
 use landfall_trackers::tracker::{CommitSha, PrNumber, Tracker};
 
+pub use asking::Asking;
 pub use rubric::{Judge, Question};
 pub use settle::{Settled, Settling, settle, tick_boxes};
 pub use shell::{Checkout, Shell};

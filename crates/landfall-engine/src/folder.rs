@@ -111,6 +111,12 @@ impl StateFolder {
         self.root.join("modules")
     }
 
+    /// Marks that a tracker has something new.
+    #[must_use]
+    pub fn nudges(&self) -> PathBuf {
+        self.root.join("nudges")
+    }
+
     /// Where commands of the person's run that belong to no attempt.
     #[must_use]
     pub fn errands(&self) -> PathBuf {

@@ -16,7 +16,7 @@ use landfall_host::git::{Git, Head, Repo};
 use landfall_model::annotate::{Impact, Onward};
 use landfall_model::plan::Outline;
 use landfall_model::staged::PLAN;
-use landfall_model::{Annotated, Digest, Doing, News, State, Task};
+use landfall_model::{Annotated, Digest, Doing, News, State, Task, Timestamp};
 use landfall_trackers::modules::entry::{EntryName, Shelf};
 use landfall_trackers::modules::folder::{self, Place, Sort, TARGET, find_at};
 use landfall_trackers::modules::lock::Lock;
@@ -197,20 +197,41 @@ pub(crate) enum Looked {
 /// Looks at the folder of a task: what a person changed is told to the engine by `tell`, then the folder shows the task. Trouble
 /// with the disk is no trouble of the task: the folder is left as it is, and the next look tries again.
 pub(crate) fn look(site: &Site, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Answer) -> Looked {
+    let desk = Desk {
+        root: site.repo.root(),
+        records: &site.folder.modules(),
+        papers: &site.folder.papers(),
+        now: site.now(),
+    };
+    look_from(&desk, task, tell)
+}
+
+/// What a look needs to know of the place it works in.
+struct Desk<'a> {
+    /// The root of the project.
+    root: &'a Path,
+    /// Where it is kept what we wrote.
+    records: &'a Path,
+    /// The papers of the journal.
+    papers: &'a Path,
+    now: Timestamp,
+}
+
+fn look_from(desk: &Desk<'_>, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> Answer) -> Looked {
     let Some(path) = path_of(task) else { return Looked::Shown };
-    let root = site.repo.root();
+    let root = desk.root;
     // A folder that was taken away is not made again.
     let Ok(found) = find_at(root, &root.join(path)) else { return Looked::Shown };
     let Some(place) = found.modules.into_iter().next() else { return Looked::Shown };
     let Ok(seen) = read(&place) else { return Looked::InTheWay };
-    let file = site.folder.modules().join(format!("{}.json", task.id));
+    let file = desk.records.join(format!("{}.json", task.id));
     let known: Option<Record> =
         std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let first = known.is_none();
     let record = known.unwrap_or_else(|| Record { written: Written::accepted(&seen), ..Record::default() });
     let before = (!first).then(|| record.clone());
     let mut visit = Visit {
-        site,
+        desk,
         place,
         seen,
         task: task.clone(),
@@ -228,7 +249,7 @@ pub(crate) fn look(site: &Site, task: &Arc<Task>, tell: &mut dyn FnMut(Ask) -> A
 
 /// One look at one folder.
 struct Visit<'a> {
-    site: &'a Site,
+    desk: &'a Desk<'a>,
     place: Place,
     seen: Seen,
     task: Arc<Task>,
@@ -254,10 +275,10 @@ impl Visit<'_> {
 
     /// Metadata that cannot be used is mended, and that is told.
     fn mend(&mut self) -> bool {
-        let now = self.site.now();
+        let now = self.desk.now;
         let Ok(_lock) = Lock::take_over(&self.place.dir(), SESSION, now) else { return false };
         let wrong = self.seen.problems().first().map(ToString::to_string).unwrap_or_default();
-        let (root, place) = (self.site.repo.root(), &self.place);
+        let (root, place) = (self.desk.root, &self.place);
         let Ok(mended) = mend::mend(&self.seen, |path| committed(root, place, path), now) else {
             return false;
         };
@@ -311,7 +332,7 @@ impl Visit<'_> {
 
     fn status(&mut self, to: &str) {
         let wanted: Option<Status> = to.parse().ok();
-        let here = picture::module(&self.task, &self.seen, self.site.now()).status;
+        let here = picture::module(&self.task, &self.seen, self.desk.now).status;
         if wanted == Some(here) && picture::has_begun(&self.task) {
             return;
         }
@@ -355,7 +376,7 @@ impl Visit<'_> {
         if text.trim().is_empty() {
             return;
         }
-        let Ok(paper) = crate::papers::keep(&self.site.folder.papers(), &text) else {
+        let Ok(paper) = crate::papers::keep(self.desk.papers, &text) else {
             self.left.insert(folder::PLAN.to_owned());
             return;
         };
@@ -433,9 +454,8 @@ impl Visit<'_> {
     }
 
     fn show(&mut self, file: &Path) -> Looked {
-        let now = self.site.now();
-        let folder = self.site.folder.papers();
-        let paper = |digest: &Digest| crate::papers::read(&folder, digest).ok();
+        let now = self.desk.now;
+        let paper = |digest: &Digest| crate::papers::read(self.desk.papers, digest).ok();
         let module = picture::module(&self.task, &self.seen, now);
         let mut papers = picture::papers(&self.task, &module, &self.seen, &paper);
         let left = |path: &str| self.left.contains(path);
@@ -500,3 +520,6 @@ fn committed(root: &Path, place: &Place, path: &str) -> Option<Vec<u8>> {
     };
     repo.read_file(&tip, path, usize::try_from(FILE_BYTES_MAX).unwrap_or(usize::MAX)).ok()?
 }
+
+#[cfg(test)]
+mod tests;

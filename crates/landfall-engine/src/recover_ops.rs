@@ -37,7 +37,7 @@ pub struct Ground<'a> {
     pub remote: Option<&'a str>,
     /// The task.
     pub task: TaskId,
-    /// What makes this recovery different from others of the task, for refs and markers: such as `4-1`.
+    /// What makes this recovery different from others of the task, for refs and markers: digits and dashes, such as `4-1`.
     pub mark: &'a str,
     /// The issue it is for.
     pub issue: IssueNumber,

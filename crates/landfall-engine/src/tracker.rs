@@ -1,6 +1,8 @@
 //! The tracker of a project, opened in one place: from settings, the repository and the environment. What it is asked
 //! is for others to say.
 
+pub mod nudges;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,12 +87,12 @@ pub fn look(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Option<St
     Ok(Some(Standing { kind: entry.name, about: entry.about, place, token }))
 }
 
-/// The token that stands in a file, if one is set: a text that nobody is to read.
+/// What stands in the files with secrets: texts that nobody is to read.
 #[must_use]
-pub fn token_in_file(settings: &TrackerSettings, around: &Around<'_>) -> Option<String> {
-    let path = at_home(around, settings.token_file.as_deref()?)?;
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+pub fn secrets_in_files(settings: &TrackerSettings, around: &Around<'_>) -> Vec<String> {
+    let read = |file| std::fs::read_to_string(at_home(around, file)?).ok();
+    let texts = settings.secret_files().filter_map(read).map(|text| text.trim().to_owned());
+    texts.filter(|text| !text.is_empty()).collect()
 }
 
 /// A tracker that could be opened.
@@ -302,6 +304,6 @@ mod tests {
         let settings = settings(&text);
         let token = look(&settings, &ground.around()).expect("it opens").expect("there is one").token;
         assert_eq!(token, Some(Ok(file.display().to_string())));
-        assert_eq!(token_in_file(&settings, &ground.around()).as_deref(), Some("from-file"));
+        assert_eq!(secrets_in_files(&settings, &ground.around()), ["from-file"]);
     }
 }

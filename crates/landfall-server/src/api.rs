@@ -232,6 +232,13 @@ const AGENT_TASKS_MAX: usize = 50; // as many as a person still looks through
 /// A JSON body, within its bounds.
 pub(crate) async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Problem> {
     let body = read_body(body).await?;
+    check_json(headers)?;
+    check_depth(&body)?;
+    Ok(body)
+}
+
+/// Other kinds can be sent by pages of others without being asked about it.
+pub(crate) fn check_json(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
@@ -240,8 +247,7 @@ pub(crate) async fn read_json(headers: &HeaderMap, body: Body) -> Result<Vec<u8>
             "a body of the type application/json is wanted",
         ));
     }
-    check_depth(&body)?;
-    Ok(body)
+    Ok(())
 }
 
 /// A body, within its bounds.

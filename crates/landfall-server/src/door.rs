@@ -205,15 +205,19 @@ impl Who {
     }
 }
 
-/// What anybody may see: how to get in, and what that page is drawn with.
+/// What anybody may see: how to get in, and what that page is drawn with. And where trackers send to, who sign what they say.
 fn is_open(path: &str) -> bool {
-    path == "/login" || path.starts_with("/pair/") || path.starts_with("/assets/")
+    path == "/login"
+        || path.starts_with("/pair/")
+        || path.starts_with("/assets/")
+        || path.starts_with("/hooks/")
 }
 
 /// Whether a page is the right answer, and not JSON.
 pub(crate) fn wants_page(request: &Request<Body>) -> bool {
     let path = request.uri().path();
-    !path.starts_with("/api/") && path != "/metrics" && !path.starts_with("/assets/")
+    let for_programs = ["/api/", "/assets/", "/hooks/"];
+    path != "/metrics" && !for_programs.iter().any(|it| path.starts_with(it))
 }
 
 /// Whether a process of the same user may ask at all: an agent at work may not.

@@ -15,6 +15,7 @@ mod door;
 mod downloads;
 mod events;
 mod forms;
+mod hooks;
 mod kept;
 mod keys;
 mod leave;

@@ -17,7 +17,9 @@ use tower::Service as _;
 use crate::answer::{self, Answer};
 use crate::door::{self, Peer, Shared, Who};
 use crate::mask::Masked;
-use crate::{access, api, assets, comments, downloads, events, forms, metrics, pages, streams, task_auto};
+use crate::{
+    access, api, assets, comments, downloads, events, forms, hooks, metrics, pages, streams, task_auto,
+};
 
 /// Who may come by a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +65,7 @@ impl Routes {
         metrics::routes(&mut all);
         access::routes(&mut all);
         forms::routes(&mut all);
+        hooks::routes(&mut all);
         assets::routes(&mut all);
         pages::routes(&mut all);
         all

@@ -109,7 +109,9 @@ impl Exit {
             Self::UnknownThing => "There is no such task, flow, run, sprint, checkpoint or issue.",
             Self::NotNow => "The task is in a status in which this is not possible.",
             Self::Busy => "Another engine holds the project; the message names it.",
-            Self::SomeDidNotLand => "The run ended, and tasks failed, ran out of time or are blocked.",
+            Self::SomeDidNotLand => {
+                "The run ended, and tasks failed, ran out of time or are blocked. For `verify`: a criterion does not hold."
+            }
             Self::NeedsYou => {
                 "The run ended, and something waits for a person: a question, a review, a broken check, a checkout that landed \
                  work cannot come into. Or an agent that was asked had no answer."

@@ -56,6 +56,7 @@ mod stats;
 mod tables;
 mod targets;
 mod terminal;
+mod verify;
 mod wire;
 mod words;
 mod writes;
@@ -80,6 +81,7 @@ pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
 pub use reconcile::{ReconcileAsked, points};
 pub use serve::{Serve, ServeAsked};
+pub use verify::VerifyAsked;
 
 /// Where a project is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +142,15 @@ pub fn module_init(dir: &Path, ask: &ModuleAsked) -> Result<ModuleMade, Problem>
 /// Mends the task modules below `path`, or all of them, in the project around `dir`.
 pub fn module_mend(dir: &Path, path: Option<&Path>) -> Result<ModulesMended, Problem> {
     modules::mend(&Place::find(dir)?, path)
+}
+
+/// Looks at the acceptance criteria of an issue of the project around `dir`, and does what follows. `tell` hears how it goes.
+pub fn verify(
+    dir: &Path,
+    asked: &VerifyAsked,
+    tell: &mut dyn FnMut(&str),
+) -> Result<landfall_api::IssueVerified, Problem> {
+    verify::verify(&Place::find(dir)?, asked, tell)
 }
 
 /// Makes an issue in the tracker of the project around `dir`.

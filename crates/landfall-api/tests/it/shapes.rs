@@ -1032,6 +1032,7 @@ fn the_page_about_json_shows_what_is_written() {
         files: vec!["AiTasks/login/.target.md".to_owned(), "AiTasks/login/.index.json".to_owned()],
         branch: "task/login".to_owned(),
         worktree: String::new(),
+        commit: None,
     };
     page.sample(
         "`module init`",
@@ -1049,6 +1050,31 @@ fn the_page_about_json_shows_what_is_written() {
         fine: 3,
     };
     page.sample("`module mend`", "What was broken, and where the broken file is kept.", &mended);
+    let verified = api::IssueVerified {
+        issue: 12,
+        pr: None,
+        commit: "4f9c1d2b7a6e5f40312233445566778899aabbcc".to_owned(),
+        mode: "safe".to_owned(),
+        outcome: "reopened".to_owned(),
+        text: "something does not hold (time 1); back to work".to_owned(),
+        iteration: Some(1),
+        ticked: 1,
+        told: true,
+        dry_run: false,
+        criteria: vec![api::CriterionSeen {
+            text: "there is a README".to_owned(),
+            section: "pre-merge".to_owned(),
+            result: "FAIL".to_owned(),
+            evidence: "there is no `README.md`".to_owned(),
+            took_ms: 3,
+        }],
+        notes: vec!["`.landfall/verify-commands/grep.md` is not used".to_owned()],
+    };
+    page.sample(
+        "`verify`",
+        "The criteria of an issue with what was seen. `outcome` is `done`, `left-over`, `reopened`, `needs-a-person`, `waiting` or `unsure`.",
+        &verified,
+    );
     let issue = api::IssueLine {
         number: 12,
         title: "The parser loses spaces".to_owned(),

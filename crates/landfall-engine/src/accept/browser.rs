@@ -74,11 +74,10 @@ pub(super) fn check(shop: &Workshop<'_>, address: &Address, selector: &str, text
         Ok(selector) => selector,
         Err(why) => return uncertain(why),
     };
-    let page = match dom(shop, address) {
+    let page = match dom(shop, address).and_then(|text| html::Page::parse(&text).map_err(uncertain)) {
         Ok(page) => page,
         Err(saw) => return saw,
     };
-    let page = html::Page::parse(&page);
     let found = page.select(&selector);
     match (found.len(), text) {
         (0, _) => fail("it is not on the page".to_owned()),

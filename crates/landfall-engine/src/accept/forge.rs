@@ -30,6 +30,7 @@ enum Asked {
 struct Shown {
     fields: Option<Vec<String>>,
     path: Option<String>,
+    workflow: Option<String>,
 }
 
 fn understand(query: &GithubQuery) -> Result<(Asked, Shown), String> {
@@ -47,6 +48,9 @@ fn understand(query: &GithubQuery) -> Result<(Asked, Shown), String> {
             "--json" => shown.fields = Some(value().split(',').map(|it| it.trim().to_owned()).collect()),
             "--jq" | "-q" => shown.path = Some(value()),
             "--repo" | "-R" => return Err("only this repository is asked".to_owned()),
+            "--workflow" => shown.workflow = Some(value()),
+            // The commit that is looked at is on one branch, and has one answer.
+            "--branch" | "--limit" => drop(value()),
             "--comments" | "--paginate" | "--required" => {}
             _ => return Err(format!("`{}` is no option that only shows", short(name))),
         }
@@ -154,8 +158,13 @@ fn answer(
         }
         Asked::Runs => {
             let head = head(ground).ok_or_else(|| uncertain("no commit is known here".to_owned()))?;
-            let checks = tracker.checks(&head).map_err(trouble)?;
-            Ok(checks_hold(ground.tree, &checks, shown, value))
+            let mut checks = tracker.checks(&head).map_err(trouble)?;
+            if let Some(workflow) = &shown.workflow {
+                let jobs = jobs_of(ground.tree, workflow)
+                    .ok_or_else(|| uncertain(format!("there is no workflow `{}`", short(workflow))))?;
+                checks.retain(|check| jobs.iter().any(|job| job.is_called(&check.name)));
+            }
+            Ok(runs_hold(&checks, shown, value))
         }
         Asked::Client => Err(uncertain("the tracker does not answer this".to_owned())),
     }
@@ -269,26 +278,22 @@ fn word(state: CheckState) -> (&'static str, &'static str) {
     }
 }
 
-/// Words that say of all checks that they passed. A job's own name is another thing.
-const PASSED: [&str; 5] = ["pass", "passed", "success", "SUCCESS", "completed"];
+/// Words that say of all checks that they passed. That one of several did is no answer to them.
+const PASSED: [&str; 4] = ["pass", "passed", "success", "SUCCESS"];
 
 /// Whether checks are as they should be. A word such as `pass` is about all of them; anything else is the name or the key of a job.
 fn checks_hold(tree: &Tree, checks: &[Check], shown: &Shown, value: &str) -> Saw {
-    if shown.fields.is_some() {
-        return listed(checks, shown, value);
-    }
-    if PASSED.contains(&value) {
+    if PASSED.contains(&value) || checks.is_empty() {
         return summed(checks, "the checks");
     }
+    if shown.fields.is_some() {
+        return listed(checks, checks.iter().map(row).collect(), shown, value);
+    }
     let jobs = jobs(tree);
-    let of: Vec<Check> = checks
-        .iter()
-        .filter(|check| {
-            check.name.contains(value)
-                || jobs.iter().any(|job| job.key == value && job.is_called(&check.name))
-        })
-        .cloned()
-        .collect();
+    let is_meant = |check: &&Check| {
+        check.name.contains(value) || jobs.iter().any(|job| job.key == value && job.is_called(&check.name))
+    };
+    let of: Vec<Check> = checks.iter().filter(is_meant).cloned().collect();
     match (of.is_empty(), sum(checks)) {
         (false, _) => summed(&of, &format!("`{}`", short(value))),
         (true, ChecksSum::Pending) => pending(format!("no check is called `{}` yet", short(value))),
@@ -296,22 +301,37 @@ fn checks_hold(tree: &Tree, checks: &[Check], shown: &Shown, value: &str) -> Saw
     }
 }
 
-fn listed(checks: &[Check], shown: &Shown, value: &str) -> Saw {
-    let fields = shown.fields.clone().unwrap_or_default();
-    let row = |check: &Check| {
-        let (state, bucket) = word(check.state);
-        let (status, conclusion) = match check.state {
-            CheckState::Waiting => ("queued", String::new()),
-            CheckState::Running => ("in_progress", String::new()),
-            CheckState::Done(_) => ("completed", state.to_lowercase()),
-        };
-        let row = object(json!({
-            "name": check.name, "state": state, "bucket": bucket, "status": status, "conclusion": conclusion,
-            "workflowName": check.by,
-        }));
-        pick(&row, &fields).map(Value::Object)
+/// Whether the runs of a commit are as they should be. Its checks come to one run: one job that passed is not the whole.
+fn runs_hold(checks: &[Check], shown: &Shown, value: &str) -> Saw {
+    if PASSED.contains(&value) || checks.is_empty() || shown.fields.is_none() {
+        return summed(checks, "the runs");
+    }
+    let state = match sum(checks) {
+        ChecksSum::None | ChecksSum::Pending => CheckState::Running,
+        ChecksSum::Passed => CheckState::Done(Conclusion::Success),
+        ChecksSum::Failed => CheckState::Done(Conclusion::Failure),
+        ChecksSum::Broken => CheckState::Done(Conclusion::Cancelled),
     };
-    let rows: Result<Vec<Value>, Saw> = checks.iter().map(row).collect();
+    let whole = Check { name: "all jobs".to_owned(), by: None, state, started: None, url: None };
+    listed(checks, vec![row(&whole)], shown, value)
+}
+
+fn row(check: &Check) -> Map<String, Value> {
+    let (state, bucket) = word(check.state);
+    let (status, conclusion) = match check.state {
+        CheckState::Waiting => ("queued", String::new()),
+        CheckState::Running => ("in_progress", String::new()),
+        CheckState::Done(_) => ("completed", state.to_lowercase()),
+    };
+    object(json!({
+        "name": check.name, "state": state, "bucket": bucket, "status": status, "conclusion": conclusion,
+        "workflowName": check.by,
+    }))
+}
+
+fn listed(checks: &[Check], rows: Vec<Map<String, Value>>, shown: &Shown, value: &str) -> Saw {
+    let fields = shown.fields.as_deref().unwrap_or_default();
+    let rows: Result<Vec<Value>, Saw> = rows.iter().map(|row| pick(row, fields).map(Value::Object)).collect();
     match rows.and_then(|rows| written(Value::Array(rows), shown.path.as_deref())) {
         Err(saw) => saw,
         Ok(text) if text.contains(value) => contains(&text, value),
@@ -339,12 +359,31 @@ fn summed(checks: &[Check], what: &str) -> Saw {
     }
 }
 
-fn jobs(tree: &Tree) -> Vec<Job> {
+/// The workflow files, with their names.
+fn workflows(tree: &Tree) -> Vec<(String, String)> {
     const FOLDER: &str = ".github/workflows";
     let names = tree.names(FOLDER).unwrap_or_default();
-    let files = names.iter().filter(|name| name.ends_with(".yml") || name.ends_with(".yaml"));
-    let texts = files.filter_map(|name| tree.text(&format!("{FOLDER}/{name}")).ok().flatten());
-    texts.flat_map(|text| workflow::jobs(&text)).collect()
+    let files = names.into_iter().filter(|name| name.ends_with(".yml") || name.ends_with(".yaml"));
+    files
+        .filter_map(|name| Some((tree.text(&format!("{FOLDER}/{name}")).ok()??, name)))
+        .map(|(text, name)| (name, text))
+        .collect()
+}
+
+fn jobs(tree: &Tree) -> Vec<Job> {
+    workflows(tree).iter().flat_map(|(_, text)| workflow::jobs(text)).collect()
+}
+
+/// The jobs of one workflow, by its file or by what it calls itself.
+fn jobs_of(tree: &Tree, wanted: &str) -> Option<Vec<Job>> {
+    let called = |text: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix("name:"))
+            .map(|name| name.trim().trim_matches(['"', '\'']).to_owned())
+    };
+    let all = workflows(tree);
+    let found = all.iter().find(|(name, text)| name == wanted || called(text).as_deref() == Some(wanted));
+    found.map(|(_, text)| workflow::jobs(text))
 }
 
 /// What the forge's own run of a command came to: for where we run nothing ourselves.

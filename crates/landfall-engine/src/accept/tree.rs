@@ -161,7 +161,7 @@ impl Tree {
         }
     }
 
-    /// The paths of all files, those that git ignores left out.
+    /// The paths of all files, but for git's own.
     pub(super) fn files(&self) -> Result<Vec<String>, String> {
         match self {
             Self::Commit(tree) => Ok(tree.files().map(str::to_owned).collect()),

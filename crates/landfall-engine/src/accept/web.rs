@@ -63,12 +63,14 @@ impl Resolver for Careful {
 }
 
 /// What an address answered.
+#[derive(Debug)]
 pub(super) struct Answered {
     status: u16,
     headers: ureq::http::HeaderMap,
     body: Body,
 }
 
+#[derive(Debug)]
 enum Body {
     NotRead,
     Text(String),
@@ -196,7 +198,10 @@ pub(super) fn page(answered: &Answered, selector: &str, hits: Hits) -> Saw {
     if !(200..300).contains(&answered.status) {
         return fail(format!("it answers {}", answered.status));
     }
-    let count = html::Page::parse(answered.text()).select(&selector).len();
+    let count = match html::Page::parse(answered.text()) {
+        Ok(page) => page.select(&selector).len(),
+        Err(why) => return uncertain(why),
+    };
     let holds = match hits {
         Hits::Some => count > 0,
         Hits::Count(wanted) => usize::try_from(wanted).is_ok_and(|wanted| wanted == count),
@@ -221,7 +226,7 @@ mod tests {
             ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "[::1]"];
         for host in hosts {
             let address = Address::new(&format!("http://{host}:{port}/")).expect("an address");
-            let refused = ask(&address, Reachable::Public, Want::Head).err().expect("it is refused");
+            let refused = ask(&address, Reachable::Public, Want::Head).expect_err("it is refused");
             assert_eq!(refused.result, VerifyResult::Uncertain, "{host}");
             // `0x7f.1` is an address to some systems and no name to others.
             let private = refused.evidence.contains("private address");
@@ -236,7 +241,7 @@ mod tests {
             stream.write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n").expect("it is read");
         });
         let here = Address::new(&format!("http://localhost:{port}/")).expect("an address");
-        let answered = ask(&here, Reachable::PublicAndHere, Want::Head).ok().expect("it may");
+        let answered = ask(&here, Reachable::PublicAndHere, Want::Head).expect("it may");
         assert_eq!(answered.status, 204);
         server.join().expect("it answered");
         let other = Address::new("http://10.255.255.1/").expect("an address");

@@ -80,6 +80,10 @@ pub struct RawTracker {
     /// server of your own), then `gh auth token`. The token is never shown, and agents cannot read the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// The file that holds the secret of a webhook. With it, `landfall serve` is told at `/hooks/github` where something changed,
+    /// and notes it for the next look. It is kept as the token is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_secret_file: Option<PathBuf>,
     /// The folder of issues that are files. Without it, one beside Landfall's state, where no agent writes.
     /// `.landfall/issues` keeps them in the history of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,6 +120,7 @@ impl Default for RawTracker {
             repository: None,
             url: None,
             token_file: None,
+            webhook_secret_file: None,
             folder: None,
             size_field: "Size".to_owned(),
             poll: Millis(MINUTE),

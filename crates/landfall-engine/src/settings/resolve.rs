@@ -395,7 +395,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         raw;
     let tracker = tracker::tracker(raw.tracker)?;
     // Whoever works on issues has no need of the token.
-    let token_file = tracker.token_file.as_ref().map(|path| path.display().to_string());
+    let secrets: Vec<String> = tracker.secret_files().map(|path| path.display().to_string()).collect();
     if let Some(base) = &project.base {
         check_branch(base)?;
     }
@@ -457,7 +457,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
             compactions_max: run.compactions_max.0,
             sandbox: confinement(run.sandbox),
             sandbox_write: run.sandbox_write,
-            sandbox_hide: run.sandbox_hide.into_iter().chain(token_file).collect(),
+            sandbox_hide: run.sandbox_hide.into_iter().chain(secrets).collect(),
             grace_ms: run.grace.0,
             step_grace_ms: run.step_grace.0,
             output_cap: run.output_cap.0,

@@ -23,6 +23,8 @@ pub struct TrackerSettings {
     pub base: Option<Base>,
     /// The file that holds the token; a full path, or one that begins with `~`.
     pub token_file: Option<PathBuf>,
+    /// The file that holds the secret of a webhook; likewise.
+    pub webhook_secret_file: Option<PathBuf>,
     /// The folder of issues that are files; seen from the root of the project.
     pub folder: Option<PathBuf>,
     /// The field of projects that holds a size.
@@ -47,6 +49,13 @@ pub struct TrackerSettings {
     pub verify_ignore: Vec<Touch>,
 }
 
+impl TrackerSettings {
+    /// Files with something in them that is for nobody else to read.
+    pub fn secret_files(&self) -> impl Iterator<Item = &Path> {
+        [&self.token_file, &self.webhook_secret_file].into_iter().flatten().map(PathBuf::as_path)
+    }
+}
+
 /// What `kind` says when nobody wants a tracker.
 const NONE: &str = "none";
 
@@ -67,14 +76,12 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
         }
         None => Ok(None),
     };
-    if let Some(file) = &raw.token_file
-        && !(file.is_absolute() || file.starts_with("~"))
-    {
+    for (key, file) in [("token_file", &raw.token_file), ("webhook_secret_file", &raw.webhook_secret_file)] {
         // Below the root it would be one `git add` away from everybody.
-        let what = format!("`token_file` is `{}`, which is not a full path", file.display());
-        return Err(
-            fault("token_file", what).hint("such as `~/.config/landfall/token`, outside of the project")
-        );
+        if let Some(file) = file.as_ref().filter(|file| !(file.is_absolute() || file.starts_with("~"))) {
+            let what = format!("`{key}` is `{}`, which is not a full path", file.display());
+            return Err(fault(key, what).hint("such as `~/.config/landfall/token`, outside of the project"));
+        }
     }
     if let Some(folder) = raw.folder.as_deref().filter(|folder| folder.as_os_str().is_empty()) {
         return Err(fault("folder", format!("`{}` is no folder", folder.display())).hint("take it out"));
@@ -84,6 +91,7 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
         repository: raw.repository.as_ref().map(name).transpose()?,
         base: raw.url.as_ref().map(base).transpose()?,
         token_file: raw.token_file,
+        webhook_secret_file: raw.webhook_secret_file,
         folder: raw.folder,
         size_field: Some(raw.size_field.trim().to_owned()).filter(|field| !field.is_empty()),
         poll_ms: raw.poll.0,

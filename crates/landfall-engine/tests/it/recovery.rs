@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use expect_test::{Expect, expect};
+use landfall_engine::settings::Profile;
 use landfall_engine::{catalogue, diagnose};
 use landfall_model::Exit;
 use landfall_model::issue::Point;
@@ -237,18 +238,23 @@ fn whatever_bytes_come_only_listed_operations_come_out() {
 
 #[test]
 fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
+    let good = r#"See line 1. {"action": "recover", "rationale": "no sign-off", "steps": [{"op": "amend-signoff"}, {"op": "run-check", "name": "test"}]}"#;
+    let bad = r#"{"action": "recover", "rationale": "x", "steps": [{"op": "force_push"}]}"#;
     let scene = Scene::new(
-        "[agent.looker]\nkind = \"script\"\nscript = \"look.toml\"\n\
-         [[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
+        "[agent.looker]\nkind = \"command\"\nrun = \"true\"\n[[verify.command]]\nname = \"test\"\nrun = \"true\"\n",
     );
     let site = scene.site();
     let symptoms = Symptoms::of(Point::CodePr, &Exit::Code(1), 5_000, "ERROR: missing sign-off", Some(false));
     let asked = |answer: &str| {
-        let script = format!("[[iteration]]\nsay = {}\n", serde_json::Value::from(answer));
-        std::fs::write(site.repo.root().join("look.toml"), script).expect("a file");
+        // It answers only if it was told what happened.
+        let script = site.repo.root().join("look.sh");
+        let text = format!("grep -q 'missing sign-off' || exit 7\ncat <<'END'\n{answer}\nEND\n");
+        std::fs::write(&script, text).expect("a file");
+        let run = Some(format!("sh {}", script.display()));
+        let profile = Profile { run, ..site.settings.agents["looker"].clone() };
         let asked = diagnose::DiagnoseAsked {
             settings: &site.settings,
-            profile: &site.settings.agents["looker"],
+            profile: &profile,
             root: site.repo.root(),
             folder: &site.folder,
             program: &site.program,
@@ -269,22 +275,22 @@ fn an_agent_is_shown_the_evidence_and_its_plan_is_measured() {
             is_stopped: &|| false,
         };
         let prompt = diagnose::prompt(&asked).expect("it can be filled");
-        for wanted in [
+        let all = [
             "missing sign-off",
             "matches_expected",
             "phase/code",
             "exit code: 1",
             "{\"op\": \"push-branch\"}",
-        ] {
+        ];
+        for wanted in all {
             assert!(prompt.contains(wanted), "{wanted} in {prompt}");
         }
         diagnose::diagnose(&asked).expect("it answers").plan.map_err(|problem| problem.to_string())
     };
-    let good = r#"See line 1. {"action": "recover", "rationale": "no sign-off", "steps": [{"op": "amend-signoff"}, {"op": "run-check", "name": "test"}]}"#;
     let plan = asked(good).expect("it is fine");
     assert_eq!(plan.steps(), [Op::AmendSignOff, Op::RunCheck { name: "test".to_owned() }]);
-    let bad = asked(r#"{"action": "recover", "rationale": "x", "steps": [{"op": "force_push"}]}"#)
-        .expect_err("never");
-    assert!(bad.starts_with("step 1: `force_push` is no operation"), "{bad}");
-    assert!(asked("I do not know.").is_err());
+    let why = asked(bad).expect_err("never");
+    assert!(why.starts_with("step 1: `force_push` is no operation"), "{why}");
+    let why = asked("I do not know.").expect_err("that is no plan");
+    assert_eq!(why, "it cannot be read as a plan: there is no JSON object with an `action` in it");
 }

@@ -218,6 +218,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 repository: None,
                 base: None,
                 token_file: None,
+                webhook_secret_file: None,
                 folder: None,
                 size_field: Some(
                     "Size",

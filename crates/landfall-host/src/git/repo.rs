@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::files;
 use super::names::{BranchName, Oid};
-use super::run::{Git, GitError, Signature};
+use super::run::{Git, GitError, Signature, Trust};
 
 /// Why a folder cannot be used as a project.
 #[derive(Debug, Error)]
@@ -243,6 +243,36 @@ impl Repo {
             .args(["commit", "--quiet", "--allow-empty", "-m", message])
             .output()?;
         Repo::discover(git, root)
+    }
+
+    /// Tracked files whose content is not committed, by their paths below the root.
+    pub fn uncommitted(&self) -> Result<Vec<String>, GitError> {
+        let said = self
+            .git
+            .call("look for changes that are not committed")
+            .trust(Trust::Checkout)
+            .git_dir(&self.git_dir)
+            .work_tree(&self.root)
+            .args(["status", "--porcelain=v1", "-z", "--untracked-files=no", "--no-renames"])
+            .output()?;
+        let records = said.split(|byte| *byte == 0).filter_map(|record| record.get(3..));
+        let paths = records.filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    /// Commits these files, and nothing else, on the branch that is checked out, in the person's name.
+    pub fn commit_files(&self, paths: &[String], message: &str) -> Result<Oid, GitError> {
+        let call = |doing: &str| {
+            let call = self.git.call(doing).trust(Trust::Checkout);
+            call.git_dir(&self.git_dir).work_tree(&self.root)
+        };
+        call("add the files of a commit").args(["add", "--"]).args(paths).output()?;
+        call("commit files")
+            .args(["commit", "--quiet", "--only", "-m", message, "--"])
+            .args(paths)
+            .output()?;
+        let doing = "find the new commit";
+        self.rev_parse("HEAD")?.ok_or_else(|| GitError::output(doing.to_owned(), "there is none"))
     }
 
     /// The content of a file in a commit of theirs, at most `max` bytes of it; `None` if there is no such file.

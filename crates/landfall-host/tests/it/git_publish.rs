@@ -96,6 +96,37 @@ fn changes_of_the_person_hold_everything_back() {
 }
 
 #[test]
+fn changes_in_folders_beside_the_work_stay_and_hold_nothing_back() {
+    let beside = |scene: &Scene, folder: &str, landed: &Oid| {
+        let mode = PublishMode::Beside { folders: vec![folder.to_owned()] };
+        scene
+            .store
+            .publish(&scene.repo, &main_branch(), landed, &scene.base, &mode, &sig())
+            .expect("git runs")
+    };
+    let (scene, ours) = landed();
+    let root = scene.root();
+    write(&root, "dir/deep/c.txt", "mine");
+    assert!(matches!(beside(&scene, "dir/de", &ours), Published::Held(_)), "another folder with such a name");
+    let done = beside(&scene, "dir/deep", &ours);
+    assert!(matches!(done, Published::Done(How::Checkout { .. })), "{done:?}");
+    assert_eq!(
+        (read(&root, "a.txt"), read(&root, "dir/deep/c.txt")),
+        ("landed\n".to_owned(), "mine".to_owned())
+    );
+    assert_eq!(git(&root, ["status", "--porcelain"]), "M dir/deep/c.txt");
+    // What the landing changes itself, and what lies elsewhere, is the person's as ever.
+    for (file, folder) in [("dir/b.txt", "dir"), ("a.txt", "dir")] {
+        let (scene, landed) = landed();
+        write(&scene.root(), file, "mine");
+        write(&scene.root(), "dir/deep/c.txt", "mine");
+        let held = beside(&scene, folder, &landed);
+        assert!(matches!(held, Published::Held(HeldReason::Dirty { .. })), "{file}: {held:?}");
+        assert_eq!(read(&scene.root(), file), "mine");
+    }
+}
+
+#[test]
 fn a_human_commit_wins() {
     let (scene, landed) = landed();
     write(&scene.root(), "human.txt", "h");

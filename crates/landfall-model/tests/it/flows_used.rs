@@ -24,7 +24,14 @@ pub fn at_most(max: u32, edge: Edge) -> Edge {
 }
 
 pub fn step<const N: usize>(name: &str, kind: StepKind, on: [Edge; N]) -> Step {
-    Step { name: StepName::new(name), kind, phase: format!("{name}-phase"), before: None, on: on.into() }
+    Step {
+        name: StepName::new(name),
+        kind,
+        phase: format!("{name}-phase"),
+        before: None,
+        agent: None,
+        on: on.into(),
+    }
 }
 
 pub fn agent() -> StepKind {
@@ -124,7 +131,14 @@ pub fn polishes() -> Arc<Flow> {
 /// A flow with a step of a kind that this version does not perform.
 pub fn with_kind(kind: StepKind) -> Arc<Flow> {
     let edges = kind.must_route().iter().map(|result| on(result.word(), "end")).collect();
-    let odd = Step { name: StepName::new("odd"), kind, phase: "odd".to_owned(), before: None, on: edges };
+    let odd = Step {
+        name: StepName::new("odd"),
+        kind,
+        phase: "odd".to_owned(),
+        before: None,
+        agent: None,
+        on: edges,
+    };
     let mut flow = flow("odd", [step("work", agent(), [on("done", "odd")])]);
     flow.steps.push(odd);
     Arc::new(flow)

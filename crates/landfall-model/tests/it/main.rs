@@ -18,6 +18,7 @@ mod test_flow;
 mod test_gaming;
 mod test_gate;
 mod test_intervene;
+mod test_issue;
 mod test_judge;
 mod test_liveness;
 mod test_matrix;

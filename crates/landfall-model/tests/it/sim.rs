@@ -1079,7 +1079,11 @@ impl Sim {
                 }
                 return;
             }
-            Effect::Prepare { .. } | Effect::Check { .. } | Effect::Report { .. } | Effect::Tidy { .. } => {}
+            Effect::Prepare { .. }
+            | Effect::Check { .. }
+            | Effect::Report { .. }
+            | Effect::Exchange { .. }
+            | Effect::Tidy { .. } => {}
         }
         let others = self.orders.iter().find(|order| order.task() == effect.task());
         self.demand(others.is_none(), || format!("{effect:?} was ordered while {others:?} is under way"));
@@ -1121,6 +1125,7 @@ impl Sim {
             Effect::Report { attempt, .. } => {
                 Some(News::Reported { attempt: *attempt, report: Digest::new("report"), certificate: None })
             }
+            Effect::Exchange { .. } => unreachable!("no flow here follows an issue"),
             Effect::Tidy { task } => {
                 self.host.workspaces.remove(task);
                 Some(News::WorkspaceRemoved { kept: None })
@@ -2027,6 +2032,7 @@ fn attempt_of(order: &Effect) -> Option<Attempt> {
         | Effect::Spawn { attempt, .. }
         | Effect::Kill { attempt, .. }
         | Effect::Check { attempt, .. }
+        | Effect::Exchange { attempt, .. }
         | Effect::Report { attempt, .. } => Some(*attempt),
         Effect::Tidy { .. } => None,
     }
@@ -2057,6 +2063,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::LandMoved { attempt, .. }
         | News::LandMismatch { attempt, .. }
         | News::Strode { attempt, .. }
+        | News::Exchanged { attempt, .. }
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }
         | News::Granted { .. }
@@ -2080,6 +2087,9 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Do { .. }
         | News::Refine { .. }
         | News::Annotate(_)
+        | News::Wish(_)
+        | News::PartsOver(_)
+        | News::LookAgain
         | News::Withdraw { .. } => None,
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use expect_test::Expect;
 use landfall_model::conflict::{Clash, ClashKind};
+use landfall_model::flow::Act;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
 use landfall_model::{
     Attempt, BatchId, Commit, Concern, ConcernCode, Digest, Doing, Drive, Driving, Effect, EndedRun, Event,
@@ -695,6 +696,8 @@ fn wait_word(task: &Task, wait: &Wait) -> String {
         | Wait::Turn(_)
         | Wait::Budget { .. }
         | Wait::Disk { .. }
+        | Wait::Parts
+        | Wait::Blockers { .. }
         | Wait::Pause => wait.word().to_owned(),
     }
 }
@@ -708,6 +711,7 @@ fn doing_word(doing: &Doing) -> String {
         Doing::Queued { .. } => "queued".to_owned(),
         Doing::Landing => "landing".to_owned(),
         Doing::Reporting => "reporting".to_owned(),
+        Doing::Exchanging { stop } => format!("with the tracker{}", stop_word(stop.as_ref())),
     }
 }
 
@@ -766,6 +770,9 @@ fn order(effect: &Effect) -> String {
         Effect::Check { attempt, head: Some(head), .. } => format!("check {attempt} of {head}"),
         Effect::Check { attempt, head: None, .. } => format!("check {attempt}"),
         Effect::Report { attempt, .. } => format!("report {attempt}"),
+        Effect::Exchange { attempt, act, .. } => {
+            format!("exchange {attempt} {}", act.map_or("split", Act::word))
+        }
         Effect::Tidy { .. } => "tidy".to_owned(),
     }
 }

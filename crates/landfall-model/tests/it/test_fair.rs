@@ -360,11 +360,12 @@ impl Yard {
 
     fn may_go_on(&self, task: &Task) -> bool {
         let State::Ready { next, .. } = &task.state else { return false };
-        let Filter { only, starts, parents, tags_in, tags_out } = &self.filter;
+        let Filter { only, starts, resting, parents, tags_in, tags_out } = &self.filter;
         let has = |tags: &BTreeSet<landfall_model::Tag>| task.spec.tags.iter().any(|tag| tags.contains(tag));
         let parent = |it: &TaskId| Some(*it) == task.spec.parent || *it == task.id;
         let admitted = next.is_some()
             || starts.as_ref().is_none_or(|starts| starts.contains(&task.id))
+                && !resting.contains(&task.id)
                 && (parents.is_empty() || parents.iter().any(parent))
                 && (tags_in.is_empty() || has(tags_in))
                 && !has(tags_out);

@@ -54,7 +54,9 @@ fn waits() -> Vec<Wait> {
             command: "tests".to_owned(),
             detail: "`cargo test` was not found (exit code 127)".to_owned(),
         }),
-        Wait::GateBroken { .. } => None,
+        Wait::GateBroken { .. } => Some(Wait::Parts),
+        Wait::Parts => Some(Wait::Blockers { by: vec!["#3".to_owned(), "other/place#4".to_owned()] }),
+        Wait::Blockers { .. } => None,
     };
     let mut all = vec![Wait::Dependency(vec![TaskId(1), TaskId(2)])];
     while let Some(next) = first(all.last().expect("never empty")) {
@@ -109,7 +111,9 @@ fn doings() -> Vec<Doing> {
         Doing::Checking { stop: Some(_) } => Some(Doing::Queued { since: Timestamp(60_000) }),
         Doing::Queued { .. } => Some(Doing::Landing),
         Doing::Landing => Some(Doing::Reporting),
-        Doing::Reporting => None,
+        Doing::Reporting => Some(Doing::Exchanging { stop: None }),
+        Doing::Exchanging { stop: None } => Some(Doing::Exchanging { stop: Some(Stop::Pause) }),
+        Doing::Exchanging { stop: Some(_) } => None,
     };
     let mut all = vec![Doing::Preparing { fresh: true, stop: None }];
     while let Some(doing) = next(all.last().expect("never empty")) {
@@ -165,7 +169,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
             Doing::Preparing { .. } | Doing::Running { .. } => "work",
             Doing::Checking { .. } => "verify",
             Doing::Queued { .. } | Doing::Landing => "land",
-            Doing::Reporting => "report",
+            Doing::Reporting | Doing::Exchanging { .. } => "report",
         };
         cases.push((task(State::Active { step: step(name), doing }), vec![], None));
     }
@@ -282,6 +286,8 @@ fn every_wait_has_a_name_and_an_owner() {
         pause: ended by you
         conflict: ended by you
         gate broken: ended by you
+        sub-issues: ended by the issues it is made of
+        blocked by issues: ended by the issues before it
     "#]]
     .assert_eq(&told);
 }
@@ -323,6 +329,8 @@ fn the_sentences_read_well() {
         T7 passed its checks and stands in the landing queue since today at 10:01.
         T7 is in step `land`: the base is being moved to its verified commit.
         T7 is in step `report`: its report is being written.
+        T7 is in step `report`: its tracker is asked or told.
+        T7 is in step `report`: its tracker is asked or told, and then it stops.
         T7 is in step `land`: its work is being merged with the base and verified.
         T7 waits for T1, T2 to land first.
         T7 waits for its turn; other tasks hold all slots of profile `default`, 2 at once.
@@ -335,6 +343,8 @@ fn the_sentences_read_well() {
         T7 is paused by you; `landfall retry T7` goes on with it.
         T7 waits for you to resolve its conflict with 0123456789 in src/a.rs (30 lines), logo.png (binary): in its workspace (`landfall show T7` says where), commit what is there, merge 0123456789 and say `landfall answer T7 resolved`, or say how and the agent does it; after today at 10:01 it stops as blocked.
         T7 waits because the check `tests` cannot be trusted: `cargo test` was not found (exit code 127); when it is mended, `landfall retry T7` goes on, and so does any change of the base.
+        T7 waits for the issues it is made of.
+        T7 waits for #3, other/place#4 to be done first; the next run looks again.
         T7 passed its checks, but a person must look at it first: it deletes a test file: tests/a.rs; `landfall diff T7` shows it, `landfall answer T7 approve` lets it land.
         T7 is done: something happened.
         T7 failed (landed): something happened; `landfall retry T7` tries it again.
@@ -363,6 +373,9 @@ fn the_sentences_read_well() {
         T7 failed (check_blocked): something happened; `landfall retry T7` tries it again.
         T7 failed (check_failed): something happened; `landfall retry T7` tries it again.
         T7 failed (directions_used_up): something happened; `landfall retry T7` tries it again.
+        T7 failed (acceptance_failed): something happened; `landfall retry T7` tries it again.
+        T7 failed (parts_failed): something happened; `landfall retry T7` tries it again.
+        T7 failed (tracker): something happened; `landfall retry T7` tries it again.
         T7 ran out (landed): something happened; `landfall retry T7` tries it again.
         T7 ran out (accepted): something happened; `landfall retry T7` tries it again.
         T7 ran out (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -389,6 +402,9 @@ fn the_sentences_read_well() {
         T7 ran out (check_blocked): something happened; `landfall retry T7` tries it again.
         T7 ran out (check_failed): something happened; `landfall retry T7` tries it again.
         T7 ran out (directions_used_up): something happened; `landfall retry T7` tries it again.
+        T7 ran out (acceptance_failed): something happened; `landfall retry T7` tries it again.
+        T7 ran out (parts_failed): something happened; `landfall retry T7` tries it again.
+        T7 ran out (tracker): something happened; `landfall retry T7` tries it again.
         T7 is blocked (landed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (accepted): something happened; `landfall retry T7` tries it again.
         T7 is blocked (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -415,6 +431,9 @@ fn the_sentences_read_well() {
         T7 is blocked (check_blocked): something happened; `landfall retry T7` tries it again.
         T7 is blocked (check_failed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (directions_used_up): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (acceptance_failed): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (parts_failed): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (tracker): something happened; `landfall retry T7` tries it again.
         T7 was cancelled: something happened.
         T7 is held by you: the design is not settled; `landfall release T7` lets it go on.
         T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall release T7` lets it go on.

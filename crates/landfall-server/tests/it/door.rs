@@ -18,7 +18,8 @@ pub fn right(place: &Place, samples: &Samples, route: &Served) -> Asking {
 }
 
 fn is_page(route: &Served) -> bool {
-    !route.path.starts_with("/api/") && route.path != "/metrics" && !route.path.starts_with("/assets/")
+    let for_programs = ["/api/", "/assets/", "/hooks/"];
+    route.path != "/metrics" && !for_programs.iter().any(|it| route.path.starts_with(it))
 }
 
 fn changes(route: &Served) -> bool {
@@ -42,7 +43,14 @@ fn every_route_is_known_here_and_only_these_are_open() {
     // A new line here is a decision: whoever can reach the address may come.
     assert_eq!(
         open,
-        ["GET /login", "POST /login", "GET /pair/{code}", "POST /pair/{code}", "GET /assets/{name}"]
+        [
+            "GET /login",
+            "POST /login",
+            "GET /pair/{code}",
+            "POST /pair/{code}",
+            "POST /hooks/{tracker}",
+            "GET /assets/{name}"
+        ]
     );
     for operation in landfall_api::Request::ROUTES {
         let path = format!("/api/v1{}", operation.path);
@@ -103,6 +111,8 @@ fn with_the_token_every_route_answers() {
             "/api/sessions/{id}/task-auto" | "/api/task-auto/lookup" if route.method == "GET" => {
                 answer.status == 404
             }
+            // Trackers send JSON, and this is a form.
+            "/hooks/{tracker}" => answer.status == 415,
             "/login" | "/pair/{code}" => [200, 403].contains(&answer.status),
             _ => answer.status == 200 || answer.status == 303,
         };

@@ -22,6 +22,20 @@ pub struct Delivery<'a> {
     pub body: &'a [u8],
 }
 
+impl<'a> Delivery<'a> {
+    /// The delivery in a request. `header` looks a header up by its name in lower case; one that is missing is empty, and what is not signed is
+    /// not believed.
+    pub fn of(header: impl Fn(&str) -> Option<&'a str>, body: &'a [u8]) -> Self {
+        let header = |name| header(name).unwrap_or_default();
+        Self {
+            event: header("x-github-event"),
+            id: header("x-github-delivery"),
+            signature: header("x-hub-signature-256"),
+            body,
+        }
+    }
+}
+
 /// Where to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nudge {
@@ -101,7 +115,8 @@ pub fn nudge(secret: &[u8], repository: &str, delivery: Delivery<'_>) -> Result<
     }
 }
 
-fn signed(secret: &[u8], signature: &str, body: &[u8]) -> Result<(), DeliveryError> {
+/// Whether a body was signed with the secret.
+pub fn signed(secret: &[u8], signature: &str, body: &[u8]) -> Result<(), DeliveryError> {
     // Without a secret anybody could sign.
     let digits = signature.strip_prefix("sha256=").filter(|_| !secret.is_empty());
     let bytes = digits.and_then(from_hex).ok_or(DeliveryError::Signature)?;

@@ -77,6 +77,7 @@ commands! {
     Reconcile: reconcile,
     Module: module,
     Propose: propose,
+    Verify: verify,
     Agents: agents,
     Discoveries: discoveries,
     Doctor: doctor,

@@ -23,7 +23,8 @@ pub struct Args {
 enum Action {
     /// Makes a module: its metadata, a target to fill in, and what the root needs the first time.
     ///
-    /// Nothing is committed, and no branch is made: that is done when work begins.
+    /// No branch and no worktree is made: the work of a task has a branch and a workspace of its own once it begins. The
+    /// metadata names those that other tools would use, and work that lies on that branch is gone on with.
     Init {
         /// Its folder: letters, digits, `_` and `-`.
         name: String,
@@ -39,6 +40,9 @@ enum Action {
         /// Below `TASK/`, in the form of the oldest folders.
         #[arg(long)]
         old: bool,
+        /// Commits its files, and nothing else, on the branch that is checked out. Tracked files must have no changes.
+        #[arg(long)]
+        commit: bool,
     },
     /// Mends modules whose metadata cannot be read: from the last commit, or anew as a draft.
     ///
@@ -52,8 +56,9 @@ enum Action {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match args.action {
-        Action::Init { name, title, tags, worktree, old } => {
-            let made = house::module_init(&context.dir, &ModuleAsked { name, title, tags, worktree, old })?;
+        Action::Init { name, title, tags, worktree, old, commit } => {
+            let asked = ModuleAsked { name, title, tags, worktree, old, commit };
+            let made = house::module_init(&context.dir, &asked)?;
             context.answer(&made, made_text)?;
             if !context.json {
                 talk(&format!("next: say what is wanted in {}/.target.md, then `landfall import {}`", made.module, made.module));
@@ -72,7 +77,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn made_text(made: &ModuleMade) -> String {
-    made.files.iter().map(|file| format!("wrote {}\n", clean(file))).collect()
+    let wrote = made.files.iter().map(|file| format!("wrote {}\n", clean(file)));
+    let committed = made.commit.iter().map(|commit| format!("committed {}\n", &commit[..commit.len().min(12)]));
+    wrote.chain(committed).collect()
 }
 
 fn mended_text(found: &ModulesMended) -> String {

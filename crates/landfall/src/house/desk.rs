@@ -1,16 +1,17 @@
 //! Where requests arrive: reads are answered from the tables, writes go to whoever holds the project.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
 use landfall_api::{
-    Access, Ask as _, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service,
+    Access, Ask as _, Hook, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service,
 };
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
 use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
+use landfall_trackers::github::webhook::Deliveries;
 
 use super::engine_at::EngineAt;
 use super::keeper::Keeper;
@@ -18,15 +19,17 @@ use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, looks,
-    loops, moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, targets, wire,
-    writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, issues,
+    looks, loops, moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, targets,
+    wire, writes,
 };
 
 /// Answers for one project.
 pub(super) struct Desk {
     place: Place,
     hand: Hand,
+    /// What trackers sent by themselves, by the ids they gave.
+    heard: Mutex<Deliveries>,
 }
 
 /// How writes reach the engine.
@@ -51,19 +54,23 @@ impl Hand {
 }
 
 impl Desk {
+    fn of(place: Place, hand: Hand) -> Self {
+        Self { place, hand, heard: Mutex::default() }
+    }
+
     /// For clients: nothing is held between requests.
     pub fn door(place: Place) -> Self {
-        Self { place, hand: Hand::Door }
+        Self::of(place, Hand::Door)
     }
 
     /// For the process that drives.
     pub fn running(place: Place, running: UnderWay) -> Self {
-        Self { place, hand: Hand::Running(running) }
+        Self::of(place, Hand::Running(running))
     }
 
     /// For the process that keeps the project.
     pub fn kept(place: Place, keeper: Arc<Keeper>) -> Self {
-        Self { place, hand: Hand::Kept(keeper) }
+        Self::of(place, Hand::Kept(keeper))
     }
 
     fn engine(&self) -> EngineAt {
@@ -260,6 +267,10 @@ impl Service for Desk {
             }
             Hand::Running(_) | Hand::Kept(_) | Hand::Door => Ok(()),
         }
+    }
+
+    fn hook(&self, hook: &Hook) -> Result<(), Problem> {
+        issues::hear(&self.place, &self.heard, hook)
     }
 
     fn secrets(&self) -> Vec<String> {

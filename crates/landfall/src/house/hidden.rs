@@ -34,8 +34,8 @@ pub(super) fn secrets(place: &Place) -> Vec<String> {
         environment: &environment,
         author: "",
     };
-    if let Some(token) = landfall_engine::tracker::token_in_file(&settings.tracker, &around) {
-        note(&token);
+    for secret in landfall_engine::tracker::secrets_in_files(&settings.tracker, &around) {
+        note(&secret);
     }
     for channel in &settings.notify {
         let (Way::Webhook(address) | Way::Ntfy(address) | Way::Slack(address)) = &channel.way else {

@@ -1,11 +1,14 @@
 //! Issues of the project's tracker, read and changed for a person. The tracker orders those who write; the engine is not asked.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::settings::TrackerSettings;
+use landfall_engine::tracker::nudges::{self, NotHeard};
 use landfall_engine::tracker::{self, Around, Standing};
+use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
 use landfall_trackers::tracker::{
     Answer, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, Marker, NameError, NewIssue,
     Place as IssuePlace, Thread, Title, Tracker, TrackerError, shown,
@@ -199,6 +202,30 @@ fn with<T>(
     ask(&settings, &around).map_err(|error| {
         // It is not opened for what settings say.
         Problem { code: ProblemCode::SettingsBroken, ..tracker_problem(&error) }
+    })
+}
+
+/// Hears what a tracker sent by itself, unless it was heard before.
+pub(super) fn hear(place: &Place, heard: &Mutex<Deliveries>, hook: &api::Hook) -> Result<(), Problem> {
+    let header =
+        |name: &str| hook.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
+    let delivery = Delivery::of(header, &hook.body);
+    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?.tracker;
+    let environment = place.environment();
+    let around = Around { root: &place.root, folder: &place.folder, environment: &environment, author: "" };
+    nudges::hear(&settings, &around, &hook.tracker, delivery, &mut |id| {
+        heard.lock().unwrap_or_else(PoisonError::into_inner).is_new(id)
+    })
+    .map_err(|error| {
+        let code = match &error {
+            NotHeard::NotSet => ProblemCode::NotFound,
+            NotHeard::NotBelieved(DeliveryError::Signature) => ProblemCode::Forbidden,
+            NotHeard::NotBelieved(DeliveryError::Repository(_) | DeliveryError::Malformed(_)) => {
+                ProblemCode::BadInput
+            }
+            NotHeard::Secret(_) | NotHeard::Mark(_) => ProblemCode::Internal,
+        };
+        Problem::new(code, error.to_string())
     })
 }
 

@@ -33,6 +33,8 @@ pub struct ModuleAsked {
     pub worktree: bool,
     /// Whether it lies below `TASK/`.
     pub old: bool,
+    /// Whether its files are committed.
+    pub commit: bool,
 }
 
 /// Makes a module.
@@ -57,6 +59,9 @@ pub(super) fn init(place: &Place, asked: &ModuleAsked) -> Result<ModuleMade, Pro
     let branch = BranchName::new(&ask.branch())
         .map_err(|error| Problem::new(ProblemCode::BadInput, error.to_string()))?;
     around.branch_exists = repo.branch_tip(&branch).map_err(|error| problem::git(&error))?.is_some();
+    if asked.commit {
+        around.dirty = repo.uncommitted().map_err(|error| problem::git(&error))?;
+    }
     let writes = init::init(&ask, &around, now()).map_err(refused)?;
     let applied = apply(&place.root, &writes).map_err(|error| file(&error))?;
     if let Some(path) = applied.refused.first() {
@@ -64,9 +69,22 @@ pub(super) fn init(place: &Place, asked: &ModuleAsked) -> Result<ModuleMade, Pro
         return Err(Problem::new(ProblemCode::NotNow, message).hint("look at it, then try again"));
     }
     let root = if asked.old { "TASK" } else { "AiTasks" };
+    let files: Vec<String> = writes.iter().map(|write| write.path().to_owned()).collect();
+    let commit = match asked.commit {
+        false => None,
+        true => {
+            let title = ask.title.as_deref().unwrap_or(&ask.name);
+            let message = format!("ai-cli-task({}):init {title}", ask.name);
+            let commit = repo
+                .commit_files(&files, &message)
+                .map_err(|error| problem::git(&error).hint("the files are there; commit them yourself"))?;
+            Some(commit.as_str().to_owned())
+        }
+    };
     Ok(ModuleMade {
         module: format!("{root}/{}", ask.name),
-        files: writes.iter().map(|write| write.path().to_owned()).collect(),
+        files,
+        commit,
         branch: ask.branch(),
         worktree: ask.worktree_path(),
     })
@@ -244,6 +262,23 @@ pub(super) fn position(place: &Place, source: &str) -> Result<Option<Position>, 
     };
     let (entry, done, branch) = (task.entry, task.completed_steps, metadata.module.branch.clone());
     Ok(Some(Position { entry, plan, done, branch, work: None }))
+}
+
+/// Whether a person may cancel the task of a module: what its own session holds is taken over, what another holds that lives
+/// is respected.
+pub(super) fn may_cancel(place: &Place, source: &str, session: Option<&str>) -> Result<(), Problem> {
+    let Some(path) = source.strip_prefix("module:") else { return Ok(()) };
+    let Ok(found) = find_at(&place.root, Path::new(path)) else { return Ok(()) };
+    let Some(module) = found.modules.first() else { return Ok(()) };
+    let Some(holder) = Lock::holder(&module.dir(), now()) else { return Ok(()) };
+    if holder.session == "landfall" {
+        return Ok(()); // the engine writes, for a moment
+    }
+    match session.filter(|session| *session == holder.session) {
+        Some(session) => Lock::take_over(&module.dir(), session, now()).map(drop),
+        None => Err(LockError::Held(holder)),
+    }
+    .map_err(|error| locked(module, &error))
 }
 
 fn now() -> landfall_engine::model::Timestamp {

@@ -225,6 +225,12 @@ impl Clerk<'_> {
     }
 
     fn cancel(&self, asked: api::Cancel) -> Result<api::Changed, Problem> {
+        let loops = self.reader()?.loops().map_err(|error| problem::store(&error))?;
+        for id in asked.tasks.iter().copied().map(wire::model_task) {
+            let task = self.look().task(&*self.reader_of(id)?, id)?;
+            let session = loops.all().iter().rev().find(|it| it.task == id).map(|it| it.session.as_str());
+            modules::may_cancel(self.place, &task.spec.source, session)?;
+        }
         let news = News::Cancel { reason: asked.reason.unwrap_or_default() };
         let changed = self.tell(&asked.tasks, news)?;
         let mut answer = self.changed(&changed, "was cancelled; its work is kept")?;

@@ -6,6 +6,7 @@ use landfall_testkit::{FAKE_TOKEN, FakeGithub, Said, Scratch};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
+use crate::serve::Served;
 
 fn with_github(fake: &FakeGithub) -> Scratch {
     let mut scratch = Scratch::new(LANDFALL);
@@ -209,4 +210,41 @@ fn settings_of_another_tool_are_taken_over_with_a_line_about_it() {
     ] {
         assert!(doctor.contains(words), "{words} in {doctor}");
     }
+}
+
+/// What GitHub sends about issue 7 of `o/r`, and its signature with `hook-secret`.
+const DELIVERY: &str = r#"{"action":"labeled","issue":{"number":7},"repository":{"full_name":"o/r"}}"#;
+const SIGNATURE: &str = "sha256=128e98a38e76f263be6a1376c80a26887561a06fc61ec56d777462899d9e0e5c";
+
+#[test]
+fn a_webhook_is_heard_if_it_is_signed_and_leaves_a_mark_once() {
+    let scratch = Scratch::new(LANDFALL);
+    let secret = scratch.root().join("secret");
+    fs::write(&secret, "hook-secret\n").expect("written");
+    scratch.settings("[tracker]\nkind = \"github\"\nrepository = \"o/r\"\n");
+    let served = Served::start(&scratch, &[]);
+    let send = |to: &str, id: &str, signature: &str| {
+        let headers = format!(
+            "X-GitHub-Event: issues\r\nX-GitHub-Delivery: {id}\r\nX-Hub-Signature-256: {signature}\r\nContent-Type: application/json\r\n"
+        );
+        served.ask("POST", to, &headers, DELIVERY).0
+    };
+    let mark = scratch.state().join("nudges/issue-7");
+    assert_eq!(send("/hooks/github", "1", SIGNATURE), 404, "nobody set one up");
+    scratch.settings(&format!(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nwebhook_secret_file = {secret:?}\n"
+    ));
+    let forged = format!("sha256={}", "0".repeat(64));
+    assert_eq!(send("/hooks/github", "1", &forged), 403);
+    assert_eq!(send("/hooks/github", "1", ""), 403);
+    assert_eq!(send("/hooks/local", "1", SIGNATURE), 404, "this is another tracker");
+    assert!(!mark.exists(), "what is not believed leaves nothing");
+    assert_eq!(send("/hooks/github", "1", SIGNATURE), 200, "a forged one did not use its id up");
+    assert!(mark.exists());
+    fs::remove_file(&mark).expect("whoever polls takes it");
+    assert_eq!(send("/hooks/github", "1", SIGNATURE), 200);
+    assert!(!mark.exists(), "the same one again is nothing new");
+    assert_eq!(send("/hooks/github", "2", SIGNATURE), 200);
+    assert!(mark.exists());
+    served.end();
 }

@@ -54,6 +54,7 @@ mod tasks;
 mod terminal;
 mod tmux;
 mod top;
+mod verify;
 mod views;
 
 /// The program under test.

@@ -128,3 +128,46 @@ fn folders_without_modules_and_formats_of_files_are_refused() {
         assert!(said.err.contains(words), "{args:?}: {}", said.err);
     }
 }
+
+#[test]
+fn a_module_is_committed_when_that_is_asked_for_and_nothing_else_with_it() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("loose.txt", "mine\n");
+    let made =
+        scratch.landfall(&["--json", "module", "init", "greeter", "--title", "Greet", "--commit"]).json();
+    let head = scratch.git(&["rev-parse", "HEAD"]);
+    assert_eq!(made["commit"], head.as_str(), "{made}");
+    assert_eq!(scratch.git(&["log", "-1", "--format=%s"]), "ai-cli-task(greeter):init Greet");
+    let files = scratch.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert!(files.contains("AiTasks/greeter/.target.md") && !files.contains("loose.txt"), "{files}");
+    assert!(scratch.git(&["branch", "--list", "task/*"]).is_empty(), "no branch is made");
+    scratch.file("AiTasks/greeter/.target.md", "changed\n");
+    let dirty = scratch.landfall(&["module", "init", "other", "--commit"]);
+    assert!(
+        dirty.code == Some(2) && dirty.err.contains("1 changed files are not committed"),
+        "{}",
+        dirty.err
+    );
+    assert!(!scratch.project().join("AiTasks/other").exists());
+}
+
+#[test]
+fn a_folder_that_another_session_works_in_is_not_cancelled() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("AiTasks/m/.index.json", &metadata("M", "draft", ""));
+    scratch.file("AiTasks/m/.target.md", TARGET);
+    scratch.landfall(&["import", "AiTasks"]).ok();
+    let lock = |pid: u32| {
+        format!("{{\"session\": \"other\", \"pid\": {pid}, \"timestamp\": \"2026-01-01T00:00:00Z\"}}\n")
+    };
+    scratch.file("AiTasks/m/.lock", &lock(std::process::id()));
+    let refused = scratch.landfall(&["cancel", "T1"]);
+    assert!(refused.err.contains("locked by session `other`"), "{}", refused.err);
+    assert_eq!(refused.code, Some(6), "{}", refused.err);
+    assert_eq!(scratch.status("T1"), "ready");
+    // A dead one's lock is nobody's.
+    scratch.file("AiTasks/m/.lock", &lock(4_000_000));
+    scratch.landfall(&["cancel", "T1"]).ok();
+    assert_eq!(scratch.status("T1"), "cancelled");
+    assert!(!scratch.project().join("AiTasks/m/.lock").exists());
+}

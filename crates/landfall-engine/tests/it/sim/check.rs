@@ -1068,6 +1068,7 @@ pub fn attempt_of(effect: &Effect) -> Option<Attempt> {
         | Effect::Spawn { attempt, .. }
         | Effect::Kill { attempt, .. }
         | Effect::Check { attempt, .. }
+        | Effect::Exchange { attempt, .. }
         | Effect::Report { attempt, .. } => Some(*attempt),
         Effect::Tidy { .. } => None,
     }

@@ -204,6 +204,7 @@ impl Sim {
                 self.orders.push(Order::Follow(id, attempt, iteration, deadline_ms));
             }
             Effect::Kill { .. } => {}
+            Effect::Exchange { .. } => unreachable!("no flow here follows an issue"),
             Effect::Check { attempt, head, .. } => {
                 if self.faults.machine && self.rng.once_in(60) {
                     self.host.workspaces.remove(&id); // somebody tidied up

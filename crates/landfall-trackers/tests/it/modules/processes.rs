@@ -197,3 +197,17 @@ fn of_many_that_come_at_once_to_a_dead_lock_no_two_are_inside() {
     }
     assert!(won >= 4, "somebody gets in each time");
 }
+
+#[test]
+fn a_session_takes_over_what_it_holds_itself_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let first = Lock::take(folder.path(), "one", NOW).expect("nobody holds it");
+    assert!(matches!(Lock::take_over(folder.path(), "other", NOW), Err(LockError::Held(_))));
+    assert!(matches!(Lock::take_over(folder.path(), "", NOW), Err(LockError::Held(_))));
+    let later = landfall_model::Timestamp(NOW.0 + 1_000);
+    let second = Lock::take_over(folder.path(), "one", later).expect("it is its own");
+    drop(first);
+    assert!(Lock::holder(folder.path(), NOW).is_some(), "who lost it does not give it back");
+    drop(second);
+    assert!(Lock::holder(folder.path(), NOW).is_none());
+}

@@ -124,6 +124,24 @@ fn superseded_plans_are_archived_and_never_twice() {
 }
 
 #[test]
+fn a_plan_that_nobody_saw_while_it_counted_is_kept_all_the_same() {
+    let mut world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
+    let module = world.module();
+    let plans = |superseded: &[&str], plan: &str| Papers {
+        superseded: superseded.iter().map(|it| (*it).to_owned()).collect(),
+        plan: Some(plan.to_owned()),
+        ..Papers::default()
+    };
+    world.show(&module, &plans(&[], "one"));
+    let shown = world.show(&module, &plans(&["one", "two"], "three"));
+    assert_eq!(shown, [".plan-superseded.md", ".plan-superseded-2.md", ".plan.md"]);
+    assert_eq!(
+        (world.text(".plan-superseded.md"), world.text(".plan-superseded-2.md")),
+        ("one".into(), "two".into())
+    );
+}
+
+#[test]
 fn entries_are_only_added_and_their_summary_is_written_over() {
     let mut world = World::new(Form::IndexJson, &fixture("index-json/valid-new.json"));
     let module = world.module();

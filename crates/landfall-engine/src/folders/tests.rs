@@ -1,0 +1,219 @@
+//! Whatever a person adds to a folder, in whatever order, while its task goes on: not a word of it is lost.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landfall_model::score::Checkpoint;
+use landfall_model::staged::{Judged, StagedEvent};
+use landfall_model::{
+    Attempt, Drive, EndKind, Ending, Event, Flow, Input, Opening, RunId, StepName, StepResult, TaskId,
+    TaskSpec,
+};
+
+use super::*;
+
+/// Small and repeatable: the seed is in every message.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits fit") % sides.max(1)
+    }
+}
+
+const SEEDS: u64 = 6; // each flushes hundreds of files
+const HALF_DAY_MS: u64 = 43_200_000;
+
+struct World {
+    root: tempfile::TempDir,
+    task: Arc<Task>,
+    now: Timestamp,
+    /// Every word a person wrote.
+    words: Vec<String>,
+}
+
+impl World {
+    fn new(sort: &str, file: &str, metadata: &str) -> Self {
+        let root = tempfile::tempdir().expect("a scratch folder");
+        let folder = root.path().join(sort);
+        for path in [&folder, &root.path().join("records"), &root.path().join("papers")] {
+            fs::create_dir_all(path).expect("ours");
+        }
+        fs::write(folder.join(file), metadata).expect("ours");
+        fs::write(folder.join(".target.md"), "# T\n\n## Objective\n\nIt works.\n").expect("ours");
+        let mut spec = TaskSpec::new("One").expect("a title");
+        spec.body = "# T\n\n## Objective\n\nIt works.".to_owned();
+        spec.source = format!("module:{sort}");
+        let task = Arc::new(Task::added(TaskId(1), spec, Timestamp(1_773_144_000_000)));
+        let mut world = Self { root, task, now: Timestamp(1_773_144_000_000), words: Vec::new() };
+        world.look(true);
+        world
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.root.path().join(path_of(&self.task).expect("a module"))
+    }
+
+    /// A look in which the engine says yes, or has no time.
+    fn look(&mut self, listens: bool) -> Looked {
+        let (records, papers) = (self.root.path().join("records"), self.root.path().join("papers"));
+        let desk = Desk { root: self.root.path(), records: &records, papers: &papers, now: self.now };
+        let before = self.task.clone();
+        let task = &mut self.task;
+        let now = self.now;
+        look_from(&desk, &before, &mut |ask| {
+            if !listens {
+                return Err(AskError::Gone);
+            }
+            let news = match ask {
+                Ask::Edit(_, spec) => News::Edit { spec: *spec },
+                Ask::Tell(_, news) => *news,
+                other => panic!("{other:?}"),
+            };
+            let input = Input { at: now, drive: Drive::Running, spent: None, attended: false, news };
+            *task = Arc::new(landfall_model::step(task, &input)?.0);
+            Ok(Reply::Tasks(vec![task.clone()]))
+        })
+    }
+
+    fn happen(&mut self, event: Event) {
+        let after = landfall_model::apply(Some((*self.task).clone()), self.task.id, self.now, &event);
+        if let Ok(after) = after {
+            self.task = Arc::new(after);
+        }
+    }
+
+    /// The work goes on in some way.
+    fn go_on(&mut self, dice: &mut Dice) {
+        let attempt = self.task.attempt;
+        let papers = self.root.path().join("papers");
+        let event = match dice.roll(6) {
+            0 => {
+                let steps = u32::try_from(1 + dice.roll(4)).expect("few");
+                let plan: String = (1..=steps).map(|n| format!("## Step {n}: {}\n", dice.roll(9))).collect();
+                let paper = crate::papers::keep(&papers, &plan).expect("ours");
+                Event::Staged(StagedEvent::Planned { attempt, paper, steps, covers: Vec::new() })
+            }
+            1 => Event::Staged(StagedEvent::Advanced { attempt, done: self.task.staged.plan.done + 1 }),
+            2 => {
+                let judged = Judged {
+                    checkpoint: Checkpoint::PostPlan,
+                    stage: None,
+                    head: None,
+                    scores: None,
+                    composite: None,
+                    result: StepResult::NeedsRevision,
+                    reasons: vec![format!("reason {}", dice.roll(3))],
+                    coverage: std::collections::BTreeMap::new(),
+                    at: self.now,
+                };
+                Event::Staged(StagedEvent::Judged { attempt, judged })
+            }
+            3 => {
+                let text = format!("# Report {}\n", dice.roll(9));
+                let report = crate::papers::keep(&papers, &text).expect("ours");
+                Event::Reported { attempt, report, certificate: None }
+            }
+            4 => {
+                let mut spec = self.task.spec.clone();
+                spec.title = format!("Title {}", dice.roll(5));
+                Event::Edited { spec }
+            }
+            _ => Event::Warned(landfall_model::Warning::LeftoversCommitted),
+        };
+        self.happen(event);
+        self.now = self.now.plus_ms(1 + u64::try_from(dice.roll(3)).expect("few") * HALF_DAY_MS);
+    }
+
+    /// A person adds a word somewhere. They take none away.
+    fn write(&mut self, dice: &mut Dice, index: &str) {
+        let word = format!("word{}", self.words.len());
+        let file = match dice.roll(9) {
+            0 => ".target.md",
+            1 => ".plan.md",
+            2 => ".summary.md",
+            3 => ".report.md",
+            4 => ".notes/mine.md",
+            5 => ".analysis/2026-03-10-post-plan-needs-revision.md",
+            6 => ".pending-refinements.md",
+            7 => ".plan-superseded.md",
+            _ => index,
+        };
+        let path = self.folder().join(file);
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let text = match file {
+            ".pending-refinements.md" => format!("{text}- {word}\n"),
+            ".index.json" | ".status.json" => {
+                let end = text.rfind('}').expect("an object");
+                format!("{}, \"{word}\": 1}}\n", text[..end].trim_end())
+            }
+            ".index.md" => format!("{text}{word}\n"),
+            _ => format!("{text}{word}\n"),
+        };
+        fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+        fs::write(path, text).expect("ours");
+        self.words.push(word);
+    }
+
+    /// The words that are nowhere: not in the folder, and not in what the journal knows.
+    fn lost(&self) -> Vec<String> {
+        fn walk(dir: &Path, all: &mut String) {
+            for entry in fs::read_dir(dir).expect("ours").flatten() {
+                match entry.path().is_dir() {
+                    true => walk(&entry.path(), all),
+                    false => all.push_str(&(fs::read_to_string(entry.path()).expect("text") + "\n")),
+                }
+            }
+        }
+        let mut all = String::new();
+        walk(&self.folder(), &mut all);
+        let there: BTreeSet<&str> = all.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+        self.words.iter().filter(|word| !there.contains(word.as_str())).cloned().collect()
+    }
+}
+
+#[test]
+fn nothing_a_person_adds_between_two_looks_is_lost() {
+    for (sort, file, metadata) in [
+        ("AiTasks/m", ".index.json", "{\"title\": \"One\", \"status\": \"draft\"}\n"),
+        ("TASK/m", ".index.md", "---\ntitle: One\nstatus: draft\n---\n"),
+        (".worktrees/task-m/.working", ".status.json", "{\"title\": \"One\", \"status\": \"draft\"}\n"),
+    ] {
+        for seed in 0..SEEDS {
+            let mut dice = Dice(seed);
+            let mut world = World::new(sort, file, metadata);
+            let flow: Arc<Flow> = crate::flows::load(None).flows["lifecycle"].clone();
+            let driving = landfall_model::Driving {
+                profile: "default".to_owned(),
+                account: "x".to_owned(),
+                style: landfall_model::Style::Fresh,
+            };
+            world.happen(Event::Bound { flow, limits: landfall_model::TaskLimits::default(), driving });
+            world.happen(Event::Entered {
+                attempt: Attempt(1),
+                step: StepName::new("verify"),
+                run: RunId(1),
+                opening: Opening::Check,
+            });
+            for _ in 0..12 {
+                for _ in 0..dice.roll(3) {
+                    world.go_on(&mut dice);
+                }
+                for _ in 0..dice.roll(3) {
+                    world.write(&mut dice, file);
+                }
+                let listens = dice.roll(4) > 0;
+                world.look(listens);
+                assert_eq!(world.lost(), Vec::<String>::new(), "{sort}, seed {seed}");
+            }
+            let kind = if dice.roll(2) == 0 { EndKind::Done } else { EndKind::Cancelled };
+            let code = landfall_model::EndCode::Person;
+            world.happen(Event::Ended(Ending { kind, code, detail: String::new() }));
+            world.look(true);
+            assert_eq!(world.look(true), Looked::Shown, "{sort}, seed {seed}: it comes to rest");
+            assert_eq!(world.lost(), Vec::<String>::new(), "{sort}, seed {seed}, at the end");
+        }
+    }
+}

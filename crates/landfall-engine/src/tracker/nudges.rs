@@ -1,0 +1,147 @@
+//! What a tracker sends by itself: believed if it is signed, and left as a mark in the state folder for whoever polls.
+//! A mark says where to look and nothing else, so one that is lost costs time, and one that is there twice costs nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use landfall_trackers::github::webhook::{Delivery, DeliveryError, Nudge, nudge, signed};
+use landfall_trackers::tracker::{IssueNumber, PrNumber, Thread};
+use thiserror::Error;
+
+use super::{Around, at_home, find};
+use crate::folder::StateFolder;
+use crate::settings::TrackerSettings;
+
+/// Where to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nudged {
+    /// At everything.
+    All,
+    /// At an issue or a pull request.
+    Thread(Thread),
+}
+
+/// Why a delivery was not taken.
+#[derive(Debug, Error)]
+pub enum NotHeard {
+    /// Nobody set this up.
+    #[error("no webhook is set up here")]
+    NotSet,
+    /// The secret cannot be read.
+    #[error("the secret of the webhook cannot be read: {0}")]
+    Secret(String),
+    /// It is not believed.
+    #[error(transparent)]
+    NotBelieved(#[from] DeliveryError),
+    /// The mark cannot be left.
+    #[error("leave a mark in the state folder: {0}")]
+    Mark(#[from] io::Error),
+}
+
+const SECRET_BYTES_MAX: u64 = 4096;
+const MARKS_MAX: usize = 10_000; // more than that is everything
+
+/// Hears a delivery for the tracker called `name`, and leaves a mark where it says to look. `is_new` says of a delivery that is
+/// believed whether it was not heard before.
+///
+/// # Errors
+/// Why it was not taken; nothing is left then.
+pub fn hear(
+    settings: &TrackerSettings,
+    around: &Around<'_>,
+    name: &str,
+    delivery: Delivery<'_>,
+    is_new: &mut dyn FnMut(&str) -> bool,
+) -> Result<(), NotHeard> {
+    let file = settings.webhook_secret_file.as_deref().filter(|_| settings.kind == Some(name));
+    let file = file.ok_or(NotHeard::NotSet)?;
+    let secret = read_secret(around, file).map_err(NotHeard::Secret)?;
+    // A stranger has nothing else looked at.
+    signed(secret.as_bytes(), delivery.signature, delivery.body)?;
+    let found = find(settings, around).map_err(|error| NotHeard::Secret(error.to_string()))?;
+    let repository = found.setup.repository.ok_or(NotHeard::NotSet)?.to_string();
+    let nudged = match nudge(secret.as_bytes(), &repository, delivery)? {
+        Nudge::Nothing => return Ok(()),
+        Nudge::Thread(thread) => Nudged::Thread(thread),
+        Nudge::Checks(_) | Nudge::Branch(_) | Nudge::Repository => Nudged::All,
+    };
+    // Only one that was signed is remembered, or a stranger could say it first.
+    if is_new(delivery.id) { Ok(leave(around.folder, nudged)?) } else { Ok(()) }
+}
+
+fn read_secret(around: &Around<'_>, file: &Path) -> Result<String, String> {
+    let path = at_home(around, file).ok_or("there is no home folder")?;
+    let mut text = String::new();
+    let read = fs::File::open(path).and_then(|file| file.take(SECRET_BYTES_MAX).read_to_string(&mut text));
+    read.map_err(|error| error.to_string())?;
+    let text = text.trim();
+    if text.is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+fn leave(folder: &StateFolder, nudged: Nudged) -> io::Result<()> {
+    let nudges = folder.nudges();
+    fs::create_dir_all(&nudges)?;
+    let name = match nudged {
+        Nudged::All => "all".to_owned(),
+        Nudged::Thread(Thread::Issue(number)) => format!("issue-{}", number.get()),
+        Nudged::Thread(Thread::PullRequest(number)) => format!("pr-{}", number.get()),
+    };
+    let many = fs::read_dir(&nudges)?.take(MARKS_MAX).count() >= MARKS_MAX;
+    fs::write(nudges.join(if many { "all" } else { name.as_str() }), b"")
+}
+
+/// Takes the marks that are there. What is nudged while this looks is found by the next look.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn take(folder: &StateFolder) -> io::Result<BTreeSet<Nudged>> {
+    let nudges = folder.nudges();
+    let entries = match fs::read_dir(&nudges) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = BTreeSet::new();
+    for entry in entries {
+        let name = entry?.file_name();
+        let Some(nudged) = name.to_str().and_then(parse) else { continue };
+        fs::remove_file(nudges.join(&name))?;
+        found.insert(nudged);
+    }
+    Ok(found)
+}
+
+fn parse(name: &str) -> Option<Nudged> {
+    if name == "all" {
+        return Some(Nudged::All);
+    }
+    let (kind, number) = name.split_once('-')?;
+    Some(Nudged::Thread(match kind {
+        "issue" => Thread::Issue(number.parse::<IssueNumber>().ok()?),
+        "pr" => Thread::PullRequest(number.parse::<PrNumber>().ok()?),
+        _ => return None,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_taken_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = StateFolder::at(folder.path().join("state"));
+        assert_eq!(take(&state).expect("no folder is no marks"), BTreeSet::new());
+        let issue = Nudged::Thread(Thread::Issue(IssueNumber::new(12).expect("not 0")));
+        let pull = Nudged::Thread(Thread::PullRequest(PrNumber::new(7).expect("not 0")));
+        for nudged in [issue, Nudged::All, pull, issue] {
+            leave(&state, nudged).expect("left");
+        }
+        fs::write(state.nudges().join("of-somebody"), "x").expect("written");
+        assert_eq!(take(&state).expect("read"), BTreeSet::from([issue, pull, Nudged::All]));
+        assert_eq!(take(&state).expect("read"), BTreeSet::new());
+        assert!(state.nudges().join("of-somebody").exists(), "what is not ours stays");
+    }
+}

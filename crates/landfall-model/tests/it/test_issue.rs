@@ -1,0 +1,306 @@
+//! A task that follows an issue, walked through its flow: which news leads where.
+
+use std::sync::Arc;
+
+use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
+use landfall_model::flow::{Act, Edge, Step};
+use landfall_model::issue::{
+    Accepted, Ci, Depth, Part, PartEnd, PartFate, Phase, Pr, Seen, SeenPr, SeenPrState, Way, Wishes,
+};
+use landfall_model::{
+    Commit, Drive, Driving, Effect, EndCode, EndKind, Event, Exchanged, Flow, Input, News, RunId, Size,
+    State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, expects,
+    step,
+};
+
+/// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
+fn flow() -> Arc<Flow> {
+    let acts = Act::ALL.into_iter().map(|act| (act.word(), StepKind::Tracker { act }));
+    let kinds = acts.chain([("split", StepKind::Split), ("report", StepKind::Report)]);
+    let steps = kinds.map(|(name, kind)| {
+        let on = kind.must_route().iter().map(|result| Edge {
+            result: *result,
+            to: match (name, result.word()) {
+                ("observe", "split") => Target::Step(StepName::new("split")),
+                ("split", _) => Target::Step(StepName::new("gather")),
+                ("observe", "landed") | ("gather", _) => Target::Step(StepName::new("accept")),
+                ("report", _) => Target::End,
+                _ => Target::Step(StepName::new("report")),
+            },
+            max: None,
+        });
+        Step {
+            name: StepName::new(name),
+            phase: name.to_owned(),
+            before: None,
+            agent: None,
+            on: on.collect(),
+            kind,
+        }
+    });
+    Arc::new(Flow {
+        name: "issue".to_owned(),
+        about: String::new(),
+        entry: StepName::new("observe"),
+        entries: Default::default(),
+        commands: Default::default(),
+        style: None,
+        steps: steps.collect(),
+    })
+}
+
+struct Walk {
+    task: Task,
+    at: i64,
+    effects: Vec<Effect>,
+    /// How the last step that was left ended.
+    result: &'static str,
+}
+
+impl Walk {
+    fn new(wishes: Wishes) -> Self {
+        let mut spec = TaskSpec::new("Fix the door").expect("a title");
+        spec.source = "local:#7".to_owned();
+        let mut walk =
+            Self { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new(), result: "" };
+        walk.hears(News::Wish(wishes));
+        walk.granted();
+        walk
+    }
+
+    /// The same, standing at `act`.
+    fn at(act: Act, seen: Seen) -> Self {
+        let mut walk = Self::new(Wishes::default());
+        walk.answers(Exchanged::Seen { seen: Box::new(seen), head: None });
+        walk.task.state = State::Ready { next: Some(StepName::new(act.word())), since: Timestamp(walk.at) };
+        walk.granted();
+        walk
+    }
+
+    fn hears(&mut self, news: News) {
+        self.at += 1_000;
+        let input =
+            Input { at: Timestamp(self.at), drive: Drive::Running, spent: None, attended: false, news };
+        let (task, decision) = step(&self.task, &input).unwrap_or_else(|refusal| panic!("{refusal}"));
+        let left = decision.events.iter().rev().find_map(|event| match event {
+            Event::Left { result, .. } => Some(result.word()),
+            _ => None,
+        });
+        self.result = left.unwrap_or(self.result);
+        (self.task, self.effects) = (task, decision.effects);
+    }
+
+    fn granted(&mut self) {
+        let driving = Driving { profile: "default".to_owned(), account: "a".to_owned(), style: Style::Fresh };
+        let limits = TaskLimits::default();
+        self.hears(News::Granted { run: RunId(1), flow: flow(), limits, driving });
+    }
+
+    fn answers(&mut self, exchanged: Exchanged) {
+        assert_eq!(expects(&self.task), self.effects, "after a crash the same is ordered again");
+        self.hears(News::Exchanged { attempt: self.task.attempt, exchanged });
+    }
+
+    fn sees(&mut self, seen: Seen) -> String {
+        self.answers(Exchanged::Seen { seen: Box::new(seen), head: None });
+        self.stands()
+    }
+
+    /// Where it is, and by which result it got there.
+    fn stands(&self) -> String {
+        match &self.task.state {
+            State::Ready { next, .. } => {
+                format!("ready for {} by {}", next.as_ref().map_or("?", StepName::as_str), self.result)
+            }
+            State::Waiting { wait, .. } => format!("waits for {}", wait.word()),
+            State::Ended(ending) => format!("{:?} {}", ending.kind, ending.code.word()),
+            other => other.name(),
+        }
+    }
+}
+
+fn seen(phase: Option<Phase>, size: Option<Size>) -> Seen {
+    Seen { number: 7, open: true, phase, triaged: phase.is_some(), size, ..Seen::default() }
+}
+
+#[test]
+fn what_is_seen_leads_to_the_step_that_is_owed() {
+    let by = |seen| Walk::new(Wishes::default()).sees(seen);
+    assert_eq!(by(seen(None, None)), "ready for report by triage");
+    assert_eq!(by(seen(Some(Phase::Issue), Some(Size::M))), "ready for report by spec");
+    assert_eq!(by(seen(Some(Phase::Issue), Some(Size::XS))), "ready for report by code");
+    assert_eq!(by(seen(Some(Phase::Verify), Some(Size::M))), "ready for accept by landed");
+    assert_eq!(by(seen(Some(Phase::Issue), Some(Size::XL))), "ready for split by split");
+    assert_eq!(by(seen(Some(Phase::Done), Some(Size::M))), "ready for report by done");
+    let blocked = Seen { blockers: vec!["#3".to_owned()], ..seen(Some(Phase::Issue), Some(Size::M)) };
+    assert_eq!(by(blocked), "waits for blocked by issues");
+}
+
+#[test]
+fn the_words_and_the_size_of_an_issue_become_those_of_its_task() {
+    let mut walk = Walk::new(Wishes { depth: Some(Depth::Full), ..Wishes::default() });
+    let words = ("Fix the gate".to_owned(), "It creaks.".to_owned());
+    walk.sees(Seen { words, ..seen(Some(Phase::Issue), Some(Size::XS)) });
+    let Task { spec, issue, .. } = &walk.task;
+    assert_eq!(
+        (spec.title.as_str(), spec.body.as_str(), spec.size),
+        ("Fix the gate", "It creaks.", Some(Size::XS))
+    );
+    let routed = issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
+    assert_eq!((routed.way, routed.depth), (Way::Pr, Depth::Full), "the wishes of a person win");
+}
+
+#[test]
+fn a_size_that_shrinks_after_the_spec_takes_the_shorter_way() {
+    let mut walk = Walk::at(Act::Sized, seen(Some(Phase::Spec), Some(Size::L)));
+    let before = walk.task.issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
+    walk.sees(seen(Some(Phase::Ready), Some(Size::S)));
+    let after = walk.task.issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
+    assert_eq!((before.way, after.way), (Way::Pr, Way::Patch));
+    assert_eq!(walk.stands(), "ready for report by code");
+}
+
+#[test]
+fn work_of_a_pull_request_is_taken_up_and_not_done_again() {
+    let mut walk = Walk::new(Wishes::default());
+    let head = Commit::new(&"d".repeat(40));
+    let pr = SeenPr {
+        number: 9,
+        url: "u".to_owned(),
+        state: SeenPrState::Open,
+        head: Some(head.clone()),
+        reviewed: false,
+    };
+    let seen = Seen { pr: Some(pr), ..seen(Some(Phase::Review), Some(Size::M)) };
+    walk.answers(Exchanged::Seen { seen: Box::new(seen), head: Some(head.clone()) });
+    assert_eq!(walk.stands(), "ready for report by offered");
+    assert_eq!(walk.task.head, Some(head.clone()));
+    assert_eq!(walk.task.issue.as_ref().and_then(|issue| issue.pr.as_ref()).map(|pr| pr.number), Some(9));
+}
+
+#[test]
+fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
+    let by = |ci: Ci| {
+        let mut walk = Walk::at(Act::Checks, seen(Some(Phase::Code), Some(Size::M)));
+        walk.answers(Exchanged::Checks(ci));
+        walk
+    };
+    let names = || vec!["build".to_owned()];
+    assert_eq!(by(Ci::Absent).stands(), "ready for report by pass");
+    assert_eq!(by(Ci::Broken(names())).stands(), "ready for report by pass");
+    assert_eq!(by(Ci::PreExisting(names())).stands(), "ready for report by pass");
+    assert_eq!(by(Ci::Broken(names())).task.warnings.len(), 1, "what is not heeded is told");
+    assert_eq!(by(Ci::Failed(names())).stands(), "ready for report by fail");
+    let mut walk = by(Ci::Running(names()));
+    assert_eq!(walk.stands(), "waits for backoff");
+    // It is waited for no longer than twenty minutes: our own checks have passed.
+    walk.at += 21 * 60 * 1_000;
+    walk.hears(News::Due);
+    walk.granted();
+    walk.answers(Exchanged::Checks(Ci::Running(names())));
+    assert_eq!(walk.stands(), "ready for report by pass");
+}
+
+fn accepted(result: VerifyResult, outcome: VerifyOutcome) -> Exchanged {
+    let items = vec![("the door is quiet".to_owned(), result, "it creaks".to_owned())];
+    Exchanged::Accepted(Accepted { items, outcome })
+}
+
+#[test]
+fn what_does_not_hold_goes_back_to_work_and_at_last_to_a_person() {
+    let at = || Walk::at(Act::Accept, seen(Some(Phase::Verify), Some(Size::M)));
+    let mut walk = at();
+    walk.answers(accepted(VerifyResult::Pass, VerifyOutcome::Done));
+    assert_eq!(walk.stands(), "ready for report by pass");
+    let mut walk = at();
+    walk.answers(accepted(VerifyResult::Skipped, VerifyOutcome::LeftOver(1)));
+    assert_eq!(walk.stands(), "ready for report by partial");
+    let mut walk = at();
+    walk.answers(accepted(VerifyResult::Fail, VerifyOutcome::Reopen { iteration: 1 }));
+    assert_eq!(walk.stands(), "ready for report by fail", "its other rounds are counted anew");
+    let told = walk.task.feedback.iter().map(|it| it.text.clone()).collect::<String>();
+    assert!(told.contains("the door is quiet") && told.contains("it creaks"), "{told}");
+    let mut walk = at();
+    walk.answers(accepted(VerifyResult::Fail, VerifyOutcome::Exhausted { iteration: 3 }));
+    let State::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
+    assert_eq!((ending.kind, ending.code), (EndKind::Blocked, EndCode::AcceptanceFailed));
+    assert!(ending.detail.starts_with("MAX_ITERATIONS_REACHED") && ending.detail.contains("needs a person"));
+}
+
+#[test]
+fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
+    let part =
+        |number, needs| Part { number, title: format!("part {number}"), size: None, done: false, needs };
+    let split = || {
+        let mut walk = Walk::new(Wishes::default());
+        walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
+        walk.granted();
+        walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![8])]));
+        walk.granted();
+        assert_eq!(walk.stands(), "waits for sub-issues");
+        walk
+    };
+    let end = |number, end| PartEnd { number, task: Some(TaskId(2)), end };
+    let mut walk = split();
+    walk.hears(News::PartsOver(vec![end(8, PartFate::Done), end(9, PartFate::Done)]));
+    walk.granted();
+    walk.answers(Exchanged::Told);
+    assert_eq!(walk.stands(), "ready for accept by done");
+    let mut walk = split();
+    walk.hears(News::PartsOver(vec![
+        end(8, PartFate::Failed("no hinge".to_owned())),
+        end(9, PartFate::Skipped(8)),
+    ]));
+    walk.granted();
+    walk.answers(Exchanged::Told);
+    assert_eq!(walk.stands(), "Blocked parts_failed");
+}
+
+#[test]
+fn an_issue_too_big_that_nobody_split_is_for_a_person() {
+    let mut walk = Walk::new(Wishes::default());
+    walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
+    walk.granted();
+    walk.answers(Exchanged::Parts(Vec::new()));
+    assert_eq!(walk.stands(), "Blocked tracker");
+}
+
+#[test]
+fn a_tracker_in_trouble_is_asked_again_and_one_that_says_no_is_told() {
+    let by = |until, hopeless| {
+        let mut walk = Walk::new(Wishes::default());
+        walk.answers(Exchanged::Trouble { detail: "away".to_owned(), until, hopeless });
+        walk
+    };
+    assert_eq!(by(None, false).stands(), "waits for backoff");
+    let State::Waiting { wait: Wait::Backoff { until, .. }, .. } =
+        by(Some(Timestamp(90_000)), false).task.state
+    else {
+        panic!("it says when");
+    };
+    assert_eq!(until, Timestamp(90_000));
+    assert_eq!(by(None, true).stands(), "Blocked tracker");
+}
+
+#[test]
+fn a_task_that_comes_from_no_issue_is_not_bound_to_the_flow_of_one() {
+    let spec = TaskSpec::new("Fix the door").expect("a title");
+    let mut walk =
+        Walk { task: Task::added(TaskId(1), spec, Timestamp(0)), at: 0, effects: Vec::new(), result: "" };
+    walk.granted();
+    assert_eq!(walk.stands(), "Failed unsupported_step");
+    assert_eq!(walk.task.flow, None);
+}
+
+#[test]
+fn a_pull_request_that_was_made_while_a_person_stopped_it_is_known_afterwards() {
+    let mut walk = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::M)));
+    walk.hears(News::StopTask);
+    let pr = Pr { number: 9, url: "u".to_owned(), head: Commit::new(&"d".repeat(40)) };
+    walk.hears(News::Exchanged {
+        attempt: walk.task.attempt,
+        exchanged: Exchanged::Offered(Some(pr.clone())),
+    });
+    assert_eq!(walk.stands(), "waits for pause");
+    assert_eq!(walk.task.issue.as_ref().and_then(|issue| issue.pr.clone()), Some(pr));
+}

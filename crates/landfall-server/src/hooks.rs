@@ -1,0 +1,48 @@
+//! What a tracker sends by itself. Anybody may send it; whether it is believed is for the project to say, by its signature.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::Request;
+use landfall_api::{Hook, Problem, ProblemCode};
+
+use crate::answer::{self, Answer};
+use crate::api::{check_json, read_short};
+use crate::door::Shared;
+use crate::router::{Guard, Routes};
+
+/// Where trackers send to.
+const HOOKS: &str = "/hooks/{tracker}";
+/// A long push. What is longer is found by polling.
+const HOOK_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+pub(crate) fn routes(routes: &mut Routes) {
+    routes.post(HOOKS, Guard::Open, hear);
+}
+
+async fn hear(
+    State(shared): State<Arc<Shared>>,
+    Path(tracker): Path<String>,
+    request: Request<Body>,
+) -> Answer {
+    let (parts, body) = request.into_parts();
+    if let Err(problem) = check_json(&parts.headers) {
+        return answer::problem(&problem);
+    }
+    let body = match read_short(body, HOOK_BYTES_MAX).await {
+        Ok(body) => body,
+        Err(problem) => return answer::problem(&problem),
+    };
+    let named = |name: &axum::http::HeaderName| name.as_str().starts_with("x-");
+    let headers = parts.headers.iter().filter(|(name, _)| named(name));
+    let headers =
+        headers.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+    let hook = Hook { tracker, headers: headers.collect(), body };
+    let service = Arc::clone(&shared.service);
+    let heard = tokio::task::spawn_blocking(move || service.hook(&hook)).await;
+    match heard.unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the hook is broken"))) {
+        Ok(()) => answer::json(b"{}".to_vec()),
+        Err(problem) => answer::problem(&problem),
+    }
+}

@@ -1,0 +1,84 @@
+//! `landfall verify`: whether an issue holds what it asks for.
+
+use landfall_api::IssueVerified;
+
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::format::plural;
+use crate::house::{self, VerifyAsked};
+use crate::say::{clean, talk};
+use crate::table::Table;
+
+/// Looks at the acceptance criteria of an issue, and does what follows: ticks boxes, tells, closes or reopens.
+///
+/// What is on the base branch is looked at, or a pull request that is named. Without `--full` nothing that an issue says is run.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which issue, such as 12.
+    #[arg(value_parser = number)]
+    issue: u64,
+
+    /// The pull request with the work. While it is open, only it is told.
+    #[arg(long, value_name = "K", value_parser = number)]
+    pr: Option<u64>,
+
+    /// Runs commands of the issue too, in the sandbox.
+    #[arg(long, conflicts_with = "safe")]
+    full: bool,
+
+    /// Runs nothing that the issue says. That is so without it, too.
+    #[arg(long)]
+    safe: bool,
+
+    /// Lets addresses of this machine be asked.
+    #[arg(long)]
+    allow_localhost: bool,
+
+    /// Looks, and changes nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// The agent profile that judges; without it, the one of the settings.
+    #[arg(long, value_name = "PROFILE")]
+    judge: Option<String>,
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    let number = digits.parse().ok().filter(|number| *number > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    number.ok_or_else(|| "a number such as 12 is wanted".to_owned())
+}
+
+pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let Args { issue, pr, full, safe: _, allow_localhost, dry_run, judge } = args;
+    let asked = VerifyAsked { issue, pr, full, allow_localhost, dry_run, judge };
+    let seen = house::verify(&context.dir, &asked, &mut |line| {
+        if !context.json {
+            talk(&clean(line));
+        }
+    })?;
+    context.answer(&seen, text)?;
+    if !context.json {
+        for note in &seen.notes {
+            talk(&format!("note: {}", clean(note)));
+        }
+        if seen.dry_run {
+            talk("nothing was changed: this was a dry run");
+        } else if seen.ticked > 0 {
+            talk(&format!("{} ticked", plural(seen.ticked, "box").replace("boxs", "boxes")));
+        }
+    }
+    Ok(match seen.outcome.as_str() {
+        "done" | "left-over" => Exit::Ok,
+        "reopened" => Exit::SomeDidNotLand,
+        _ => Exit::NeedsYou,
+    })
+}
+
+fn text(seen: &IssueVerified) -> String {
+    let mut table = Table::new(&["CRITERION", "RESULT", "EVIDENCE"]);
+    for it in &seen.criteria {
+        table.row([&it.text, &it.result, &it.evidence]);
+    }
+    format!("{}\n#{}: {}\n", table.text(), seen.issue, seen.text)
+}

@@ -1,0 +1,314 @@
+//! Looks at the acceptance criteria of an issue, and carries out what follows from them.
+
+use std::cell::RefCell;
+
+use landfall_api::{CriterionSeen, IssueVerified, Problem, ProblemCode};
+use landfall_engine::accept::{
+    self, Asking, Checked, Checkout, Ground, IssueText, Settling, Shell, Tree, settle, tick_boxes,
+};
+use landfall_engine::engine;
+use landfall_engine::host::git::{BranchName, Git, Oid, Repo};
+use landfall_engine::model::acceptance::{
+    BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyResult, Where, handler_names,
+};
+use landfall_engine::model::{Spending, Usage};
+use landfall_engine::settings::{Profile, Settings};
+use landfall_engine::tracker::{self, Around};
+use landfall_trackers::tracker::{Issue, IssueNumber, PrNumber, PrState, PullRequest, Tracker};
+
+use super::engine_at::EngineAt;
+use super::holds::Holds;
+use super::issues::tracker_problem;
+use super::place::Place;
+use super::{agents, consulted, desk, problem};
+
+/// Which issue, and how it is looked at.
+#[derive(Debug, Clone)]
+pub struct VerifyAsked {
+    /// The issue.
+    pub issue: u64,
+    /// The pull request with the work.
+    pub pr: Option<u64>,
+    /// Whether commands of the issue may be run.
+    pub full: bool,
+    /// Whether this machine itself may be asked.
+    pub allow_localhost: bool,
+    /// Whether nothing is to be changed.
+    pub dry_run: bool,
+    /// The profile that judges, if not the one of the settings.
+    pub judge: Option<String>,
+}
+
+const AUTHOR: &str = "landfall";
+const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
+
+/// Looks, and does what follows. `tell` hears how it goes.
+pub(super) fn verify(
+    place: &Place,
+    asked: &VerifyAsked,
+    tell: &mut dyn FnMut(&str),
+) -> Result<IssueVerified, Problem> {
+    let settings = engine::load_settings(&place.root).map_err(|error| problem::open(&error))?;
+    let environment = place.environment();
+    let around =
+        Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
+    let tracker = tracker::open(&settings.tracker, &around).map_err(|error| tracker_problem(&error))?;
+    let number = IssueNumber::new(asked.issue).ok_or_else(|| no_number("issue"))?;
+    let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
+    let pull = match asked.pr {
+        None => None,
+        Some(pr) => {
+            let pr = PrNumber::new(pr).ok_or_else(|| no_number("pull request"))?;
+            Some(tracker.pull_request(pr).map_err(|error| tracker_problem(&error))?)
+        }
+    };
+    let sight = Sight::find(place, &*tracker, pull.as_ref())?;
+    let tree = sight.tree(&sight.commit)?;
+    let base = sight.tree(&sight.base)?;
+    let (handlers, mut notes) = accept::handlers(&base);
+    let customs = handler_names(&handlers);
+    let criteria = Criteria::of(&issue.body, &customs);
+    if criteria.items.is_empty() {
+        let message = format!("issue {number} has no acceptance criteria: nothing would be verified");
+        return Err(Problem::new(ProblemCode::NotNow, message).hint(
+            "write boxes such as `- [ ] <!-- verify: file_exists \"README.md\" --> there is a README`",
+        ));
+    }
+    let warning = suspicious(&criteria, pull.is_some());
+    notes.extend(warning);
+    let merged = sight.merged;
+    let urls = BaseUrls {
+        local: settings.tracker.local_url.clone(),
+        preview: settings.tracker.preview_url.clone(),
+        production: settings.tracker.production_url.clone(),
+    };
+    let diff = sight.diff(pull.as_ref());
+    let program = desk::program();
+    let shell = Shell {
+        settings: &settings.run,
+        folder: &place.folder,
+        program: &program,
+        environment: &environment,
+        root: &place.root,
+        checkout: Checkout::Of(&sight.repo, &sight.commit),
+    };
+    let profile = judge(&settings, asked)?;
+    let is_stopped = || false;
+    let asking = match profile {
+        None => None,
+        Some((_, profile)) => Some(Asking {
+            settings: &settings,
+            profile,
+            root: &place.root,
+            folder: &place.folder,
+            program: &program,
+            environment: &environment,
+            today: today(place)?,
+            is_stopped: &is_stopped,
+            used: RefCell::default(),
+        }),
+    };
+    let ground = Ground {
+        tree: &tree,
+        issue: IssueText { title: &issue.title, body: &issue.body },
+        mode: if asked.full { Mode::Full } else { Mode::Safe },
+        merged,
+        leave: asked.full, // whoever says `--full` gives it
+        occasion: Occasion::Verify,
+        base_url: urls.of(if merged { Where::Production } else { Where::Preview }),
+        allow_localhost: asked.allow_localhost,
+        handlers: &handlers,
+        tracker: Some(&*tracker),
+        pr: pull.as_ref().map(|pull| pull.number),
+        head: pull.as_ref().filter(|_| !merged).map(|pull| pull.head_sha.clone()),
+        diff: diff.as_deref(),
+        spec_folder: &settings.tracker.spec_path,
+        judge: asking.as_ref().map(|it| it as &dyn accept::Judge),
+        shell: Some(&shell),
+    };
+    let (checked, early) = look(&*tracker, &issue, &criteria, &ground, &customs, asked.dry_run, tell);
+    if let (Some(asking), Some((name, _))) = (&asking, profile) {
+        let used = *asking.used.borrow();
+        note(place, name, used, tell);
+    }
+    let settling = Settling {
+        tracker: &*tracker,
+        issue: number,
+        criteria: &criteria,
+        checked: &checked,
+        customs: &customs,
+        commit: sight.commit.as_str(),
+        iterations_max: settings.tracker.verify_iterations_max,
+        open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
+    };
+    let (outcome, ticked, told) = if asked.dry_run {
+        (settling.outcome().map_err(|error| tracker_problem(&error))?, 0, false)
+    } else {
+        let settled = settle(&settling).map_err(|error| tracker_problem(&error))?;
+        if settled.known {
+            notes.push("the same was found of the same commit before: nothing was changed".to_owned());
+        }
+        (settled.outcome, settled.ticked + early, settled.told)
+    };
+    Ok(IssueVerified {
+        issue: asked.issue,
+        pr: asked.pr,
+        commit: sight.commit.to_string(),
+        mode: if asked.full { "full" } else { "safe" }.to_owned(),
+        outcome: outcome.word().to_owned(),
+        text: outcome.headline(),
+        iteration: outcome.iteration(),
+        ticked: ticked as u64,
+        told,
+        dry_run: asked.dry_run,
+        criteria: criteria.items.iter().zip(&checked).map(|(criterion, it)| seen(criterion, it)).collect(),
+        notes,
+    })
+}
+
+/// Looks at each. The boxes of what holds before the merge are ticked before the rest is looked at.
+fn look(
+    tracker: &dyn Tracker,
+    issue: &Issue,
+    criteria: &Criteria,
+    ground: &Ground<'_>,
+    customs: &std::collections::BTreeSet<String>,
+    dry_run: bool,
+    tell: &mut dyn FnMut(&str),
+) -> (Vec<Checked>, usize) {
+    let before = |it: &&Criterion| it.section == Section::PreMerge;
+    let (mut left, later) = (criteria.items.iter().filter(before).count(), criteria.items.len());
+    let later = later > left;
+    let (mut holding, mut ticked): (Vec<&Criterion>, usize) = (Vec::new(), 0);
+    let checked = accept::run_and_tell(criteria, ground, &mut |place, it| {
+        let criterion = &criteria.items[place];
+        tell(&format!("{} {}", it.result.word(), criterion.text));
+        if criterion.section == Section::PostMerge {
+            return;
+        }
+        if it.result == VerifyResult::Pass {
+            holding.push(criterion);
+        }
+        left -= 1;
+        if left == 0 && later && !dry_run {
+            match tick_boxes(tracker, issue.number, &holding, customs) {
+                Ok(count) => ticked = count,
+                Err(error) => tell(&format!("boxes are not ticked yet: {error}")), // tried again in the end
+            }
+        }
+    });
+    (checked, ticked)
+}
+
+fn seen(criterion: &Criterion, it: &Checked) -> CriterionSeen {
+    let section = match criterion.section {
+        Section::PreMerge => "pre-merge",
+        Section::PostMerge => "post-merge",
+    };
+    CriterionSeen {
+        text: criterion.text.clone(),
+        section: section.to_owned(),
+        result: it.result.word().to_owned(),
+        evidence: it.evidence.clone(),
+        took_ms: it.took_ms,
+    }
+}
+
+/// What is looked at.
+struct Sight {
+    repo: Repo,
+    commit: Oid,
+    base: Oid,
+    merged: bool,
+}
+
+impl Sight {
+    fn find(place: &Place, tracker: &dyn Tracker, pull: Option<&PullRequest>) -> Result<Self, Problem> {
+        let git = Git::find().map_err(|error| problem::git(&error))?;
+        let repo = Repo::discover(&git, &place.root).map_err(problem::repo)?;
+        let branch = BranchName::new(&place.branch()).map_err(|_| problem::detached())?;
+        let of = |error| problem::git(&error);
+        // A forge merges there; what was last fetched from it is newer than a branch nobody pulled into.
+        let fetched = match tracker.keeps_branches() {
+            true => repo.fetched_tip("origin", &branch).map_err(of)?,
+            false => None,
+        };
+        let base = match fetched {
+            Some(base) => base,
+            None => repo.branch_tip(&branch).map_err(of)?.ok_or_else(|| problem::unborn(branch.as_str()))?,
+        };
+        let Some(pull) = pull else {
+            return Ok(Self { repo, commit: base.clone(), base, merged: true });
+        };
+        let wanted = match &pull.state {
+            PrState::Draft | PrState::Open => Some(&pull.head_sha),
+            PrState::Merged { commit } => commit.as_ref(),
+            PrState::Closed => {
+                let message = format!("pull request {} was closed without being merged", pull.number);
+                return Err(Problem::new(ProblemCode::NotNow, message)
+                    .hint("leave `--pr` out to look at what is on the base branch"));
+            }
+        };
+        let wanted = wanted.and_then(|sha| sha.as_str().parse::<Oid>().ok());
+        if let Some(wanted) = &wanted
+            && !repo.has_commit(wanted).map_err(of)?
+        {
+            let message = format!("commit {} of pull request {} is not here", wanted.short(), pull.number);
+            return Err(Problem::new(ProblemCode::NotNow, message).hint("`git fetch` brings it here"));
+        }
+        let merged = !pull.state.is_open();
+        let commit = wanted.filter(|_| !merged).unwrap_or_else(|| base.clone());
+        Ok(Self { repo, commit, base, merged })
+    }
+
+    fn tree(&self, commit: &Oid) -> Result<Tree, Problem> {
+        self.repo.tree_at(commit).map(Tree::Commit).map_err(|error| problem::git(&error))
+    }
+
+    /// What the pull request changed, as far as it is here.
+    fn diff(&self, pull: Option<&PullRequest>) -> Option<String> {
+        let head: Oid = pull?.head_sha.as_str().parse().ok()?;
+        let bytes = self.repo.diff_since(&self.base, &head, DIFF_BYTES_MAX).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|diff| !diff.trim().is_empty())
+    }
+}
+
+/// Who judges: whom the person names, else whom the settings do.
+fn judge<'a>(
+    settings: &'a Settings,
+    asked: &'a VerifyAsked,
+) -> Result<Option<(&'a str, &'a Profile)>, Problem> {
+    let Some(name) = asked.judge.as_deref().or(settings.judge.as_deref()) else { return Ok(None) };
+    match settings.agents.get(name) {
+        Some(profile) => Ok(Some((name, profile))),
+        None => Err(agents::unknown_profile(settings, name)),
+    }
+}
+
+fn today(place: &Place) -> Result<Spending, Problem> {
+    match place.reader()? {
+        Some(reader) => Ok(Holds::now(place, &EngineAt::look(place), &reader)?.today()),
+        None => Ok(Spending::default()),
+    }
+}
+
+fn note(place: &Place, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)) {
+    if used.time_ms == 0 && used.usage == Usage::default() {
+        return;
+    }
+    if let Err(problem) = consulted::note(place, ("verdict", profile), used.usage, used.time_ms) {
+        tell(&format!("what the judge used is not in the ledger of the day: {}", problem.message));
+    }
+}
+
+/// Boxes that were all ticked before anybody looked.
+fn suspicious(criteria: &Criteria, has_pr: bool) -> Option<String> {
+    let all = criteria.items.iter().all(|it| it.ticked);
+    (all && !has_pr && !criteria.metadata_only)
+        .then(|| "all boxes were ticked before this look, and no pull request is named".to_owned())
+}
+
+fn no_number(what: &str) -> Problem {
+    Problem::new(ProblemCode::BadInput, format!("0 is no number of an {what}").replace("an pull", "a pull"))
+        .hint("numbers begin at 1")
+}
