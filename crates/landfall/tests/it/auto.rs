@@ -1,9 +1,13 @@
 //! `landfall auto`: issues from the tracker onto the base, alone and as batches, by the scripted agent.
 
+use std::time::{Duration, Instant};
+
 use landfall_testkit::{Said, Scratch};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
+
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A step in which the agent writes a file.
 fn writes(step: &str, path: &str, text: &str) -> String {
@@ -98,21 +102,24 @@ fn behaviour_28_the_size_says_the_way_and_flags_win() {
 }
 
 #[test]
-fn behaviour_28_a_spec_that_finds_less_to_do_changes_the_way() {
-    let mut scratch = Scratch::new(LANDFALL);
-    // Whoever writes the spec says that it is small: an agent of ours cannot change the tracker, so a check of the person's does.
-    let program = LANDFALL.to_owned();
-    scratch.set("PATH", &std::env::var("PATH").unwrap_or_default());
-    issue(&scratch, "Big", "", &good(1, "one.txt"), &["--size", "L"]);
-    let state = scratch.state().display().to_string();
-    scratch.more_settings(&format!(
-        "[workspace]\nafter_create = \"LANDFALL_STATE={state} {program} -C {} issue size 1 S\"\n",
-        scratch.project().display()
-    ));
-    let said = auto(&scratch, &["1"]);
-    assert!(said.err.contains("#1 its way changes: L → S: patch, spec first"), "{}", said.err);
-    assert!(said.out.contains("L → S: patch, spec first"), "{}", said.out);
-    assert!(said.out.starts_with("auto #1 complete\nS: patch, spec first\n"), "{}", said.out);
+fn behaviour_28_an_issue_that_turns_out_smaller_while_its_spec_is_written_takes_another_way() {
+    let scratch = Scratch::new(LANDFALL);
+    let slow = good(1, "one.txt").replacen("[[step.spec]]\n", "[[step.spec]]\nsleep = \"5s\"\n", 1);
+    issue(&scratch, "Big", "", &slow, &["--size", "L"]);
+    let mut started = scratch.start(&["auto", "1"]);
+    let labels = || scratch.landfall(&["issue", "show", "1"]).ok();
+    let began = Instant::now();
+    while !labels().contains("phase/spec") {
+        assert!(began.elapsed() < LIMIT, "its spec was not begun");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    scratch.landfall(&["issue", "size", "1", "S"]).ok();
+    assert_eq!(started.wait(LIMIT), Some(0));
+    let said = std::fs::read_to_string(scratch.root().join("started.log")).expect("what it said");
+    assert!(said.contains("#1 its way changes: L → S: patch, spec first"), "{said}");
+    assert!(said.contains("auto #1 complete\nS: patch, spec first\n"), "{said}");
+    assert!(said.contains("spec    done    L → S: patch, spec first\n"), "it stands in the table: {said}");
+    assert!(!said.contains("PR #"), "no pull request is made for it: {said}");
     assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");
 }
 
