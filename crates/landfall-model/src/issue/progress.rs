@@ -117,11 +117,14 @@ impl Progress {
             }
             Event::Left { step: name, result, to, .. } => {
                 self.count(step(name), *result);
-                if let Target::Step(to) = to {
-                    return step(to)
-                        .and_then(|to| self.column(to))
-                        .map_or_else(Vec::new, |to| self.leave(to));
-                }
+                return match to {
+                    Target::Step(to) => {
+                        let to = step(to).and_then(|to| self.column(to));
+                        to.map_or_else(Vec::new, |to| self.leave(to))
+                    }
+                    Target::End => self.end(EndKind::Done),
+                    Target::Stop => self.end(EndKind::Blocked),
+                };
             }
             Event::Ended(Ending { kind, .. }) => return self.end(*kind),
             Event::Retried { .. } => self.now = None, // where it goes on is found out anew
