@@ -1,7 +1,7 @@
 //! Issues from their tracker to landed and verified, by the scripted agent: patch, pull request, rework, parts, and a night's
 //! batch that is killed on the way.
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{FAKE_TOKEN, FakeGithub, Said, Scratch};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -171,4 +171,49 @@ fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[1])), "{comments}");
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[4])), "{comments}");
     assert!(scratch.why("T1").contains("parts_failed"), "{}", scratch.why("T1"));
+}
+
+/// A project whose `origin` is a GitHub of ours: issues and pull requests over HTTP, branches in a bare repository.
+fn on_github() -> (FakeGithub, Scratch) {
+    let fake = FakeGithub::start();
+    let mut scratch = Scratch::new(LANDFALL);
+    let bare = scratch.root().join("forge.git");
+    let bare_text = bare.to_str().expect("a path is text here");
+    scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
+    scratch.git(&["remote", "add", "origin", bare_text]);
+    scratch.settings(&format!(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"push\"\n",
+        fake.url()
+    ));
+    scratch.git(&["push", "--quiet", "origin", "main"]);
+    scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
+    fake.world(|world| world.kept = Some(bare));
+    (fake, scratch)
+}
+
+#[test]
+fn an_issue_of_github_becomes_a_pull_request_is_reviewed_merged_by_pushing_and_accepted() {
+    let (fake, scratch) = on_github();
+    let turns = [
+        writes("spec", "docs/spec/issue-1-greet.md", "# Greet\n"),
+        works("code", "greet.txt", "\"complete\""),
+        says("review", FINE),
+    ];
+    let body = format!("{}\n{}", there("greet.txt"), script(&turns));
+    let number = fake.world(|world| world.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
+    let said = auto(&scratch, &[&number.to_string()]);
+    let log = scratch.landfall(&["log", "T1"]).out;
+    assert_eq!(said.code, Some(0), "{}\n{}\n{log}", said.out, said.err);
+    fake.world(|world| {
+        world.see_pushes();
+        let pull = world.pulls.values().next().expect("a pull request");
+        assert!(pull.merged.is_some(), "it is merged by what was pushed: {pull:?}");
+        assert_eq!(pull.head, "landfall/issue-1");
+        assert!(!pull.reviews.is_empty() || !pull.comments.is_empty(), "the review is summed up there");
+        let issue = &world.issues[&number];
+        assert!(issue.closed.is_some() && issue.labels.contains(&"phase/done".to_owned()), "{issue:?}");
+        assert!(issue.body.as_deref().is_some_and(|body| body.contains("- [x]")), "{issue:?}");
+    });
+    let message = scratch.git(&["log", "-1", "--format=%B", "origin/main"]);
+    assert!(message.starts_with("fix: Greet") && message.contains(&format!("Closes #{number}")), "{message}");
 }
