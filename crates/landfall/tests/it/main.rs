@@ -48,6 +48,7 @@ mod services;
 mod shares;
 mod signal;
 mod sprint;
+mod styles;
 mod support;
 mod task_auto;
 mod tasks;
@@ -56,6 +57,7 @@ mod tmux;
 mod top;
 mod verify;
 mod views;
+mod walks;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
