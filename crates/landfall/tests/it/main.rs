@@ -49,6 +49,7 @@ mod services;
 mod shares;
 mod signal;
 mod sprint;
+mod styles;
 mod support;
 mod task_auto;
 mod tasks;
@@ -57,6 +58,7 @@ mod tmux;
 mod top;
 mod verify;
 mod views;
+mod walks;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
