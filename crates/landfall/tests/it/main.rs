@@ -34,6 +34,7 @@ mod own_loop;
 mod person;
 mod player;
 mod plugin;
+mod proofs;
 mod propose;
 mod queue;
 mod quota;
