@@ -14,6 +14,7 @@ use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
 use landfall_model::flow::Act;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::haul::{Chosen, HaulEvent, HaulId};
 use landfall_model::issue::{
     Accepted, Ci, Depth, IssueEvent, Part, PartEnd, PartFate, Phase, Pr, Routed, Seen, SeenPr, SeenPrState,
     Way, Wishes,
@@ -211,6 +212,7 @@ fn every_fact() -> Vec<Entry> {
     recovery_facts(&mut facts);
     folder_facts(&mut facts);
     issue_facts(&mut facts);
+    haul_facts(&mut facts);
     proof_facts(&mut facts);
     facts.entries
 }
@@ -1208,6 +1210,15 @@ fn issue_facts(facts: &mut Facts) {
     }
 }
 
+/// What was asked for together.
+fn haul_facts(facts: &mut Facts) {
+    for (number, chosen) in [(1, Chosen::Listed), (2, Chosen::Newest(5))] {
+        let (haul, tracker) = (HaulId(number), "local".to_owned());
+        facts.engine(EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues: vec![12, 7] }));
+    }
+}
+
+/// Checks that a plan or a judge named, and the size of a change.
 fn proof_facts(facts: &mut Facts) {
     let mut staged = |event| facts.task(8, Event::Staged(event));
     let attempt = Attempt(0);

@@ -478,7 +478,8 @@ impl Sim {
             EngineEvent::Started { .. }
             | EngineEvent::DiscoveryDropped { .. }
             | EngineEvent::Consulted { .. }
-            | EngineEvent::Auto(_) => {}
+            | EngineEvent::Auto(_)
+            | EngineEvent::Haul(_) => {}
         }
     }
 
