@@ -35,6 +35,7 @@ mod person;
 mod pipeline;
 mod player;
 mod plugin;
+mod proofs;
 mod propose;
 mod queue;
 mod quota;
