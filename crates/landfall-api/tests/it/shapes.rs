@@ -95,6 +95,11 @@ fn progress() -> api::Progress {
         ],
         plan_steps: 4,
         plan_done: 2,
+        proofs: 3,
+        proofs_done: 1,
+        anomalies: 1,
+        fixes: 1,
+        fixes_max: 3,
         stage: Some(2),
         convergence: Some(0.6667),
         composite: Some(0.815),
@@ -176,6 +181,12 @@ fn target() -> api::Target {
             title: "Read tabs".to_owned(),
             covers: vec![1],
             done: true,
+        }],
+        proofs: vec![api::ProofLine {
+            of: "step 1".to_owned(),
+            about: "Read tabs".to_owned(),
+            command: "sh tests/tabs.sh".to_owned(),
+            standing: "proved".to_owned(),
         }],
     }
 }

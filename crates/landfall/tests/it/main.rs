@@ -33,8 +33,10 @@ mod misbehave;
 mod modules;
 mod own_loop;
 mod person;
+mod pipeline;
 mod player;
 mod plugin;
+mod proofs;
 mod propose;
 mod queue;
 mod quota;
@@ -49,6 +51,7 @@ mod services;
 mod shares;
 mod signal;
 mod sprint;
+mod styles;
 mod support;
 mod task_auto;
 mod tasks;
@@ -57,6 +60,7 @@ mod tmux;
 mod top;
 mod verify;
 mod views;
+mod walks;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");
