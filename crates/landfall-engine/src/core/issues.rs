@@ -81,7 +81,12 @@ impl Core {
                 spec.clone()
             });
             let needs_here = part.needs.iter().filter_map(place_of).collect();
-            NewTask { spec: spec.expect("a source is a title").clone(), needs_here, parent_here: None, position: None }
+            NewTask {
+                spec: spec.expect("a source is a title").clone(),
+                needs_here,
+                parent_here: None,
+                position: None,
+            }
         };
         let tasks: Vec<NewTask> = fresh.iter().map(new).collect();
         let wishes = Wishes { way: None, depth: None, ..issue.wishes.clone() };
