@@ -17,6 +17,7 @@ pub mod client;
 mod discovery;
 mod fleet;
 mod flow;
+mod follow;
 mod graph;
 pub mod http;
 mod ids;
@@ -68,8 +69,12 @@ pub use fleet::{Fleet, FleetAgent, FleetAsked, FleetDisk, FleetLane, FleetOrphan
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };
+pub use follow::{
+    AutoReport, FollowedIssue, HaulLine, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
+    IssuesFollowed, PhaseLine, Reconciliation, ReconciliationSeen,
+};
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
-pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
+pub use ids::{BadId, HaulId, RunId, SprintId, TaskId, TaskRef};
 pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};

@@ -17,6 +17,7 @@ use landfall_model::course::{self, Coming, Person, Scene};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
+use landfall_model::haul::Hauls;
 use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
 use landfall_model::planted::{self, Bug};
@@ -140,6 +141,7 @@ pub struct Core {
     checkpoints: Checkpoints,
     flakes: Flakes,
     loops: Loops,
+    hauls: Hauls,
     flows: BTreeMap<String, Arc<Flow>>,
     rules: Rules,
     run: Option<RunId>,
@@ -187,6 +189,7 @@ impl Core {
             checkpoints: Checkpoints::default(),
             flakes: Flakes::default(),
             loops: Loops::default(),
+            hauls: Hauls::default(),
             flows,
             rules,
             run: None,
@@ -414,6 +417,7 @@ impl Core {
                 out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
             }
             EngineEvent::Auto(event) => self.loops.apply(at, event),
+            EngineEvent::Haul(event) => self.hauls.apply(at, event),
             EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
         }
         Ok(())

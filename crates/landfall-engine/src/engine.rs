@@ -720,6 +720,10 @@ impl Engine {
             Ask::LoopStop { session } => {
                 self.core.stop_loop(out, &session).map(|task| Reply::Tasks(vec![task]))
             }
+            Ask::Follow(asked) => {
+                let (haul, tasks) = self.core.follow(out, &asked)?;
+                Ok(Reply::Followed { haul, tasks })
+            }
             Ask::Restore { name } => self.restore(&name),
             Ask::Review(tasks, said) => self.review(&tasks, &said),
             Ask::StopRun { .. } => Err(AskError::NoRun),

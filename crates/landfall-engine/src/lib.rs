@@ -16,7 +16,7 @@ pub mod disk;
 mod dispatch;
 pub mod engine;
 pub mod errand;
-mod exchange;
+pub mod exchange;
 pub mod flows;
 pub mod folder;
 mod folders;
@@ -55,7 +55,7 @@ pub mod traces;
 pub mod tracker;
 pub mod workspace;
 
-pub use ask::{Ask, AskError, LoopAsked, NewTask, Position, Reply, Rewritten};
+pub use ask::{Ask, AskError, FollowAsked, FollowIssue, LoopAsked, NewTask, Position, Reply, Rewritten};
 pub use core::{Core, RunOptions, SprintAsked};
 pub use engine::{Engine, Handle, OpenError, Options, RunOutcome, Running};
 pub use folder::StateFolder;

@@ -436,6 +436,7 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
         | EngineEvent::Measured { .. }
         | EngineEvent::DiscoveryDropped { .. }
         | EngineEvent::Consulted { .. }
-        | EngineEvent::Auto(_) => None,
+        | EngineEvent::Auto(_)
+        | EngineEvent::Haul(_) => None,
     }
 }

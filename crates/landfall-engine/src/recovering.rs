@@ -190,7 +190,7 @@ fn symptoms(site: &Site, task: &Task, open: &Recovery) -> Result<Symptoms, Strin
 
 /// Carries operations out.
 fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Result<Recovered, String> {
-    let at = exchange::desk(site, task).map_err(exchange::Trouble::words)?;
+    let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
     let workspace = site.pool.existing(&task.id.to_string());
     let head = tip(site, task, workspace.as_ref())?;
     let base = BranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
@@ -200,7 +200,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Resul
     };
     let by = Signature::landfall(site.clock.now_ms());
     let hints = || {
-        let seen = exchange::look(site, task, &at).map_err(exchange::Trouble::words)?;
+        let seen = exchange::look(site, task, &at).map_err(|trouble| trouble.to_string())?;
         let base = land::base(site).map_err(|error| error.full())?;
         let commit = !site.store.is_ancestor(&head, &base).map_err(|error| error.full())?;
         let pr = seen.pr.as_ref().filter(|pr| pr.state == SeenPrState::Open);

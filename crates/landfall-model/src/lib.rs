@@ -29,6 +29,7 @@ pub mod flow;
 pub mod gaming;
 pub mod gate;
 pub mod graph;
+pub mod haul;
 mod ids;
 mod input;
 pub mod issue;

@@ -467,10 +467,11 @@ fn the_prompts_of_built_in_flows_are_there() {
 }
 
 #[test]
-fn the_flow_for_everyone_can_be_performed() {
+fn only_the_flow_of_an_issue_follows_one() {
     for name in ["lifecycle", "loop", "reviewed", "rollback", "staged", "watched"] {
-        assert_eq!(built_in(name).unperformed(), None, "{name}");
+        assert!(!built_in(name).follows_an_issue(), "{name}");
     }
+    assert!(built_in("issue").follows_an_issue());
 }
 
 const TINY: &str = "[step.work]\nkind = \"agent\"\nprompt = \"work\"\non.done = \"end\"\n";
@@ -748,7 +749,7 @@ fn the_example_on_the_reference_page_can_be_followed() {
     let page = fs::read_to_string(page).expect("the page");
     let (_, after) = page.split_once("```toml\n").expect("an example");
     let (example, _) = after.split_once("```").expect("its end");
-    assert_eq!(parse(example).unperformed(), None);
+    assert_eq!(parse(example).problems(), []);
 }
 
 #[test]

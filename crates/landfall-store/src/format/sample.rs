@@ -13,6 +13,7 @@ use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
 use landfall_model::flow::Act;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::haul::{Chosen, HaulEvent, HaulId};
 use landfall_model::issue::{
     Accepted, Ci, Depth, IssueEvent, Part, PartEnd, PartFate, Phase, Pr, Routed, Seen, SeenPr, SeenPrState,
     Way, Wishes,
@@ -209,6 +210,7 @@ fn every_fact() -> Vec<Entry> {
     recovery_facts(&mut facts);
     folder_facts(&mut facts);
     issue_facts(&mut facts);
+    haul_facts(&mut facts);
     ladder_facts(&mut facts);
     facts.entries
 }
@@ -1077,7 +1079,7 @@ fn step(name: &str) -> StepName {
 /// An attempt that does something about a failure, and one that could not.
 fn ladder_facts(facts: &mut Facts) {
     let attempt = Attempt(2);
-    let (step, run, opening) = (StepName::new("observe"), RunId(1), Opening::Recover);
+    let (step, run, opening) = (step("observe"), RunId(1), Opening::Recover);
     let task = 12;
     facts.task(task, Event::Retried { fresh: false, feedback: None });
     facts.task(task, Event::Entered { attempt, step, run, opening });
@@ -1218,5 +1220,13 @@ fn issue_facts(facts: &mut Facts) {
     }
     for code in [EndCode::AcceptanceFailed, EndCode::PartsFailed, EndCode::Tracker] {
         facts.task(task, Event::Ended(Ending { kind: EndKind::Blocked, code, detail: String::new() }));
+    }
+}
+
+/// What was asked for together.
+fn haul_facts(facts: &mut Facts) {
+    for (number, chosen) in [(1, Chosen::Listed), (2, Chosen::Newest(5))] {
+        let (haul, tracker) = (HaulId(number), "local".to_owned());
+        facts.engine(EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues: vec![12, 7] }));
     }
 }

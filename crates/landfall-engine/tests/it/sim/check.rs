@@ -478,7 +478,8 @@ impl Sim {
             EngineEvent::Started { .. }
             | EngineEvent::DiscoveryDropped { .. }
             | EngineEvent::Consulted { .. }
-            | EngineEvent::Auto(_) => {}
+            | EngineEvent::Auto(_)
+            | EngineEvent::Haul(_) => {}
         }
     }
 
@@ -1067,6 +1068,8 @@ pub fn attempt_of(effect: &Effect) -> Option<Attempt> {
         | Effect::Spawn { attempt, .. }
         | Effect::Kill { attempt, .. }
         | Effect::Check { attempt, .. }
+        | Effect::Exchange { attempt, .. }
+        | Effect::Recover { attempt, .. }
         | Effect::Report { attempt, .. } => Some(*attempt),
         Effect::Tidy { .. } => None,
     }

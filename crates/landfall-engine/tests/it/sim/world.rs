@@ -256,6 +256,7 @@ impl Scene {
         let (attempt_budget, task_budget) = (bounded(3, 4), bounded(4, 24));
         let profiles = profiles(rng);
         let rules = Rules {
+            parts_max: 5,
             limits: Limits {
                 slots: 1 + rng.small(4),
                 lanes: 1 + rng.small(2),
