@@ -149,6 +149,9 @@ pub struct Core {
     drive: Drive,
     /// Those that wait for the issues they are made of.
     wholes: BTreeSet<TaskId>,
+    /// Those that wait for issues before them, and when those were last looked at.
+    blocked: BTreeSet<TaskId>,
+    polled: Timestamp,
     /// Whether this run is for the sprint that is open.
     sprinting: bool,
     attended: bool,
@@ -196,6 +199,8 @@ impl Core {
             last_run: 0,
             drive: Drive::Running,
             wholes: BTreeSet::new(),
+            blocked: BTreeSet::new(),
+            polled: Timestamp::default(),
             sprinting: false,
             attended: false,
             only: None,
@@ -252,6 +257,10 @@ impl Core {
         match &task.state {
             State::Waiting { wait: Wait::Parts, .. } => drop(self.wholes.insert(task.id)), // it may wait already
             _ => drop(self.wholes.remove(&task.id)),                                       // most never did
+        }
+        match &task.state {
+            State::Waiting { wait: Wait::Blockers { .. }, .. } => drop(self.blocked.insert(task.id)),
+            _ => drop(self.blocked.remove(&task.id)),
         }
         self.queue.put(&task);
         self.world.put(task);

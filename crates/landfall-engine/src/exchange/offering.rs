@@ -11,6 +11,7 @@ use landfall_trackers::tracker::{
 
 use super::{Desked, Trouble, branch_of, stand};
 use crate::gate;
+use crate::perform::lower;
 use crate::settings::Publish;
 use crate::site::{self, Site};
 
@@ -73,7 +74,7 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
         return Ok(());
     }
     let lines: String = task.findings.iter().map(|finding| format!("- {finding}\n")).collect();
-    let marker = Marker::new(&format!("review-round/{}/{}", task.id, rounds))?;
+    let marker = Marker::new(&format!("review-round/{}/{}", lower(task.id), rounds))?;
     let text =
         format!("Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.", unmarked(&lines));
     at.tracker.comment(Thread::PullRequest(pr.number), &marker, &text)?;
@@ -146,7 +147,7 @@ pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
             at.tracker.merge(number, &merge)?;
         }
         PrState::Closed => {
-            let marker = Marker::new(&format!("landed/{}/{}", task.id, landed.commit.short()))?;
+            let marker = Marker::new(&format!("landed/{}/{}", lower(task.id), landed.commit.short()))?;
             let text = format!("This was closed, and its work has landed as {}.", landed.commit.as_str());
             at.tracker.comment(Thread::PullRequest(number), &marker, &text)?;
         }

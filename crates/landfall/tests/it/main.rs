@@ -32,6 +32,7 @@ mod misbehave;
 mod modules;
 mod own_loop;
 mod person;
+mod pipeline;
 mod player;
 mod plugin;
 mod propose;
