@@ -238,6 +238,7 @@ impl Progress {
                 self.row(now).mark = Mark::Done;
                 vec![self.done(now)]
             }
+            _ if self.row(now).mark == Mark::Stopped => Vec::new(),
             EndKind::Failed | EndKind::Timeout | EndKind::Blocked | EndKind::Cancelled => {
                 self.row(now).mark = Mark::Stopped;
                 vec![format!("{} → stopped", self.counted(now))]
@@ -248,7 +249,9 @@ impl Progress {
     /// Another way than before is worth a line.
     fn route(&mut self, routed: Routed) -> Vec<String> {
         let before = self.routed.replace(routed);
-        let Some(before) = before.filter(|before| *before != routed) else { return Vec::new() };
+        // Before it is known how big it is, its way is only guessed at.
+        let known = before.filter(|before| *before != routed && before.size.is_some());
+        let Some(before) = known else { return Vec::new() };
         let size =
             |routed: &Routed| routed.size.map_or_else(|| "no size".to_owned(), |size| size.to_string());
         let line = format!("{} → {}", size(&before), routed.words());

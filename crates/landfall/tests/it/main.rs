@@ -4,6 +4,7 @@ mod acp;
 mod agents;
 mod assistant;
 mod attack;
+mod auto;
 mod autopilot;
 mod backlog;
 mod bad_input;
