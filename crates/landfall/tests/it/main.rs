@@ -25,6 +25,7 @@ mod issue;
 mod json;
 mod kept;
 mod killed;
+mod ladder;
 mod landing;
 mod lifecycle;
 mod mcp;

@@ -96,7 +96,10 @@ fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged() {
     let log = scratch.landfall(&["log", "T1"]).ok();
     assert!(log.contains("offered as pull request #"), "{log}");
     let prompts = scratch.prompts("T1");
-    assert!(prompts.iter().any(|prompt| prompt.contains("Specify issue #1")), "a fresh agent writes the spec");
+    assert!(
+        prompts.iter().any(|prompt| prompt.contains("Specify issue #1")),
+        "a fresh agent writes the spec"
+    );
 }
 
 #[test]
@@ -113,12 +116,16 @@ fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_
     assert_eq!(comments.matches("verify-iteration: 1").count(), 1, "{comments}");
     assert_eq!(shown["issue"]["state"], "closed", "{shown}");
 
-    let never = format!("{}\n{}", there("never.txt"), script(&[
-        works("code", "a1.txt", "\"complete\""),
-        works("code", "a2.txt", "\"complete\""),
-        works("code", "a3.txt", "\"complete\""),
-        works("code", "a4.txt", "\"complete\""),
-    ]));
+    let never = format!(
+        "{}\n{}",
+        there("never.txt"),
+        script(&[
+            works("code", "a1.txt", "\"complete\""),
+            works("code", "a2.txt", "\"complete\""),
+            works("code", "a3.txt", "\"complete\""),
+            works("code", "a4.txt", "\"complete\""),
+        ])
+    );
     let number = issue(&scratch, "Never", &never, &["--size", "XS", "--label", "triaged"]);
     let said = auto(&scratch, &[&number.to_string()]);
     assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
