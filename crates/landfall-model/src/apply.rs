@@ -261,6 +261,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.head = None;
             task.gate = None;
             task.restart = Some(to.clone());
+            // Operations put it there: it is work, whoever goes on from it.
+            let mended = task.recoveries.tried.last().is_some_and(|it| it.is_done());
+            task.issue.iter_mut().filter(|_| mended).for_each(|issue| issue.authored = Some(to.clone()));
         }
         Event::ReviewOwed => task.sign_off = SignOff::Owed,
         Event::Signed { decision, note } => {

@@ -171,6 +171,11 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// Whether what was to be done is done, and nothing else is known.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.outcome, Some((Outcome::Partial, _)))
+    }
+
     fn is_open(&self) -> bool {
         !matches!(self.outcome, Some((Outcome::Success | Outcome::Failed, _)))
     }
