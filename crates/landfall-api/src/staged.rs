@@ -89,7 +89,7 @@ pub struct Progress {
     /// How often one that passed did not any more.
     #[serde(skip_serializing_if = "is_none_of_them")]
     pub anomalies: u32,
-    /// How often the judge at the end sent the work of this stage back.
+    /// How often the judge at the end sent the work of this stage back; 0 again when it was accepted.
     #[serde(skip_serializing_if = "is_none_of_them")]
     pub fixes: u32,
     /// How often it may, by the flow, the kind of the task and the size of the change; 0 where no judge does.

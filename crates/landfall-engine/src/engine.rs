@@ -28,6 +28,7 @@ use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 use thiserror::Error;
 
 use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
+use crate::catalogue::{self, CatalogueError};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::disk::{Governor, Looked};
 use crate::exchange::Desk;
@@ -92,6 +93,9 @@ pub enum OpenError {
     /// A flow could not be read.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Flows(Vec<flows::FlowError>),
+    /// The catalogue of recoveries could not be read.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
     /// Settings name a flow that is not there.
     #[error("`project.flow` is `{name}`, which is not a flow; known: {known}")]
     NoFlow {
@@ -295,6 +299,7 @@ impl Engine {
             return Err(OpenError::NoFlow { name: settings.project.flow.clone(), known });
         }
         let prompts = Prompts::load(Some(&overrides.join("prompts")))?;
+        let catalogue = catalogue::load(repo.root())?;
 
         let (journal, _) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
         let store = Store::open(&git, &folder.store(), &repo)?;
@@ -339,6 +344,8 @@ impl Engine {
             landed: Mutex::default(),
             afar: Mutex::default(),
             desk: Desk::default(),
+            catalogue,
+            diagnosing: Mutex::new(()),
             abandoned: Mutex::default(),
             modules: Mutex::default(),
         });

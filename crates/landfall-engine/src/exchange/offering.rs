@@ -53,7 +53,7 @@ pub(super) fn offer(
     Ok(Exchanged::Offered(Some(Pr { number: pr.number.get(), url: pr.url, head: head.clone() })))
 }
 
-fn body(task: &Task, at: &Desked) -> String {
+pub(crate) fn body(task: &Task, at: &Desked) -> String {
     let closes = if at.tracker.keeps_branches() {
         format!("Closes #{}", at.source.number)
     } else {
@@ -110,7 +110,7 @@ fn push(
             break;
         }
     }
-    Err(Trouble::Else(format!("the branch `{branch}` could not be pushed to `{remote}`: {said}")))
+    Err(Trouble::Refused(format!("the branch `{branch}` could not be pushed to `{remote}`: {said}")))
 }
 
 /// Writes down that the work landed, once that can be seen from outside.

@@ -26,6 +26,7 @@ mod issue;
 mod json;
 mod kept;
 mod killed;
+mod ladder;
 mod landing;
 mod lifecycle;
 mod mcp;

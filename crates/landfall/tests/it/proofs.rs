@@ -159,7 +159,8 @@ fn a_large_change_has_more_rounds_with_its_judge() {
     let (log, show) = told(&scratch);
     assert_eq!(scratch.status("T1"), "done", "{log}");
     has(&log, &["its change is 30 files and 30 lines in 1 folder"]);
-    has(&show, &["sent back by its judge 5 of at most 8 times"]); // 35 files by then
+    assert_eq!(log.matches("judged, post-exec: NEEDS_FIX").count(), 5, "{log}");
+    has(&show, &["sent back by its judge 0 of at most 8 times"]); // 35 files by then, and counted until its yes
 }
 
 #[test]
