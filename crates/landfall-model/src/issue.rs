@@ -15,7 +15,7 @@ use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
-pub use summary::{PENDING_MAX, Stand, Summary, summary};
+pub use summary::{Stand, Summary, summary};
 pub use whole::{ends, resting};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.

@@ -5,9 +5,6 @@ use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::task::{EndCode, EndKind, Ending, State, Task};
 use crate::{TaskId, Wait};
 
-/// Conditions that are named; the others are counted.
-pub const PENDING_MAX: usize = 5;
-
 /// How an issue stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stand {
@@ -87,16 +84,6 @@ impl Summary {
             Stand::Waits { what } => format!("auto #{number} waits for {what}"),
             Stand::UnderWay => format!("auto #{number} is not through yet"),
         }
-    }
-
-    /// What is left, as a list: the first few, and how many more.
-    #[must_use]
-    pub fn pending_lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.pending.iter().take(PENDING_MAX).cloned().collect();
-        if self.pending.len() > PENDING_MAX {
-            lines.push(format!("… and {} more", self.pending.len() - PENDING_MAX));
-        }
-        lines
     }
 }
 

@@ -133,13 +133,21 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
         tell(&followed);
     }
     let tasks: Vec<TaskId> = followed.issues.iter().filter_map(|it| it.task).collect();
-    let open: Vec<TaskId> = followed.issues.iter().filter(|it| !it.settled).filter_map(|it| it.task).collect();
+    let open: Vec<TaskId> =
+        followed.issues.iter().filter(|it| !it.settled).filter_map(|it| it.task).collect();
     let (run, exit) = if open.is_empty() {
         (None, Exit::Ok)
     } else {
         let asked = RunAsked { tasks: open, ..RunAsked::default() };
-        let (outcome, exit) = drive_through(Started { asked, non_interactive }, context)?;
-        (Some(outcome), exit)
+        match drive_through(Started { asked, non_interactive }, context) {
+            Ok((outcome, exit)) => (Some(outcome), exit),
+            // Its engine was told of them, and a run that is for some tasks only is now for these as well.
+            Err(failure) if failure.code == Exit::Busy => {
+                talk("a run is under way already, and takes them up; `landfall status` shows it");
+                (None, Exit::Ok)
+            }
+            Err(failure) => return Err(failure),
+        }
     };
     let issues = house::issue_summaries(&context.dir, &tasks)?;
     let report = AutoReport { batch: followed.batch, issues, run };
@@ -175,7 +183,10 @@ fn read(args: &Args) -> Result<Form, Refused> {
     let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
     let said_how = args.patch || args.pr || args.review.is_some();
     if args.patch && args.pr {
-        return refuse("`--patch` and `--pr` are two ways, and an issue takes one", "`landfall auto 12 --pr`");
+        return refuse(
+            "`--patch` and `--pr` are two ways, and an issue takes one",
+            "`landfall auto 12 --pr`",
+        );
     }
     if args.patch && args.review.is_some() {
         return refuse("a patch is not reviewed", "`landfall auto 12 --pr --review=full`");
@@ -203,7 +214,10 @@ fn read(args: &Args) -> Result<Form, Refused> {
                 "which issue is not said",
                 "`landfall auto 12`, `landfall auto --resume 12`, `landfall auto --batch 5` or `landfall auto --batch 12 13`",
             ),
-            true => refuse("`on`, `off` and `status` are about the run, and take no options", "`landfall auto status`"),
+            true => refuse(
+                "`on`, `off` and `status` are about the run, and take no options",
+                "`landfall auto status`",
+            ),
         };
     }
     if !args.batch {
@@ -239,7 +253,9 @@ fn read(args: &Args) -> Result<Form, Refused> {
                 Ok(Form::Newest(many))
             }
             Ok(_) | Err(_) => refuse(
-                &format!("with `--batch` one number says how many issues, from 1 to 200, and `{word}` does not"),
+                &format!(
+                    "with `--batch` one number says how many issues, from 1 to 200, and `{word}` does not"
+                ),
                 "`landfall auto --batch 5` takes the five newest; `landfall auto 12` takes issue 12",
             ),
         },
@@ -351,13 +367,15 @@ fn one_text(issue: &IssueSummary) -> String {
     text + &more(issue)
 }
 
+/// Conditions that are named; the others are counted.
+const NAMED_MAX: usize = 5;
+
 /// Why it stopped, what is left and what to do next.
 fn more(issue: &IssueSummary) -> String {
     let mut text = String::new();
     if let Some(why) = &issue.why {
         text += &format!("why: {}\n", clean(why));
     }
-    const NAMED_MAX: usize = 5;
     for pending in issue.pending.iter().take(NAMED_MAX) {
         text += &format!("pending: {}\n", clean(pending));
     }
@@ -370,7 +388,8 @@ fn more(issue: &IssueSummary) -> String {
 fn many_text(batch: Option<HaulId>, issues: &[IssueSummary]) -> String {
     let mut table = Table::new(&["ISSUE", "TASK", "RESULT", "PHASES", "PR", "TITLE"]);
     for issue in issues {
-        let phases: Vec<String> = issue.phases.iter().map(|it| format!("{} {}", it.phase, it.result)).collect();
+        let phases: Vec<String> =
+            issue.phases.iter().map(|it| format!("{} {}", it.phase, it.result)).collect();
         table.row([
             &format!("#{}", issue.number),
             &issue.task.to_string(),

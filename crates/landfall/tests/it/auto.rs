@@ -6,6 +6,7 @@ use landfall_testkit::{Said, Scratch};
 use serde_json::{Value, json};
 
 use crate::LANDFALL;
+use crate::serve::Served;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -318,4 +319,82 @@ fn reconcile_says_what_can_be_seen_of_a_phase() {
     assert_eq!(code(&["1", "--phase", "verify", "--strict"]), Some(0));
     assert_eq!(code(&["99", "--phase", "verify"]), Some(2));
     assert_eq!(code(&["1", "--phase", "lunch"]), Some(2));
+}
+
+#[test]
+fn a_batch_that_was_killed_goes_on_where_it_was_and_does_nothing_twice() {
+    let scratch = Scratch::new(LANDFALL);
+    let slow = |number: u64| {
+        let script = good(number, &format!("{number}.txt"));
+        script.replacen("[[step.code]]\n", "[[step.code]]\nsleep = \"3s\"\n", 1)
+    };
+    issue(&scratch, "One", "", &good(1, "1.txt"), &["--size", "XS"]);
+    issue(&scratch, "Two", "", &slow(2), &["--size", "M"]);
+    issue(&scratch, "Three", "", &slow(3), &["--size", "S"]);
+    let mut started = scratch.start(&["auto", "--batch", "1", "2", "3"]);
+    scratch.eventually("the first is done and the second at work", || {
+        let shown = scratch.landfall(&["--json", "issue", "list", "--all"]).json();
+        let of = |number: usize| &shown["issues"][3 - number];
+        let labels = of(2)["labels"].as_array().is_some_and(|all| all.contains(&json!("phase/code")));
+        of(1)["state"] == "done" && labels
+    });
+    started.kill();
+    let list = scratch.landfall(&["--json", "auto", "--list"]).json();
+    assert_eq!(list["batches"][0]["completed"], json!([1]), "{list}");
+    let done = report(&scratch, &["--batch", "--resume"]);
+    let stands: Vec<_> =
+        done["issues"].as_array().expect("issues").iter().map(|it| (&it["number"], &it["stand"])).collect();
+    assert_eq!(stands, [(&json!(2), &json!("complete")), (&json!(3), &json!("complete"))], "{done}");
+    for number in 1..=3 {
+        assert_eq!(scratch.git(&["show", &format!("main:{number}.txt")]), "x");
+        let shown = scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json();
+        let comments = shown["comments"].as_array().expect("comments").iter();
+        let mut said: Vec<_> = comments.map(|it| it["body"].as_str().unwrap_or_default()).collect();
+        let all = said.len();
+        said.sort_unstable();
+        said.dedup();
+        assert_eq!(said.len(), all, "no comment is repeated: {shown}");
+    }
+    let tasks = scratch.landfall(&["--json", "list"]).json();
+    assert_eq!(tasks["tasks"].as_array().map(Vec::len), Some(3), "one task each");
+}
+
+#[test]
+fn issues_that_wait_for_each_other_are_refused_and_shown() {
+    let scratch = Scratch::new(LANDFALL);
+    issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
+    issue(&scratch, "Two", "", &good(2, "two.txt"), &["--size", "XS", "--blocked-by", "1"]);
+    let path = scratch.state().join("issues/1.md");
+    let text = std::fs::read_to_string(&path).expect("an issue");
+    std::fs::write(&path, text.replacen("\nlabels", "\nblocked_by = [2]\nlabels", 1)).expect("written");
+    let refused = auto(&scratch, &["--batch", "1", "2"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("#1 is blocked by #2 is blocked by #1"), "{}", refused.err);
+    assert_eq!(scratch.landfall(&["list"]).ok(), "");
+}
+
+#[test]
+fn a_server_that_keeps_the_project_drives_what_is_asked_for() {
+    let scratch = Scratch::new(LANDFALL);
+    issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "M"]);
+    let served = Served::start(&scratch, &[]);
+    let said = auto(&scratch, &["1"]);
+    assert!(said.err.contains("#1 [2/5] code → done (PR #2)"), "{}", said.err);
+    assert!(said.out.starts_with("auto #1 complete\n"), "{}", said.out);
+    assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");
+    drop(served);
+}
+
+#[test]
+fn a_run_that_is_under_way_takes_up_what_is_asked_for() {
+    let scratch = Scratch::new(LANDFALL);
+    issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
+    let long = "sleep = \"4s\"\nsignal = \"complete\"\n[[write]]\npath = \"long.txt\"\ntext = \"x\\n\"\n";
+    let first = scratch.task("Long", long, &[]);
+    let mut run = scratch.start(&["run", &first]);
+    scratch.eventually("it is at work", || scratch.status(&first) == "active");
+    let said = auto(&scratch, &["1"]);
+    assert!(said.err.contains("a run is under way already, and takes them up"), "{}", said.err);
+    assert_eq!(run.wait(LIMIT), Some(0));
+    assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");
 }
