@@ -105,9 +105,9 @@ pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView,
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
 pub use staged::{
     Annotate, Annotated, DoAsked, ExclusionLine, FlowCheckpoint, JudgeAgreement, JudgementLine, Note,
-    NoteKind, Paper, PaperAsked, PaperLine, PaperList, PhaseMark, PhaseState, PlanStepLine, Progress, Refine,
-    RefineWithdraw, RefinementLine, RefinementState, RequirementLine, ScoreLine, StageLine, StageNow,
-    StepDone, Target, TargetConfirm, TargetItem, TargetSay, Threshold,
+    NoteKind, Paper, PaperAsked, PaperLine, PaperList, PhaseMark, PhaseState, PlanStepLine, Progress,
+    ProofLine, Refine, RefineWithdraw, RefinementLine, RefinementState, RequirementLine, ScoreLine,
+    StageLine, StageNow, StepDone, Target, TargetConfirm, TargetItem, TargetSay, Threshold,
 };
 pub use stats::{
     Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,

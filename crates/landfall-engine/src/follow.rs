@@ -168,7 +168,7 @@ impl Walk {
             waits_since: None,
             leaves_since: None,
             desk: is_dispatched(task).then(|| match followed.sitting {
-                Some(_) => Dispatch::begin(task, &followed.dir),
+                Some(_) => Dispatch::begin(task, workspace.path(), &followed.dir),
                 None => Dispatch::adopt(&followed.dir),
             }),
         })

@@ -10,6 +10,7 @@ use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
 use landfall_model::issue::Source;
+use landfall_model::proof::Proof;
 use landfall_model::{
     Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage,
     Verdict,
@@ -491,6 +492,7 @@ fn prompt(
         refinements: task.staged.open_refinements().map(|it| format!("{}. {}", it.number, it.text)).collect(),
         steps: task.staged.plan.steps,
         steps_done: task.staged.plan.done,
+        proofs: task.staged.proofs.all.iter().map(Proof::line).collect(),
         every: match step.map(|step| &step.kind) {
             Some(StepKind::Agent { every, .. }) => *every,
             _ => 0,

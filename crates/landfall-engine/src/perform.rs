@@ -259,6 +259,7 @@ fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Comm
         pin: Some(task_ref("done", task.id, "head")),
         commit_leftovers: Some(leftovers),
         lost_head: LostHead::UseBase,
+        aside: None,
     };
     let collected = site.store.collect(&workspace, &options)?;
     crash::point("tidy.collected");

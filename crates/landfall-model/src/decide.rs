@@ -26,6 +26,7 @@ use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::planted::{self, Bug};
+use crate::proof;
 use crate::recover::{check, exchange, may_land};
 use crate::recovery::{Outcome as Came, is_climbed};
 use crate::review::{self, Finding, Redo, ReviewMode};
@@ -184,11 +185,12 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             draft.event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
         }
-        News::Checked { attempt, head, leftovers, report, concerns } => {
+        News::Checked { attempt, head, leftovers, report, concerns, proofs, extent } => {
             fence(task, *attempt)?;
             let stop = draft.checking("nothing is being verified")?;
             draft.collected(head, *leftovers)?;
-            draft.checked(report, concerns, stop)?;
+            draft.sized(*extent)?;
+            draft.checked(report, concerns, proofs, stop)?;
         }
         News::MergeConflict { attempt, head, base, clashes } => {
             fence(task, *attempt)?;
@@ -897,10 +899,12 @@ impl Draft {
         &mut self,
         report: &GateReport,
         concerns: &[Concern],
+        proofs: &[(proof::Run, String)],
         stop: Option<Stop>,
     ) -> Result<(), Refusal> {
         let step = self.current();
         self.event(Event::Verified { attempt: self.task.attempt, report: report.clone() })?;
+        self.proved(&report.head, proofs)?;
         if report.is_empty() {
             self.event(Event::Warned(Warning::VerificationEmpty))?;
         }
@@ -922,6 +926,11 @@ impl Draft {
         }
         let lands = matches!(self.flow_step(&step).kind, StepKind::Land);
         match report.outcome() {
+            Outcome::Pass | Outcome::Flaky if self.holds_back(proofs) => {
+                let feedback = self.proof_feedback(proofs);
+                let result = if lands { StepResult::Red } else { StepResult::Fail };
+                self.leave(result, Some(feedback))
+            }
             Outcome::Pass | Outcome::Flaky => self.green(report, concerns, &step, lands),
             Outcome::Fail | Outcome::Timeout => {
                 let feedback = verification_feedback(report, lands);

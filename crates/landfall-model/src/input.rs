@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::annotate;
+use crate::audit::Extent;
 use crate::budget::Spent;
 use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
@@ -10,6 +11,7 @@ use crate::flow::Flow;
 use crate::gate::GateReport;
 use crate::issue::{Accepted, Ci, Part, PartEnd, Pr, Seen, Wishes};
 use crate::plan::Outline;
+use crate::proof;
 use crate::queue::BatchId;
 use crate::recovery::{Climbed, Op, PlanAction};
 use crate::review::Redo;
@@ -148,6 +150,10 @@ pub enum News {
         report: GateReport,
         /// What a person should look at before it lands.
         concerns: Vec<Concern>,
+        /// What the checks showed that its plan and its judges named, each with the end of its output.
+        proofs: Vec<(proof::Run, String)>,
+        /// How large the change of the stage is, where judges look at it.
+        extent: Option<Extent>,
     },
     /// The work was brought in but does not merge.
     MergeConflict {

@@ -17,7 +17,6 @@ pub mod conflict;
 pub mod convergence;
 pub mod course;
 mod decide;
-pub mod delegate;
 pub mod discovery;
 pub mod disk;
 mod driving;
@@ -40,11 +39,11 @@ pub mod pilot;
 pub mod plan;
 #[doc(hidden)]
 pub mod planted;
+pub mod proof;
 pub mod proposal;
 pub mod queue;
 mod recover;
 pub mod recovery;
-pub mod regression;
 pub mod review;
 mod schedule;
 pub mod score;
@@ -57,7 +56,6 @@ pub mod stride;
 mod task;
 mod touch;
 pub mod tune;
-pub mod vfp;
 
 pub use account::{AccountState, Accounts, Leave};
 pub use apply::{Illegal, apply};

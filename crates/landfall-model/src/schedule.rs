@@ -316,7 +316,7 @@ impl World {
         self.reviewer = reviewer;
     }
 
-    /// The profile a task goes on with: its own, or the reviewer's.
+    /// The profile a task goes on with: its own, its step's, or that of the judge or the reviewer.
     #[must_use]
     pub fn profile_for<'a>(&'a self, task: &'a Task) -> &'a str {
         let step = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
@@ -329,6 +329,8 @@ impl World {
             _ => {
                 let own = step.and_then(|step| step.agent.as_deref());
                 let own = own.filter(|name| task.spec.agent.is_none() && self.routes.contains_key(*name));
+                // What crashes or falls silent there is done by the profile of the task after all.
+                let own = own.filter(|_| task.counters.restarts == 0 && task.counters.stalls_step == 0);
                 own.unwrap_or_else(|| Self::profile_of(task))
             }
         }

@@ -1303,8 +1303,12 @@ impl Sim {
                     let covers: BTreeSet<u32> =
                         if self.healed || !self.rng.once_in(6) { (1..=5).collect() } else { BTreeSet::new() };
                     let steps = 1 + u32::try_from(self.rng.below(5)).expect("small");
-                    let step =
-                        |number| PlanStep { number, title: "a step".to_owned(), covers: covers.clone() };
+                    let step = |number| PlanStep {
+                        number,
+                        title: "a step".to_owned(),
+                        covers: covers.clone(),
+                        verify: None,
+                    };
                     evidence.outline = Some(Outline { steps: (1..=steps).map(step).collect() });
                 }
             }
@@ -1423,7 +1427,7 @@ impl Sim {
             concerns.push(Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
             self.doubtful.insert(head.clone());
         }
-        News::Checked { attempt, head, leftovers, report, concerns }
+        News::Checked { attempt, head, leftovers, report, concerns, proofs: Vec::new(), extent: None }
     }
 
     fn clashes(&mut self) -> Vec<Clash> {

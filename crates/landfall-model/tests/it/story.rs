@@ -219,7 +219,7 @@ pub fn check_in<const N: usize>(mut scene: Scene, lines: [Line; N], expect: Expe
 
 // ── what can happen ──────────────────────────────────────────────────────────────────────────────────────
 
-fn line(name: impl Into<String>, make: impl Fn(&Scene) -> News + 'static) -> Line {
+pub fn line(name: impl Into<String>, make: impl Fn(&Scene) -> News + 'static) -> Line {
     Line::News(name.into(), Box::new(make))
 }
 
@@ -299,9 +299,9 @@ pub fn taking(ms: u64, run: Line) -> Line {
     let Line::News(name, make) = run else { panic!("only news takes time") };
     line(name, move |scene| match make(scene) {
         News::AgentEnded(run) => News::AgentEnded(EndedRun { took_ms: ms, ..run }),
-        News::Checked { attempt, head, leftovers, report, concerns } => {
+        News::Checked { attempt, head, leftovers, report, concerns, proofs, extent } => {
             let report = GateReport { took_ms: ms, ..report };
-            News::Checked { attempt, head, leftovers, report, concerns }
+            News::Checked { attempt, head, leftovers, report, concerns, proofs, extent }
         }
         other => panic!("takes no time: {other:?}"),
     })
@@ -467,6 +467,8 @@ pub fn checked_as<const N: usize>(name: &str, report: GateReport, concerns: [Con
         leftovers: false,
         report: report.clone(),
         concerns: concerns.clone(),
+        proofs: Vec::new(),
+        extent: None,
     })
 }
 
@@ -477,6 +479,8 @@ pub fn passes_with_leftovers() -> Line {
         leftovers: true,
         report: report(vec![command("tests", Outcome::Pass)]),
         concerns: Vec::new(),
+        proofs: Vec::new(),
+        extent: None,
     })
 }
 

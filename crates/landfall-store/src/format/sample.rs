@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::annotate::Impact as Mattering;
+use landfall_model::audit::Extent;
 use landfall_model::auto::AutoEvent;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
@@ -20,6 +21,7 @@ use landfall_model::issue::{
 };
 use landfall_model::objective::{Item, Requirement, Weight};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
+use landfall_model::proof::{Author, Colour, Of, Promise, Run};
 use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
 use landfall_model::recovery::{self, Op, PlanAction, RecoveryEvent, Tier};
 use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
@@ -211,6 +213,7 @@ fn every_fact() -> Vec<Entry> {
     folder_facts(&mut facts);
     issue_facts(&mut facts);
     haul_facts(&mut facts);
+    proof_facts(&mut facts);
     ladder_facts(&mut facts);
     facts.entries
 }
@@ -1229,4 +1232,25 @@ fn haul_facts(facts: &mut Facts) {
         let (haul, tracker) = (HaulId(number), "local".to_owned());
         facts.engine(EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues: vec![12, 7] }));
     }
+}
+
+/// Checks that a plan or a judge named, and the size of a change.
+fn proof_facts(facts: &mut Facts) {
+    let mut staged = |event| facts.task(8, Event::Staged(event));
+    let attempt = Attempt(0);
+    let promise =
+        |of, before| Promise { of, about: "it greets".to_owned(), command: "sh \"t.sh\"".to_owned(), before };
+    let promises = vec![promise(Of::Step(1), None), promise(Of::Step(2), None)];
+    staged(StagedEvent::Promised { by: Author::Planner, promises });
+    let promises = vec![promise(Of::Finding(1), Some(commit('8')))];
+    staged(StagedEvent::Promised { by: Author::Judge, promises });
+    for now in [Colour::Red, Colour::Green, Colour::Broken] {
+        let runs = vec![
+            Run { of: Of::Step(1), before: Some(Colour::Broken), now },
+            Run { of: Of::Finding(1), before: None, now },
+        ];
+        staged(StagedEvent::Proved { attempt, head: commit('9'), runs });
+    }
+    let extent = Extent { files: 12, lines: 340, dirs: 3 };
+    staged(StagedEvent::Measured { attempt, extent });
 }

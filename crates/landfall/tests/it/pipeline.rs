@@ -1,7 +1,9 @@
 //! Issues from their tracker to landed and verified, by the scripted agent: patch, pull request, rework, parts, and a night's
 //! batch that is killed on the way.
 
-use landfall_testkit::{Said, Scratch};
+use std::time::Duration;
+
+use landfall_testkit::{FAKE_TOKEN, FakeGithub, Said, Scratch};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -178,4 +180,125 @@ fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[1])), "{comments}");
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[4])), "{comments}");
     assert!(scratch.why("T1").contains("parts_failed"), "{}", scratch.why("T1"));
+}
+
+/// A project whose `origin` is a GitHub of ours: issues and pull requests over HTTP, branches in a bare repository.
+fn on_github() -> (FakeGithub, Scratch) {
+    let fake = FakeGithub::start();
+    let mut scratch = Scratch::new(LANDFALL);
+    let bare = scratch.root().join("forge.git");
+    let bare_text = bare.to_str().expect("a path is text here");
+    scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
+    scratch.git(&["remote", "add", "origin", bare_text]);
+    scratch.settings(&format!(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"push\"\n",
+        fake.url()
+    ));
+    scratch.git(&["push", "--quiet", "origin", "main"]);
+    scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
+    fake.world(|world| world.kept = Some(bare));
+    (fake, scratch)
+}
+
+#[test]
+fn an_issue_of_github_becomes_a_pull_request_is_reviewed_merged_by_pushing_and_accepted() {
+    let (fake, scratch) = on_github();
+    let turns = [
+        writes("spec", "docs/spec/issue-1-greet.md", "# Greet\n"),
+        works("code", "greet.txt", "\"complete\""),
+        says("review", FINE),
+    ];
+    let body = format!("{}\n{}", there("greet.txt"), script(&turns));
+    let number = fake.world(|world| world.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
+    let said = auto(&scratch, &[&number.to_string()]);
+    let log = scratch.landfall(&["log", "T1"]).out;
+    assert_eq!(said.code, Some(0), "{}\n{}\n{log}", said.out, said.err);
+    fake.world(|world| {
+        world.see_pushes();
+        let pull = world.pulls.values().next().expect("a pull request");
+        assert!(pull.merged.is_some(), "it is merged by what was pushed: {pull:?}");
+        assert_eq!(pull.head, "landfall/issue-1");
+        assert!(!pull.reviews.is_empty() || !pull.comments.is_empty(), "the review is summed up there");
+        let issue = &world.issues[&number];
+        assert!(issue.closed.is_some() && issue.labels.contains(&"phase/done".to_owned()), "{issue:?}");
+        assert!(issue.body.as_deref().is_some_and(|body| body.contains("- [x]")), "{issue:?}");
+    });
+    let message = scratch.git(&["log", "-1", "--format=%B", "origin/main"]);
+    assert!(message.starts_with("fix: Greet") && message.contains(&format!("Closes #{number}")), "{message}");
+}
+
+/// Twelve issues: eleven of sizes XS to L, some of which fail, and one of seven parts. Gives those that are to be done, those
+/// that are not, and all of their numbers in order.
+fn night(scratch: &Scratch) -> (Vec<u64>, Vec<u64>, Vec<u64>) {
+    let (mut done, mut undone) = (Vec::new(), Vec::new());
+    for (place, size) in ["XS", "S", "M", "L", "XS", "S", "M", "XS", "S", "XS", "XS"].into_iter().enumerate()
+    {
+        let file = format!("night-{place}.txt");
+        let spec = format!("docs/spec/issue-{}-night.md", place + 1);
+        let mut turns = vec![writes("spec", &spec, "# Night\n"), works("code", &file, "\"complete\"")];
+        turns.extend((0..4).map(|_| says("review", FINE)));
+        let criterion = match place {
+            4 => there("never.txt"), // it does not hold, however often it is mended
+            _ => there(&file),
+        };
+        if place == 4 {
+            turns = (0..4).map(|round| works("code", &format!("try-{round}.txt"), "\"complete\"")).collect();
+        }
+        let body = format!("{criterion}\n{}", script(&turns));
+        let number =
+            issue(scratch, &format!("Night {place}"), &body, &["--size", size, "--label", "triaged"]);
+        if place == 4 { undone.push(number) } else { done.push(number) }
+    }
+    let (whole, parts) = large(scratch);
+    undone.push(whole);
+    let mut all: Vec<u64> = done.iter().chain(&undone).copied().collect();
+    all.sort_unstable();
+    for (place, part) in parts.into_iter().enumerate() {
+        if [1, 4, 6].contains(&place) { undone.push(part) } else { done.push(part) }
+    }
+    (done, undone, all)
+}
+
+#[test]
+fn a_night_of_twelve_issues_killed_five_times_ends_where_the_tables_say_and_says_nothing_twice() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.be_patient(Duration::from_secs(300));
+    let (done, undone, all) = night(&scratch);
+    let numbers: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let mut args: Vec<&str> = vec!["auto", "--batch"];
+    args.extend(numbers.iter().map(String::as_str));
+    for kill in 0..5_u64 {
+        let mut run = match kill {
+            0 => scratch.start(&args),
+            _ => scratch.start(&["auto", "--batch", "--resume"]),
+        };
+        // Later each time, and never in step with anything.
+        std::thread::sleep(Duration::from_millis(700 + 613 * kill));
+        run.kill();
+        drop(run);
+    }
+    scratch.landfall(&["auto", "--batch", "--resume"]);
+    for number in &done {
+        let shown = show(&scratch, *number);
+        assert_eq!(shown["issue"]["state"], "closed", "#{number}: {shown}");
+        assert!(labels(&shown).contains(&"phase/done".to_owned()), "#{number}: {shown}");
+    }
+    for number in &undone {
+        let shown = show(&scratch, *number);
+        assert_eq!(shown["issue"]["state"], "open", "#{number}: {shown}");
+    }
+    for number in done.iter().chain(&undone) {
+        let shown = show(&scratch, *number);
+        let said: Vec<String> =
+            shown["comments"].as_array().expect("comments").iter().map(|it| it["body"].to_string()).collect();
+        let distinct: std::collections::BTreeSet<&String> = said.iter().collect();
+        assert_eq!(said.len(), distinct.len(), "#{number} says something twice: {said:#?}");
+    }
+    // Each landed once: as many landings as issues that are done, and those that failed afterwards.
+    let landed = scratch.git(&["log", "--format=%(trailers:key=Landfall-Issue,valueonly)", "main"]);
+    for number in &done {
+        let times = landed.lines().filter(|line| *line == format!("local:#{number}")).count();
+        assert_eq!(times, 1, "#{number} landed {times} times:\n{landed}");
+    }
+    assert!(scratch.left_behind().is_empty(), "{:?}", scratch.left_behind());
 }

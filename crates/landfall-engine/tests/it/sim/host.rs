@@ -635,7 +635,15 @@ impl Sim {
             true => self.concerns(base, merged),
             false => Vec::new(),
         };
-        Ok(News::Checked { attempt, head: name(head), leftovers, report, concerns })
+        Ok(News::Checked {
+            attempt,
+            head: name(head),
+            leftovers,
+            report,
+            concerns,
+            proofs: Vec::new(),
+            extent: None,
+        })
     }
 
     /// What a person should look at: it is in the work itself, so it is there whenever it is checked.
