@@ -81,6 +81,7 @@ fn the_checks_of_a_plan_turn_from_red_to_green_and_stay_so() {
 #[test]
 fn checks_that_pass_before_the_work_prove_nothing_and_the_work_is_not_accepted_for_them() {
     let scratch = staged(
+        Style::Fresh,
         &["it greets"],
         &[
             plans(&["true", "test -f landfall.toml", "test -f one.txt"]),
