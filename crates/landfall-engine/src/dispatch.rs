@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use landfall_agents::tmux::{NEXT, Next};
+use landfall_host::crash;
 use landfall_host::git::Nook;
 use landfall_model::{Digest, Stride, Task};
 
@@ -31,29 +32,45 @@ pub(crate) struct Dispatch {
     nudges: u32,
     /// Whether the agent waits, and since when.
     waits: Option<Option<u64>>,
+    /// A step that it has finished since, and the state of the module when it said so.
+    finished: Option<(String, Option<Digest>)>,
+    /// What is decided and not told to the terminal yet.
+    pending: Option<Next>,
 }
 
 impl Dispatch {
     /// Of a run that begins. Whatever step is known now is from before.
-    pub fn begin(task: &Task, dir: &Path) -> Self {
-        let mark = task.stride.as_ref().map(|stride| stride.mark.clone());
-        let it = Self { dir: dir.to_owned(), count: 0, mark, revision: None, nudges: 0, waits: None };
+    pub fn begin(task: &Task, workspace: &Path, dir: &Path) -> Self {
+        let it = Self {
+            dir: dir.to_owned(),
+            count: 0,
+            mark: task.stride.as_ref().map(|stride| stride.mark.clone()),
+            revision: module::revision(task, workspace),
+            nudges: 0,
+            waits: None,
+            finished: None,
+            pending: None,
+        };
         it.record();
         it
     }
 
-    /// Of a run that another engine began.
+    /// Of a run that another engine began. It may have ended between deciding on a command and telling it, so the last one
+    /// is told again: the terminal knows by its number whether it was typed.
     pub fn adopt(dir: &Path) -> Self {
         let text = std::fs::read(dir.join(RECORD)).unwrap_or_default();
         let record: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
         let word = |name: &str| record[name].as_str().map(str::to_owned);
+        let count = record["count"].as_u64().and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
         Self {
             dir: dir.to_owned(),
-            count: record["count"].as_u64().and_then(|count| u32::try_from(count).ok()).unwrap_or(0),
+            count,
             mark: word("mark"),
             revision: word("revision").map(|word| Digest::new(&word)),
             nudges: 0,
             waits: None,
+            finished: None,
+            pending: (count > 0).then(|| Next { count, text: word("text") }),
         }
     }
 
@@ -62,53 +79,74 @@ impl Dispatch {
         self.waits = (count == self.count).then_some(None);
     }
 
-    /// Tells the next step, if the agent waits for one. Without a signal it is told to continue, but only from the state that
-    /// its command was given in: what somebody changed meanwhile is to be read first.
+    /// Tells the next step, if the agent waits for one. What it named itself counts only in the state that it was named in, and
+    /// without a signal it is told to continue only from the state that its command was given in: of a module that was
+    /// changed meanwhile, the status says what comes next, and the agent is told to read it anew.
     pub fn tell(&mut self, site: &Site, task: &Task, last: Option<&Stride>, leaves: bool, now: u64) {
-        let Some(since) = &mut self.waits else { return };
-        let since = *since.get_or_insert(now);
         let workspace = site.pool.existing(&task.id.to_string());
-        let revision = workspace.and_then(|it| module::revision(task, it.path()));
+        let path = workspace.as_ref().map(|it| it.path());
+        let revision = || path.and_then(|path| module::revision(task, path));
         let stride = last.filter(|last| self.mark.as_ref() != Some(&last.mark));
-        let context = |next: &str, moved: bool| PromptContext {
-            task: task.id.to_string(),
-            title: task.spec.title.clone(),
-            step: task.step().map(ToString::to_string).unwrap_or_default(),
-            module: module::path_of(task).to_owned(),
-            next: Some(next.to_owned()),
-            resumed: true,
-            moved,
-            ..PromptContext::default()
-        };
-        let text = match stride {
-            _ if leaves => None,
-            Some(stride) if stride.next.is_empty() || stride.next.starts_with('(') => None,
-            Some(stride) => {
-                self.nudges = 0;
-                site.prompts.render(DISPATCH, &context(&stride.next, false)).ok()
-            }
-            None if now.saturating_sub(since) < NUDGE_MS => return,
-            None if self.nudges >= NUDGES_MAX => None,
-            None => {
-                self.nudges += 1;
-                let moved = self.count > 0 && self.revision != revision;
-                site.prompts.render(DISPATCH, &context("continue", moved)).ok()
-            }
-        };
-        self.count += 1;
-        self.mark = last.map(|last| last.mark.clone());
-        self.revision = revision;
-        self.record();
-        let next = Next { count: self.count, text };
+        if let Some(stride) = stride
+            && self.finished.as_ref().is_none_or(|(mark, _)| *mark != stride.mark)
+        {
+            self.finished = Some((stride.mark.clone(), revision()));
+        }
+        if let Some(since) = &mut self.waits {
+            let since = *since.get_or_insert(now);
+            let revision = revision();
+            let entry = || path.map_or("plan", |path| module::entry(task, path)).to_owned();
+            let next = match stride {
+                _ if leaves => None,
+                Some(stride) if stride.next.is_empty() || stride.next.starts_with('(') => None,
+                Some(stride) => {
+                    self.nudges = 0;
+                    let moved = self.finished.as_ref().is_some_and(|(_, then)| *then != revision);
+                    Some((if moved { entry() } else { stride.next.clone() }, moved))
+                }
+                None if now.saturating_sub(since) < NUDGE_MS => return,
+                None if self.nudges >= NUDGES_MAX => None,
+                None => {
+                    self.nudges += 1;
+                    let moved = self.revision != revision;
+                    Some((if moved { entry() } else { "continue".to_owned() }, moved))
+                }
+            };
+            let text = next.and_then(|(next, moved)| {
+                let context = PromptContext {
+                    task: task.id.to_string(),
+                    title: task.spec.title.clone(),
+                    step: task.step().map(ToString::to_string).unwrap_or_default(),
+                    module: module::path_of(task).to_owned(),
+                    next: Some(next),
+                    resumed: true,
+                    moved,
+                    ..PromptContext::default()
+                };
+                site.prompts.render(DISPATCH, &context).ok()
+            });
+            self.count += 1;
+            self.mark = last.map(|last| last.mark.clone());
+            self.revision = revision;
+            self.waits = None;
+            self.pending = Some(Next { count: self.count, text });
+            self.record();
+            crash::point("dispatch.decided");
+        }
+        if let Some(next) = &self.pending
+            && self.say(next).is_ok()
+        {
+            self.pending = None; // else at the next look
+        }
+    }
+
+    fn say(&self, next: &Next) -> std::io::Result<()> {
         let tmp = confine::private_tmp(&self.dir);
         let (Some(parent), Some(name)) = (tmp.parent(), tmp.file_name().and_then(|name| name.to_str()))
         else {
-            return;
+            return Ok(()); // nobody could read it there
         };
-        let told = Nook::open(parent, name).and_then(|nook| nook.write(NEXT, &next.json()));
-        if told.is_ok() {
-            self.waits = None;
-        }
+        Nook::open(parent, name)?.write(NEXT, &next.json())
     }
 
     fn record(&self) {
@@ -116,6 +154,7 @@ impl Dispatch {
             "count": self.count,
             "mark": self.mark,
             "revision": self.revision.as_ref().map(Digest::as_str),
+            "text": self.pending.as_ref().and_then(|next| next.text.as_ref()),
         });
         drop(write_private(&self.dir.join(RECORD), record.to_string().as_bytes())); // only for who adopts it
     }

@@ -4,7 +4,7 @@
 //! performing it twice has the effect of once. What follows from an answer is for the model to say.
 
 mod accepting;
-mod offering;
+pub(crate) mod offering;
 mod seeing;
 mod telling;
 
@@ -20,8 +20,9 @@ use landfall_trackers::tracker::{
 };
 use thiserror::Error;
 
-pub(crate) use seeing::is_spec;
+pub(crate) use seeing::{is_spec, look};
 
+use crate::recovering;
 use crate::site::{self, Site};
 use crate::tracker::{self, Around};
 
@@ -56,6 +57,9 @@ pub enum Trouble {
     /// Git.
     #[error(transparent)]
     Git(GitError),
+    /// It was refused, and something may be done about that.
+    #[error("{0}")]
+    Refused(String),
     /// Something else.
     #[error("{0}")]
     Else(String),
@@ -130,7 +134,9 @@ impl From<Trouble> for Exchanged {
                 Self::Trouble { detail, until: passes.flatten(), hopeless: passes.is_none() }
             }
             Trouble::Git(error) => Self::Trouble { detail: error.full(), until: None, hopeless: false },
-            Trouble::Else(detail) => Self::Trouble { detail, until: None, hopeless: true },
+            Trouble::Refused(detail) | Trouble::Else(detail) => {
+                Self::Trouble { detail, until: None, hopeless: true }
+            }
         }
     }
 }
@@ -144,8 +150,24 @@ pub(crate) struct Desked {
 
 /// Performs an exchange for `task` and tells what came of it.
 pub(crate) fn exchange(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) {
-    let exchanged = perform(site, task, attempt, act).unwrap_or_else(Exchanged::from);
+    let exchanged = perform(site, task, attempt, act).unwrap_or_else(|trouble| match refused(&trouble) {
+        Some(detail) if matches!(act, Some(Act::Offer | Act::Merged)) => {
+            recovering::stuck(site, task, &detail).map_or_else(|| trouble.into(), Exchanged::Stuck)
+        }
+        Some(_) | None => trouble.into(),
+    });
     site.tell(task.id, News::Exchanged { attempt, exchanged });
+}
+
+/// Why the other side said no, if that may have to do with the work.
+fn refused(trouble: &Trouble) -> Option<String> {
+    match trouble {
+        Trouble::Refused(detail) => Some(detail.clone()),
+        Trouble::Tracker(error @ (TrackerError::Refused { .. } | TrackerError::Conflict { .. })) => {
+            error.passes().is_none().then(|| error.to_string())
+        }
+        Trouble::Tracker(_) | Trouble::Git(_) | Trouble::Else(_) => None,
+    }
 }
 
 fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) -> Result<Exchanged, Trouble> {
@@ -165,7 +187,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) ->
     }
 }
 
-fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
+pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
     let kind = site.settings.tracker.kind.unwrap_or("none");
     let source = Source::of(&task.spec.source)
         .ok_or_else(|| Trouble::Else(format!("{} does not come from an issue", task.id)))?;

@@ -25,6 +25,7 @@ use crate::confine::{self, Reach};
 use crate::engine::Mail;
 use crate::land;
 use crate::launch::{marker, settled, with};
+use crate::module;
 use crate::papers;
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{collect_detail, task_ref};
@@ -162,6 +163,7 @@ fn collect(site: &Site, task: &Task, attempt: Attempt) -> Result<(Oid, bool), Co
         pin: Some(task_ref("tasks", task.id, &attempt.to_string())),
         commit_leftovers: leftovers,
         lost_head: LostHead::UseBase,
+        aside: module::aside(task),
     };
     let collected = site.store.collect(&workspace, &options)?;
     Ok((collected.head, collected.leftovers))

@@ -45,6 +45,7 @@ mod publish;
 mod queue;
 mod recover;
 pub mod recover_ops;
+mod recovering;
 mod report;
 mod scout;
 pub mod settings;

@@ -30,10 +30,32 @@ pub(crate) fn path_of(task: &Task) -> &str {
         .unwrap_or(OWN)
 }
 
+/// How the paths begin that a loop of its own keeps its books under, where it has a module of the project: none of that is
+/// work. What the project's own folder shows of it is written from the journal.
+pub(crate) fn aside(task: &Task) -> Option<Vec<u8>> {
+    let path = path_of(task);
+    (task.strides() && path != OWN).then(|| format!("{path}/.").into_bytes())
+}
+
+/// The same as a line of an exclude file: what is not tracked is not committed by the agent either.
+fn exclude(path: &str) -> String {
+    let mut line = "/".to_owned();
+    for letter in path.chars() {
+        if matches!(letter, '\\' | '*' | '?' | '[') {
+            line.push('\\');
+        }
+        line.push(letter);
+    }
+    line + "/.*"
+}
+
 /// Makes the folder ready for a run. Whatever stop or signal lies there is from before: a stop that a person asked for is in
 /// the journal, and keeps the run from beginning at all.
 pub(crate) fn prepare(task: &Task, workspace: &Workspace, dir: &Path) -> std::io::Result<()> {
     workspace.set_aside(&ASIDE)?;
+    if aside(task).is_some() {
+        workspace.set_aside(&[&exclude(path_of(task))])?;
+    }
     let nook = Nook::make(workspace.path(), path_of(task))?;
     for name in [files::STOP, files::SIGNAL, files::SIGNAL_TMP] {
         nook.remove(name)?;

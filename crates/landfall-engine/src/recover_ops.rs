@@ -182,6 +182,7 @@ impl Hands<'_> {
                 signature: self.ground.by.clone(),
             }),
             lost_head: LostHead::Refuse,
+            aside: None,
         };
         let collected = self.ground.store.collect(workspace, &options).map_err(|error| error.to_string())?;
         if collected.agent_head != self.head {

@@ -5,6 +5,7 @@
 
 mod intervene;
 mod issue;
+mod recovery;
 mod staged;
 
 pub use intervene::MESSAGES_MAX;
@@ -27,6 +28,7 @@ use crate::liveness::ECHOES_MAX;
 use crate::planted::{self, Bug};
 use crate::proof;
 use crate::recover::{check, exchange, may_land};
+use crate::recovery::{Outcome as Came, is_climbed};
 use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::score::Checkpoint;
 use crate::signal::{Said, Signal};
@@ -336,6 +338,10 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             _ => return Err(not_now(task, "it does not wait for other issues")),
         },
         News::Refine { text } => draft.refine(text)?,
+        News::Recovered { attempt, recovered } => {
+            fence(task, *attempt)?;
+            draft.recovered(recovered)?;
+        }
         News::Withdraw { number } => draft.withdraw(*number)?,
     }
     Ok(draft)
@@ -384,6 +390,9 @@ impl Draft {
 
     /// Begins an attempt of `step`, or does at once what needs no attempt.
     fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
+        if self.task.recoveries.due(step).is_some() {
+            return self.open(step, run, Opening::Recover);
+        }
         let without_work = self.task.workspace.is_none() && self.task.head.is_none();
         let opening = match &self.flow_step(step).kind.clone() {
             StepKind::Agent { .. } if self.says_nothing() => return self.empty_target(),
@@ -447,6 +456,7 @@ impl Draft {
             Opening::Check => check(&self.task),
             Opening::Report => Effect::Report { task, attempt },
             Opening::Exchange => exchange(&self.task),
+            Opening::Recover => Effect::Recover { task, attempt },
             Opening::Queue | Opening::Land => return Ok(()), // the landing queue sees to it
         };
         self.effect(effect);
@@ -549,6 +559,12 @@ impl Draft {
         self.warn_of_iterations(&verdict)?;
         if let Some(stop) = stop {
             return self.stopped(stop, step);
+        }
+        if let Some(climbed) = &run.climbed
+            && self.task.issue.is_some()
+            && is_climbed(&verdict)
+        {
+            return self.climb(run, climbed, &verdict, &step);
         }
         let said = matches!(verdict, Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. });
         let reviews = match self.flow_step(&step).kind {
@@ -1061,7 +1077,8 @@ impl Draft {
             Doing::Preparing { stop, .. }
             | Doing::Running { stop, .. }
             | Doing::Checking { stop }
-            | Doing::Exchanging { stop } => stop.clone(),
+            | Doing::Exchanging { stop }
+            | Doing::Recovering { stop } => stop.clone(),
             Doing::Queued { .. } | Doing::Landing | Doing::Reporting => None,
         };
         if let Some(stop) = stop {
@@ -1206,7 +1223,8 @@ impl Draft {
                 doing:
                     Doing::Preparing { stop: None, .. }
                     | Doing::Checking { stop: None | Some(Stop::Redirect) }
-                    | Doing::Exchanging { stop: None },
+                    | Doing::Exchanging { stop: None }
+                    | Doing::Recovering { stop: None },
                 ..
             } => self.event(Event::StopAsked { stop: Stop::Pause }),
             State::Active { step, doing: Doing::Queued { .. } } => self.stopped(Stop::Pause, step),
@@ -1262,11 +1280,16 @@ impl Draft {
                 doing:
                     Doing::Preparing { stop: Some(Stop::Cancel { .. }), .. }
                     | Doing::Checking { stop: Some(Stop::Cancel { .. }) }
-                    | Doing::Exchanging { stop: Some(Stop::Cancel { .. }) },
+                    | Doing::Exchanging { stop: Some(Stop::Cancel { .. }) }
+                    | Doing::Recovering { stop: Some(Stop::Cancel { .. }) },
                 ..
             } => Err(not_now(&self.task, "it is being cancelled already")),
             State::Active {
-                doing: Doing::Preparing { .. } | Doing::Checking { .. } | Doing::Exchanging { .. },
+                doing:
+                    Doing::Preparing { .. }
+                    | Doing::Checking { .. }
+                    | Doing::Exchanging { .. }
+                    | Doing::Recovering { .. },
                 ..
             } => self.event(Event::StopAsked { stop }),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
@@ -1333,6 +1356,7 @@ impl Draft {
     fn leave(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
         let step = self.current();
         let attempt = self.task.attempt;
+        self.recovery_over(&step, Came::Success, String::new())?;
         let Some(edge) = self.edge(&step, result) else {
             let stop = Event::Left { attempt, step, result, to: Target::Stop, feedback };
             return self.event(stop);

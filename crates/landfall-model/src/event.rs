@@ -333,6 +333,8 @@ pub enum Opening {
     Report,
     /// With the tracker.
     Exchange,
+    /// With what is done about a failure.
+    Recover,
 }
 
 /// How an agent's process ended, as far as we know.

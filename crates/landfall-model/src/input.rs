@@ -13,6 +13,7 @@ use crate::issue::{Accepted, Ci, Part, PartEnd, Pr, Seen, Wishes};
 use crate::plan::Outline;
 use crate::proof;
 use crate::queue::BatchId;
+use crate::recovery::{Climbed, Op, PlanAction};
 use crate::review::Redo;
 use crate::score::Checkpoint;
 use crate::signal::{Signal, Usage};
@@ -86,6 +87,8 @@ pub enum Parting {
     Redirected,
     /// A person keeps it from going on.
     Held,
+    /// It failed, and something is done about that.
+    Recovered,
 }
 
 /// What a task can hear.
@@ -340,6 +343,45 @@ pub enum News {
     PartsOver(Vec<PartEnd>),
     /// What it waited for in the tracker may have happened.
     LookAgain,
+    /// What was to be done about a step that failed was done, or could not be.
+    Recovered {
+        /// For this attempt.
+        attempt: Attempt,
+        /// What came of it.
+        recovered: Recovered,
+    },
+}
+
+/// What came of a recovery.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recovered {
+    /// An agent looked.
+    Diagnosed {
+        /// What it wants; none if its plan is refused.
+        action: Option<PlanAction>,
+        /// Why, or why it is refused.
+        rationale: String,
+        /// The operations.
+        ops: Vec<Op>,
+        /// Who looked.
+        profile: String,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        took_ms: u64,
+    },
+    /// The operations are done.
+    Done {
+        /// Where the work stands now, if they moved it.
+        head: Option<Commit>,
+        /// A line for each.
+        lines: Vec<String>,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What came of an exchange with a tracker.
@@ -381,6 +423,8 @@ pub enum Exchanged {
         /// Whether asking again could help.
         hopeless: bool,
     },
+    /// It could not be done, and asking again would not help by itself.
+    Stuck(Climbed),
 }
 
 /// A paper that a person annotated.
@@ -447,4 +491,6 @@ pub struct EndedRun {
     pub usage: Usage,
     /// What else it left.
     pub traces: Traces,
+    /// What is done about it, if it ended in a way that something is done about.
+    pub climbed: Option<Climbed>,
 }

@@ -558,6 +558,8 @@ pub struct Pipeline {
     pub readers: u32,
     /// How often something outside was looked for in vain.
     pub looks: u32,
+    /// Where the branch stood when an agent last committed work, and not only papers about it.
+    pub authored: Option<Commit>,
 }
 
 impl Depth {

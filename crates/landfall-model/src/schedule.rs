@@ -15,6 +15,7 @@ use crate::filter::Filter;
 use crate::flow::{Act, Flow, StepKind};
 use crate::planted::{self, Bug};
 use crate::recover::may_land;
+use crate::recovery::Due;
 use crate::status::{Turn, Wait};
 use crate::task::{Doing, State, Task};
 use crate::touch::{self, Busy, Touch};
@@ -601,6 +602,7 @@ impl World {
                 Doing::Checking { .. } => Some(Standing::Lane),
                 Doing::Reporting => Some(Standing::Free),
                 Doing::Exchanging { .. } => Some(exchange_standing(task)),
+                Doing::Recovering { .. } => Some(recover_standing(task).unwrap_or(Standing::Free)),
                 Doing::Preparing { .. } | Doing::Running { .. } => Some(Standing::Slot),
             },
             State::Draft
@@ -734,6 +736,9 @@ impl World {
         }
         let flow = self.flow_ref(task)?;
         let step = flow.step(task.next_step(flow))?;
+        if let Some(standing) = recover_standing(task) {
+            return Some(standing);
+        }
         Some(match &step.kind {
             StepKind::Agent { .. } | StepKind::Review | StepKind::Check { .. } | StepKind::Target => {
                 Standing::Slot
@@ -746,6 +751,14 @@ impl World {
             StepKind::Split | StepKind::Tracker { .. } => exchange_standing(task),
         })
     }
+}
+
+/// What is taken by what is due about a failure: an agent that looks is an agent at work.
+fn recover_standing(task: &Task) -> Option<Standing> {
+    Some(match task.recoveries.due(task.step()?)? {
+        Due::Diagnosis => Standing::Slot,
+        Due::Ops(_) => Standing::Free,
+    })
 }
 
 /// What an exchange with a tracker takes: holding promises against what is there runs commands, the rest only asks.

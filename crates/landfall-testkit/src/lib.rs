@@ -3,12 +3,14 @@
 //! Nothing here imitates a part of Landfall. Tests drive the binary with real git and real processes; the scripted
 //! agent plays the model's part.
 
+mod blanked;
 mod github;
 mod http;
 mod model;
 mod processes;
 mod scratch;
 
+pub use blanked::blanked;
 pub use github::{
     FAKE_TOKEN, FakeCheck, FakeComment, FakeGithub, FakeIssue, FakePull, FakeReview, FakeStatus, Heard,
     Trouble, World,

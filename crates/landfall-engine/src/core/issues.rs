@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use landfall_model::haul::{HaulEvent, HaulId};
 use landfall_model::issue::{self, Source, Wishes};
-use landfall_model::{EndKind, Ending, EngineEvent, News, State, Task, TaskId, TaskSpec, Wait};
+use landfall_model::{EndKind, Ending, EngineEvent, News, State, Task, TaskId, TaskSpec, Timestamp, Wait};
 
 use super::{Core, Outside};
 use crate::ask::{AskError, FollowAsked, FollowIssue, NewTask};
@@ -114,18 +114,30 @@ impl Core {
 
     /// At the start of a run: others may have done meanwhile what was waited for.
     pub(super) fn look_at_issues(&mut self, out: &dyn Outside) {
-        self.look_again(out, &|_| true);
+        self.poll(out);
         for whole in self.wholes.clone() {
             self.consider_whole(out, whole);
         }
     }
 
+    /// Whether it is time to look at the issues that others wait for.
+    #[must_use]
+    pub fn wants_a_poll(&self, now: Timestamp, every_ms: u64) -> bool {
+        !self.blocked.is_empty() && now >= self.polled.plus_ms(every_ms)
+    }
+
+    /// Looks again at what the tracker may have changed: it was polled, or said so by itself.
+    pub fn poll(&mut self, out: &dyn Outside) {
+        self.polled = out.now();
+        self.look_again(out, &|_| true);
+    }
+
     fn look_again(&mut self, out: &dyn Outside, is: &dyn Fn(&[String]) -> bool) {
-        let waits = |task: &&Arc<Task>| match &task.state {
-            State::Waiting { wait: Wait::Blockers { by }, .. } => is(by) && self.filter.lets_go_on(task.id),
-            _ => false,
+        let waits = |id: &TaskId| match self.world.get(*id).map(|task| &task.state) {
+            Some(State::Waiting { wait: Wait::Blockers { by }, .. }) => is(by) && self.filter.lets_go_on(*id),
+            Some(_) | None => false,
         };
-        for id in self.world.tasks().filter(waits).map(|task| task.id).collect::<Vec<_>>() {
+        for id in self.blocked.iter().copied().filter(waits).collect::<Vec<_>>() {
             self.hear(out, id, &News::LookAgain);
         }
     }

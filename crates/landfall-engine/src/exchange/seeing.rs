@@ -52,7 +52,7 @@ pub(super) struct Ground<'a> {
 }
 
 /// Everything that is known of an issue at this moment.
-pub(super) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Trouble> {
+pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Trouble> {
     let ground = Ground {
         store: &site.store,
         base: land::base(site)?,

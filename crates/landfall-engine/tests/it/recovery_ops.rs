@@ -100,6 +100,7 @@ impl Case {
             pin: Some(landfall_engine::host::git::RefName::new("refs/landfall/tasks/t7/1").expect("a name")),
             commit_leftovers: None,
             lost_head: landfall_engine::host::git::LostHead::Refuse,
+            aside: None,
         };
         self.scene.site().store.collect(&self.workspace, &options).expect("it is there").head
     }

@@ -57,6 +57,8 @@ pub struct CollectOptions {
     pub commit_leftovers: Option<Leftovers>,
     /// What if HEAD is unreadable.
     pub lost_head: LostHead,
+    /// Uncommitted changes of files whose path begins so are no work: they are left where they are.
+    pub aside: Option<Vec<u8>>,
 }
 
 /// An agent's work, safe in the store.
@@ -162,6 +164,9 @@ impl Store {
         let mut head = agent_head.clone();
         let mut tree = head_tree.clone();
         let mut dirty = seen.dirty;
+        if let Some(aside) = &options.aside {
+            dirty.retain(|path| !path.starts_with(aside));
+        }
         if let Some(leftovers) = &options.commit_leftovers
             && (!dirty.is_empty() || !seen.nested_files.is_empty())
         {

@@ -382,6 +382,7 @@ impl Pool {
                 signature: by.clone(),
             }),
             lost_head: LostHead::UseBase,
+            aside: None,
         };
         match store.collect(&workspace, &options) {
             Ok(collected) => {

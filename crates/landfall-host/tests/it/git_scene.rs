@@ -83,6 +83,7 @@ pub fn options(pin: &str) -> CollectOptions {
         pin: Some(RefName::new(pin).expect("a fine name")),
         commit_leftovers: Some(Leftovers { message: "leftovers".to_owned(), signature: sig() }),
         lost_head: LostHead::Refuse,
+        aside: None,
     }
 }
 

@@ -117,11 +117,14 @@ impl Progress {
             }
             Event::Left { step: name, result, to, .. } => {
                 self.count(step(name), *result);
-                if let Target::Step(to) = to {
-                    return step(to)
-                        .and_then(|to| self.column(to))
-                        .map_or_else(Vec::new, |to| self.leave(to));
-                }
+                return match to {
+                    Target::Step(to) => {
+                        let to = step(to).and_then(|to| self.column(to));
+                        to.map_or_else(Vec::new, |to| self.leave(to))
+                    }
+                    Target::End => self.end(EndKind::Done),
+                    Target::Stop => self.end(EndKind::Blocked),
+                };
             }
             Event::Ended(Ending { kind, .. }) => return self.end(*kind),
             Event::Retried { .. } => self.now = None, // where it goes on is found out anew
@@ -235,6 +238,7 @@ impl Progress {
                 self.row(now).mark = Mark::Done;
                 vec![self.done(now)]
             }
+            _ if self.row(now).mark == Mark::Stopped => Vec::new(),
             EndKind::Failed | EndKind::Timeout | EndKind::Blocked | EndKind::Cancelled => {
                 self.row(now).mark = Mark::Stopped;
                 vec![format!("{} → stopped", self.counted(now))]
@@ -245,7 +249,9 @@ impl Progress {
     /// Another way than before is worth a line.
     fn route(&mut self, routed: Routed) -> Vec<String> {
         let before = self.routed.replace(routed);
-        let Some(before) = before.filter(|before| *before != routed) else { return Vec::new() };
+        // Before it is known how big it is, its way is only guessed at.
+        let known = before.filter(|before| *before != routed && before.size.is_some());
+        let Some(before) = known else { return Vec::new() };
         let size =
             |routed: &Routed| routed.size.map_or_else(|| "no size".to_owned(), |size| size.to_string());
         let line = format!("{} → {}", size(&before), routed.words());

@@ -265,6 +265,7 @@ pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
             took_ms: 1_000,
             usage: tally.usage(&Prices::default()),
             traces: tally.traces(&|words| Digest::new(words)),
+            climbed: None,
         })
     })
 }
@@ -716,6 +717,7 @@ fn doing_word(doing: &Doing) -> String {
         Doing::Landing => "landing".to_owned(),
         Doing::Reporting => "reporting".to_owned(),
         Doing::Exchanging { stop } => format!("with the tracker{}", stop_word(stop.as_ref())),
+        Doing::Recovering { stop } => format!("recovering{}", stop_word(stop.as_ref())),
     }
 }
 
@@ -777,6 +779,7 @@ fn order(effect: &Effect) -> String {
         Effect::Exchange { attempt, act, .. } => {
             format!("exchange {attempt} {}", act.map_or("split", Act::word))
         }
+        Effect::Recover { attempt, .. } => format!("recover {attempt}"),
         Effect::Tidy { .. } => "tidy".to_owned(),
     }
 }

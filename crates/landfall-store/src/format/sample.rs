@@ -214,6 +214,7 @@ fn every_fact() -> Vec<Entry> {
     issue_facts(&mut facts);
     haul_facts(&mut facts);
     proof_facts(&mut facts);
+    ladder_facts(&mut facts);
     facts.entries
 }
 
@@ -1076,6 +1077,21 @@ fn commit(digit: char) -> Commit {
 
 fn step(name: &str) -> StepName {
     StepName::new(name)
+}
+
+/// An attempt that does something about a failure, and one that could not.
+fn ladder_facts(facts: &mut Facts) {
+    let attempt = Attempt(2);
+    let (step, run, opening) = (step("observe"), RunId(1), Opening::Recover);
+    let task = 12;
+    facts.task(task, Event::Retried { fresh: false, feedback: None });
+    facts.task(task, Event::Entered { attempt, step, run, opening });
+    facts.task(task, Event::Yielded { attempt, why: Parting::Recovered, feedback: None });
+    let (kind, code) = (EndKind::Blocked, EndCode::RecoveryFailed);
+    facts.task(
+        task,
+        Event::Ended(Ending { kind, code, detail: "step `offer` failed by `dco-missing`".to_owned() }),
+    );
 }
 
 fn issue_facts(facts: &mut Facts) {

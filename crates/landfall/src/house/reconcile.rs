@@ -62,7 +62,7 @@ pub(super) fn reconcile(place: &Place, asked: &ReconcileAsked) -> Result<api::Re
     .map_err(|trouble| match trouble {
         Trouble::Tracker(error) => issues::tracker_problem(&error),
         Trouble::Git(error) => problem::git(&error),
-        Trouble::Else(what) => Problem::new(ProblemCode::BadInput, what),
+        Trouble::Refused(what) | Trouble::Else(what) => Problem::new(ProblemCode::BadInput, what),
     })?;
     let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
     Ok(api::Reconciliation {

@@ -535,6 +535,7 @@ fn opening_words(opening: Opening) -> &'static str {
         Opening::Queue => "standing in line to land",
         Opening::Report => "writing the report",
         Opening::Exchange => "asking or telling its tracker",
+        Opening::Recover => "doing something about its failure",
     }
 }
 
@@ -613,6 +614,7 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::OutputMissing => "what the step must leave behind is not there",
         Parting::Redirected => "a person changed its course",
         Parting::Held => "a person holds it",
+        Parting::Recovered => "it failed, and something is done about that",
     }
 }
 

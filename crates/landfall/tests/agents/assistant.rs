@@ -13,10 +13,10 @@ use crate::shared::{says_complete, works};
 use crate::stage::{LIMIT, Stage};
 
 /// The person's assistant on the model's server.
-const PERSON: &str = "person";
+pub const PERSON: &str = "person";
 
 /// A project whose agent is Claude in session style, and `landfall` on the path as a person has it.
-fn stage() -> Option<Stage> {
+pub fn stage() -> Option<Stage> {
     let mut stage = Stage::new(Kind::Claude, "style = \"session\"", "")?;
     let bin = stage.scratch.root().join("bin");
     std::fs::create_dir(&bin).expect("a folder can be made");
@@ -28,7 +28,7 @@ fn stage() -> Option<Stage> {
 
 /// What the person's Claude writes when it is given this prompt.
 #[track_caller]
-fn claude(stage: &Stage, prompt: &str, flags: &[&str]) -> Vec<Value> {
+pub fn claude(stage: &Stage, prompt: &str, flags: &[&str]) -> Vec<Value> {
     let scratch = &stage.scratch;
     let mut command = Command::new("timeout");
     command
@@ -68,7 +68,7 @@ fn claude(stage: &Stage, prompt: &str, flags: &[&str]) -> Vec<Value> {
 }
 
 /// What its tools answered, one after the other.
-fn results(events: &[Value]) -> String {
+pub fn results(events: &[Value]) -> String {
     let content =
         events.iter().filter(|it| it["type"] == "user").map(|it| it["message"]["content"].to_string());
     content.collect::<Vec<_>>().join("\n")

@@ -5,6 +5,7 @@
 
 mod assistant;
 mod kind;
+mod modules;
 mod shared;
 mod stage;
 mod stories;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::serve::Served;
+use crate::styles::{Style, in_styles};
 
 const GOOD: &str =
     r#"{"scores": {"d1": 0.9, "d2": 0.9, "d3": 0.9, "d4": 0.9, "d5": 0.9, "d6": 0.9}, "findings": []}"#;
@@ -38,8 +39,12 @@ fn lifecycle() -> String {
 }
 
 fn planned() -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
-    scratch.task("Write b", &lifecycle(), &["--flow", "lifecycle"]);
+    planned_in(Style::Fresh)
+}
+
+fn planned_in(style: Style) -> Scratch {
+    let scratch = style.scratch();
+    scratch.task("Write b", &style.script(&lifecycle()), &["--flow", "lifecycle"]);
     scratch
 }
 
@@ -189,11 +194,11 @@ fn do_in_a_run_comes_after_the_step_under_way() {
 const SPLIT: &str = r#"{"items": [{"text": "Write b", "requirements": [{"text": "b is there", "criteria": "cat b.txt", "weight": "critical"}, {"text": "it says work", "weight": "optional"}]}], "constraints": ["small"]}"#;
 const WHOLE: &str = r#"{"scores": {"d1": 0.9, "d2": 0.9, "d3": 0.9, "d4": 0.9, "d5": 0.9, "d6": 0.9}, "coverage": [{"r": 1, "coverage": 1, "why": "it is"}, {"r": 2, "coverage": 1, "why": "it is"}]}"#;
 
-fn staged() -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+fn staged(style: Style) -> Scratch {
+    let scratch = style.scratch();
     let judged = lifecycle().replace(&says("check-exec", GOOD), &says("check-exec", WHOLE));
     let script = format!("{}{judged}", says("target", SPLIT));
-    scratch.task("Write b well", &script, &["--flow", "staged"]);
+    scratch.task("Write b well", &style.script(&script), &["--flow", "staged"]);
     scratch
 }
 
@@ -201,9 +206,8 @@ fn target(scratch: &Scratch) -> Value {
     scratch.landfall(&["--json", "target", "T1"]).json()
 }
 
-#[test]
-fn behaviour_20_an_objective_is_shown_before_a_yes_counts_and_then_it_goes_by_itself() {
-    let scratch = staged();
+fn behaviour_20_an_objective_is_shown_before_a_yes_counts_and_then_it_goes_by_itself(style: Style) {
+    let scratch = staged(style);
     let early = scratch.landfall(&["target", "T1", "--ok"]);
     assert!(early.code == Some(6) && early.err.contains("has no objective yet"), "{}", early.err);
     assert_eq!(target(&scratch)["revision"], 0);
@@ -239,10 +243,12 @@ fn behaviour_20_an_objective_is_shown_before_a_yes_counts_and_then_it_goes_by_it
     let again = scratch.landfall(&["target", "T1", "--ok"]);
     assert!(again.code == Some(6) && again.err.contains("confirmed already"), "{}", again.err);
 }
+in_styles!(behaviour_20_an_objective_is_shown_before_a_yes_counts_and_then_it_goes_by_itself: fresh, session);
 
-#[test]
-fn behaviour_21_a_refinement_can_be_taken_back_until_it_is_dealt_with_and_takes_a_done_task_up_again() {
-    let scratch = planned();
+fn behaviour_21_a_refinement_can_be_taken_back_until_it_is_dealt_with_and_takes_a_done_task_up_again(
+    style: Style,
+) {
+    let scratch = planned_in(style);
     done(&scratch, &["plan"]);
     for text in ["in capitals", "and twice"] {
         scratch.landfall(&["refine", "T1", text]).ok();
@@ -273,6 +279,7 @@ fn behaviour_21_a_refinement_can_be_taken_back_until_it_is_dealt_with_and_takes_
     assert!(said.contains("is taken up again"), "{said}");
     assert_eq!(scratch.status("T1"), "ready");
 }
+in_styles!(behaviour_21_a_refinement_can_be_taken_back_until_it_is_dealt_with_and_takes_a_done_task_up_again: fresh, session);
 
 #[test]
 fn annotations_change_the_plan_and_send_it_back_to_its_judge() {
@@ -304,7 +311,7 @@ fn annotations_change_the_plan_and_send_it_back_to_its_judge() {
 
 #[test]
 fn the_same_over_http_and_not_for_agents() {
-    let scratch = staged();
+    let scratch = staged(Style::Fresh);
     let served = Served::start(&scratch, &[]);
     let post = |path: &str, body: &str| served.post(path, body);
     let (status, said) = post("/api/v1/tasks/T1/do", r#"{"command": "exec"}"#);

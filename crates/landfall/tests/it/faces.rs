@@ -6,6 +6,7 @@ use landfall_testkit::Scratch;
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::styles::{Style, in_styles};
 
 /// A project whose agent is this shell script.
 fn shell_agent(program: &str, settings: &str) -> Scratch {
@@ -101,10 +102,9 @@ fn an_agent_that_falls_silent_and_idle_is_ended_and_one_that_waits_is_seen_to() 
     assert_eq!(scratch.left_behind(), []);
 }
 
-#[test]
-fn behaviour_12_an_agent_that_repeats_itself_is_told_so_and_at_last_given_up() {
-    let scratch = Scratch::new(LANDFALL);
-    scratch.task("Circle", "say = \"Let me think about this once more.\"\n", &[]);
+fn behaviour_12_an_agent_that_repeats_itself_is_told_so_and_at_last_given_up(style: Style) {
+    let scratch = style.scratch();
+    scratch.task("Circle", &style.script("say = \"Let me think about this once more.\"\n"), &[]);
     let run = scratch.landfall(&["run"]);
     assert_eq!(run.code, Some(8), "{}\n{}", run.out, run.err);
     let why = scratch.why("T1");
@@ -114,7 +114,9 @@ fn behaviour_12_an_agent_that_repeats_itself_is_told_so_and_at_last_given_up() {
     let loops = scratch.detail("T1")["counters"].clone();
     let loops = loops.as_array().expect("counters").iter().find(|it| it["name"] == "loops").cloned();
     assert!(loops.is_some_and(|it| it["used"].as_u64() > Some(0)), "loops are counted");
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_12_an_agent_that_repeats_itself_is_told_so_and_at_last_given_up: fresh, session);
 
 #[test]
 fn edge_12_show_and_log_tell_of_every_run_of_the_agent() {

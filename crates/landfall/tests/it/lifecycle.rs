@@ -3,6 +3,7 @@
 use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
+use crate::styles::{Style, in_styles};
 
 /// Scores that pass every gate.
 pub const GOOD: &str =
@@ -35,24 +36,26 @@ fn log(scratch: &Scratch, task: &str) -> String {
     scratch.landfall(&["log", task]).ok()
 }
 
-fn lifecycle(script: &[String]) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
-    scratch.task("First", &script.concat(), &["--flow", "lifecycle"]);
+fn lifecycle(style: Style, script: &[String]) -> Scratch {
+    let scratch = style.scratch();
+    scratch.task("First", &style.script(&script.concat()), &["--flow", "lifecycle"]);
     scratch
 }
 
-#[test]
-fn behaviour_03_a_plan_is_revised_twice_executed_accepted_and_lands() {
-    let scratch = lifecycle(&[
-        plans("plan", "one", 2, ""),
-        plans("plan", "two", 2, ""),
-        plans("plan", "three", 2, ""),
-        says("check-plan", POOR),
-        says("check-plan", POOR),
-        says("check-plan", GOOD),
-        works("exec", "done.txt", "\"complete\""),
-        says("check-exec", GOOD),
-    ]);
+fn behaviour_03_a_plan_is_revised_twice_executed_accepted_and_lands(style: Style) {
+    let scratch = lifecycle(
+        style,
+        &[
+            plans("plan", "one", 2, ""),
+            plans("plan", "two", 2, ""),
+            plans("plan", "three", 2, ""),
+            says("check-plan", POOR),
+            says("check-plan", POOR),
+            says("check-plan", GOOD),
+            works("exec", "done.txt", "\"complete\""),
+            says("check-exec", GOOD),
+        ],
+    );
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     assert_eq!(scratch.git(&["show", "main:done.txt"]), "x");
@@ -68,23 +71,25 @@ fn behaviour_03_a_plan_is_revised_twice_executed_accepted_and_lands() {
         prompts.iter().any(|it| it.contains("too thin") && it.contains("Plan task")),
         "the judge's word reaches the planner"
     );
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_03_a_plan_is_revised_twice_executed_accepted_and_lands: fresh, session);
 
-#[test]
-fn behaviour_04_past_its_revisions_a_plan_needs_a_person() {
-    let scratch = lifecycle(&[plans("plan", "one", 1, ""), says("check-plan", POOR)]);
+fn behaviour_04_past_its_revisions_a_plan_needs_a_person(style: Style) {
+    let scratch = lifecycle(style, &[plans("plan", "one", 1, ""), says("check-plan", POOR)]);
     scratch.landfall(&["run"]);
     assert_eq!(scratch.status("T1"), "failed");
     let why = scratch.why("T1");
     assert!(why.contains("the plan failed review more than 3 times"), "{why}");
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_04_past_its_revisions_a_plan_needs_a_person: fresh, session);
 
-#[test]
-fn behaviour_05_a_judge_that_fails_stops_at_once_and_costs_no_round() {
+fn behaviour_05_a_judge_that_fails_stops_at_once_and_costs_no_round(style: Style) {
     for broken in
         ["[[step.check-plan]]\nmisbehave = \"crash\"\n".to_owned(), says("check-plan", "I have no opinion.")]
     {
-        let scratch = lifecycle(&[plans("plan", "one", 1, ""), broken]);
+        let scratch = lifecycle(style, &[plans("plan", "one", 1, ""), broken]);
         scratch.landfall(&["run"]);
         let why = scratch.why("T1");
         assert!(
@@ -94,17 +99,20 @@ fn behaviour_05_a_judge_that_fails_stops_at_once_and_costs_no_round() {
         assert!(!log(&scratch, "T1").contains("NEEDS_REVISION"));
     }
 }
+in_styles!(behaviour_05_a_judge_that_fails_stops_at_once_and_costs_no_round: fresh, session);
 
-#[test]
-fn behaviour_06_a_problem_on_the_way_is_judged_and_work_goes_on_at_the_next_step() {
-    let scratch = lifecycle(&[
-        plans("plan", "one", 3, ""),
-        says("check-plan", GOOD),
-        works("exec", "one.txt", "[\"step:1\", \"check:the interface is another\"]"),
-        works("exec", "two.txt", "\"complete\""),
-        says("check-mid", POOR),
-        says("check-exec", GOOD),
-    ]);
+fn behaviour_06_a_problem_on_the_way_is_judged_and_work_goes_on_at_the_next_step(style: Style) {
+    let scratch = lifecycle(
+        style,
+        &[
+            plans("plan", "one", 3, ""),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "[\"step:1\", \"check:the interface is another\"]"),
+            works("exec", "two.txt", "\"complete\""),
+            says("check-mid", POOR),
+            says("check-exec", GOOD),
+        ],
+    );
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     let log = log(&scratch, "T1");
@@ -118,36 +126,43 @@ fn behaviour_06_a_problem_on_the_way_is_judged_and_work_goes_on_at_the_next_step
         prompts.iter().any(|it| it.contains("the interface is another") && it.contains("mid-exec")),
         "the judge hears why"
     );
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_06_a_problem_on_the_way_is_judged_and_work_goes_on_at_the_next_step: fresh, session);
 
 #[test]
 fn every_third_step_is_judged_before_work_goes_on() {
-    let scratch = lifecycle(&[
-        plans("plan", "one", 4, ""),
-        says("check-plan", GOOD),
-        works("exec", "one.txt", "\"step:3\""),
-        works("exec", "two.txt", "\"complete\""),
-        says("check-mid", GOOD),
-        says("check-exec", GOOD),
-    ]);
+    let scratch = lifecycle(
+        Style::Fresh,
+        &[
+            plans("plan", "one", 4, ""),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "\"step:3\""),
+            works("exec", "two.txt", "\"complete\""),
+            says("check-mid", GOOD),
+            says("check-exec", GOOD),
+        ],
+    );
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     assert!(log(&scratch, "T1").contains("judged, mid-exec: CONTINUE"));
 }
 
-#[test]
-fn behaviour_07_another_plan_archives_the_first_and_begins_at_its_first_step() {
+fn behaviour_07_another_plan_archives_the_first_and_begins_at_its_first_step(style: Style) {
     let replan = POOR.replace("\"reason\"", "\"verdict\":\"REPLAN\",\"reason\"");
-    let scratch = lifecycle(&[
-        plans("plan", "one", 3, ""),
-        says("check-plan", GOOD),
-        works("exec", "one.txt", "[\"step:2\", \"complete\"]"),
-        works("exec", "two.txt", "\"complete\""),
-        says("check-exec", &replan),
-        says("check-exec", GOOD),
-        plans("re-plan", "two", 2, ""),
-        says("check-re-plan", GOOD),
-    ]);
+    let scratch = lifecycle(
+        style,
+        &[
+            plans("plan", "one", 3, ""),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "[\"step:2\", \"complete\"]"),
+            works("exec", "two.txt", "\"complete\""),
+            says("check-exec", &replan),
+            says("check-exec", GOOD),
+            plans("re-plan", "two", 2, ""),
+            says("check-re-plan", GOOD),
+        ],
+    );
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     let log = log(&scratch, "T1");
@@ -155,24 +170,30 @@ fn behaviour_07_another_plan_archives_the_first_and_begins_at_its_first_step() {
         log.contains("judged, post-exec: REPLAN") && log.contains("a plan of 2 steps is written"),
         "{log}"
     );
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_07_another_plan_archives_the_first_and_begins_at_its_first_step: fresh, session);
 
-#[test]
-fn behaviour_17_a_gate_blocks_whatever_the_average() {
+fn behaviour_17_a_gate_blocks_whatever_the_average(style: Style) {
     let insecure =
         r#"{"scores":{"d1":1,"d2":0.4,"d3":1,"d4":1,"d5":1,"d6":1},"reason":"a path comes from outside"}"#;
-    let scratch = lifecycle(&[
-        plans("plan", "one", 1, ""),
-        says("check-plan", GOOD),
-        works("exec", "one.txt", "\"complete\""),
-        says("check-exec", insecure),
-        says("check-exec", GOOD),
-    ]);
+    let scratch = lifecycle(
+        style,
+        &[
+            plans("plan", "one", 1, ""),
+            says("check-plan", GOOD),
+            works("exec", "one.txt", "\"complete\""),
+            says("check-exec", insecure),
+            says("check-exec", GOOD),
+        ],
+    );
     scratch.landfall(&["run"]).ok();
     let log = log(&scratch, "T1");
     assert!(log.contains("D2 (security) is 0.40, below the gate of 0.50"), "{log}");
     assert_eq!(log.matches("judged, post-exec: NEEDS_FIX").count(), 1, "{log}");
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_17_a_gate_blocks_whatever_the_average: fresh, session);
 
 #[test]
 fn c36_a_judge_cannot_let_red_work_pass() {
@@ -196,11 +217,11 @@ fn c36_a_judge_cannot_let_red_work_pass() {
     );
 }
 
-pub fn staged(criteria: &[&str], script: &[String]) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+pub fn staged(style: Style, criteria: &[&str], script: &[String]) -> Scratch {
+    let scratch = style.scratch();
     let criteria = criteria.iter().flat_map(|it| ["--criterion", it]);
     let more: Vec<&str> = ["--flow", "staged"].into_iter().chain(criteria).collect();
-    scratch.task("First", &script.concat(), &more);
+    scratch.task("First", &style.script(&script.concat()), &more);
     scratch
 }
 
@@ -212,9 +233,8 @@ pub fn covers(pairs: &[(u32, f64)]) -> String {
 
 const QUESTION: &str = "Objectives extracted — 1 items, 2 requirements:";
 
-#[test]
-fn behaviour_20_only_a_yes_after_the_question_begins_the_work() {
-    let scratch = staged(&["it greets", "it leaves"], &[plans("plan", "one", 1, "Covers: R1, R2")]);
+fn behaviour_20_only_a_yes_after_the_question_begins_the_work(style: Style) {
+    let scratch = staged(style, &["it greets", "it leaves"], &[plans("plan", "one", 1, "Covers: R1, R2")]);
     let early = scratch.landfall(&["answer", "T1", "OK"]);
     assert_ne!(early.code, Some(0), "nothing was asked yet: {early:?}");
     scratch.landfall(&["run"]);
@@ -222,10 +242,11 @@ fn behaviour_20_only_a_yes_after_the_question_begins_the_work() {
     assert!(why.contains(QUESTION) && why.contains("1. First (R: 2)"), "{why}");
     assert!(scratch.prompts("T1").is_empty(), "no agent ran");
 }
+in_styles!(behaviour_20_only_a_yes_after_the_question_begins_the_work: fresh, session);
 
-#[test]
-fn behaviour_19_stages_converge_until_the_objective_is_met() {
+fn behaviour_19_stages_converge_until_the_objective_is_met(style: Style) {
     let scratch = staged(
+        style,
         &["it greets", "it leaves"],
         &[
             plans("plan", "one", 1, "Covers: R1, R2"),
@@ -251,11 +272,13 @@ fn behaviour_19_stages_converge_until_the_objective_is_met() {
         assert!(log.contains(wanted), "{wanted} is missing:\n{log}");
     }
     assert_eq!(scratch.git(&["show", "main:two.txt"]), "x");
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_19_stages_converge_until_the_objective_is_met: fresh, session);
 
-#[test]
-fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_taken_again() {
+fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_taken_again(style: Style) {
     let scratch = staged(
+        style,
         &["it greets", "it leaves"],
         &[
             plans("plan", "one", 1, "Covers: R1, R2"),
@@ -282,7 +305,10 @@ fn behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_t
     );
     let prompts = scratch.prompts("T1");
     assert!(prompts.iter().any(|it| it.contains("The last stage was rolled back")), "the planner is told");
+    // What a session remembers of a stage that is gone would mislead it.
+    style.was_kept_but(2, &scratch, "T1");
 }
+in_styles!(behaviour_18_a_stage_that_comes_no_closer_is_rolled_back_and_its_way_is_not_taken_again: fresh, session);
 
 /// Runs the example of a page of the guide, just as it stands there; what it said in all.
 fn example(page: &str) -> String {

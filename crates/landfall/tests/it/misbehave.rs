@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::sandbox::off;
+use crate::styles::{Style, in_styles};
 
 /// A script that does a piece of work besides what `keys` say.
 fn work(keys: &str) -> String {
@@ -26,11 +27,17 @@ const LANDED: End = End { code: 0, status: "done", why: &["it landed as"] };
 /// Plays a script to the end of a run and looks at all that must hold whatever the agent did.
 #[track_caller]
 fn play(settings: &str, script: &str, end: &End) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
+    play_in(Style::Fresh, settings, script, end)
+}
+
+/// The same with an agent that is driven in this style.
+#[track_caller]
+fn play_in(style: Style, settings: &str, script: &str, end: &End) -> Scratch {
+    let scratch = style.scratch();
     if !settings.is_empty() {
         scratch.more_settings(settings);
     }
-    scratch.task("Story", script, &[]);
+    scratch.task("Story", &style.script(script), &[]);
     let before = scratch.git(&["rev-parse", "main"]);
     let run = scratch.landfall(&["run"]);
     settled(&scratch, &before, &run, end);
@@ -108,12 +115,13 @@ fn fail_is_started_again_three_times_with_a_growing_pause_and_then_given_up() {
     assert_eq!(scratch.detail("T1")["iterations"], 0, "a crash is no iteration");
 }
 
-#[test]
-fn behaviour_09_hang_is_ended_for_silence_and_given_up_after_the_fourth() {
+fn behaviour_09_hang_is_ended_for_silence_and_given_up_after_the_fourth(style: Style) {
     let end = End { code: 8, status: "failed", why: &["stall_limit", "fell silent 4 times"] };
-    let scratch = play("[run]\nsilence = \"300ms\"", &work("misbehave = \"hang\""), &end);
+    let scratch = play_in(style, "[run]\nsilence = \"300ms\"", &work("misbehave = \"hang\""), &end);
     nothing_lost(&scratch);
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_09_hang_is_ended_for_silence_and_given_up_after_the_fourth: fresh, session);
 
 #[test]
 fn edge_01_hang_is_ended_when_the_task_has_used_its_time() {
@@ -123,12 +131,12 @@ fn edge_01_hang_is_ended_when_the_task_has_used_its_time() {
     assert_eq!(scratch.facts("T1", "iteration-began").len(), 1);
 }
 
-#[test]
-fn behaviour_10_silent_work_that_uses_the_cpu_is_not_taken_for_a_stall() {
+fn behaviour_10_silent_work_that_uses_the_cpu_is_not_taken_for_a_stall(style: Style) {
     let busy = r#"run = ["sh", "-c", "end=$(($(date +%s%N) / 1000000 + 1200)); while [ $(($(date +%s%N) / 1000000)) -lt $end ]; do :; done"]"#;
     let script = work(&format!("{busy}\nsignal = \"complete\""));
-    play("[run]\nsilence = \"400ms\"", &script, &LANDED);
+    play_in(style, "[run]\nsilence = \"400ms\"", &script, &LANDED);
 }
+in_styles!(behaviour_10_silent_work_that_uses_the_cpu_is_not_taken_for_a_stall: fresh, session);
 
 #[test]
 fn flood_is_cut_with_a_mark_while_the_memory_stays_small_and_the_work_lands() {
@@ -209,12 +217,13 @@ fn orphan_that_holds_the_output_open_delays_nothing() {
     assert!(began.elapsed() < Duration::from_secs(30), "nobody waited for it");
 }
 
-#[test]
-fn behaviour_13_crash_is_started_again_and_then_given_up() {
+fn behaviour_13_crash_is_started_again_and_then_given_up(style: Style) {
     let end = End { code: 8, status: "failed", why: &["agent_crashed", "signal 6", "2 times in a row"] };
-    let scratch = play("[run]\nrestarts_max = 1", &work("misbehave = \"crash\""), &end);
+    let scratch = play_in(style, "[run]\nrestarts_max = 1", &work("misbehave = \"crash\""), &end);
     nothing_lost(&scratch);
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_13_crash_is_started_again_and_then_given_up: fresh, session);
 
 #[test]
 fn a_crash_that_is_got_over_lands_and_keeps_the_work_from_before_it() {
@@ -357,8 +366,7 @@ fn a_test_script_that_is_made_to_pass_does_not_land_by_that() {
     }
 }
 
-#[test]
-fn behaviour_11_quota_waits_spends_nothing_and_goes_on_by_itself() {
+fn behaviour_11_quota_waits_spends_nothing_and_goes_on_by_itself(style: Style) {
     let script = r#"
 [[iteration]]
 misbehave = "quota"
@@ -369,7 +377,7 @@ signal = "complete"
 path = "b.txt"
 text = "work\n"
 "#;
-    let scratch = play("[run]\nrestarts_max = 0\niterations_max = 1", script, &LANDED);
+    let scratch = play_in(style, "[run]\nrestarts_max = 0\niterations_max = 1", script, &LANDED);
     let waits = scratch.facts("T1", "waited");
     assert_eq!(waits.len(), 1, "{waits:?}");
     assert!(waits[0]["text"].as_str().is_some_and(|text| text.contains("account")), "{waits:?}");
@@ -378,7 +386,9 @@ text = "work\n"
         resumed[0]["at_ms"].as_i64().expect("a moment") - waits[0]["at_ms"].as_i64().expect("a moment");
     assert!((500..10_000).contains(&waited), "it waited {waited} ms");
     assert_eq!(scratch.detail("T1")["iterations"], 1, "the wait is no iteration");
+    style.was_kept(&scratch, "T1");
 }
+in_styles!(behaviour_11_quota_waits_spends_nothing_and_goes_on_by_itself: fresh, session);
 
 #[test]
 fn quota_frees_the_slot_for_another_task() {

@@ -7,6 +7,7 @@ use landfall_testkit::{Scratch, Started};
 
 use crate::LANDFALL;
 use crate::sandbox::{off, open};
+use crate::styles::{Style, in_styles};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -30,6 +31,14 @@ impl Held {
     fn with_settings(settings: &str) -> Self {
         let scratch = Scratch::new(LANDFALL);
         scratch.more_settings(settings);
+        Self::within(Style::Fresh, scratch)
+    }
+
+    fn in_style(style: Style) -> Self {
+        Self::within(style, style.scratch())
+    }
+
+    fn within(style: Style, scratch: Scratch) -> Self {
         let folder = open(&scratch);
         let (go, began) = (folder.join("go"), folder.join("began"));
         let script = format!(
@@ -38,7 +47,7 @@ impl Held {
             go.display(),
             writes("b.txt", "work")
         );
-        scratch.task("Long", &script, &[]);
+        scratch.task("Long", &style.script(&script), &[]);
         Self { scratch, go, began }
     }
 
@@ -136,9 +145,8 @@ fn stop_of_a_task_pauses_it_and_retry_goes_on_in_its_workspace() {
     assert_eq!((scratch.status("T1").as_str(), scratch.status("T2").as_str()), ("done", "done"));
 }
 
-#[test]
-fn behaviour_16_stop_finishes_the_iterations_under_way_and_starts_no_more() {
-    let held = Held::new();
+fn behaviour_16_stop_finishes_the_iterations_under_way_and_starts_no_more(style: Style) {
+    let held = Held::in_style(style);
     let scratch = &held.scratch;
     scratch.task("Next", &writes("c.txt", "c"), &["--needs", "T1"]);
     let mut run = held.start();
@@ -153,6 +161,7 @@ fn behaviour_16_stop_finishes_the_iterations_under_way_and_starts_no_more() {
     assert_eq!((scratch.status("T1").as_str(), scratch.status("T2").as_str()), ("done", "done"));
     assert_eq!(held.runs(), 1, "what was finished is not done again");
 }
+in_styles!(behaviour_16_stop_finishes_the_iterations_under_way_and_starts_no_more: fresh, session);
 
 #[test]
 fn stop_now_ends_the_agents_and_keeps_the_work() {
@@ -523,9 +532,8 @@ fn a_draft_is_not_started_until_it_is_ready() {
     assert_eq!(scratch.status("T1"), "done");
 }
 
-#[test]
-fn behaviour_01_c30_a_second_engine_is_refused_and_names_the_first() {
-    let held = Held::new();
+fn behaviour_01_c30_a_second_engine_is_refused_and_names_the_first(style: Style) {
+    let held = Held::in_style(style);
     let mut run = held.start();
     let said = held.scratch.landfall(&["run"]);
     assert_eq!(said.code, Some(7), "{said:?}");
@@ -533,6 +541,7 @@ fn behaviour_01_c30_a_second_engine_is_refused_and_names_the_first() {
     held.let_go();
     assert_eq!(run.wait(SOON), Some(0), "{}", held.scratch.heard());
 }
+in_styles!(behaviour_01_c30_a_second_engine_is_refused_and_names_the_first: fresh, session);
 
 #[test]
 fn while_an_engine_runs_every_look_is_answered() {

@@ -4,14 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use landfall_testkit::Scratch;
-
-use crate::LANDFALL;
 use crate::lifecycle::{GOOD, covers, plans, says, staged, works};
+use crate::styles::{Style, in_styles};
 
-#[test]
-fn behaviour_02_a_module_without_a_target_is_not_begun_and_says_what_to_fill_in() {
-    let scratch = Scratch::new(LANDFALL);
+fn behaviour_02_a_module_without_a_target_is_not_begun_and_says_what_to_fill_in(style: Style) {
+    let scratch = style.scratch();
     scratch.landfall(&["module", "init", "auth"]).ok();
     scratch.commit("a module");
     scratch.landfall(&["import", "AiTasks"]).ok();
@@ -21,14 +18,14 @@ fn behaviour_02_a_module_without_a_target_is_not_begun_and_says_what_to_fill_in(
     assert!(scratch.status("T1") == "blocked" && why.contains("fill .target.md first"), "{why}");
     assert!(scratch.prompts("T1").is_empty(), "no agent ran");
 }
+in_styles!(behaviour_02_a_module_without_a_target_is_not_begun_and_says_what_to_fill_in: fresh, session);
 
-#[test]
-fn behaviour_08_a_task_with_a_plan_stops_at_its_iterations_and_at_its_time_with_the_reason() {
+fn behaviour_08_a_task_with_a_plan_stops_at_its_iterations_and_at_its_time_with_the_reason(style: Style) {
     for (limit, turn, reason) in [
         ("iterations_max = 2", "", "all 2 iterations are used"),
         ("task_limit = \"600ms\"", "sleep = \"400ms\"\n", "task_limit"),
     ] {
-        let scratch = Scratch::new(LANDFALL);
+        let scratch = style.scratch();
         scratch.more_settings(&format!("[run]\n{limit}"));
         let slowly = |step: &str| format!("[[step.{step}]]\n{turn}");
         let script = [
@@ -40,7 +37,7 @@ fn behaviour_08_a_task_with_a_plan_stops_at_its_iterations_and_at_its_time_with_
         let script = ["plan", "check-plan", "exec", "check-exec"]
             .iter()
             .fold(script.concat(), |all, step| all.replace(&format!("[[step.{step}]]\n"), &slowly(step)));
-        scratch.task("First", &script, &["--flow", "lifecycle"]);
+        scratch.task("First", &style.script(&script), &["--flow", "lifecycle"]);
         scratch.landfall(&["run"]);
         let why = scratch.why("T1");
         assert!(scratch.status("T1") == "timeout" && why.contains(reason), "{limit}: {why}");
@@ -49,22 +46,24 @@ fn behaviour_08_a_task_with_a_plan_stops_at_its_iterations_and_at_its_time_with_
         assert!(!log.contains("judged, post-exec"), "{limit}:\n{log}");
     }
 }
+in_styles!(behaviour_08_a_task_with_a_plan_stops_at_its_iterations_and_at_its_time_with_the_reason: fresh, session);
 
-#[test]
-fn behaviour_15_a_broken_word_of_an_agent_is_told_and_changes_nothing() {
-    let scratch = Scratch::new(LANDFALL);
+fn behaviour_15_a_broken_word_of_an_agent_is_told_and_changes_nothing(style: Style) {
+    let scratch = style.scratch();
     let script = "say = [\"<landfall>PROGRESS:very</landfall>\", \"<landfall>BLOCKED</landfall>\"]\n\
                   signal = \"complete\"\n[[write]]\npath = \"b.txt\"\ntext = \"b\\n\"";
-    scratch.task("First", script, &[]);
+    scratch.task("First", &style.script(script), &[]);
     scratch.landfall(&["run"]).ok();
     assert_eq!(scratch.status("T1"), "done");
     let warned = scratch.facts("T1", "warned");
     assert_eq!(warned.iter().filter(|it| it.to_string().contains("PROGRESS:very")).count(), 1, "{warned:?}");
 }
+in_styles!(behaviour_15_a_broken_word_of_an_agent_is_told_and_changes_nothing: fresh, session);
 
 #[test]
 fn c22_edge_15_a_stage_that_is_given_up_is_kept_under_a_ref_and_only_its_own_branch_goes_back() {
     let scratch = staged(
+        Style::Fresh,
         &["it greets", "it leaves"],
         &[
             plans("plan", "one", 1, "Covers: R1, R2"),

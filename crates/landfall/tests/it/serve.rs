@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::sandbox::open;
+use crate::styles::{Style, in_styles};
 
 const TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -234,13 +235,12 @@ fn a_second_server_is_refused_and_told_who_holds_the_project() {
     served.end();
 }
 
-#[test]
-fn behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents() {
-    let scratch = Scratch::new(LANDFALL);
+fn behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents(style: Style) {
+    let scratch = style.scratch();
     let count = open(&scratch).join("runs");
     let script =
         format!("run = [\"sh\", \"-c\", \"echo one >> {}; sleep 3\"]\n{}", count.display(), writes("b.txt"));
-    scratch.task("Slow", &script, &[]);
+    scratch.task("Slow", &style.script(&script), &[]);
     let mut served = Served::start(&scratch, &["--run"]);
     scratch.eventually("the agent is at work", || count.exists());
     served.process.kill();
@@ -254,6 +254,7 @@ fn behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents
     next.end();
     assert_eq!(scratch.left_behind(), []);
 }
+in_styles!(behaviour_14_a_killed_server_loses_nothing_and_the_next_one_adopts_its_agents: fresh, session);
 
 #[test]
 fn an_interrupt_finishes_what_is_under_way_and_a_second_one_stops_now() {

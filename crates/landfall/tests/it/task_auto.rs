@@ -5,17 +5,21 @@ use std::time::{Duration, Instant};
 use landfall_testkit::Scratch;
 use serde_json::{Value, json};
 
-use crate::LANDFALL;
 use crate::lifecycle::{plans, says, works};
 use crate::serve::Served;
+use crate::styles::{Style, in_styles};
 
 const GOOD: &str = r#"{"scores":{"d1":0.9,"d2":0.9,"d3":0.9,"d4":0.9,"d5":0.9,"d6":0.9},"reason":"fine"}"#;
 const TIME_MAX: Duration = Duration::from_secs(90);
 
 /// A project with a module whose work follows this script.
 fn with_module(name: &str, script: &[String]) -> Scratch {
-    let scratch = Scratch::new(LANDFALL);
-    module(&scratch, name, script);
+    with_module_in(Style::Fresh, name, script)
+}
+
+fn with_module_in(style: Style, name: &str, script: &[String]) -> Scratch {
+    let scratch = style.scratch();
+    module(&scratch, name, &[&[style.script("")], script].concat());
     scratch
 }
 
@@ -97,9 +101,8 @@ impl Client<'_> {
     }
 }
 
-#[test]
-fn behaviour_01_a_second_start_is_refused_naming_the_holder() {
-    let scratch = with_module("auth", &script("3s", "done.txt"));
+fn behaviour_01_a_second_start_is_refused_naming_the_holder(style: Style) {
+    let scratch = with_module_in(style, "auth", &script("3s", "done.txt"));
     let dir = dir(&scratch, "auth");
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -136,6 +139,7 @@ fn behaviour_01_a_second_start_is_refused_naming_the_holder() {
     assert_eq!(client.get("main").1["stop_reason"], "complete", "and what was is kept");
     served.end();
 }
+in_styles!(behaviour_01_a_second_start_is_refused_naming_the_holder: fresh, session);
 
 #[test]
 fn bodies_that_make_no_sense_and_folders_that_are_none_begin_nothing() {
@@ -189,9 +193,8 @@ fn bodies_that_make_no_sense_and_folders_that_are_none_begin_nothing() {
     served.end();
 }
 
-#[test]
-fn behaviour_16_edge_3_a_stop_finishes_the_step_and_nobody_else_begins_meanwhile() {
-    let scratch = with_module("auth", &script("4s", "done.txt"));
+fn behaviour_16_edge_3_a_stop_finishes_the_step_and_nobody_else_begins_meanwhile(style: Style) {
+    let scratch = with_module_in(style, "auth", &script("4s", "done.txt"));
     let dir = dir(&scratch, "auth");
     let served = Served::start(&scratch, &[]);
     let client = Client(&served);
@@ -224,6 +227,7 @@ fn behaviour_16_edge_3_a_stop_finishes_the_step_and_nobody_else_begins_meanwhile
     assert_eq!(sessions, ["other", "main"], "both are kept, the newest first");
     served.end();
 }
+in_styles!(behaviour_16_edge_3_a_stop_finishes_the_step_and_nobody_else_begins_meanwhile: fresh, session);
 
 #[test]
 fn edge_4_a_persons_stop_outlives_a_server_that_was_killed() {

@@ -1069,6 +1069,7 @@ pub fn attempt_of(effect: &Effect) -> Option<Attempt> {
         | Effect::Kill { attempt, .. }
         | Effect::Check { attempt, .. }
         | Effect::Exchange { attempt, .. }
+        | Effect::Recover { attempt, .. }
         | Effect::Report { attempt, .. } => Some(*attempt),
         Effect::Tidy { .. } => None,
     }
