@@ -4,6 +4,7 @@ use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
 use crate::lifecycle::{GOOD, covers, says, staged, works};
+use crate::styles::Style;
 
 /// A plan with one step for each command.
 fn plans(commands: &[&str]) -> String {
