@@ -25,6 +25,23 @@ const LOOK: Duration = Duration::from_millis(700);
 /// Between two looks at a program that is not ready: doubled each time up to the second.
 const WAIT_MIN: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long is waited before the next look at what is not ready.
+#[derive(Debug, Clone, Copy)]
+struct BackOff(Duration);
+
+impl BackOff {
+    const fn new() -> Self {
+        Self(WAIT_MIN)
+    }
+
+    /// This time so long; the next time twice that.
+    fn next(&mut self) -> Duration {
+        let wait = self.0;
+        self.0 = (wait * 2).min(WAIT_MAX);
+        wait
+    }
+}
+
 /// How long a program may take until it can be typed to, questions to a person not counted.
 const READY_MAX: Duration = Duration::from_secs(300);
 /// In how many looks in a row a program must be idle before it is typed to: some draw their input before a dialog.
@@ -109,7 +126,7 @@ enum Phase {
     /// It works, or has worked.
     Working,
     /// It has done what it was told, and the next step is waited for: looked for again then, after this span.
-    Between { due: Instant, wait: Duration },
+    Between { due: Instant, wait: BackOff },
 }
 
 /// What was seen, on which screen, since when the screen is so, and in how many looks in a row.
@@ -156,7 +173,7 @@ impl<'a> Bridge<'a> {
     }
 
     fn drive(mut self) -> End {
-        let mut wait = WAIT_MIN;
+        let mut wait = BackOff::new();
         let mut ready_by = Instant::now() + READY_MAX;
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -193,7 +210,7 @@ impl<'a> Bridge<'a> {
                     }
                     // While a person is waited for, nobody is late.
                     ready_by = Instant::now() + READY_MAX;
-                    wait = WAIT_MIN;
+                    wait = BackOff::new();
                 }
                 Seen::Ask(_) | Seen::Login(_) | Seen::Idle | Seen::Busy | Seen::Unknown => {}
             }
@@ -210,9 +227,7 @@ impl<'a> Bridge<'a> {
                         if now > ready_by {
                             return End::Failed(format!("not ready within {} s", READY_MAX.as_secs()));
                         }
-                        let nap = wait;
-                        wait = (wait * 2).min(WAIT_MAX);
-                        nap
+                        wait.next()
                     }
                 },
                 Phase::Typed { at, enters, typed } => {
@@ -243,12 +258,12 @@ impl<'a> Bridge<'a> {
                             return End::Done;
                         }
                         note(&Note::Waiting { count: self.typed });
-                        self.phase = Phase::Between { due: now, wait: WAIT_MIN };
+                        self.phase = Phase::Between { due: now, wait: BackOff::new() };
                     }
                     LOOK
                 }
                 Phase::Between { due, wait } => {
-                    let (due, wait) = (*due, *wait);
+                    let (due, mut wait) = (*due, *wait);
                     let next = if now < due { None } else { self.next() };
                     if let Some(Next { count, text }) = next {
                         let Some(text) = text else { return End::Done };
@@ -257,7 +272,7 @@ impl<'a> Bridge<'a> {
                         if seen == Seen::Idle && times >= IDLE_LOOKS && self.prompt(&text, &screen) {
                             self.typed = count;
                         } else {
-                            self.phase = Phase::Between { due: now + wait, wait: (wait * 2).min(WAIT_MAX) };
+                            self.phase = Phase::Between { due: now + wait.next(), wait };
                         }
                     }
                     LOOK
@@ -395,4 +410,16 @@ fn leave(order: &Order, server: &mut Server, end: &End) -> String {
         }
     }
     "with its terminal".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BackOff;
+
+    #[test]
+    fn a_terminal_that_is_not_ready_is_looked_at_after_twice_as_long_each_time_up_to_half_a_minute() {
+        let mut wait = BackOff::new();
+        let waits: Vec<u64> = std::iter::repeat_with(|| wait.next().as_secs()).take(8).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
+    }
 }

@@ -10,6 +10,7 @@ use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
 use landfall_model::issue::Source;
+use landfall_model::objective::{Refinement, RefinementState};
 use landfall_model::proof::Proof;
 use landfall_model::{
     Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage,
@@ -489,7 +490,7 @@ fn prompt(
         },
         stage: task.staged.focus.as_ref().map_or(0, |focus| focus.number),
         requirements: requirements(task),
-        refinements: task.staged.open_refinements().map(|it| format!("{}. {}", it.number, it.text)).collect(),
+        refinements: refinements(task),
         steps: task.staged.plan.steps,
         steps_done: task.staged.plan.done,
         proofs: task.staged.proofs.all.iter().map(Proof::line).collect(),
@@ -505,6 +506,19 @@ fn prompt(
         ..PromptContext::default()
     };
     site.prompts.render(name, &context).map_err(|error| error.to_string())
+}
+
+/// What the person wants otherwise. Where a judge weighs it, it is dealt with once; elsewhere every run is told, since a new one
+/// knows nothing of what another was told.
+fn refinements(task: &Task) -> Vec<String> {
+    let judged = task.flow.as_ref().is_none_or(|flow| flow.has_judge());
+    let told = |it: &&Refinement| match it.state {
+        RefinementState::Pending | RefinementState::Weighed(_) => true,
+        RefinementState::TakenIn => !judged,
+        RefinementState::Withdrawn => false,
+    };
+    let all = task.staged.refinements.iter().filter(told);
+    all.map(|it| format!("{}. {}", it.number, it.text)).collect()
 }
 
 /// Whether the agent of this step runs a loop of its own, told by files.

@@ -491,6 +491,7 @@ impl Draft {
         let talk = self.task.talk();
         let (id, attempt, step) = (self.task.id, self.task.attempt, self.current());
         let iteration = self.task.counters.iterations + 1;
+        self.tell_refinements(&step)?;
         self.event(Event::IterationBegan { attempt, iteration, talk: talk.clone() })?;
         let deadline_ms = self.task.time_left_ms();
         self.effect(Effect::Spawn { task: id, attempt, iteration, step, deadline_ms, talk });
@@ -598,6 +599,9 @@ impl Draft {
         let open = review::blocking(&self.task.findings).next().is_some();
         if open && !reviews && verdict == Verdict::Complete && !run.evidence.last_words.is_empty() {
             self.event(Event::Replied { text: run.evidence.last_words.clone() })?;
+        }
+        if verdict == Verdict::Complete && run.evidence.missing.is_empty() && self.heard_refinements(&step)? {
+            return self.next_iteration();
         }
         match verdict {
             Verdict::Complete if !run.evidence.missing.is_empty() => {

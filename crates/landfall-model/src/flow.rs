@@ -291,6 +291,12 @@ pub struct FlowProblem {
 }
 
 impl Flow {
+    /// Whether a judge looks at anything in it.
+    #[must_use]
+    pub fn has_judge(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.kind, StepKind::Check { .. }))
+    }
+
     /// The step called `name`.
     #[must_use]
     pub fn step(&self, name: &StepName) -> Option<&Step> {

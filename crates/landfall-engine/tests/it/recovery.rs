@@ -51,7 +51,8 @@ fn every_pattern_gets_its_own_sample_and_orders_this() {
         review-silent-no-op: rerun-review, at most 1×
         review-completion-false-negative: mark-review (mark-review), at most 1×
         silent-no-op: retry, at most 1×
-        code-completed-no-pr: open-pr (rebase-onto-base, push-branch, open-pr), at most 1×"#]]
+        code-completed-no-pr: open-pr (rebase-onto-base, push-branch, open-pr), at most 1×
+        output-missing: retry, at most 2×"#]]
     .assert_eq(&told.join("\n"));
 }
 

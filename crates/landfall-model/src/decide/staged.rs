@@ -336,6 +336,35 @@ impl Draft {
         Ok(())
     }
 
+    /// Where no judge weighs what a person wants otherwise, whoever works hears it itself.
+    fn hears_refinements(&self, step: &StepName) -> bool {
+        let judged = self.task.flow.as_ref().is_none_or(|flow| flow.has_judge());
+        !judged && matches!(self.flow_step(step).kind, StepKind::Agent { iterate: true, .. })
+    }
+
+    /// The run that begins is told what is new of it.
+    pub(super) fn tell_refinements(&mut self, step: &StepName) -> Result<(), Refusal> {
+        if !self.hears_refinements(step) {
+            return Ok(());
+        }
+        self.weigh_refinements(&Judgement::default())
+    }
+
+    /// The run that is done has dealt with what it was told. True: something was said since, and is not to be lost.
+    pub(super) fn heard_refinements(&mut self, step: &StepName) -> Result<bool, Refusal> {
+        if !self.hears_refinements(step) {
+            return Ok(false);
+        }
+        let open = || self.task.staged.open_refinements();
+        let told =
+            open().filter(|it| it.state != RefinementState::Pending).map(|it| it.number).collect::<Vec<_>>();
+        let more = open().count() > told.len();
+        if !told.is_empty() {
+            self.staged(StagedEvent::RefinementsTaken { numbers: told })?;
+        }
+        Ok(more)
+    }
+
     /// An error of the judge, not of the work: it stops, and no round is spent.
     pub(super) fn judge_failed(&mut self, why: &str) -> Result<(), Refusal> {
         let step = self.current();

@@ -169,8 +169,12 @@ pub fn look(
     if !matches!(step.kind, StepKind::Agent { .. } | StepKind::Review) {
         return None;
     }
-    let manner = manner(&judge(&run.seen, &run.exit, &run.evidence))?;
+    let verdict = judge(&run.seen, &run.exit, &run.evidence);
+    let manner = manner(&verdict)?;
     let matches = brought_about(task, step, &run.evidence, manner == Manner::Clean);
+    if matches!(verdict, Verdict::NotStarted { .. }) && matches != Some(true) {
+        return None; // it is this machine that failed, not the step: it is tried again within its limits
+    }
     let works = matches!(step.kind, StepKind::Agent { iterate: true, .. });
     if manner == Manner::Clean && (matches != Some(false) || works && changed) {
         return None;

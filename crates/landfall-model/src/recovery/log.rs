@@ -41,6 +41,9 @@ pub fn entry(recovery: &Recovery, when: &str, subject: &str, seen: usize) -> Str
                 if ops.is_empty() { what.to_owned() } else { format!("{what}: {}", ops.join(", ")) };
             (diagnosis.rationale.trim().to_owned(), applied)
         }
+        None if *tier == Tier::Reconcile => {
+            ("What the step was to bring about is there, whatever its end says.".to_owned(), action.clone())
+        }
         None if *tier == Tier::Agent => ("An agent looked at it.".to_owned(), action.clone()),
         None => (format!("It fits `{symptom}`."), action.clone()),
     };

@@ -291,6 +291,13 @@ fn what_was_to_be_written_is_asked_for_again() {
 }
 
 #[test]
+fn an_agent_that_could_not_be_started_is_tried_again_within_its_limits() {
+    let mut walk = Walk::at("code");
+    let exit = Exit::NotStarted { detail: "no room".to_owned(), hopeless: false };
+    assert_eq!(walk.ends(exit, "", |_| {}), "waits for backoff before code; ");
+}
+
+#[test]
 fn an_early_kill_is_tried_once_more() {
     let mut walk = Walk::at("code");
     assert_eq!(walk.ends(Exit::Signal(9), "", |_| {}), "waits for backoff before code; recovery-tried");

@@ -1237,7 +1237,7 @@ fn haul_facts(facts: &mut Facts) {
 /// Checks that a plan or a judge named, and the size of a change.
 fn proof_facts(facts: &mut Facts) {
     let mut staged = |event| facts.task(8, Event::Staged(event));
-    let attempt = Attempt(0);
+    let attempt = Attempt(1);
     let promise =
         |of, before| Promise { of, about: "it greets".to_owned(), command: "sh \"t.sh\"".to_owned(), before };
     let promises = vec![promise(Of::Step(1), None), promise(Of::Step(2), None)];

@@ -45,9 +45,11 @@ impl Clerk<'_> {
             (true, Some(task)) if !task.is_over() => "is taken up again with it".to_owned(),
             (_, Some(task)) => {
                 let number = task.staged.refinements.last().map_or(0, |it| it.number);
-                format!(
-                    "has it as refinement {number}; the next check weighs it, and until then you can take it back"
-                )
+                let who = match targets::flow_of(self.place, task) {
+                    Some(flow) if !flow.has_judge() => "the next run of its agent hears it",
+                    Some(_) | None => "the next check weighs it",
+                };
+                format!("has it as refinement {number}; {who}, and until then you can take it back")
             }
             (_, None) => "has it".to_owned(),
         };

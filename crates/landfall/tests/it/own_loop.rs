@@ -142,7 +142,7 @@ fn edge_02_twenty_iterations_are_twenty_finished_steps() {
 }
 
 #[test]
-fn the_wall_clock_stops_a_loop_between_two_steps() {
+fn behaviour_08_self_the_wall_clock_stops_a_loop_between_two_steps() {
     let scratch = scratch("task_limit = \"3s\"");
     let task = scratch.task("Endless", &walks(ENDLESS), &FLOW);
     scratch.landfall(&["run"]);
@@ -179,7 +179,7 @@ fn a_loop_that_does_not_heed_its_limit_is_ended_for_that_limit() {
 // Behaviour 9.
 
 #[test]
-fn a_loop_that_falls_silent_again_and_again_ends_at_the_stall_limit() {
+fn behaviour_09_self_a_loop_that_falls_silent_again_and_again_ends_at_the_stall_limit() {
     let settings =
         "silence = \"1s\"\nfirst_output = \"1s\"\nheartbeat = \"1s\"\nstalls_step_max = 1\ngrace = \"1s\"";
     let scratch = scratch(settings);
@@ -210,7 +210,7 @@ fn a_loop_that_is_killed_goes_on_where_it_was_and_the_fourth_time_fails() {
 }
 
 #[test]
-fn a_loop_goes_on_while_the_engine_is_gone_and_no_step_counts_twice() {
+fn behaviour_14_self_a_loop_goes_on_while_the_engine_is_gone_and_no_step_counts_twice() {
     let scratch = scratch("slots = 1");
     let shell = format!(
         "step up\nsignal plan '(generated)' check 0\nuntil [ -e \"$OUT/go\" ]; do sleep 0.1; done\n{}",
@@ -237,7 +237,7 @@ signal report "(done)" "(stop)" 2
 // Behaviour 15.
 
 #[test]
-fn signals_that_are_wrong_are_told_and_change_nothing() {
+fn behaviour_15_self_signals_that_are_wrong_are_told_and_change_nothing() {
     let scratch = scratch("slots = 1");
     let wrong = r#"
 say() { printf '%s' "$1" > $M/.auto-signal; sleep 0.4; }
@@ -270,7 +270,7 @@ say '["a list"]'
 // Behaviour 16.
 
 #[test]
-fn edge_03_a_stop_shows_as_stopping_until_the_process_has_ended() {
+fn behaviour_16_self_edge_03_a_stop_shows_as_stopping_until_the_process_has_ended() {
     let scratch = scratch("slots = 1");
     let shell = "until stopped; do step one; sleep 0.2; done\nuntil [ -e \"$OUT/go\" ]; do sleep 0.1; done\nstep finished";
     let task = scratch.task("Stops", &walks(shell), &FLOW);
@@ -352,7 +352,7 @@ fn edge_07_words_about_a_quota_in_files_and_output_are_no_wait() {
 }
 
 #[test]
-fn edge_08_every_wait_for_an_account_is_left_out_of_the_working_time() {
+fn behaviour_11_self_edge_08_every_wait_for_an_account_is_left_out_of_the_working_time() {
     let scratch = scratch("task_limit = \"6s\"");
     let script = format!(
         "[[iteration]]\nmisbehave = \"quota\"\nuntil = \"3s\"\n[[iteration]]\nmisbehave = \"quota\"\nuntil = \"3s\"\n\

@@ -129,6 +129,11 @@ fn tests() -> Vec<String> {
             let text = std::fs::read_to_string(&path).expect("a source");
             let mut lines = text.lines().map(str::trim);
             while let Some(line) = lines.next() {
+                names.extend(
+                    line.strip_prefix("in_styles!(")
+                        .and_then(|rest| rest.split_once(':'))
+                        .map(|it| it.0.to_owned()),
+                );
                 if line != "#[test]" {
                     continue;
                 }
@@ -166,4 +171,51 @@ fn every_row_that_was_decided_has_a_test_that_is_named_after_it() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The styles in which a behaviour is told, by the names of tests.
+fn told_in(number: u32) -> Vec<&'static str> {
+    let folder = root().join("crates/landfall/tests/it");
+    let tag = format!("behaviour_{number:02}_");
+    let mut words = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder of tests").flatten() {
+        let text = std::fs::read_to_string(entry.path()).expect("a source");
+        for call in text.split("in_styles!(").skip(1) {
+            let Some((name, styles)) = call.split(')').next().and_then(|it| it.split_once(':')) else {
+                continue;
+            };
+            if name.contains(&tag) {
+                words.extend(styles.split(',').map(|word| word.trim().to_owned()));
+            }
+        }
+        for style in ["self", "dispatch"] {
+            words.extend(text.contains(&format!("fn {tag}{style}_")).then(|| style.to_owned()));
+        }
+    }
+    let told = |style: &&str| words.iter().any(|word| word == style || (word == "own" && *style == "self"));
+    STYLES.into_iter().filter(told).collect()
+}
+
+const STYLES: [&str; 4] = ["fresh", "session", "self", "dispatch"];
+
+#[test]
+fn every_behaviour_is_told_in_the_styles_that_the_table_names() {
+    let table = table();
+    let page = std::fs::read_to_string(root().join("docs/design/0011-rows.md")).expect("the table");
+    for number in 1..=21 {
+        let row = table
+            .get(&format!("style of behaviour {number}"))
+            .unwrap_or_else(|| panic!("{number} has no row"));
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let named: Vec<&str> = STYLES
+            .into_iter()
+            .zip(&cells)
+            .filter(|(_, cell)| **cell == "yes")
+            .map(|(style, _)| style)
+            .collect();
+        assert_eq!(told_in(number), named, "behaviour {number}");
+        for cell in cells.into_iter().filter(|cell| *cell != "yes") {
+            assert!(page.contains(&format!("\n- {cell}: ")), "behaviour {number}: `{cell}` is no reason");
+        }
+    }
 }

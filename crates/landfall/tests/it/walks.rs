@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::sandbox::{open, open_folder};
+use crate::serve::Served;
 use crate::styles::{Told, in_styles};
 
 /// Who takes the next step of a walk.
@@ -442,3 +443,72 @@ fn a_module_of_the_project_is_walked_in_its_own_folder(walker: Walker) {
     assert_eq!((&index["status"], &index["owner"]), (&"complete".into(), &"me".into()), "{index}");
 }
 in_styles!(a_module_of_the_project_is_walked_in_its_own_folder: own, dispatch);
+
+/// No judge weighs it, so whoever works hears it: in its next run, or, if it was said while the last one was at work, in one more.
+#[test]
+fn behaviour_21_self_a_refinement_is_heard_where_no_judge_weighs_it() {
+    for flow in ["watched", "loop"] {
+        let scratch = Scratch::new(LANDFALL);
+        let folder = open(&scratch);
+        let (began, go) = (folder.join("began"), folder.join("go"));
+        let script = format!(
+            "run = [\"sh\", \"-c\", \"touch {}; while [ ! -e {} ]; do sleep 0.02; done\"]\nsignal = \"complete\"\n\
+             [[write]]\npath = \"b.txt\"\ntext = \"b\\n\"\n",
+            began.display(),
+            go.display()
+        );
+        scratch.task("Refined", &script, &["--flow", flow]);
+        let said = scratch.landfall(&["refine", "T1", "in capitals"]).ok();
+        assert!(said.contains("the next run of its agent hears it"), "{flow}: {said}");
+        scratch.landfall(&["refine", "T1", "and in red"]).ok();
+        scratch.landfall(&["refine", "T1", "--withdraw", "2"]).ok();
+        let mut run = scratch.start(&["run"]);
+        scratch.eventually("the agent is at work", || began.exists());
+        scratch.landfall(&["refine", "T1", "and twice"]).ok();
+        std::fs::write(&go, "").expect("ours");
+        assert_eq!(run.wait(Duration::from_secs(60)), Some(0), "{flow}: {}", scratch.heard());
+        let prompts = scratch.prompts("T1");
+        assert_eq!(prompts.len(), 2, "{flow}: what was said last is not lost");
+        assert!(
+            prompts[0].contains("in capitals") && !prompts[0].contains("and twice"),
+            "{flow}: {}",
+            prompts[0]
+        );
+        assert!(
+            prompts[1].contains("in capitals") && prompts[1].contains("and twice"),
+            "{flow}: {}",
+            prompts[1]
+        );
+        assert!(!prompts.concat().contains("and in red"), "{flow}: nobody heard what was taken back");
+        assert_ne!(
+            scratch.landfall(&["refine", "T1", "--withdraw", "1"]).code,
+            Some(0),
+            "{flow}: it is dealt with"
+        );
+    }
+}
+
+/// Whichever way its module is walked, one session holds it.
+fn behaviour_01_a_module_under_way_is_refused_to_others_naming_the_holder(walker: Walker) {
+    let waits = ("exec", "(done)", "report", "until [ -e \"$OUT/go\" ]; do sleep 0.1; done; work whole");
+    let Some(scratch) = walker.module("slots = 1", &[waits, REPORT]) else { return };
+    walker.begin(&scratch, MODULE);
+    scratch.landfall(&["import", "AiTasks"]).ok();
+    scratch.landfall(&["edit", "T1", "--flow", "watched"]).ok();
+    let dir = scratch.project().canonicalize().expect("it is there").join(MODULE);
+    let body = serde_json::json!({ "taskDir": dir }).to_string();
+    let served = Served::start(&scratch, &[]);
+    let (status, row) = served.post("/api/sessions/main/task-auto", &body);
+    assert_eq!(status, 200, "{row}");
+    scratch.eventually("its step", || noted(&scratch, "begun").len() == 1);
+    let (status, refused) = served.post("/api/sessions/other/task-auto", &body);
+    let refused: Value = serde_json::from_str(&refused).expect("JSON");
+    assert_eq!((status, &refused["holder"]), (409, &"main".into()), "{refused}");
+    std::fs::write(open_folder(&scratch).join("go"), "").expect("ours");
+    scratch.eventually("the end", || scratch.status("T1") == "done");
+    let (_, row) = served.get("/api/sessions/main/task-auto");
+    let row: Value = serde_json::from_str(&row).expect("JSON");
+    assert_eq!((&row["status"], &row["stop_reason"]), (&"stopped".into(), &"complete".into()), "{row}");
+    served.end();
+}
+in_styles!(behaviour_01_a_module_under_way_is_refused_to_others_naming_the_holder: own, dispatch);
