@@ -499,6 +499,8 @@ mod tests {
                 overdue: model::conflict::Overdue::Retry,
             },
             Wait::GateBroken { command: "tests".to_owned(), detail: "not found".to_owned() },
+            Wait::Parts,
+            Wait::Blockers { by: vec!["#9".to_owned()] },
         ];
         assert_eq!(waits.len(), api::WaitFor::ALL.len());
         for each in &waits {
