@@ -117,6 +117,26 @@ impl FromStr for SprintId {
 
 as_text!(SprintId, "^[Ss]?[1-9][0-9]{0,8}$", "S3");
 
+/// Issues that were asked for together, written `H3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HaulId(pub u32);
+
+impl fmt::Display for HaulId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "H{}", self.0)
+    }
+}
+
+impl FromStr for HaulId {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        number(text, &['H', 'h']).map(Self).ok_or_else(|| BadId::new(text, "a batch of issues such as H3"))
+    }
+}
+
+as_text!(HaulId, "^[Hh]?[1-9][0-9]{0,8}$", "H3");
+
 /// A task by its id, or by its place in the batch that is being added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskRef {

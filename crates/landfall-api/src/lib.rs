@@ -17,6 +17,7 @@ pub mod client;
 mod discovery;
 mod fleet;
 mod flow;
+mod follow;
 mod graph;
 pub mod http;
 mod ids;
@@ -68,8 +69,12 @@ pub use fleet::{Fleet, FleetAgent, FleetAsked, FleetDisk, FleetLane, FleetOrphan
 pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };
+pub use follow::{
+    AutoReport, FollowedIssue, HaulLine, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
+    IssuesFollowed, PhaseLine, Reconciliation, ReconciliationSeen,
+};
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
-pub use ids::{BadId, RunId, SprintId, TaskId, TaskRef};
+pub use ids::{BadId, HaulId, RunId, SprintId, TaskId, TaskRef};
 pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
@@ -100,9 +105,9 @@ pub use running::{NewsLine, RunAsked, RunMode, RunNowAsked, RunStarted, RunView,
 pub use settings::{SettingKey, SettingProblem, SettingSection, SettingsReport};
 pub use staged::{
     Annotate, Annotated, DoAsked, ExclusionLine, FlowCheckpoint, JudgeAgreement, JudgementLine, Note,
-    NoteKind, Paper, PaperAsked, PaperLine, PaperList, PhaseMark, PhaseState, PlanStepLine, Progress, Refine,
-    RefineWithdraw, RefinementLine, RefinementState, RequirementLine, ScoreLine, StageLine, StageNow,
-    StepDone, Target, TargetConfirm, TargetItem, TargetSay, Threshold,
+    NoteKind, Paper, PaperAsked, PaperLine, PaperList, PhaseMark, PhaseState, PlanStepLine, Progress,
+    ProofLine, Refine, RefineWithdraw, RefinementLine, RefinementState, RequirementLine, ScoreLine,
+    StageLine, StageNow, StepDone, Target, TargetConfirm, TargetItem, TargetSay, Threshold,
 };
 pub use stats::{
     Agreement, Spread, Stats, StatsAsked, StatsCount, StatsDay, StatsGate, StatsProfile, StatsSum,

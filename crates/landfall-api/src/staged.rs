@@ -80,6 +80,21 @@ pub struct Progress {
     pub plan_steps: u32,
     /// Of these, done, in the agent's words.
     pub plan_done: u32,
+    /// The checks that its plan and its judges named.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub proofs: u32,
+    /// Of these, those that failed before the work and pass now, seen by the engine.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub proofs_done: u32,
+    /// How often one that passed did not any more.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub anomalies: u32,
+    /// How often the judge at the end sent the work of this stage back; 0 again when it was accepted.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub fixes: u32,
+    /// How often it may, by the flow, the kind of the task and the size of the change; 0 where no judge does.
+    #[serde(skip_serializing_if = "is_none_of_them")]
+    pub fixes_max: u32,
     /// The stage under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stage: Option<u32>,
@@ -100,6 +115,11 @@ pub struct Progress {
     pub directed: Option<String>,
     /// It all in a line: `status=executing phase=executing exec:done → verify #3`.
     pub strip: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_none_of_them(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A phase of a flow.
@@ -218,6 +238,23 @@ pub struct Target {
     /// The steps of its plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<PlanStepLine>,
+    /// The checks that its plan and its judges named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<ProofLine>,
+}
+
+/// A check that must fail before the work and pass after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProofLine {
+    /// What it is of: `step 2` or `finding 1`.
+    pub of: String,
+    /// That in a line.
+    pub about: String,
+    /// What is run.
+    pub command: String,
+    /// How it stands: `owed`, `void`, `open`, `lost` or `proved`.
+    pub standing: String,
 }
 
 /// One part of an objective.

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use landfall_model::auto::Loop;
+use landfall_model::haul::{Chosen, HaulId};
+use landfall_model::issue::Wishes;
 use landfall_model::pilot::Mode;
 use landfall_model::plan::Outline;
-use landfall_model::{Commit, Digest, News, Refusal, ReviewSaid, SprintId, Task, TaskId, TaskSpec, Usage};
+use landfall_model::{
+    Commit, Digest, News, Refusal, ReviewSaid, Size, SprintId, Task, TaskId, TaskSpec, Usage,
+};
 use thiserror::Error;
 
 /// What a person can ask of the engine.
@@ -82,6 +86,8 @@ pub enum Ask {
         /// This session.
         session: String,
     },
+    /// Follow issues, each by a task.
+    Follow(Box<FollowAsked>),
     /// Say what is to become of work that was looked at.
     Review(Vec<TaskId>, Box<ReviewSaid>),
     /// Stop the run after the iterations under way, or now.
@@ -106,6 +112,34 @@ pub struct LoopAsked {
     pub iterations_max: u32,
     /// So much working time.
     pub minutes_max: u32,
+}
+
+/// Issues that are to be followed.
+#[derive(Debug, Clone)]
+pub struct FollowAsked {
+    /// Of this tracker.
+    pub tracker: String,
+    /// These, in the order in which they are to be begun.
+    pub issues: Vec<FollowIssue>,
+    /// The way they are to take.
+    pub wishes: Wishes,
+    /// Whether what was said earlier about the way still counts where nothing is said now.
+    pub keep: bool,
+    /// Whether they were asked for together, and how they were chosen.
+    pub together: Option<Chosen>,
+}
+
+/// An issue that is to be followed.
+#[derive(Debug, Clone)]
+pub struct FollowIssue {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Its size.
+    pub size: Option<Size>,
+    /// Whether there is nothing left to do for it in the tracker: a task that is done is not followed by another.
+    pub settled: bool,
 }
 
 /// A task to add. Others of the same request are named by their place in it.
@@ -148,6 +182,13 @@ pub enum Reply {
     },
     /// It is so now.
     Done,
+    /// Issues are followed by these tasks, in their order.
+    Followed {
+        /// Under this name, if they were asked for together.
+        haul: Option<HaulId>,
+        /// One for each.
+        tasks: Vec<Arc<Task>>,
+    },
     /// A sprint is ending.
     Sprint(SprintId),
     /// A run was told to stop.

@@ -6,6 +6,7 @@
 //! `landfall-model`; here they meet.
 
 mod issues;
+mod recoveries;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,18 +17,20 @@ use landfall_model::course::{self, Coming, Person, Scene};
 use landfall_model::flake::Flakes;
 use landfall_model::flow::Flow;
 use landfall_model::gate::GateReport;
+use landfall_model::haul::Hauls;
 use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
 use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
+use landfall_model::recovery::RecoveryEvent;
 use landfall_model::review::ReviewMode;
 use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::staged::StagedEvent;
 use landfall_model::{
     Attempt, Caps, Commit, Drive, Driving, Effect, EndCode, Ending, EngineEvent, Entry, Event, Fact, Filter,
-    Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Refusal, Route, RunEnd, RunId, Said, Signal,
-    Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
-    Wait, World, expects, graph, plan, spares,
+    Grant, Input, Limits, Mover, News, QueueEffect, QueueNews, Recovered, Refusal, Route, RunEnd, RunId,
+    Said, Signal, Spending, Spent, SprintId, Standing, State, Style, Tag, Task, TaskId, TaskLimits, TaskSpec,
+    Timestamp, Wait, World, expects, graph, plan, spares,
 };
 use landfall_store::Misplaced;
 
@@ -138,6 +141,7 @@ pub struct Core {
     checkpoints: Checkpoints,
     flakes: Flakes,
     loops: Loops,
+    hauls: Hauls,
     flows: BTreeMap<String, Arc<Flow>>,
     rules: Rules,
     run: Option<RunId>,
@@ -145,6 +149,9 @@ pub struct Core {
     drive: Drive,
     /// Those that wait for the issues they are made of.
     wholes: BTreeSet<TaskId>,
+    /// Those that wait for issues before them, and when those were last looked at.
+    blocked: BTreeSet<TaskId>,
+    polled: Timestamp,
     /// Whether this run is for the sprint that is open.
     sprinting: bool,
     attended: bool,
@@ -185,12 +192,15 @@ impl Core {
             checkpoints: Checkpoints::default(),
             flakes: Flakes::default(),
             loops: Loops::default(),
+            hauls: Hauls::default(),
             flows,
             rules,
             run: None,
             last_run: 0,
             drive: Drive::Running,
             wholes: BTreeSet::new(),
+            blocked: BTreeSet::new(),
+            polled: Timestamp::default(),
             sprinting: false,
             attended: false,
             only: None,
@@ -247,6 +257,10 @@ impl Core {
         match &task.state {
             State::Waiting { wait: Wait::Parts, .. } => drop(self.wholes.insert(task.id)), // it may wait already
             _ => drop(self.wholes.remove(&task.id)),                                       // most never did
+        }
+        match &task.state {
+            State::Waiting { wait: Wait::Blockers { .. }, .. } => drop(self.blocked.insert(task.id)),
+            _ => drop(self.blocked.remove(&task.id)),
         }
         self.queue.put(&task);
         self.world.put(task);
@@ -412,6 +426,7 @@ impl Core {
                 out.consulted(at, Spending { usage: *usage, time_ms: *took_ms });
             }
             EngineEvent::Auto(event) => self.loops.apply(at, event),
+            EngineEvent::Haul(event) => self.hauls.apply(at, event),
             EngineEvent::Started { .. } | EngineEvent::PublishHeld { .. } => {}
         }
         Ok(())
@@ -636,6 +651,8 @@ impl Core {
             _ => None,
         };
         let (after, decision) = landfall_model::step(&task, &input)?;
+        let is_over = |it: &Event| matches!(it, Event::Recovery(RecoveryEvent::Ended { .. }));
+        let recovered = decision.events.iter().any(is_over);
         let parted = decision.events.iter().any(|it| matches!(it, Event::Issue(IssueEvent::Parted { .. })));
         let mut before = (*task).clone();
         for event in decision.events {
@@ -673,6 +690,15 @@ impl Core {
         }
         if after.issue.is_some() {
             self.note_issue(out, &after, parted);
+        }
+        if let News::Recovered { recovered: Recovered::Diagnosed { profile, usage, took_ms, .. }, .. } = news
+        {
+            let (about, profile) = ("diagnosis".to_owned(), profile.clone());
+            let (usage, took_ms) = (*usage, *took_ms);
+            self.fact(out, EngineEvent::Consulted { about, profile, usage, took_ms });
+        }
+        if recovered {
+            self.promote(out, id);
         }
         Ok(self.task(id))
     }

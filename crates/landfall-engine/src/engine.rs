@@ -28,6 +28,7 @@ use landfall_store::{Batch, Journal, ReplayStop, Sqlite, StoreError};
 use thiserror::Error;
 
 use crate::ask::{Answer, Ask, AskError, NewTask, Position, Reply, Rewritten};
+use crate::catalogue::{self, CatalogueError};
 use crate::core::{Core, Outside, Replay, Rules, RunOptions, Turn};
 use crate::disk::{Governor, Looked};
 use crate::exchange::Desk;
@@ -47,6 +48,7 @@ use crate::scout::Scout;
 use crate::settings::{Settings, SettingsProblem, WHOLEWORK, WHOLEWORK_BYTES_MAX};
 use crate::site::{self, Site, View};
 use crate::spare::Spares;
+use crate::tracker::nudges;
 
 /// How an engine is opened.
 pub struct Options {
@@ -91,6 +93,9 @@ pub enum OpenError {
     /// A flow could not be read.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Flows(Vec<flows::FlowError>),
+    /// The catalogue of recoveries could not be read.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
     /// Settings name a flow that is not there.
     #[error("`project.flow` is `{name}`, which is not a flow; known: {known}")]
     NoFlow {
@@ -294,6 +299,7 @@ impl Engine {
             return Err(OpenError::NoFlow { name: settings.project.flow.clone(), known });
         }
         let prompts = Prompts::load(Some(&overrides.join("prompts")))?;
+        let catalogue = catalogue::load(repo.root())?;
 
         let (journal, _) = Sqlite::open(&folder.journal(), landfall_store::Options::default())?;
         let store = Store::open(&git, &folder.store(), &repo)?;
@@ -338,6 +344,8 @@ impl Engine {
             landed: Mutex::default(),
             afar: Mutex::default(),
             desk: Desk::default(),
+            catalogue,
+            diagnosing: Mutex::new(()),
             abandoned: Mutex::default(),
             modules: Mutex::default(),
         });
@@ -468,6 +476,7 @@ impl Engine {
             if self.core.mismatch().is_some() {
                 publishing.hold();
             }
+            self.look_at_tracker();
             let low_disk = self.look_at_disk();
             self.core.look(&*self.site, low_disk);
             let turn = self.commit_turn()?;
@@ -599,6 +608,16 @@ impl Engine {
         self.mail.recv_timeout(pause).ok()
     }
 
+    /// What a tracker changed: looked for now and then, and at once where it says so by itself. Nobody is asked where nobody waits.
+    fn look_at_tracker(&mut self) {
+        let every_ms = self.site.settings.tracker.poll_ms;
+        let nudged = self.core.wants_a_poll(self.site.now(), NUDGE_MS)
+            && nudges::take(&self.site.folder).is_ok_and(|marks| !marks.is_empty());
+        if nudged || self.core.wants_a_poll(self.site.now(), every_ms) {
+            self.core.poll(&*self.site);
+        }
+    }
+
     /// Whether there is too little room for an agent to start, and what a person sees of that and of the rest.
     fn look_at_disk(&mut self) -> bool {
         let Looked { disk, free_bytes: free, news } = self.governor.look(&self.site, self.core.world());
@@ -712,6 +731,10 @@ impl Engine {
             }
             Ask::LoopStop { session } => {
                 self.core.stop_loop(out, &session).map(|task| Reply::Tasks(vec![task]))
+            }
+            Ask::Follow(asked) => {
+                let (haul, tasks) = self.core.follow(out, &asked)?;
+                Ok(Reply::Followed { haul, tasks })
             }
             Ask::Restore { name } => self.restore(&name),
             Ask::Review(tasks, said) => self.review(&tasks, &said),
@@ -1014,3 +1037,5 @@ pub fn standing(world: &World, limits: &Limits, task: &Task) -> (Status, Option<
     };
     (status, wait)
 }
+
+const NUDGE_MS: u64 = 2_000; // a look into a folder; a person sees no difference

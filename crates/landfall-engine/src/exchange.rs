@@ -4,23 +4,26 @@
 //! performing it twice has the effect of once. What follows from an answer is for the model to say.
 
 mod accepting;
-mod offering;
+pub(crate) mod offering;
 mod seeing;
 mod telling;
 
 use std::sync::{Arc, OnceLock};
 
-use landfall_host::git::GitError;
+use landfall_host::git::{BranchName as GitBranch, GitError, Repo, Store};
 use landfall_model::flow::Act;
-use landfall_model::issue::{Phase, Source};
+use landfall_model::issue::{Phase, Seen, Source};
 use landfall_model::{Attempt, Exchanged, News, Task};
 use landfall_trackers::tracker::{
-    Answer, BranchName, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, Slug, Tracker, TrackerError,
+    Answer, BranchName, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, PrNumber, Slug, Tracker,
+    TrackerError,
 };
+use thiserror::Error;
 
-pub(crate) use seeing::is_spec;
+pub(crate) use seeing::{is_spec, look};
 
-use crate::site::Site;
+use crate::recovering;
+use crate::site::{self, Site};
 use crate::tracker::{self, Around};
 
 /// The tracker of an engine, opened when it is first needed.
@@ -46,10 +49,59 @@ impl Desk {
 }
 
 /// Why an exchange came to nothing.
-pub(crate) enum Trouble {
+#[derive(Debug, Error)]
+pub enum Trouble {
+    /// The tracker.
+    #[error(transparent)]
     Tracker(TrackerError),
+    /// Git.
+    #[error(transparent)]
     Git(GitError),
+    /// It was refused, and something may be done about that.
+    #[error("{0}")]
+    Refused(String),
+    /// Something else.
+    #[error("{0}")]
     Else(String),
+}
+
+/// What is asked of an issue while no engine need run.
+pub struct AtRest<'a> {
+    /// Where it is kept.
+    pub tracker: Arc<dyn Tracker>,
+    /// The issue.
+    pub source: Source,
+    /// Its pull request, where somebody says which it is; otherwise the one of its branch.
+    pub pr: Option<u64>,
+    /// Its task, if it has one.
+    pub task: Option<&'a Task>,
+    /// The store. Nothing lands in it by this.
+    pub store: &'a Store,
+    /// The person's repository.
+    pub repo: &'a Repo,
+    /// The branch that work lands on.
+    pub branch: &'a GitBranch,
+    /// The folder of files that say what is to be done.
+    pub spec_path: &'a str,
+}
+
+/// Everything that can be seen of an issue at this moment, by whoever asks.
+///
+/// # Errors
+/// Why it could not be looked at.
+pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
+    let AtRest { tracker, source, pr, task, store, repo, branch, spec_path } = asked;
+    let none = |what: &str| Trouble::Else(format!("0 is not the number of {what}"));
+    let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
+    let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
+    let theirs = store.import(repo, branch)?;
+    let base = match store.base()? {
+        Some(ours) if !store.is_ancestor(&ours, &theirs)? => ours,
+        Some(_) | None => theirs,
+    };
+    let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(site::oid).collect());
+    let ground = seeing::Ground { store, base, spec_path, work: work.unwrap_or_default(), pr };
+    seeing::look_on(&ground, &Desked { tracker, source, number })
 }
 
 impl From<TrackerError> for Trouble {
@@ -82,7 +134,9 @@ impl From<Trouble> for Exchanged {
                 Self::Trouble { detail, until: passes.flatten(), hopeless: passes.is_none() }
             }
             Trouble::Git(error) => Self::Trouble { detail: error.full(), until: None, hopeless: false },
-            Trouble::Else(detail) => Self::Trouble { detail, until: None, hopeless: true },
+            Trouble::Refused(detail) | Trouble::Else(detail) => {
+                Self::Trouble { detail, until: None, hopeless: true }
+            }
         }
     }
 }
@@ -96,8 +150,24 @@ pub(crate) struct Desked {
 
 /// Performs an exchange for `task` and tells what came of it.
 pub(crate) fn exchange(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) {
-    let exchanged = perform(site, task, attempt, act).unwrap_or_else(Exchanged::from);
+    let exchanged = perform(site, task, attempt, act).unwrap_or_else(|trouble| match refused(&trouble) {
+        Some(detail) if matches!(act, Some(Act::Offer | Act::Merged)) => {
+            recovering::stuck(site, task, &detail).map_or_else(|| trouble.into(), Exchanged::Stuck)
+        }
+        Some(_) | None => trouble.into(),
+    });
     site.tell(task.id, News::Exchanged { attempt, exchanged });
+}
+
+/// Why the other side said no, if that may have to do with the work.
+fn refused(trouble: &Trouble) -> Option<String> {
+    match trouble {
+        Trouble::Refused(detail) => Some(detail.clone()),
+        Trouble::Tracker(error @ (TrackerError::Refused { .. } | TrackerError::Conflict { .. })) => {
+            error.passes().is_none().then(|| error.to_string())
+        }
+        Trouble::Tracker(_) | Trouble::Git(_) | Trouble::Else(_) => None,
+    }
 }
 
 fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) -> Result<Exchanged, Trouble> {
@@ -117,7 +187,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) ->
     }
 }
 
-fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
+pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
     let kind = site.settings.tracker.kind.unwrap_or("none");
     let source = Source::of(&task.spec.source)
         .ok_or_else(|| Trouble::Else(format!("{} does not come from an issue", task.id)))?;

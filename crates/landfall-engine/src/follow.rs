@@ -31,6 +31,7 @@ use crate::opinion;
 use crate::papers;
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{Fuse, give_up_reading, go, reads};
+use crate::recovering;
 use crate::settings::Confinement;
 use crate::site::{Allowance, Live, Manner, Site};
 
@@ -474,15 +475,24 @@ impl Desk {
             opinion: reads(&task).then(|| opinion::read(&open.words)).flatten(),
             last_words: open.tally.words().trim().chars().take(REPLY_MAX).collect(),
         };
-        let run =
-            EndedRun { attempt, iteration, exit, seen: open.seen.into(), evidence, took_ms, usage, traces };
-        if site.settings.workspace.after_run.is_none() {
+        let run = EndedRun {
+            attempt,
+            iteration,
+            exit,
+            seen: open.seen.into(),
+            evidence,
+            took_ms,
+            usage,
+            traces,
+            climbed: None,
+        };
+        if site.settings.workspace.after_run.is_none() && task.issue.is_none() {
             return site.tell(task.id, News::AgentEnded(run));
         }
         // What comes next works in the same workspace, so it is told afterwards.
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
-            site.tell(task.id, News::AgentEnded(run));
+            site.tell(task.id, News::AgentEnded(recovering::climbed(site, &task, run)));
         });
     }
 }
@@ -661,7 +671,8 @@ impl Open {
     /// Whether it is to end now, and why.
     fn verdict(&self, site: &Site, now: u64, spent: Option<&Spent>) -> Option<Asked> {
         let Followed { task, attempt, .. } = &self.followed;
-        let class = || liveness::class(&self.pulse(now), &site.settings.run.watch);
+        let watch = recovering::watch(site, task);
+        let class = || liveness::class(&self.pulse(now), &watch);
         let early = liveness::early(&Case {
             stopped: site.is_stopped(task.id, *attempt),
             spent,
@@ -948,7 +959,7 @@ fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 /// What the step must leave behind and has not: missing, empty, not a plain file, or older than the run.
-fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<String> {
+pub(crate) fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<String> {
     let step = task.step().and_then(|name| task.flow.as_ref()?.step(name));
     let Some(StepKind::Agent { output, .. }) = step.map(|step| &step.kind) else { return Vec::new() };
     let Some(workspace) = site.pool.existing(&task.id.to_string()) else { return output.clone() };

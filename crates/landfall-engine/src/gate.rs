@@ -2,6 +2,7 @@
 //!
 //! The commands come from the base branch, never from the work. What they come to is weighed by the model.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,9 +14,11 @@ use landfall_host::git::{
     Leftovers, LostHead, Merge, Oid, Signature,
 };
 use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
+use landfall_model::audit::Extent;
 use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
 use landfall_model::issue::Source;
+use landfall_model::proof;
 use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
 
 use crate::confine::{self, Reach};
@@ -23,6 +26,7 @@ use crate::engine::Mail;
 use crate::land;
 use crate::launch::{marker, settled, with};
 use crate::module;
+use crate::papers;
 use crate::patience::{Patience, Press, abandon};
 use crate::perform::{collect_detail, task_ref};
 use crate::queue::{self, Settled};
@@ -123,11 +127,30 @@ fn try_check(
     let name = format!("{}-{attempt}", task.id);
     let Some(report) = verify(site, &name, &base, &head, &merged).map_err(git)? else { return Ok(None) };
     crash::point("check.verified");
+    let proofs = match report.outcome().is_green() {
+        true => match prove(site, task, &name, &base, &merged).map_err(git)? {
+            Some(proofs) => proofs,
+            None => return Ok(None),
+        },
+        false => Vec::new(), // the agent needs the first failure, not all of them
+    };
+    let extent = match papers::has_any(task) {
+        true => Some(extent(site, &began(task, &base), &merged).map_err(git)?),
+        false => None,
+    };
     let concerns = match report.outcome().is_green() {
         true => concerns(site, &name, &base, &report).map_err(git)?,
         false => Vec::new(),
     };
-    Ok(Some(News::Checked { attempt, head: site::commit(&head), leftovers, report, concerns }))
+    Ok(Some(News::Checked {
+        attempt,
+        head: site::commit(&head),
+        leftovers,
+        report,
+        concerns,
+        proofs,
+        extent,
+    }))
 }
 
 fn collect(site: &Site, task: &Task, attempt: Attempt) -> Result<(Oid, bool), CollectError> {
@@ -263,6 +286,86 @@ pub(crate) fn verify(
     }
     report.took_ms = site.clock.mono_ms() - began;
     Ok(Some(report))
+}
+
+/// The state before the stage under way.
+fn began(task: &Task, base: &Oid) -> Oid {
+    task.staged.stage_before().map_or_else(|| base.clone(), |stage| site::oid(&stage.commit))
+}
+
+/// How large a change is. Of a diff that is cut, the lines that are there count.
+fn extent(site: &Site, from: &Oid, to: &Oid) -> Result<Extent, GitError> {
+    let names = site.store.diff_names(from, to)?;
+    let parent =
+        |it: &ChangedPath| it.path.iter().rposition(|byte| *byte == b'/').map(|at| it.path[..at].to_vec());
+    let dirs: BTreeSet<Option<Vec<u8>>> = names.iter().map(parent).collect();
+    let options =
+        DiffOptions { context: 0, renames: false, text: false, bytes_max: DIFF_MAX, paths: Vec::new() };
+    let diff = site.store.diff(from, to, &options)?.bytes;
+    let lines = changed_lines(&String::from_utf8_lossy(&diff));
+    let lines = lines.values().map(|(added, removed)| added.len() + removed.len()).sum::<usize>();
+    let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Ok(Extent { files: small(names.len()), lines: small(lines), dirs: small(dirs.len()) })
+}
+
+/// Runs the checks that the plan and judges named, each on a clean checkout of the work, and once on the state before it.
+/// They were written by agents, as the tests of the work were: they can hold it back and never let it through. None: the
+/// engine was told to stop.
+fn prove(
+    site: &Site,
+    task: &Task,
+    name: &str,
+    base: &Oid,
+    merged: &Oid,
+) -> Result<Option<Vec<(proof::Run, String)>>, GitError> {
+    const LIMIT_MS: u64 = 600_000; // for projects whose own checks name none
+    let staged = &task.staged;
+    let due: Vec<&proof::Proof> = staged.proofs.due(staged.plan.done).collect();
+    if due.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let section = verify_section(site, base)?.unwrap_or_else(|_| site.settings.verify.clone());
+    let config = digest(&section.canonical());
+    let timeout_ms = section.commands.iter().map(|command| command.timeout_ms).max().unwrap_or(LIMIT_MS);
+    let began = began(task, base);
+    let lane = Borrowed::lane(site)?;
+    let gate = Gate { site, name, lane: &lane.lane, section: &section, base, merged, config: &config };
+    let ignored = if section.keep_ignored { Ignored::Keep } else { Ignored::Remove };
+    let mut runs = Vec::new();
+    for (place, proof) in due.into_iter().enumerate() {
+        let promise = &proof.promise;
+        let command = VerifyCommand {
+            name: promise.of.to_string(),
+            run: promise.command.clone(),
+            timeout_ms,
+            required: true,
+            caps: None,
+        };
+        let shown = |commit: &Oid, name: String| {
+            let shown = gate.run(commit, ignored, &command, &name)?;
+            Ok(shown.map(|shown| (proof::Colour::from(weigh(&shown.seen, None, None)), shown.excerpt)))
+        };
+        let mut before = None;
+        if proof.before.is_none() {
+            let on = promise.before.as_ref().map_or_else(|| began.clone(), site::oid);
+            let Some((colour, _)) = shown(&on, format!("{name}-p{place}-before"))? else { return Ok(None) };
+            before = Some(colour);
+        }
+        let Some((mut now, mut excerpt)) = shown(merged, format!("{name}-p{place}"))? else {
+            return Ok(None);
+        };
+        if now != proof::Colour::Green {
+            // What fails by chance is no reason to send work back.
+            let again = shown(merged, format!("{name}-p{place}-again"))?;
+            let Some(again) = again else { return Ok(None) };
+            (now, excerpt) = again;
+        }
+        if now == proof::Colour::Green {
+            excerpt.clear();
+        }
+        runs.push((proof::Run { of: promise.of, before, now }, excerpt));
+    }
+    Ok(Some(runs))
 }
 
 fn unreadable(problem: &str) -> CommandResult {
@@ -475,7 +578,7 @@ impl Gate<'_> {
             ("TMPDIR", tmp.into_os_string()),
         ];
         let spec = Spec {
-            argv: vec!["sh".into(), "-c".into(), command.run.clone().into()], // a command a person wrote in settings
+            argv: vec!["sh".into(), "-c".into(), command.run.clone().into()], // a person wrote it in settings, or it is a proof: see `prove`
             cwd: checkout.path,
             env: with(&self.site.env, ours.map(|(key, value)| (key.into(), value)).to_vec()),
             sandbox: confine::sandbox(self.site, &reach),

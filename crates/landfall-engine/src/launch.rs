@@ -11,6 +11,7 @@ use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
 use landfall_model::issue::Source;
 use landfall_model::objective::{Refinement, RefinementState};
+use landfall_model::proof::Proof;
 use landfall_model::{
     Attempt, EndedRun, Evidence, Exit, News, Past, StepKind, StepName, Style, Talk, Task, Traces, Usage,
     Verdict,
@@ -18,7 +19,7 @@ use landfall_model::{
 
 use crate::confine::{self, Reach};
 use crate::exchange::{SPEC, spec_of};
-use crate::follow::{Followed, Follower};
+use crate::follow::{Followed, Follower, missing_outputs};
 use crate::gate;
 use crate::guard::{self, Prints};
 use crate::module;
@@ -27,6 +28,7 @@ use crate::patience::abandon;
 use crate::perform::{reads, workspace_name};
 use crate::ports;
 use crate::prompts::PromptContext;
+use crate::recovering;
 use crate::settings::Confinement;
 use crate::site::{self, Site};
 
@@ -108,7 +110,10 @@ fn failed(site: &Site, task: &Task, run: &Run, detail: String) {
 fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
     confine::remove_tmp(&site.folder.iteration(task.id, run.attempt, run.iteration));
     let head_after = head_of(site, task);
-    let evidence = Evidence { head_before: task.seen_head.clone(), head_after, ..Evidence::default() };
+    // Nothing was written in a run that nobody saw.
+    let missing = missing_outputs(site, task, i64::MAX);
+    let evidence =
+        Evidence { head_before: task.seen_head.clone(), head_after, missing, ..Evidence::default() };
     let news = EndedRun {
         attempt: run.attempt,
         iteration: run.iteration,
@@ -118,8 +123,9 @@ fn ended(site: &Site, task: &Task, run: &Run, exit: Exit) {
         took_ms: 0,
         usage: Usage::default(),
         traces: Traces::default(),
+        climbed: None,
     };
-    site.tell(task.id, News::AgentEnded(news));
+    site.tell(task.id, News::AgentEnded(recovering::climbed(site, task, news)));
 }
 
 /// Where the task's branch stands; for evidence, read without a process.
@@ -487,6 +493,7 @@ fn prompt(
         refinements: refinements(task),
         steps: task.staged.plan.steps,
         steps_done: task.staged.plan.done,
+        proofs: task.staged.proofs.all.iter().map(Proof::line).collect(),
         every: match step.map(|step| &step.kind) {
             Some(StepKind::Agent { every, .. }) => *every,
             _ => 0,

@@ -266,7 +266,7 @@ fn of_task(event: &Event, landed: bool) -> Option<Told> {
         Event::Entered { opening, .. } => match opening {
             Opening::Workspace | Opening::FreshWorkspace => Told::new(PreStart, None, "starts"),
             Opening::Land => Told::new(PreMerge, None, "is about to land"),
-            Opening::Check | Opening::Report | Opening::Queue | Opening::Exchange => None,
+            Opening::Check | Opening::Report | Opening::Queue | Opening::Exchange | Opening::Recover => None,
         },
         Event::Left { to: Target::Stop, step, result, .. } => {
             let told = Told::new(Occasion::OnEscalation, Topic::Escalation, "is blocked");
@@ -436,6 +436,7 @@ fn of_engine(event: &EngineEvent) -> Option<Told> {
         | EngineEvent::Measured { .. }
         | EngineEvent::DiscoveryDropped { .. }
         | EngineEvent::Consulted { .. }
-        | EngineEvent::Auto(_) => None,
+        | EngineEvent::Auto(_)
+        | EngineEvent::Haul(_) => None,
     }
 }

@@ -33,6 +33,7 @@ struct Found {
 
 const TITLE_CHARS_MAX: usize = 200; // a line
 const DETAIL_CHARS_MAX: usize = 4_000; // a page
+const COMMAND_CHARS_MAX: usize = 1_000; // a line of shell
 const BLOCKS_MAX: usize = 200; // beginnings of a block that are tried
 
 /// The last block of these words that reads as a `T` and means something.
@@ -70,10 +71,12 @@ fn said(found: Found) -> Option<Said> {
     let title = line(&found.title);
     let id = found.id.map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
     let mut detail = cut(&found.detail, DETAIL_CHARS_MAX);
-    if let Some(test) = found.test {
+    if let Some(test) = &found.test {
         detail.push_str(&test.words());
     }
-    (!title.is_empty()).then_some(Said { id, severity, title, detail, place })
+    let test = found.test.map(|test| test.command.trim().to_owned());
+    let test = test.filter(|it| !it.is_empty() && it.chars().count() <= COMMAND_CHARS_MAX);
+    (!title.is_empty()).then_some(Said { id, severity, title, detail, place, test })
 }
 
 fn line(text: &str) -> String {
@@ -91,6 +94,9 @@ struct Test {
     red: String,
     #[serde(default)]
     green: String,
+    /// Runs it; then the engine sees for itself.
+    #[serde(default)]
+    command: String,
 }
 
 impl Test {
@@ -100,6 +106,7 @@ impl Test {
             ("How", &self.approach),
             ("Red before the mend", &self.red),
             ("Green after it", &self.green),
+            ("Run by", &self.command),
         ];
         let told = parts.iter().filter(|(_, text)| !text.trim().is_empty());
         told.map(|(name, text)| format!("\n{name}: {}", cut(text, TITLE_CHARS_MAX))).collect()

@@ -212,6 +212,19 @@ fn summary(task: &Task) -> String {
             text.push_str(&format!("- {}\n", judged_line(judged)));
         }
     }
+    if !staged.proofs.all.is_empty() {
+        let (proved, all) = staged.proofs.progress();
+        text.push_str(&format!("\n## Checks that the plan and judges named: {proved} of {all} proved\n\n"));
+        for proof in &staged.proofs.all {
+            text.push_str(&format!("- {}\n", proof.line()));
+        }
+        if staged.proofs.anomalies > 0 {
+            text.push_str(&format!(
+                "\nSo often one that passed did not any more: {}\n",
+                staged.proofs.anomalies
+            ));
+        }
+    }
     let open: Vec<_> =
         staged.refinements.iter().filter(|it| !matches!(it.state, RefinementState::Withdrawn)).collect();
     if !open.is_empty() {

@@ -13,7 +13,7 @@ use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, Stop, Task, Tas
 use crate::engine::Mail;
 use crate::follow::Follower;
 use crate::site::{self, Manner, Site};
-use crate::{exchange, gate, land, launch, module, papers, queue, report, spare, workspace};
+use crate::{exchange, gate, land, launch, module, papers, queue, recovering, report, spare, workspace};
 
 /// Performs an effect of `task`. Returns at once; the outcome comes back as news.
 pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, effect: Effect) {
@@ -35,6 +35,9 @@ pub(crate) fn perform(site: &Arc<Site>, follower: &Follower, task: Arc<Task>, ef
         Effect::Report { attempt, .. } => go(site, "report", move |site| report::write(site, &task, attempt)),
         Effect::Exchange { attempt, act, .. } => {
             go(site, "exchange", move |site| exchange::exchange(site, &task, attempt, act));
+        }
+        Effect::Recover { attempt, .. } => {
+            go(site, "recover", move |site| recovering::recover(site, &task, attempt));
         }
         Effect::Tidy { .. } => {
             site.tidying.fetch_add(1, Ordering::SeqCst);

@@ -99,6 +99,8 @@ pub struct PromptContext {
     pub steps: u32,
     /// Of these, done.
     pub steps_done: u32,
+    /// The checks that the plan and judges named, and how they stand, one line each.
+    pub proofs: Vec<String>,
     /// A judge looks after so many steps; 0: only when asked.
     pub every: u32,
     /// Whether verification of just this work failed.
@@ -285,6 +287,7 @@ impl PromptContext {
             refinements: vec!["1. in capitals, please".to_owned()],
             steps: 5,
             steps_done: 3,
+            proofs: vec!["step 1 (greet): `sh test.sh` is not run yet".to_owned()],
             every: 3,
             red: true,
             issue: "#7".to_owned(),
@@ -333,6 +336,7 @@ struct Holes<'a> {
     refinements: Vec<String>,
     steps: u32,
     steps_done: u32,
+    proofs: Vec<String>,
     every: u32,
     red: bool,
     issue: &'a str,
@@ -347,7 +351,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 41] = [
+const HOLES: [&str; 42] = [
     "task",
     "title",
     "body",
@@ -384,6 +388,7 @@ const HOLES: [&str; 41] = [
     "refinements",
     "steps",
     "steps_done",
+    "proofs",
     "every",
     "red",
     "issue",
@@ -437,6 +442,7 @@ impl<'a> Holes<'a> {
             refinements: context.refinements.iter().map(|line| quote::line(line)).collect(),
             steps: context.steps,
             steps_done: context.steps_done,
+            proofs: context.proofs.iter().map(|line| quote::line(line)).collect(),
             every: context.every,
             red: context.red,
             issue: &context.issue,

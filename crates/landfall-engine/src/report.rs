@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use landfall_host::{crash, disk};
 use landfall_model::gate::GateReport;
+use landfall_model::recovery::entry;
 use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, News, State, Status, Task, Timestamp};
 use serde_json::{Value, json};
 
@@ -150,6 +151,15 @@ pub fn report_of(task: &Task, when: &dyn Fn(Timestamp) -> String) -> String {
         out.push_str("\n## Warnings\n\n");
         for warning in &task.warnings {
             out.push_str(&format!("- {}\n", warning.sentence()));
+        }
+    }
+    if !task.recoveries.tried.is_empty() {
+        out.push_str("\n## Recoveries\n");
+        for (place, recovery) in task.recoveries.tried.iter().enumerate() {
+            let so_far = &task.recoveries.tried[..=place];
+            let seen = so_far.iter().filter(|it| it.symptom == recovery.symptom).count();
+            let subject = format!("{} ({})", task.spec.title, task.spec.source);
+            out.push_str(&format!("\n{}", entry(recovery, &when(recovery.at), &subject, seen)));
         }
     }
     if !task.feedback.is_empty() {

@@ -12,6 +12,7 @@ use landfall_model::gate::{GateReport, Seen};
 use landfall_model::liveness::Class;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::{Queue, QueueNews};
+use landfall_model::recovery::Pattern;
 use landfall_model::sprint::Sprint;
 use landfall_model::{
     AccountState, Attempt, BatchId, Commit, Digest, Event, News, Spending, Spent, TaskId, Timestamp, Tree,
@@ -93,6 +94,10 @@ pub struct Site {
     pub(crate) afar: Mutex<Afar>,
     /// The tracker of the project.
     pub(crate) desk: Desk,
+    /// What failures of a step look like, and what is done about them.
+    pub(crate) catalogue: Vec<Pattern>,
+    /// Held by the agent that looks at a failure: there is one at a time.
+    pub(crate) diagnosing: Mutex<()>,
     /// What tasks landed as: whoever needs them begins with it.
     pub(crate) landed: Mutex<HashMap<TaskId, Commit>>,
     /// The folders of modules that show how their tasks stand: what changes there is nobody's to commit first.

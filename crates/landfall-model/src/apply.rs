@@ -102,6 +102,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 Opening::Queue => Doing::Queued { since: at },
                 Opening::Report => Doing::Reporting,
                 Opening::Exchange => Doing::Exchanging { stop: None },
+                Opening::Recover => Doing::Recovering { stop: None },
             };
             if *opening == Opening::Land {
                 task.landing = candidate(task);
@@ -166,6 +167,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 task.revision.clone_from(&traces.revision);
             }
             count_iteration(task, verdict, committed);
+            if committed && works(task, &step) {
+                task.issue.iter_mut().for_each(|issue| issue.authored.clone_from(head));
+            }
             let spent = Spending { usage: *usage, time_ms: *took_ms };
             task.counters.spent_ms += took_ms;
             task.counters.agent_ms += took_ms;
@@ -257,6 +261,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.head = None;
             task.gate = None;
             task.restart = Some(to.clone());
+            // Operations put it there: it is work, whoever goes on from it.
+            let mended = task.recoveries.tried.last().is_some_and(|it| it.is_done());
+            task.issue.iter_mut().filter(|_| mended).for_each(|issue| issue.authored = Some(to.clone()));
         }
         Event::ReviewOwed => task.sign_off = SignOff::Owed,
         Event::Signed { decision, note } => {
@@ -401,7 +408,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                     Doing::Preparing { stop: slot, .. }
                     | Doing::Running { stop: slot, .. }
                     | Doing::Checking { stop: slot }
-                    | Doing::Exchanging { stop: slot },
+                    | Doing::Exchanging { stop: slot }
+                    | Doing::Recovering { stop: slot },
                 ..
             } => {
                 *slot = Some(stop.clone());
@@ -423,6 +431,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 std::mem::take(&mut task.counters);
             task.counters =
                 Counters { retries: retries + 1, runs, step_runs, usage, agent_ms, ..Counters::default() };
+            task.recoveries.retried();
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
             if *fresh {
@@ -524,6 +533,7 @@ fn rework(task: &mut Task) {
 fn rework_issue(task: &mut Task) {
     rework(task);
     (task.reviewed_head, task.reply) = (None, None);
+    task.issue.iter_mut().for_each(|issue| issue.authored = None);
     task.findings.clear();
     task.counters.reviews = 0;
     let flow = task.flow.clone();
@@ -532,6 +542,12 @@ fn rework_issue(task: &mut Task) {
         step.is_some_and(|step| matches!(step.kind, StepKind::Tracker { act: Act::Accept }))
     };
     task.counters.edges.retain(|(of, _), _| accepts(of));
+}
+
+/// Whether the agent of a step makes what lands, rather than a paper about it.
+fn works(task: &Task, step: &StepName) -> bool {
+    let step = task.flow.as_ref().and_then(|flow| flow.step(step));
+    step.is_some_and(|step| matches!(step.kind, StepKind::Agent { iterate: true, .. }))
 }
 
 /// Whether the agent of a step reads the work of another, in a workspace of its own.
@@ -608,7 +624,8 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::SessionGone
         | Parting::OutputMissing
         | Parting::Redirected
-        | Parting::Held => {}
+        | Parting::Held
+        | Parting::Recovered => {}
     }
 }
 
@@ -846,6 +863,7 @@ impl Doing {
             Self::Landing => "landing",
             Self::Reporting => "reporting",
             Self::Exchanging { .. } => "with the tracker",
+            Self::Recovering { .. } => "recovering",
         }
     }
 }

@@ -1,16 +1,17 @@
-//! How many rounds an audit has, and when it has had enough.
+//! How many rounds the judge at the end of the work has: more for a large change than for a small one.
 
-use crate::tune::words;
+use crate::event::StepResult;
+use crate::flow::{Flow, Step, StepKind};
+use crate::score::Checkpoint;
+use crate::task::Task;
+use crate::tune::{self, words};
 
-/// Rounds of an audit that nobody has measured anything for.
-pub const STANDALONE: u32 = 3;
 /// Fewer rounds than this prove nothing: the second looks at what the first has mended.
 pub const ROUNDS_MIN: u32 = 2;
 /// More rounds than this find only what the earlier ones broke.
 pub const ROUNDS_MAX: u32 = 10;
-const AT_ONCE_FILES: u32 = 3; // a change this small is seen whole in one round
 
-/// How large the change is that is audited.
+/// How large a change is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extent {
     /// Files changed.
@@ -33,54 +34,25 @@ pub fn rounds(extent: Extent, types: &[&str]) -> u32 {
     parts.into_iter().fold(0, u32::saturating_add).clamp(ROUNDS_MIN, ROUNDS_MAX)
 }
 
-/// What one round came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Round {
-    /// Whether everything passed.
-    pub passed: bool,
-    /// What was mended.
-    pub fixes: u32,
-}
-
-/// Why an audit ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Enough {
-    /// Everything in a small change passed in the first round.
-    AtOnce,
-    /// Two rounds in a row mended nothing.
-    Quiet,
-    /// All rounds are used up.
-    UsedUp,
-}
-
-impl Enough {
-    /// The word people and reports use.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::AtOnce => "at-once",
-            Self::Quiet => "quiet",
-            Self::UsedUp => "used-up",
-        }
-    }
-}
-
-/// Whether the audit of a change with so many files ends after these rounds.
+/// How often the end of the work was sent back by its judge in this stage, and how often it may be: what the flow or the
+/// kind of the task says, or more for a change so large that it has more rounds. None where no judge looks at the end.
 #[must_use]
-pub fn enough(rounds: &[Round], files: u32, rounds_max: u32) -> Option<Enough> {
-    if let [first] = rounds
-        && first.passed
-        && files <= AT_ONCE_FILES
-    {
-        return Some(Enough::AtOnce);
+pub fn budget(task: &Task, flow: &Flow) -> Option<(u32, u32)> {
+    let ends = |step: &&Step| matches!(step.kind, StepKind::Check { checkpoint: Checkpoint::PostExec, .. });
+    let step = flow.steps.iter().find(ends)?;
+    let edge = step.on.iter().find(|edge| edge.result == StepResult::NeedsFix)?;
+    let taken = task.counters.edges.get(&(step.name.clone(), StepResult::NeedsFix)).copied().unwrap_or(0);
+    Some((taken, fixes_max(task, edge.max?)))
+}
+
+/// How often the end of the work may be sent back, where the flow says `max`. The first round sends nothing back yet.
+#[must_use]
+pub fn fixes_max(task: &Task, max: u32) -> u32 {
+    let said = task.limits.tuning.map_or(max, |params| params.retries.post_exec);
+    match task.staged.extent {
+        Some(extent) => said.max(rounds(extent, &tune::types(&task.spec)) - 1),
+        None => said,
     }
-    if let [.., before, last] = rounds
-        && before.fixes == 0
-        && last.fixes == 0
-    {
-        return Some(Enough::Quiet);
-    }
-    (rounds.len() >= rounds_max as usize).then_some(Enough::UsedUp)
 }
 
 #[cfg(test)]
@@ -112,29 +84,5 @@ mod tests {
         }
         assert_eq!(rounds(extent(6, 201, 4), &["Software"]), plain + 1);
         assert_eq!(rounds(extent(6, 201, 4), &["ml|ML"]), plain, "the same twice is not two");
-    }
-
-    #[test]
-    fn it_ends_when_a_small_change_passes_at_once() {
-        let passed = [Round { passed: true, fixes: 0 }];
-        assert_eq!(enough(&passed, 3, 5), Some(Enough::AtOnce));
-        assert_eq!(enough(&passed, 4, 5), None);
-        assert_eq!(enough(&[Round { passed: false, fixes: 0 }], 3, 5), None);
-        assert_eq!(enough(&[], 1, 5), None, "nothing was looked at yet");
-    }
-
-    #[test]
-    fn it_ends_after_two_rounds_that_mended_nothing() {
-        let round = |fixes| Round { passed: fixes == 0, fixes };
-        assert_eq!(enough(&[round(2), round(0)], 9, 5), None);
-        assert_eq!(enough(&[round(2), round(0), round(0)], 9, 5), Some(Enough::Quiet));
-        assert_eq!(enough(&[round(0), round(1), round(0)], 9, 5), None);
-    }
-
-    #[test]
-    fn it_ends_when_the_rounds_are_used_up() {
-        let busy = [Round { passed: false, fixes: 1 }; 3];
-        assert_eq!(enough(&busy[..2], 9, STANDALONE), None);
-        assert_eq!(enough(&busy, 9, STANDALONE), Some(Enough::UsedUp));
     }
 }

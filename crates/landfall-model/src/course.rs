@@ -49,7 +49,7 @@ pub fn is_far_ahead(waiting: usize, slots: u32, batch_max: usize) -> bool {
 pub fn waits_for_task(task: &Task, interrupted: bool) -> bool {
     match &task.state {
         State::Active { doing, .. } => match doing {
-            Doing::Checking { .. } | Doing::Exchanging { .. } => !interrupted,
+            Doing::Checking { .. } | Doing::Exchanging { .. } | Doing::Recovering { .. } => !interrupted,
             Doing::Preparing { .. } | Doing::Running { .. } | Doing::Landing | Doing::Reporting => true,
             Doing::Queued { .. } => false, // the queue says what is done about it
         },

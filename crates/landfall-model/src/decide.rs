@@ -5,6 +5,7 @@
 
 mod intervene;
 mod issue;
+mod recovery;
 mod staged;
 
 pub use intervene::MESSAGES_MAX;
@@ -25,7 +26,9 @@ use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
 use crate::planted::{self, Bug};
+use crate::proof;
 use crate::recover::{check, exchange, may_land};
+use crate::recovery::{Outcome as Came, is_climbed};
 use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::score::Checkpoint;
 use crate::signal::{Said, Signal};
@@ -182,11 +185,12 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             draft.event(Event::Strode { attempt: *attempt, stride: stride.clone() })?;
         }
-        News::Checked { attempt, head, leftovers, report, concerns } => {
+        News::Checked { attempt, head, leftovers, report, concerns, proofs, extent } => {
             fence(task, *attempt)?;
             let stop = draft.checking("nothing is being verified")?;
             draft.collected(head, *leftovers)?;
-            draft.checked(report, concerns, stop)?;
+            draft.sized(*extent)?;
+            draft.checked(report, concerns, proofs, stop)?;
         }
         News::MergeConflict { attempt, head, base, clashes } => {
             fence(task, *attempt)?;
@@ -334,6 +338,10 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             _ => return Err(not_now(task, "it does not wait for other issues")),
         },
         News::Refine { text } => draft.refine(text)?,
+        News::Recovered { attempt, recovered } => {
+            fence(task, *attempt)?;
+            draft.recovered(recovered)?;
+        }
         News::Withdraw { number } => draft.withdraw(*number)?,
     }
     Ok(draft)
@@ -382,6 +390,9 @@ impl Draft {
 
     /// Begins an attempt of `step`, or does at once what needs no attempt.
     fn enter(&mut self, step: &StepName, run: RunId) -> Result<(), Refusal> {
+        if self.task.recoveries.due(step).is_some() {
+            return self.open(step, run, Opening::Recover);
+        }
         let without_work = self.task.workspace.is_none() && self.task.head.is_none();
         let opening = match &self.flow_step(step).kind.clone() {
             StepKind::Agent { .. } if self.says_nothing() => return self.empty_target(),
@@ -445,6 +456,7 @@ impl Draft {
             Opening::Check => check(&self.task),
             Opening::Report => Effect::Report { task, attempt },
             Opening::Exchange => exchange(&self.task),
+            Opening::Recover => Effect::Recover { task, attempt },
             Opening::Queue | Opening::Land => return Ok(()), // the landing queue sees to it
         };
         self.effect(effect);
@@ -548,6 +560,12 @@ impl Draft {
         self.warn_of_iterations(&verdict)?;
         if let Some(stop) = stop {
             return self.stopped(stop, step);
+        }
+        if let Some(climbed) = &run.climbed
+            && self.task.issue.is_some()
+            && is_climbed(&verdict)
+        {
+            return self.climb(run, climbed, &verdict, &step);
         }
         let said = matches!(verdict, Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. });
         let reviews = match self.flow_step(&step).kind {
@@ -885,10 +903,12 @@ impl Draft {
         &mut self,
         report: &GateReport,
         concerns: &[Concern],
+        proofs: &[(proof::Run, String)],
         stop: Option<Stop>,
     ) -> Result<(), Refusal> {
         let step = self.current();
         self.event(Event::Verified { attempt: self.task.attempt, report: report.clone() })?;
+        self.proved(&report.head, proofs)?;
         if report.is_empty() {
             self.event(Event::Warned(Warning::VerificationEmpty))?;
         }
@@ -910,6 +930,11 @@ impl Draft {
         }
         let lands = matches!(self.flow_step(&step).kind, StepKind::Land);
         match report.outcome() {
+            Outcome::Pass | Outcome::Flaky if self.holds_back(proofs) => {
+                let feedback = self.proof_feedback(proofs);
+                let result = if lands { StepResult::Red } else { StepResult::Fail };
+                self.leave(result, Some(feedback))
+            }
             Outcome::Pass | Outcome::Flaky => self.green(report, concerns, &step, lands),
             Outcome::Fail | Outcome::Timeout => {
                 let feedback = verification_feedback(report, lands);
@@ -1056,7 +1081,8 @@ impl Draft {
             Doing::Preparing { stop, .. }
             | Doing::Running { stop, .. }
             | Doing::Checking { stop }
-            | Doing::Exchanging { stop } => stop.clone(),
+            | Doing::Exchanging { stop }
+            | Doing::Recovering { stop } => stop.clone(),
             Doing::Queued { .. } | Doing::Landing | Doing::Reporting => None,
         };
         if let Some(stop) = stop {
@@ -1201,7 +1227,8 @@ impl Draft {
                 doing:
                     Doing::Preparing { stop: None, .. }
                     | Doing::Checking { stop: None | Some(Stop::Redirect) }
-                    | Doing::Exchanging { stop: None },
+                    | Doing::Exchanging { stop: None }
+                    | Doing::Recovering { stop: None },
                 ..
             } => self.event(Event::StopAsked { stop: Stop::Pause }),
             State::Active { step, doing: Doing::Queued { .. } } => self.stopped(Stop::Pause, step),
@@ -1257,11 +1284,16 @@ impl Draft {
                 doing:
                     Doing::Preparing { stop: Some(Stop::Cancel { .. }), .. }
                     | Doing::Checking { stop: Some(Stop::Cancel { .. }) }
-                    | Doing::Exchanging { stop: Some(Stop::Cancel { .. }) },
+                    | Doing::Exchanging { stop: Some(Stop::Cancel { .. }) }
+                    | Doing::Recovering { stop: Some(Stop::Cancel { .. }) },
                 ..
             } => Err(not_now(&self.task, "it is being cancelled already")),
             State::Active {
-                doing: Doing::Preparing { .. } | Doing::Checking { .. } | Doing::Exchanging { .. },
+                doing:
+                    Doing::Preparing { .. }
+                    | Doing::Checking { .. }
+                    | Doing::Exchanging { .. }
+                    | Doing::Recovering { .. },
                 ..
             } => self.event(Event::StopAsked { stop }),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {
@@ -1328,6 +1360,7 @@ impl Draft {
     fn leave(&mut self, result: StepResult, feedback: Option<Feedback>) -> Result<(), Refusal> {
         let step = self.current();
         let attempt = self.task.attempt;
+        self.recovery_over(&step, Came::Success, String::new())?;
         let Some(edge) = self.edge(&step, result) else {
             let stop = Event::Left { attempt, step, result, to: Target::Stop, feedback };
             return self.event(stop);

@@ -66,6 +66,13 @@ pub enum Effect {
         /// This; none: what it is made of.
         act: Option<Act>,
     },
+    /// Do what is to be done about a step that failed: the task says what that is.
+    Recover {
+        /// Whose.
+        task: TaskId,
+        /// For this attempt.
+        attempt: Attempt,
+    },
     /// Give the workspace up; what it holds is kept under a ref first.
     Tidy {
         /// Whose.
@@ -84,6 +91,7 @@ impl Effect {
             | Self::Check { task, .. }
             | Self::Report { task, .. }
             | Self::Exchange { task, .. }
+            | Self::Recover { task, .. }
             | Self::Tidy { task, .. } => *task,
         }
     }

@@ -9,6 +9,7 @@ use crate::checkpoint::CheckpointEvent;
 use crate::driving::{Driving, Talk, Traces};
 use crate::flow::{Flow, Target};
 use crate::gate::GateReport;
+use crate::haul::HaulEvent;
 use crate::input::Parting;
 use crate::issue::IssueEvent;
 use crate::judge::Verdict;
@@ -332,6 +333,8 @@ pub enum Opening {
     Report,
     /// With the tracker.
     Exchange,
+    /// With what is done about a failure.
+    Recover,
 }
 
 /// How an agent's process ended, as far as we know.
@@ -668,6 +671,8 @@ pub enum EngineEvent {
     },
     /// Something about a loop.
     Auto(AutoEvent),
+    /// Something about issues that were asked for together.
+    Haul(HaulEvent),
 }
 
 /// Why a run ended.

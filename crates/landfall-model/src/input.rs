@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::annotate;
+use crate::audit::Extent;
 use crate::budget::Spent;
 use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
@@ -10,7 +11,9 @@ use crate::flow::Flow;
 use crate::gate::GateReport;
 use crate::issue::{Accepted, Ci, Part, PartEnd, Pr, Seen, Wishes};
 use crate::plan::Outline;
+use crate::proof;
 use crate::queue::BatchId;
+use crate::recovery::{Climbed, Op, PlanAction};
 use crate::review::Redo;
 use crate::score::Checkpoint;
 use crate::signal::{Signal, Usage};
@@ -84,6 +87,8 @@ pub enum Parting {
     Redirected,
     /// A person keeps it from going on.
     Held,
+    /// It failed, and something is done about that.
+    Recovered,
 }
 
 /// What a task can hear.
@@ -145,6 +150,10 @@ pub enum News {
         report: GateReport,
         /// What a person should look at before it lands.
         concerns: Vec<Concern>,
+        /// What the checks showed that its plan and its judges named, each with the end of its output.
+        proofs: Vec<(proof::Run, String)>,
+        /// How large the change of the stage is, where judges look at it.
+        extent: Option<Extent>,
     },
     /// The work was brought in but does not merge.
     MergeConflict {
@@ -334,6 +343,45 @@ pub enum News {
     PartsOver(Vec<PartEnd>),
     /// What it waited for in the tracker may have happened.
     LookAgain,
+    /// What was to be done about a step that failed was done, or could not be.
+    Recovered {
+        /// For this attempt.
+        attempt: Attempt,
+        /// What came of it.
+        recovered: Recovered,
+    },
+}
+
+/// What came of a recovery.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recovered {
+    /// An agent looked.
+    Diagnosed {
+        /// What it wants; none if its plan is refused.
+        action: Option<PlanAction>,
+        /// Why, or why it is refused.
+        rationale: String,
+        /// The operations.
+        ops: Vec<Op>,
+        /// Who looked.
+        profile: String,
+        /// What it used.
+        usage: Usage,
+        /// How long it took.
+        took_ms: u64,
+    },
+    /// The operations are done.
+    Done {
+        /// Where the work stands now, if they moved it.
+        head: Option<Commit>,
+        /// A line for each.
+        lines: Vec<String>,
+    },
+    /// It could not be done.
+    Failed {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What came of an exchange with a tracker.
@@ -375,6 +423,8 @@ pub enum Exchanged {
         /// Whether asking again could help.
         hopeless: bool,
     },
+    /// It could not be done, and asking again would not help by itself.
+    Stuck(Climbed),
 }
 
 /// A paper that a person annotated.
@@ -441,4 +491,6 @@ pub struct EndedRun {
     pub usage: Usage,
     /// What else it left.
     pub traces: Traces,
+    /// What is done about it, if it ended in a way that something is done about.
+    pub climbed: Option<Climbed>,
 }

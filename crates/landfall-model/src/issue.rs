@@ -2,7 +2,9 @@
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
 mod phase;
+mod progress;
 mod reconcile;
+mod summary;
 mod whole;
 
 use std::fmt;
@@ -11,7 +13,9 @@ use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 pub use phase::{Phase, aggregate};
+pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
+pub use summary::{PENDING_MAX, Stand, Summary, summary};
 pub use whole::{ends, resting};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
@@ -554,6 +558,8 @@ pub struct Pipeline {
     pub readers: u32,
     /// How often something outside was looked for in vain.
     pub looks: u32,
+    /// Where the branch stood when an agent last committed work, and not only papers about it.
+    pub authored: Option<Commit>,
 }
 
 impl Depth {

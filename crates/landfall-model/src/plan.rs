@@ -1,4 +1,4 @@
-//! What the engine reads out of a plan: its steps, and which requirements each covers.
+//! What the engine reads out of a plan: its steps, which requirements each covers, and the check that proves it.
 
 use std::collections::BTreeSet;
 
@@ -18,6 +18,8 @@ pub struct PlanStep {
     pub title: String,
     /// The requirements it covers.
     pub covers: BTreeSet<u32>,
+    /// The command that fails before the step and passes after it.
+    pub verify: Option<String>,
 }
 
 /// The most steps a plan may have.
@@ -45,11 +47,12 @@ impl Outline {
             match begins(line) {
                 // Numbers go up by one; a list within a step begins anew and is none.
                 Some((number, title)) if number == next && steps.len() < STEPS_MAX => {
-                    steps.push(PlanStep { number, title, covers: covers(line) });
+                    steps.push(PlanStep { number, title, covers: covers(line), verify: None });
                 }
                 _ => {
                     if let Some(step) = steps.last_mut() {
                         step.covers.extend(covers(line));
+                        step.verify = step.verify.take().or_else(|| verify(line));
                     }
                 }
             }
@@ -107,6 +110,19 @@ fn covers(line: &str) -> BTreeSet<u32> {
     named.filter_map(|word| word.strip_prefix('r')?.parse().ok()).collect()
 }
 
+/// The command after `Verify:` at the beginning of a line, which may be an entry of a list or set in bold.
+fn verify(line: &str) -> Option<String> {
+    const COMMAND_CHARS_MAX: usize = 1_000; // a line of shell; more than that belongs into a file
+    let line = line.trim_start().trim_start_matches(['-', '*', ' ']);
+    let (word, rest) = line.split_once(':')?;
+    let rest = rest.trim().trim_start_matches("**").trim();
+    let command =
+        rest.strip_prefix('`').and_then(|it| it.split_once('`')).map_or(rest, |(inner, _)| inner).trim();
+    let is_verify = word.trim_end_matches('*').eq_ignore_ascii_case("verify");
+    let fits = !command.is_empty() && command.chars().count() <= COMMAND_CHARS_MAX;
+    (is_verify && fits).then(|| command.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +141,13 @@ mod tests {
             ["Make it. Covers: R1", "Test it", "Ship it"]
         );
         assert!(Outline::read("no steps here\n").is_empty());
+    }
+
+    #[test]
+    fn a_step_names_the_command_that_proves_it() {
+        let plan = "## Step 1: Make it\nVerify: sh t/one.sh\nVerify: not this\n## Step 2: Test it\n- **Verify:** `make test`, please\n\
+                    ## Step 3: Tell it\nWe verify: nothing\nVerify:\n";
+        let named: Vec<_> = Outline::read(plan).steps.into_iter().map(|step| step.verify).collect();
+        assert_eq!(named, [Some("sh t/one.sh".to_owned()), Some("make test".to_owned()), None]);
     }
 }

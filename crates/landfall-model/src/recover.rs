@@ -32,6 +32,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
             Doing::Reporting if planted::is(Bug::RecoverySkipsReport) => Vec::new(),
             Doing::Reporting => vec![Effect::Report { task: id, attempt }],
             Doing::Exchanging { .. } => vec![exchange(task)],
+            Doing::Recovering { .. } => vec![Effect::Recover { task: id, attempt }],
         },
         State::Ended(Ending { kind: EndKind::Done, .. }) if task.workspace.is_some() => {
             vec![Effect::Tidy { task: id }]

@@ -5,6 +5,7 @@
 //! each from a closed list. Then it stops and says so. All of it is decided here and done elsewhere: the same operations
 //! are what the catalogue orders, what a plan may name and what the engine carries out.
 
+mod climbed;
 mod event;
 mod ladder;
 mod log;
@@ -13,7 +14,9 @@ mod pattern;
 mod place;
 mod plan;
 
-pub use event::{Diagnosis, Outcome, Recoveries, Recovery, RecoveryEvent, Tier};
+pub(crate) use climbed::is_climbed;
+pub use climbed::{Climb, Climbed, brought_about, look, point, stuck};
+pub use event::{Diagnosis, Due, Outcome, Recoveries, Recovery, RecoveryEvent, Tier};
 pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, Rung, climb};
 pub use log::{Candidate, PROMOTED_AT, entry, promotion};
 pub use op::{COMMENT_CHARS_MAX, OPS, Op, OpProblem, OpShape};

@@ -208,6 +208,8 @@ pub struct Said {
     pub detail: String,
     /// Where.
     pub place: String,
+    /// The command that fails until it is dealt with, if a judge named one.
+    pub test: Option<String>,
 }
 
 /// The findings after one more review. What was found before stays open until a reviewer says that it is dealt with.

@@ -15,6 +15,7 @@ use crate::filter::Filter;
 use crate::flow::{Act, Flow, StepKind};
 use crate::planted::{self, Bug};
 use crate::recover::may_land;
+use crate::recovery::Due;
 use crate::status::{Turn, Wait};
 use crate::task::{Doing, State, Task};
 use crate::touch::{self, Busy, Touch};
@@ -315,7 +316,7 @@ impl World {
         self.reviewer = reviewer;
     }
 
-    /// The profile a task goes on with: its own, or the reviewer's.
+    /// The profile a task goes on with: its own, its step's, or that of the judge or the reviewer.
     #[must_use]
     pub fn profile_for<'a>(&'a self, task: &'a Task) -> &'a str {
         let step = self.flow_ref(task).and_then(|flow| flow.step(task.next_step(flow)));
@@ -328,6 +329,8 @@ impl World {
             _ => {
                 let own = step.and_then(|step| step.agent.as_deref());
                 let own = own.filter(|name| task.spec.agent.is_none() && self.routes.contains_key(*name));
+                // What crashes or falls silent there is done by the profile of the task after all.
+                let own = own.filter(|_| task.counters.restarts == 0 && task.counters.stalls_step == 0);
                 own.unwrap_or_else(|| Self::profile_of(task))
             }
         }
@@ -599,6 +602,7 @@ impl World {
                 Doing::Checking { .. } => Some(Standing::Lane),
                 Doing::Reporting => Some(Standing::Free),
                 Doing::Exchanging { .. } => Some(exchange_standing(task)),
+                Doing::Recovering { .. } => Some(recover_standing(task).unwrap_or(Standing::Free)),
                 Doing::Preparing { .. } | Doing::Running { .. } => Some(Standing::Slot),
             },
             State::Draft
@@ -732,6 +736,9 @@ impl World {
         }
         let flow = self.flow_ref(task)?;
         let step = flow.step(task.next_step(flow))?;
+        if let Some(standing) = recover_standing(task) {
+            return Some(standing);
+        }
         Some(match &step.kind {
             StepKind::Agent { .. } | StepKind::Review | StepKind::Check { .. } | StepKind::Target => {
                 Standing::Slot
@@ -744,6 +751,14 @@ impl World {
             StepKind::Split | StepKind::Tracker { .. } => exchange_standing(task),
         })
     }
+}
+
+/// What is taken by what is due about a failure: an agent that looks is an agent at work.
+fn recover_standing(task: &Task) -> Option<Standing> {
+    Some(match task.recoveries.due(task.step()?)? {
+        Due::Diagnosis => Standing::Slot,
+        Due::Ops(_) => Standing::Free,
+    })
 }
 
 /// What an exchange with a tracker takes: holding promises against what is there runs commands, the rest only asks.

@@ -256,6 +256,8 @@ pub struct Known {
     pub caps: Vec<(Dimension, String)>,
     /// A refinement that the plan does not answer yet.
     pub refinement: Option<Impact>,
+    /// Less than half of the plan's checks prove something: so many, of so many.
+    pub unproved: Option<(usize, usize)>,
 }
 
 /// Why work did not pass a check.
@@ -276,6 +278,8 @@ pub enum Shortfall {
     Uncovered(Vec<u32>),
     /// A refinement changes the plan.
     Refinement(Impact),
+    /// So many of the plan's checks prove something, of so many.
+    Unproved(usize, usize),
     /// The judge's own word is stricter than its scores.
     Word(StepResult),
 }
@@ -300,6 +304,10 @@ impl fmt::Display for Shortfall {
                 write!(f, "no step of the plan covers {list} (write `Covers: R…` into the step that does)")
             }
             Self::Refinement(impact) => write!(f, "a refinement of {} impact is open", impact.word()),
+            Self::Unproved(proved, all) => write!(
+                f,
+                "{proved} of {all} checks of the plan fail before the work and pass after it; name better ones after `Verify:`"
+            ),
             Self::Word(word) => write!(f, "the judge says {}", word.word()),
         }
     }
@@ -358,6 +366,9 @@ pub fn weigh(
     }
     if checkpoint == Checkpoint::PostExec && known.red {
         shortfalls.push(Shortfall::Verification);
+    }
+    if let (Checkpoint::PostExec, Some((proved, all))) = (checkpoint, known.unproved) {
+        shortfalls.push(Shortfall::Unproved(proved, all));
     }
     if checkpoint == Checkpoint::PostPlan && !known.uncovered.is_empty() {
         shortfalls.push(Shortfall::Uncovered(known.uncovered.clone()));

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::annotate;
+use crate::audit::Extent;
 use crate::convergence::{Coverage, Exclusion, Progress, Stage};
 use crate::event::StepResult;
 use crate::objective::{Item, Objective, Refinement, RefinementState};
+use crate::proof::{Author, Promise, Proofs, Run};
 use crate::score::{Checkpoint, Impact, Scores};
 use crate::{Attempt, Commit, Digest, Timestamp};
 
@@ -31,6 +33,10 @@ pub struct Staged {
     pub exclusions: Vec<Exclusion>,
     /// What a person wants otherwise since it began.
     pub refinements: Vec<Refinement>,
+    /// The checks its plan and its judges named.
+    pub proofs: Proofs,
+    /// How large the change of the stage under way is, when it was last measured.
+    pub extent: Option<Extent>,
 }
 
 /// How far a plan is.
@@ -188,6 +194,29 @@ pub enum StagedEvent {
         /// How much that matters.
         impact: annotate::Impact,
     },
+    /// Checks were named that must fail before the work and pass after it.
+    Promised {
+        /// By whom; what they named before is no longer owed.
+        by: Author,
+        /// These.
+        promises: Vec<Promise>,
+    },
+    /// Such checks were run.
+    Proved {
+        /// In this attempt.
+        attempt: Attempt,
+        /// On this work.
+        head: Commit,
+        /// With these results.
+        runs: Vec<Run>,
+    },
+    /// It was seen how large the change of the stage is.
+    Measured {
+        /// In this attempt.
+        attempt: Attempt,
+        /// This large.
+        extent: Extent,
+    },
 }
 
 impl StagedEvent {
@@ -199,7 +228,9 @@ impl StagedEvent {
             | Self::PapersKept { attempt, .. }
             | Self::Advanced { attempt, .. }
             | Self::Judged { attempt, .. }
-            | Self::Converged { attempt, .. } => Some(*attempt),
+            | Self::Converged { attempt, .. }
+            | Self::Proved { attempt, .. }
+            | Self::Measured { attempt, .. } => Some(*attempt),
             Self::ObjectiveSet { .. }
             | Self::ObjectiveShown
             | Self::ObjectiveConfirmed
@@ -209,7 +240,8 @@ impl StagedEvent {
             | Self::RefinementWeighed { .. }
             | Self::RefinementsTaken { .. }
             | Self::RefinementWithdrawn { .. }
-            | Self::Annotated { .. } => None,
+            | Self::Annotated { .. }
+            | Self::Promised { .. } => None,
         }
     }
 
@@ -232,6 +264,9 @@ impl StagedEvent {
             Self::RefinementsTaken { .. } => "refinements-taken",
             Self::RefinementWithdrawn { .. } => "refinement-withdrawn",
             Self::Annotated { .. } => "annotated",
+            Self::Promised { .. } => "promised",
+            Self::Proved { .. } => "proved",
+            Self::Measured { .. } => "change-measured",
         }
     }
 }
@@ -324,7 +359,12 @@ impl Staged {
                 self.focus = Some(Focus { number: *number, requirements: focus.clone() });
                 self.plan.covers.clear();
                 (self.plan.done, self.plan.checked) = (0, 0);
+                self.proofs = Proofs::default(); // its plan names its own
+                self.extent = None;
             }
+            StagedEvent::Promised { by, promises } => self.proofs.promised(*by, promises),
+            StagedEvent::Proved { runs, .. } => self.proofs.ran(runs),
+            StagedEvent::Measured { extent, .. } => self.extent = Some(*extent),
             StagedEvent::Converged { current, progress, commit, .. } => {
                 let (Some(focus), Some(judged)) = (&self.focus, self.judged.last()) else { return false };
                 let stage = Stage {

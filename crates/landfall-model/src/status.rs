@@ -420,6 +420,12 @@ fn active(task: &Task, step: &str, doing: &Doing, when: &dyn Fn(Timestamp) -> St
         Doing::Exchanging { stop: Some(_) } => {
             format!("is in step `{step}`: its tracker is asked or told, and then it stops.")
         }
+        Doing::Recovering { stop: None } => {
+            format!("is in step `{step}`, which failed: something is done about that.")
+        }
+        Doing::Recovering { stop: Some(_) } => {
+            format!("is in step `{step}`, which failed: something is done about that, and then it stops.")
+        }
     }
 }
 

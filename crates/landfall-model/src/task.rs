@@ -424,6 +424,11 @@ pub enum Doing {
         /// A person wants it stopped as soon as that is over.
         stop: Option<Stop>,
     },
+    /// Something is done about its failure.
+    Recovering {
+        /// A person wants it stopped as soon as that is over.
+        stop: Option<Stop>,
+    },
 }
 
 /// Why an attempt is to end early, and what follows.
@@ -834,11 +839,13 @@ pub enum EndCode {
     PartsFailed,
     /// The tracker says no.
     Tracker,
+    /// A step failed, and nothing that was tried helped.
+    RecoveryFailed,
 }
 
 impl EndCode {
     /// Every code there is.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Landed,
         Self::Accepted,
         Self::MaxIterations,
@@ -868,6 +875,7 @@ impl EndCode {
         Self::AcceptanceFailed,
         Self::PartsFailed,
         Self::Tracker,
+        Self::RecoveryFailed,
     ];
 
     /// The word people and files use.
@@ -903,6 +911,7 @@ impl EndCode {
             Self::AcceptanceFailed => "acceptance_failed",
             Self::PartsFailed => "parts_failed",
             Self::Tracker => "tracker",
+            Self::RecoveryFailed => "recovery_failed",
         }
     }
 }

@@ -172,6 +172,7 @@ pub(crate) fn sentence(response: &Response) -> String {
         Response::RunStart(_) => "The run begins.".to_owned(),
         Response::LoopStart(_) => "The loop begins.".to_owned(),
         Response::LoopStop(it) => it.text.clone(),
+        Response::IssuesFollow(it) => it.text.clone(),
         Response::SessionRevoke(_) => "It is let in no more.".to_owned(),
         Response::Add(added) => {
             let ids: Vec<String> = added.tasks.iter().map(|it| it.id.to_string()).collect();

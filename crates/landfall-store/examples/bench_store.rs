@@ -449,6 +449,7 @@ fn flow() -> Arc<Flow> {
             phase: name.to_owned(),
             kind,
             before: None,
+            agent: None,
             on: Vec::new(),
         };
         let agent =

@@ -388,7 +388,8 @@ pub(crate) fn change_of(nth: u64, entry: &Entry) -> Option<Change> {
             | EngineEvent::Account { .. }
             | EngineEvent::DiscoveryDropped { .. }
             | EngineEvent::Consulted { .. }
-            | EngineEvent::Auto(_) => None,
+            | EngineEvent::Auto(_)
+            | EngineEvent::Haul(_) => None,
             EngineEvent::RunStarted { run, slots, only: _ } => {
                 Some(Change::RunStarted { run: *run, at: entry.at, slots: *slots })
             }

@@ -96,7 +96,9 @@ impl Exit {
     fn meaning(self) -> &'static str {
         match self {
             Self::Ok => "Done. For `run`: everything that was to land has landed.",
-            Self::Internal => "A fault of Landfall, or git refused something it should not.",
+            Self::Internal => {
+                "A fault of Landfall, or git refused something it should not. For `reconcile --strict`: it does not match."
+            }
             Self::Usage => {
                 "The words of the command cannot be used: an unknown option, a bad value, a circle of needs."
             }

@@ -19,6 +19,7 @@ mod doctor;
 mod engine_at;
 mod fleet;
 mod flows;
+mod follow;
 mod graph;
 mod hidden;
 mod holds;
@@ -43,6 +44,7 @@ mod propose;
 mod queue;
 mod reads;
 mod reclaim;
+mod reconcile;
 mod remote;
 mod reports;
 mod run;
@@ -63,8 +65,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, IssueChanged, IssueDetail, IssueList, IssueMade, ModuleMade,
-    ModulesMended, Problem, ProblemCode, Proposal, Service,
+    AgentsAsked, AgentsFound, Ask as _, HaulList, IssueChanged, IssueDetail, IssueList, IssueMade,
+    IssueSummary, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended, Problem, ProblemCode, Proposal,
+    Reconciliation, Service, TaskId,
 };
 
 use crate::running::{RunAsked, RunHandle};
@@ -76,6 +79,7 @@ pub use detach::Detached;
 pub use issues::{IssueAsked, IssueChange, IssuesAsked};
 pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
+pub use reconcile::{ReconcileAsked, points};
 pub use serve::{Serve, ServeAsked};
 pub use verify::VerifyAsked;
 
@@ -167,6 +171,31 @@ pub fn issue_show(dir: &Path, issue: u64) -> Result<IssueDetail, Problem> {
 /// Changes an issue of the project around `dir`.
 pub fn issue_change(dir: &Path, issue: u64, change: &IssueChange) -> Result<IssueChanged, Problem> {
     issues::change(&Place::find(dir)?, issue, change)
+}
+
+/// Which issues would be followed in the project around `dir`, and how. Nothing is changed.
+pub fn follow_preview(dir: &Path, asked: &IssuesFollow) -> Result<IssuesFollowed, Problem> {
+    follow::preview(&Place::find(dir)?, asked)
+}
+
+/// What became of the issues of these tasks.
+pub fn issue_summaries(dir: &Path, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Problem> {
+    follow::summaries(&Place::find(dir)?, tasks)
+}
+
+/// Batches of issues of which something is left, newest first.
+pub fn issue_batches(dir: &Path) -> Result<HaulList, Problem> {
+    follow::batches(&Place::find(dir)?)
+}
+
+/// The branch that work lands on, as far as files tell.
+pub fn base(dir: &Path) -> Result<String, Problem> {
+    Ok(Place::find(dir)?.branch())
+}
+
+/// Whether a phase of an issue is complete, by what can be seen.
+pub fn reconcile(dir: &Path, asked: &ReconcileAsked) -> Result<Reconciliation, Problem> {
+    reconcile::reconcile(&Place::find(dir)?, asked)
 }
 
 /// Has an agent propose tasks for the project around `dir`. Nothing is added yet. `tell` hears how it goes.

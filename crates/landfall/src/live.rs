@@ -343,7 +343,25 @@ pub fn summary(outcome: &RunOutcome) -> String {
             )
         }
     };
-    match &outcome.ended {
+    text += &ended_text(&outcome.ended);
+    // What needs the person is said below, with what to do about it.
+    let said_below = |task: &OutcomeLine| outcome.needs_you.iter().any(|need| need.contains(&task.why));
+    for task in &outcome.tasks {
+        if !matches!(task.status, Status::Done | Status::Cancelled) && !said_below(task) {
+            text += &format!("- {}\n", clean(&task.why));
+        }
+    }
+    text + &notes_text(outcome)
+}
+
+/// The same without what became of each task, for whoever says that in their own words.
+pub fn how_it_ended(outcome: &RunOutcome) -> String {
+    ended_text(&outcome.ended) + &notes_text(outcome)
+}
+
+fn ended_text(ended: &RunEnded) -> String {
+    let mut text = String::new();
+    match ended {
         RunEnded::Finished => {}
         RunEnded::Goal => text += "the goal of the sprint was reached\n",
         RunEnded::OneDone => {
@@ -372,13 +390,11 @@ pub fn summary(outcome: &RunOutcome) -> String {
             }
         }
     }
-    // What needs the person is said below, with what to do about it.
-    let said_below = |task: &OutcomeLine| outcome.needs_you.iter().any(|need| need.contains(&task.why));
-    for task in &outcome.tasks {
-        if !matches!(task.status, Status::Done | Status::Cancelled) && !said_below(task) {
-            text += &format!("- {}\n", clean(&task.why));
-        }
-    }
+    text
+}
+
+fn notes_text(outcome: &RunOutcome) -> String {
+    let mut text = String::new();
     for warning in &outcome.warnings {
         text += &format!("warning: {}\n", clean(warning));
     }

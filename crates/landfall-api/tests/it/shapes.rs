@@ -95,6 +95,11 @@ fn progress() -> api::Progress {
         ],
         plan_steps: 4,
         plan_done: 2,
+        proofs: 3,
+        proofs_done: 1,
+        anomalies: 1,
+        fixes: 1,
+        fixes_max: 3,
         stage: Some(2),
         convergence: Some(0.6667),
         composite: Some(0.815),
@@ -176,6 +181,12 @@ fn target() -> api::Target {
             title: "Read tabs".to_owned(),
             covers: vec![1],
             done: true,
+        }],
+        proofs: vec![api::ProofLine {
+            of: "step 1".to_owned(),
+            about: "Read tabs".to_owned(),
+            command: "sh tests/tabs.sh".to_owned(),
+            standing: "proved".to_owned(),
         }],
     }
 }
@@ -1086,6 +1097,7 @@ fn the_page_about_json_shows_what_is_written() {
         updated_ms: AT_MS,
         url: "https://github.com/o/r/issues/12".to_owned(),
     };
+    follow_samples(&mut page);
     page.sample("`issue new`", "The issue that was made.", &api::IssueMade { issue: issue.clone() });
     page.sample(
         "`issue list`",
@@ -1369,3 +1381,83 @@ An error goes to stderr, on one line, and the exit code is that of [exit-codes.m
 {"error":{"exit":5,"hint":"`landfall list` shows the tasks there are","message":"there is no task T9","problem":"unknown-task","word":"unknown-thing"}}
 ```
 "#;
+
+fn follow_samples(page: &mut Page) {
+    let followed = api::IssuesFollowed {
+        batch: Some(api::HaulId(3)),
+        issues: vec![api::FollowedIssue {
+            number: 12,
+            title: "The parser loses spaces".to_owned(),
+            size: Some(Size::M),
+            way: "M: pull request, light review, spec first".to_owned(),
+            task: Some(TaskId(7)),
+            settled: true,
+            blocked_by: vec!["#9".to_owned()],
+            text: "is followed by T7".to_owned(),
+        }],
+        text: "2 issues, those that others wait for first".to_owned(),
+    };
+    page.sample(
+        "`auto --dry-run`",
+        "Which issues would be followed, in the order in which they are begun. `task` and `batch` are there once they are.",
+        &followed,
+    );
+    let summary = api::IssueSummary {
+        number: 12,
+        title: "The parser loses spaces".to_owned(),
+        task: TaskId(7),
+        stand: "partial".to_owned(),
+        banner: "auto #12 partial success: opportunistic pending".to_owned(),
+        way: Some("M: pull request, light review, spec first".to_owned()),
+        pr: Some(13),
+        phases: vec![api::PhaseLine {
+            phase: "code".to_owned(),
+            result: "done".to_owned(),
+            notes: "1 red verification → fixed".to_owned(),
+        }],
+        pending: vec!["people like it (SKIPPED)".to_owned()],
+        why: Some("no idea".to_owned()),
+        next: "`landfall auto 12` looks again".to_owned(),
+    };
+    page.sample(
+        "`auto N`, `auto --batch …`",
+        "What became of each issue. `stand` is `complete`, `partial`, `stopped`, `needs-person`, `waits` or `under-way`; `result` of a \
+         phase is `-` if it was not run. `run` is as in `run`, and missing where nothing was left to do.",
+        &api::AutoReport { batch: Some(api::HaulId(3)), issues: vec![summary], run: Some(outcome()) },
+    );
+    page.sample(
+        "`auto --list`",
+        "Batches of issues of which something is left, newest first.",
+        &api::HaulList {
+            batches: vec![api::HaulLine {
+                id: api::HaulId(3),
+                begun_ms: AT_MS,
+                chosen: "by number".to_owned(),
+                remaining: vec![14],
+                completed: vec![12],
+                failed: vec![13],
+            }],
+        },
+    );
+    page.sample(
+        "`reconcile`",
+        "Whether a phase of an issue is complete, by what can be seen. What is not there is null.",
+        &api::Reconciliation {
+            schema_version: "v1".to_owned(),
+            phase: "merge".to_owned(),
+            matches_expected: true,
+            actual: api::ReconciliationSeen {
+                labels: vec!["phase/verify".to_owned(), "triaged".to_owned()],
+                pr_state: Some("MERGED".to_owned()),
+                pr_number: Some(13),
+                commits_found: true,
+                spec_file: Some("docs/spec/issue-12-parser.md".to_owned()),
+                issue_state: "OPEN".to_owned(),
+                reopen_ts: Some("2026-07-29T00:00:00Z".to_owned()),
+                hint_recent_commit: Some("4f9c1d2b7a6e5f40312233445566778899aabbcc".to_owned()),
+                hint_pr_state: Some("pull request #13 is MERGED, its review is summed up".to_owned()),
+            },
+            diagnosis: "pull request #13 is MERGED".to_owned(),
+        },
+    );
+}

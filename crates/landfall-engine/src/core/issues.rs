@@ -3,18 +3,94 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use landfall_model::haul::{HaulEvent, HaulId};
 use landfall_model::issue::{self, Source, Wishes};
-use landfall_model::{EndKind, Ending, News, State, Task, TaskId, TaskSpec, Wait};
+use landfall_model::{EndKind, Ending, EngineEvent, News, State, Task, TaskId, TaskSpec, Timestamp, Wait};
 
 use super::{Core, Outside};
-use crate::ask::NewTask;
+use crate::ask::{AskError, FollowAsked, FollowIssue, NewTask};
+
+/// The flow of tasks that follow issues.
+const FLOW: &str = "issue";
 
 impl Core {
-    /// The task that follows an issue.
+    /// The task that follows an issue. Where one is done and the issue was taken up again, it is the later one.
     #[must_use]
     pub fn follower(&self, source: &Source) -> Option<&Arc<Task>> {
         let source = source.to_string();
-        self.world.tasks().find(|task| task.spec.source == source)
+        self.world.tasks().filter(|task| task.spec.source == source).max_by_key(|task| task.id)
+    }
+
+    /// Follows issues: each has a task from then on that is not over, unless nothing is left to do for it.
+    ///
+    /// # Errors
+    /// When one of them cannot take the way that is wanted. Nothing was changed.
+    pub fn follow(
+        &mut self,
+        out: &dyn Outside,
+        asked: &FollowAsked,
+    ) -> Result<(Option<HaulId>, Vec<Arc<Task>>), AskError> {
+        let sources: Vec<Source> = asked
+            .issues
+            .iter()
+            .map(|issue| Source { tracker: asked.tracker.clone(), number: issue.number })
+            .collect();
+        let mut known: Vec<Option<TaskId>> = Vec::new();
+        let mut new: Vec<NewTask> = Vec::new();
+        for (issue, source) in asked.issues.iter().zip(&sources) {
+            let there = self.follower(source).filter(|task| issue.settled || !is_settled(task)).cloned();
+            match &there {
+                Some(task) if !is_settled(task) => {
+                    let wish = News::Wish(wishes_for(task, asked));
+                    landfall_model::step(task, &self.input(out, &wish))?;
+                }
+                Some(_) => {}
+                None => new.push(new_task(issue, source)?),
+            }
+            known.push(there.map(|task| task.id));
+        }
+        let mut added = self.add(out, new)?.into_iter().map(|task| task.id);
+        let ids: Vec<TaskId> = known
+            .into_iter()
+            .map(|id| id.or_else(|| added.next()).expect("one was added for each"))
+            .collect();
+        for id in &ids {
+            self.take_up(out, *id, asked)?;
+            self.widen(*id);
+        }
+        let haul = asked.together.map(|chosen| {
+            let haul = self.hauls.next_id();
+            let issues = asked.issues.iter().map(|issue| issue.number).collect();
+            let tracker = asked.tracker.clone();
+            self.fact(out, EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues }));
+            haul
+        });
+        Ok((haul, ids.into_iter().map(|id| self.task(id)).collect()))
+    }
+
+    /// Whoever asks for an issue again wants its task to go on: one that gave up is tried again, one that is held let go.
+    fn take_up(&mut self, out: &dyn Outside, id: TaskId, asked: &FollowAsked) -> Result<(), AskError> {
+        let task = self.task(id);
+        if is_settled(&task) {
+            return Ok(());
+        }
+        let wish = News::Wish(wishes_for(&task, asked));
+        drop(self.try_hear(out, id, &wish)?); // as it is now, it is read below
+        let task = self.task(id);
+        let news = match &task.state {
+            State::Ended(_) => Some(News::Retry { fresh: false, note: None }),
+            State::Waiting { wait: Wait::Pause, .. } => Some(News::Release),
+            _ if task.hold.is_some() => Some(News::Release),
+            State::Draft
+            | State::Ready { .. }
+            | State::Active { .. }
+            | State::Waiting { .. }
+            | State::Review { .. } => None,
+        };
+        if let Some(news) = news {
+            drop(self.try_hear(out, id, &news)?); // whoever asked is shown it as it is at the end
+        }
+        Ok(())
     }
 
     /// What a piece of news about one task means for the issues around it.
@@ -38,18 +114,30 @@ impl Core {
 
     /// At the start of a run: others may have done meanwhile what was waited for.
     pub(super) fn look_at_issues(&mut self, out: &dyn Outside) {
-        self.look_again(out, &|_| true);
+        self.poll(out);
         for whole in self.wholes.clone() {
             self.consider_whole(out, whole);
         }
     }
 
+    /// Whether it is time to look at the issues that others wait for.
+    #[must_use]
+    pub fn wants_a_poll(&self, now: Timestamp, every_ms: u64) -> bool {
+        !self.blocked.is_empty() && now >= self.polled.plus_ms(every_ms)
+    }
+
+    /// Looks again at what the tracker may have changed: it was polled, or said so by itself.
+    pub fn poll(&mut self, out: &dyn Outside) {
+        self.polled = out.now();
+        self.look_again(out, &|_| true);
+    }
+
     fn look_again(&mut self, out: &dyn Outside, is: &dyn Fn(&[String]) -> bool) {
-        let waits = |task: &&Arc<Task>| match &task.state {
-            State::Waiting { wait: Wait::Blockers { by }, .. } => is(by) && self.filter.lets_go_on(task.id),
-            _ => false,
+        let waits = |id: &TaskId| match self.world.get(*id).map(|task| &task.state) {
+            Some(State::Waiting { wait: Wait::Blockers { by }, .. }) => is(by) && self.filter.lets_go_on(*id),
+            Some(_) | None => false,
         };
-        for id in self.world.tasks().filter(waits).map(|task| task.id).collect::<Vec<_>>() {
+        for id in self.blocked.iter().copied().filter(waits).collect::<Vec<_>>() {
             self.hear(out, id, &News::LookAgain);
         }
     }
@@ -151,4 +239,29 @@ impl Core {
             all.extend(more);
         }
     }
+}
+
+/// Whether a task is over for good.
+fn is_settled(task: &Task) -> bool {
+    matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
+}
+
+fn wishes_for(task: &Task, asked: &FollowAsked) -> Wishes {
+    let wishes = &asked.wishes;
+    match task.issue.as_ref().filter(|_| asked.keep) {
+        Some(issue) => Wishes {
+            way: wishes.way.or(issue.wishes.way),
+            depth: wishes.depth.or(issue.wishes.depth),
+            ..wishes.clone()
+        },
+        None => wishes.clone(),
+    }
+}
+
+fn new_task(issue: &FollowIssue, source: &Source) -> Result<NewTask, AskError> {
+    let mut spec = TaskSpec::new(&issue.title).or_else(|_| TaskSpec::new(&source.to_string()))?;
+    spec.source = source.to_string();
+    spec.flow = Some(FLOW.to_owned());
+    spec.size = issue.size;
+    Ok(NewTask { spec, needs_here: Vec::new(), parent_here: None, position: None })
 }

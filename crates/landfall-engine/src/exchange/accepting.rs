@@ -1,15 +1,18 @@
 //! Holding what an issue promised against what has landed.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use landfall_model::acceptance::{Criteria, Mode, Occasion};
 use landfall_model::issue::Accepted;
-use landfall_model::{Commit, Exchanged, Task};
+use landfall_model::{Commit, EngineEvent, Exchanged, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, PrNumber};
 
 use super::{Desked, Trouble};
-use crate::accept::{self, Checkout, Ground, IssueText, Settling, Shell, Tree};
+use crate::accept::{self, Asking, Checkout, Ground, IssueText, Judge, Settling, Shell, Tree};
+use crate::engine::Mail;
 use crate::land;
 use crate::site::{self, Site};
 
@@ -24,7 +27,10 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
     };
     site.store.lend(&site.repo, &commit)?;
     let tree = Tree::Commit(site.repo.tree_at(&commit)?);
-    let (handlers, _) = accept::handlers(&tree);
+    // What the work itself says about how it is verified is not asked.
+    let before = task.landed.as_ref().map_or_else(|| commit.clone(), |landed| site::oid(&landed.base_before));
+    site.store.lend(&site.repo, &before)?;
+    let (handlers, _) = accept::handlers(&Tree::Commit(site.repo.tree_at(&before)?));
     let customs: BTreeSet<String> = handlers.iter().map(|handler| handler.name.clone()).collect();
     let criteria = Criteria::of(&issue.body, &customs);
     let diff = task.landed.as_ref().and_then(|landed| changed(site, &landed.base_before, &landed.commit));
@@ -37,6 +43,19 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         checkout: Checkout::Of(&site.repo, &commit),
     };
     let settings = &site.settings.tracker;
+    let is_stopped = || site.interrupted.load(Ordering::SeqCst);
+    let judge = site.settings.judge.as_deref().unwrap_or("default");
+    let asking = site.settings.agents.get(judge).map(|profile| Asking {
+        settings: &site.settings,
+        profile,
+        root: site.repo.root(),
+        folder: &site.folder,
+        program: &site.program,
+        environment: &site.environment,
+        today: site.spending().1,
+        is_stopped: &is_stopped,
+        used: RefCell::default(),
+    });
     let pr = task.issue.as_ref().and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
     let ground = Ground {
         tree: &tree,
@@ -53,10 +72,22 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         head: Some(CommitSha::new(commit.as_str())?),
         diff: diff.as_deref(),
         spec_folder: &settings.spec_path,
-        judge: None,
+        judge: asking.as_ref().map(|asking| asking as &dyn Judge),
         shell: Some(&shell),
     };
     let checked = accept::run(&criteria, &ground);
+    if let Some(asking) = &asking {
+        let used = *asking.used.borrow();
+        if used != Spending::default() {
+            let fact = EngineEvent::Consulted {
+                about: format!("acceptance of {}", at.source),
+                profile: judge.to_owned(),
+                usage: used.usage,
+                took_ms: used.time_ms,
+            };
+            drop(site.mail.send(Mail::Fact(fact))); // the engine has left: nobody counts any more
+        }
+    }
     let settled = accept::settle(&Settling {
         tracker: &*at.tracker,
         issue: at.number,

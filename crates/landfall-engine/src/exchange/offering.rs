@@ -11,6 +11,7 @@ use landfall_trackers::tracker::{
 
 use super::{Desked, Trouble, branch_of, stand};
 use crate::gate;
+use crate::perform::lower;
 use crate::settings::Publish;
 use crate::site::{self, Site};
 
@@ -52,7 +53,7 @@ pub(super) fn offer(
     Ok(Exchanged::Offered(Some(Pr { number: pr.number.get(), url: pr.url, head: head.clone() })))
 }
 
-fn body(task: &Task, at: &Desked) -> String {
+pub(crate) fn body(task: &Task, at: &Desked) -> String {
     let closes = if at.tracker.keeps_branches() {
         format!("Closes #{}", at.source.number)
     } else {
@@ -73,7 +74,7 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
         return Ok(());
     }
     let lines: String = task.findings.iter().map(|finding| format!("- {finding}\n")).collect();
-    let marker = Marker::new(&format!("review-round/{}/{}", task.id, rounds))?;
+    let marker = Marker::new(&format!("review-round/{}/{}", lower(task.id), rounds))?;
     let text =
         format!("Review round {rounds} found:\n\n{}\nDealt with in attempt {attempt}.", unmarked(&lines));
     at.tracker.comment(Thread::PullRequest(pr.number), &marker, &text)?;
@@ -109,7 +110,7 @@ fn push(
             break;
         }
     }
-    Err(Trouble::Else(format!("the branch `{branch}` could not be pushed to `{remote}`: {said}")))
+    Err(Trouble::Refused(format!("the branch `{branch}` could not be pushed to `{remote}`: {said}")))
 }
 
 /// Writes down that the work landed, once that can be seen from outside.
@@ -146,7 +147,7 @@ pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
             at.tracker.merge(number, &merge)?;
         }
         PrState::Closed => {
-            let marker = Marker::new(&format!("landed/{}/{}", task.id, landed.commit.short()))?;
+            let marker = Marker::new(&format!("landed/{}/{}", lower(task.id), landed.commit.short()))?;
             let text = format!("This was closed, and its work has landed as {}.", landed.commit.as_str());
             at.tracker.comment(Thread::PullRequest(number), &marker, &text)?;
         }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use landfall_host::git::{BranchName as GitBranch, BranchNews, LogRange, Oid};
+use landfall_host::git::{BranchName as GitBranch, BranchNews, LogRange, Oid, Store};
 use landfall_model::issue::{Ci, Part, Phase, Seen, SeenPr, SeenPrState};
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
     Answer, Blocker, Check, CheckState, ChecksSum, Child, CommitSha, Conclusion, Issue, IssueNumber, Marker,
-    PHASE_FAMILY, Place, PrState, PullRequest, Thread, shown, sum,
+    PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread, shown, sum,
 };
 
 use super::{Desked, Trouble, branch_of, stand};
@@ -39,12 +39,35 @@ pub(super) fn sized(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchan
     Ok(Exchanged::Seen { seen: Box::new(seen), head: None })
 }
 
+/// Where commits and files are looked for.
+pub(super) struct Ground<'a> {
+    pub store: &'a Store,
+    pub base: Oid,
+    /// The folder of files that say what is to be done.
+    pub spec_path: &'a str,
+    /// The work of the issue, as far as it is known.
+    pub work: Vec<Oid>,
+    /// Its pull request, where somebody says which it is.
+    pub pr: Option<PrNumber>,
+}
+
 /// Everything that is known of an issue at this moment.
 pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Trouble> {
+    let ground = Ground {
+        store: &site.store,
+        base: land::base(site)?,
+        spec_path: &site.settings.tracker.spec_path,
+        work: task.seen_head.iter().chain(&task.head).map(site::oid).collect(),
+        pr: None,
+    };
+    look_on(&ground, at)
+}
+
+/// The same, for whoever brings the ground.
+pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble> {
     let Desked { tracker, number, source } = at;
     let issue = tracker.issue(*number)?;
     let reopened = tracker.last_reopened(*number)?;
-    let base = land::base(site)?;
     let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
     let blockers = tracker.blocked_by(*number)?;
     Ok(Seen {
@@ -56,9 +79,12 @@ pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Troubl
         size: tracker.size(*number)?.map(|seen| seen.size),
         kind: labels.iter().find_map(|label| label.strip_prefix("type/")).map(str::to_owned),
         labels,
-        pr: pull_request(at, reopened)?,
-        spec_file: spec_file(site, task, &base, *number)?,
-        commit: closing_commit(site, at, &base, reopened)?,
+        pr: match ground.pr {
+            Some(number) => Some(seen_pr(at, &tracker.pull_request(number)?)?),
+            None => pull_request(at, reopened)?,
+        },
+        spec_file: spec_file(ground, *number)?,
+        commit: closing_commit(ground, at, reopened)?,
         reopened,
         parts: u32::try_from(issue.children).unwrap_or(u32::MAX),
         blockers: blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect(),
@@ -77,18 +103,22 @@ fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<SeenP
     let counts = |pr: &&PullRequest| pr.state.is_open() || reopened.is_none_or(|at| pr.created > at);
     let open = all.iter().find(|pr| pr.state.is_open() && pr.head_is_here);
     let Some(pr) = open.or_else(|| all.iter().find(counts)) else { return Ok(None) };
+    seen_pr(at, pr).map(Some)
+}
+
+fn seen_pr(at: &Desked, pr: &PullRequest) -> Answer<SeenPr> {
     let state = match pr.state {
         PrState::Draft | PrState::Open => SeenPrState::Open,
         PrState::Closed => SeenPrState::Closed,
         PrState::Merged { .. } => SeenPrState::Merged,
     };
-    Ok(Some(SeenPr {
+    Ok(SeenPr {
         number: pr.number.get(),
         url: pr.url.clone(),
         state,
         head: Some(Commit::new(pr.head_sha.as_str())),
         reviewed: reviewed(at, pr)?,
-    }))
+    })
 }
 
 fn reviewed(at: &Desked, pr: &PullRequest) -> Answer<bool> {
@@ -106,15 +136,14 @@ fn reviewed(at: &Desked, pr: &PullRequest) -> Answer<bool> {
 }
 
 /// The file that says what is to be done: on the task's own work, or on the base.
-fn spec_file(site: &Site, task: &Task, base: &Oid, number: IssueNumber) -> Result<Option<String>, Trouble> {
-    let folder = &site.settings.tracker.spec_path;
-    let places = task.seen_head.iter().chain(&task.head).map(site::oid).chain([base.clone()]);
-    for commit in places {
-        if !site.store.contains(&commit)? {
+fn spec_file(ground: &Ground<'_>, number: IssueNumber) -> Result<Option<String>, Trouble> {
+    let folder = ground.spec_path;
+    for commit in ground.work.iter().chain([&ground.base]) {
+        if !ground.store.contains(commit)? {
             continue; // it is in a workspace only
         }
         if let Some(name) =
-            site.store.names_in(&commit, folder)?.into_iter().find(|name| is_spec(name, number))
+            ground.store.names_in(commit, folder)?.into_iter().find(|name| is_spec(name, number))
         {
             return Ok(Some(format!("{folder}/{name}")));
         }
@@ -130,18 +159,17 @@ pub(crate) fn is_spec(name: &str, number: IssueNumber) -> bool {
 
 /// The newest commit of the base that says it closes the issue, made after it was last opened again.
 fn closing_commit(
-    site: &Site,
+    ground: &Ground<'_>,
     at: &Desked,
-    base: &Oid,
     reopened: Option<Timestamp>,
 ) -> Result<Option<Commit>, Trouble> {
-    let range = LogRange { to: base.clone(), from: None, first_parent: true };
+    let range = LogRange { to: ground.base.clone(), from: None, first_parent: true };
     let closes = |message: &str| {
         let ours =
             message.lines().any(|line| line.strip_prefix("Landfall-Issue: ") == Some(&at.source.to_string()));
         ours || at.tracker.keeps_branches() && closes(message, at.source.number)
     };
-    let found = site.store.log(&range, COMMITS_MAX)?.into_iter().find(|entry| closes(&entry.message));
+    let found = ground.store.log(&range, COMMITS_MAX)?.into_iter().find(|entry| closes(&entry.message));
     // A commit knows seconds, a tracker milliseconds: within the same second the commit is the older one.
     let counts = found.filter(|entry| reopened.is_none_or(|at| entry.author.at_ms > at.0));
     Ok(counts.map(|entry| site::commit(&entry.oid)))

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::seeing::{self, REVIEW_MARKER};
 use super::{Desked, Trouble, stand};
 use crate::papers;
+use crate::perform::lower;
 use crate::site::Site;
 
 /// The paper an agent leaves that found out what an issue is.
@@ -100,7 +101,7 @@ pub(super) fn triaged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exch
     ensure(at, &label, "Somebody looked at what it is.")?;
     tracker.change_labels(*number, &BTreeSet::from([label]), &BTreeSet::new())?;
     stand(at, Phase::Issue)?;
-    let marker = Marker::new(&format!("triage/{}", task.id))?;
+    let marker = Marker::new(&format!("triage/{}", lower(task.id)))?;
     let why = unmarked(&cut(&said.why));
     let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
     tracker.comment(Thread::Issue(*number), &marker, &text)?;
@@ -146,7 +147,7 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
             false => format!("Worth knowing, and not in the way:\n\n{}", unmarked(&open.concat())),
         };
         let review = NewReview {
-            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", task.id, pr.head.short()))?,
+            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", lower(task.id), pr.head.short()))?,
             says: Saying::Approve,
             body: format!("## Review summary\n\nRead by Landfall ({depth}). {found}"),
             commit: CommitSha::new(pr.head.as_str())?,
@@ -164,7 +165,7 @@ pub(super) fn gathered(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let rows: String = ends.iter().map(row).collect();
     let text =
         format!("{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}", ends.len());
-    let marker = Marker::new(&format!("parts/{}/{}", task.id, task.attempt))?;
+    let marker = Marker::new(&format!("parts/{}/{}", lower(task.id), task.attempt))?;
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
     if done == ends.len() {
         stand(at, Phase::Verify)?;
@@ -185,7 +186,7 @@ fn row(end: &PartEnd) -> String {
 pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     stand(at, Phase::Done)?;
     at.tracker.close_issue(at.number, CloseWhy::Done)?;
-    let marker = Marker::new(&format!("done/{}/{}", task.id, task.landed_before.len()))?;
+    let marker = Marker::new(&format!("done/{}/{}", lower(task.id), task.landed_before.len()))?;
     let landed = task.landed.as_ref().map(|landed| format!(" It landed as {}.", landed.commit.as_str()));
     let text = format!("Done.{}", landed.unwrap_or_default());
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;

@@ -116,7 +116,8 @@ impl Draft {
                     Doing::Preparing { .. }
                     | Doing::Running { .. }
                     | Doing::Checking { .. }
-                    | Doing::Exchanging { .. },
+                    | Doing::Exchanging { .. }
+                    | Doing::Recovering { .. },
                 ..
             }
             | State::Ready { .. }
@@ -160,7 +161,8 @@ impl Draft {
                 doing:
                     Doing::Preparing { stop: None | Some(Stop::Pause), .. }
                     | Doing::Checking { stop: None | Some(Stop::Pause | Stop::Redirect) }
-                    | Doing::Exchanging { stop: None | Some(Stop::Pause) },
+                    | Doing::Exchanging { stop: None | Some(Stop::Pause) }
+                    | Doing::Recovering { stop: None | Some(Stop::Pause) },
                 ..
             } => self.event(Event::StopAsked { stop }),
             State::Active {
@@ -168,7 +170,8 @@ impl Draft {
                     Doing::Running { .. }
                     | Doing::Preparing { .. }
                     | Doing::Checking { .. }
-                    | Doing::Exchanging { .. },
+                    | Doing::Exchanging { .. }
+                    | Doing::Recovering { .. },
                 ..
             } => Err(not_now(&self.task, "it is being ended already")),
             State::Active { doing: Doing::Landing | Doing::Reporting, .. } => {

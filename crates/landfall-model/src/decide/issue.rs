@@ -103,6 +103,7 @@ impl Draft {
             (_, Exchanged::Trouble { detail, until: None, hopeless: false }) => {
                 self.machine_failed(detail, false)
             }
+            (_, Exchanged::Stuck(climbed)) => self.stuck(climbed, &step),
             (Some(Act::Observe), Exchanged::Seen { seen, head }) => self.observed(seen, head.as_ref(), &step),
             (Some(Act::Triaged), Exchanged::Seen { seen, .. }) => {
                 let routed = self.seen(seen)?;

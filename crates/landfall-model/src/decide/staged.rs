@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use super::{Draft, Refusal, not_now};
 use crate::annotate::Onward;
+use crate::audit::{self, Extent};
 use crate::convergence::{self, Exclusion, Progress, Stage, share};
 use crate::event::{Event, StepResult};
 use crate::flow::{Flow, Step, StepKind, Target};
 use crate::input::{Annotated, EndedRun, Parting};
 use crate::objective::{self, Item, Objective, Refinement, RefinementState, Requirement, Weight};
 use crate::plan::Outline;
+use crate::proof::{self, Author, Of, PROOFS_MAX, Promise, Standing};
 use crate::score::{self, Checkpoint, Impact, Judgement, Known, Ruling, points};
 use crate::staged::{Judged, PLAN, StagedEvent};
 use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, State, Stop};
@@ -64,11 +66,98 @@ impl Draft {
         if let (Some(paper), Some(outline)) = (plan, &evidence.outline) {
             let covers = outline.covered().into_iter().collect();
             self.staged(StagedEvent::Planned { attempt, paper, steps: outline.len(), covers })?;
+            self.promise_steps(outline)?;
         }
         if !others.is_empty() {
             self.staged(StagedEvent::PapersKept { attempt, papers: others })?;
         }
         Ok(())
+    }
+
+    /// Takes in the checks that a plan names, in place of those of the plan before it.
+    fn promise_steps(&mut self, outline: &Outline) -> Result<(), Refusal> {
+        let named = outline.steps.iter().filter_map(|step| {
+            let (of, about) = (Of::Step(step.number), step.title.clone());
+            Some(Promise { of, about, command: step.verify.clone()?, before: None })
+        });
+        let promises: Vec<Promise> = named.take(PROOFS_MAX).collect();
+        let had = self.task.staged.proofs.all.iter().any(|it| matches!(it.promise.of, Of::Step(_)));
+        if promises.is_empty() && !had {
+            return Ok(());
+        }
+        self.staged(StagedEvent::Promised { by: Author::Planner, promises })
+    }
+
+    /// Takes in the tests that a judge names for what is to be mended, in place of what was not proved of the last ones.
+    fn promise_findings(&mut self, judgement: &Judgement, result: StepResult) -> Result<(), Refusal> {
+        let first = self.task.staged.proofs.next_finding();
+        let before = self.task.head.clone();
+        let named =
+            judgement.findings.iter().filter_map(|said| Some((said.title.clone(), said.test.clone()?)));
+        let promises: Vec<Promise> = match result {
+            StepResult::NeedsFix => (first..)
+                .zip(named.take(PROOFS_MAX))
+                .map(|(number, (about, command))| Promise {
+                    of: Of::Finding(number),
+                    about,
+                    command,
+                    before: before.clone(),
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        let unproved = |it: &proof::Proof| {
+            matches!(it.promise.of, Of::Finding(_)) && it.standing() != Standing::Proved && it.lost == 0
+        };
+        if promises.is_empty() && !self.task.staged.proofs.all.iter().any(unproved) {
+            return Ok(());
+        }
+        self.staged(StagedEvent::Promised { by: Author::Judge, promises })
+    }
+
+    /// Takes in what the checks showed that the plan and judges named.
+    pub(super) fn proved(
+        &mut self,
+        head: &crate::Commit,
+        proofs: &[(proof::Run, String)],
+    ) -> Result<(), Refusal> {
+        if proofs.is_empty() {
+            return Ok(());
+        }
+        let (attempt, head) = (self.task.attempt, head.clone());
+        self.staged(StagedEvent::Proved { attempt, head, runs: proofs.iter().map(|(run, _)| *run).collect() })
+    }
+
+    /// Takes in how large the change is.
+    pub(super) fn sized(&mut self, extent: Option<Extent>) -> Result<(), Refusal> {
+        match extent {
+            Some(extent) if self.task.staged.extent != Some(extent) => {
+                let attempt = self.task.attempt;
+                self.staged(StagedEvent::Measured { attempt, extent })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether one of the checks that were run just now does not pass and should.
+    pub(super) fn holds_back(&self, proofs: &[(proof::Run, String)]) -> bool {
+        let all = &self.task.staged.proofs.all;
+        all.iter().any(|it| it.holds() && proofs.iter().any(|(run, _)| run.of == it.promise.of))
+    }
+
+    /// What whoever works is told of the checks that do not pass.
+    pub(super) fn proof_feedback(&self, proofs: &[(proof::Run, String)]) -> Feedback {
+        let mut text = String::new();
+        for (run, excerpt) in proofs {
+            let all = &self.task.staged.proofs.all;
+            let Some(proof) = all.iter().find(|it| it.promise.of == run.of && it.holds()) else { continue };
+            text.push_str(&format!("- {}\n{}\n", proof.line(), excerpt.trim_end()));
+        }
+        text.push_str(
+            "These checks ran on a clean checkout. Mend the work, not the check. If a `Verify:` line of the plan itself is wrong, \
+             correct it in the plan; if a judge's test is, say CHECK.\n",
+        );
+        Feedback { about: "Checks that the plan or a judge named do not pass".to_owned(), text }
     }
 
     /// Counts the steps of the plan that an agent says are done.
@@ -135,6 +224,9 @@ impl Draft {
         };
         let reasons = judged.reasons.clone();
         self.staged(StagedEvent::Judged { attempt: run.attempt, judged })?;
+        if checkpoint != Checkpoint::PostPlan {
+            self.promise_findings(judgement, result)?;
+        }
         self.weigh_refinements(judgement)?;
         let mut feedback = check_feedback(checkpoint, result, &reasons, judgement);
         let open: Vec<Refinement> = self.task.staged.open_refinements().cloned().collect();
@@ -167,9 +259,12 @@ impl Draft {
         self.task.limits.tuning
     }
 
-    /// How often an edge may be taken: what the flow says, or what the kind of the task does.
+    /// How often an edge may be taken: what the flow says, or what the kind of the task does, or the size of the change.
     pub(super) fn bound_of(&self, step: &StepName, result: StepResult, max: u32) -> u32 {
         match (&self.flow_step(step).kind, result) {
+            (StepKind::Check { checkpoint: Checkpoint::PostExec, .. }, StepResult::NeedsFix) => {
+                audit::fixes_max(&self.task, max)
+            }
             (StepKind::Check { checkpoint, .. }, StepResult::NeedsRevision | StepResult::NeedsFix) => {
                 self.params().map_or(max, |params| params.retries.of(*checkpoint))
             }
@@ -201,6 +296,8 @@ impl Draft {
             Some(gate) => !gate.outcome().is_green(),
             None => checkpoint == Checkpoint::PostExec, // nobody verified it
         };
+        let proofs = &task.staged.proofs;
+        let red = red || proofs.due(task.staged.plan.done).any(proof::Proof::holds);
         let impact = |it: &Refinement| {
             let said = judgement.impacts.iter().find(|(number, _)| *number == it.number);
             match (said, it.state) {
@@ -212,6 +309,7 @@ impl Draft {
         Known {
             red,
             uncovered: task.staged.uncovered(),
+            unproved: proofs.too_few(),
             caps: task.gate.iter().flat_map(|gate| gate.caps()).collect(),
             refinement: task
                 .staged
@@ -690,6 +788,9 @@ impl Draft {
         let covers = outline.iter().flat_map(|outline| outline.covered()).collect();
         let (name, paper) = (name.clone(), paper.clone());
         self.staged(StagedEvent::Annotated { name, paper, steps, covers, impact: *impact })?;
+        if let Some(outline) = outline {
+            self.promise_steps(outline)?;
+        }
         let command = match onward {
             _ if self.task.landed.is_some() => return Ok(()), // only its report is owed
             Onward::GoOn => return Ok(()),

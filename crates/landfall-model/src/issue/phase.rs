@@ -61,10 +61,8 @@ impl Phase {
 #[must_use]
 pub fn aggregate(now: Option<Phase>, parts: &[Option<Phase>], reopened: bool) -> Option<Phase> {
     let at_least = |phase: Phase| !parts.is_empty() && parts.iter().all(|part| *part >= Some(phase));
-    let by_parts = if at_least(Phase::Done) {
-        Some(Phase::Verify) // its own acceptance is still to be looked at
-    } else if at_least(Phase::Verify) {
-        Some(Phase::Verify)
+    let by_parts = if at_least(Phase::Verify) {
+        Some(Phase::Verify) // and no further: its own acceptance is still to be looked at
     } else if parts.iter().any(|part| *part >= Some(Phase::Code)) {
         Some(Phase::Code)
     } else {

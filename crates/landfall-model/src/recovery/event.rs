@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::op::Op;
-use super::pattern::words;
+use super::pattern::{Action, words};
 use super::plan::PlanAction;
 use crate::{StepName, Timestamp};
 
@@ -26,7 +26,7 @@ words!(
     Outcome {
         /// The step is done.
         Success = "success",
-        /// Some of it worked out.
+        /// What was to be done is done; whether the step comes to a good end is to be seen.
         Partial = "partial",
         /// Nothing did.
         Failed = "failed",
@@ -134,6 +134,17 @@ pub struct Recoveries {
     pub tried: Vec<Recovery>,
     /// What tasks were proposed about.
     pub proposed: BTreeSet<String>,
+    /// So many were tried before a person took the task up again: they count no more.
+    pub past: usize,
+}
+
+/// What is to be done about a step that failed, before it is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due {
+    /// An agent is to look.
+    Diagnosis,
+    /// These operations, in order.
+    Ops(Vec<Op>),
 }
 
 /// One try.
@@ -157,6 +168,17 @@ pub struct Recovery {
     pub diagnosis: Option<Diagnosis>,
     /// What came of it, and in which words; none while it goes on.
     pub outcome: Option<(Outcome, String)>,
+}
+
+impl Recovery {
+    /// Whether what was to be done is done, and nothing else is known.
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self.outcome, Some((Outcome::Partial, _)))
+    }
+
+    fn is_open(&self) -> bool {
+        !matches!(self.outcome, Some((Outcome::Success | Outcome::Failed, _)))
+    }
 }
 
 /// What an agent made of a failure.
@@ -199,14 +221,38 @@ impl Recoveries {
         true
     }
 
-    /// The last try of a step, if it is not known yet what came of it.
+    /// The last try of a step, if it is not known yet what came of it in the end.
     fn open(&mut self, step: &StepName) -> Option<&mut Recovery> {
-        self.tried.iter_mut().rev().find(|it| it.step == *step).filter(|it| it.outcome.is_none())
+        self.tried.iter_mut().rev().find(|it| it.step == *step).filter(|it| it.is_open())
+    }
+
+    /// The last try of a step, if it is not known yet what came of it in the end.
+    #[must_use]
+    pub fn under_way(&self, step: &StepName) -> Option<&Recovery> {
+        self.tried.iter().rev().find(|it| it.step == *step).filter(|it| it.is_open())
+    }
+
+    /// What is to be done for a step before it is tried again.
+    #[must_use]
+    pub fn due(&self, step: &StepName) -> Option<Due> {
+        let open = self.under_way(step).filter(|it| it.outcome.is_none())?;
+        let ops = match (&open.tier, &open.diagnosis) {
+            (Tier::Agent, None) => return Some(Due::Diagnosis),
+            (Tier::Agent, Some(diagnosis)) => diagnosis.ops.clone(),
+            (Tier::Pattern, _) => Action::of_said(&open.action)?.ops(),
+            (Tier::Reconcile | Tier::Person, _) => Vec::new(),
+        };
+        (!ops.is_empty()).then_some(Due::Ops(ops))
+    }
+
+    /// A person takes the task up again: what was tried before counts no more.
+    pub(crate) fn retried(&mut self) {
+        self.past = self.tried.len();
     }
 
     /// What was tried for a step since it last came to a good end. Limits count these.
     pub fn since_success(&self, step: &StepName) -> impl Iterator<Item = &Recovery> {
-        let of_step = self.tried.iter().rev().filter(move |it| it.step == *step);
+        let of_step = self.tried.iter().skip(self.past).rev().filter(move |it| it.step == *step);
         of_step.take_while(|it| !matches!(it.outcome, Some((Outcome::Success, _))))
     }
 }

@@ -192,6 +192,28 @@ impl Action {
         }
     }
 
+    /// The word and its number, as a fact of a task says it.
+    #[must_use]
+    pub fn said(self) -> String {
+        match self {
+            Self::RetryAfter(seconds) => format!("{} {seconds}", self.word()),
+            Self::RaiseTimeout(percent) => format!("{} {percent}", self.word()),
+            _ => self.word().to_owned(),
+        }
+    }
+
+    /// The action that is said like this.
+    #[must_use]
+    pub fn of_said(said: &str) -> Option<Self> {
+        let (word, number) = said.split_once(' ').unwrap_or((said, ""));
+        let plain = Self::ALL.into_iter().find(|action| action.word() == word)?;
+        match plain {
+            Self::RetryAfter(_) => Some(Self::RetryAfter(number.parse().ok()?)),
+            Self::RaiseTimeout(_) => Some(Self::RaiseTimeout(number.parse().ok()?)),
+            other => number.is_empty().then_some(other),
+        }
+    }
+
     /// The operations it takes before the step goes on. One that says where the work is cannot be known here:
     /// [`restored`](super::restored) names the phase and [`milestone`](super::milestone) what is left.
     #[must_use]

@@ -20,6 +20,7 @@ mod test_gate;
 mod test_intervene;
 mod test_issue;
 mod test_judge;
+mod test_ladder;
 mod test_liveness;
 mod test_matrix;
 mod test_mended;

@@ -374,6 +374,7 @@ impl Sim {
             took_ms: 10,
             usage: Usage::default(),
             traces: Traces::default(),
+            climbed: None,
         }
     }
 
@@ -1083,6 +1084,7 @@ impl Sim {
             | Effect::Check { .. }
             | Effect::Report { .. }
             | Effect::Exchange { .. }
+            | Effect::Recover { .. }
             | Effect::Tidy { .. } => {}
         }
         let others = self.orders.iter().find(|order| order.task() == effect.task());
@@ -1125,7 +1127,9 @@ impl Sim {
             Effect::Report { attempt, .. } => {
                 Some(News::Reported { attempt: *attempt, report: Digest::new("report"), certificate: None })
             }
-            Effect::Exchange { .. } => unreachable!("no flow here follows an issue"),
+            Effect::Exchange { .. } | Effect::Recover { .. } => {
+                unreachable!("no flow here follows an issue")
+            }
             Effect::Tidy { task } => {
                 self.host.workspaces.remove(task);
                 Some(News::WorkspaceRemoved { kept: None })
@@ -1256,7 +1260,17 @@ impl Sim {
                 _ => {}
             }
         }
-        let end = EndedRun { attempt: key.1, iteration: key.2, exit, seen, evidence, took_ms, usage, traces };
+        let end = EndedRun {
+            attempt: key.1,
+            iteration: key.2,
+            exit,
+            seen,
+            evidence,
+            took_ms,
+            usage,
+            traces,
+            climbed: None,
+        };
         self.host.agents.get_mut(&key).expect("it ran").end = Some(end.clone());
         end
     }
@@ -1289,8 +1303,12 @@ impl Sim {
                     let covers: BTreeSet<u32> =
                         if self.healed || !self.rng.once_in(6) { (1..=5).collect() } else { BTreeSet::new() };
                     let steps = 1 + u32::try_from(self.rng.below(5)).expect("small");
-                    let step =
-                        |number| PlanStep { number, title: "a step".to_owned(), covers: covers.clone() };
+                    let step = |number| PlanStep {
+                        number,
+                        title: "a step".to_owned(),
+                        covers: covers.clone(),
+                        verify: None,
+                    };
                     evidence.outline = Some(Outline { steps: (1..=steps).map(step).collect() });
                 }
             }
@@ -1409,7 +1427,7 @@ impl Sim {
             concerns.push(Concern { code: ConcernCode::TestDeleted, detail: "tests/a.rs".to_owned() });
             self.doubtful.insert(head.clone());
         }
-        News::Checked { attempt, head, leftovers, report, concerns }
+        News::Checked { attempt, head, leftovers, report, concerns, proofs: Vec::new(), extent: None }
     }
 
     fn clashes(&mut self) -> Vec<Clash> {
@@ -2033,6 +2051,7 @@ fn attempt_of(order: &Effect) -> Option<Attempt> {
         | Effect::Kill { attempt, .. }
         | Effect::Check { attempt, .. }
         | Effect::Exchange { attempt, .. }
+        | Effect::Recover { attempt, .. }
         | Effect::Report { attempt, .. } => Some(*attempt),
         Effect::Tidy { .. } => None,
     }
@@ -2064,6 +2083,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::LandMismatch { attempt, .. }
         | News::Strode { attempt, .. }
         | News::Exchanged { attempt, .. }
+        | News::Recovered { attempt, .. }
         | News::Reported { attempt, .. } => Some(*attempt),
         News::Edit { .. }
         | News::Granted { .. }

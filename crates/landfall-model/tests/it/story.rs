@@ -219,7 +219,7 @@ pub fn check_in<const N: usize>(mut scene: Scene, lines: [Line; N], expect: Expe
 
 // ── what can happen ──────────────────────────────────────────────────────────────────────────────────────
 
-fn line(name: impl Into<String>, make: impl Fn(&Scene) -> News + 'static) -> Line {
+pub fn line(name: impl Into<String>, make: impl Fn(&Scene) -> News + 'static) -> Line {
     Line::News(name.into(), Box::new(make))
 }
 
@@ -265,6 +265,7 @@ pub fn ran<const N: usize>(name: &str, exit: Exit, seen: [Signal; N]) -> Line {
             took_ms: 1_000,
             usage: tally.usage(&Prices::default()),
             traces: tally.traces(&|words| Digest::new(words)),
+            climbed: None,
         })
     })
 }
@@ -298,9 +299,9 @@ pub fn taking(ms: u64, run: Line) -> Line {
     let Line::News(name, make) = run else { panic!("only news takes time") };
     line(name, move |scene| match make(scene) {
         News::AgentEnded(run) => News::AgentEnded(EndedRun { took_ms: ms, ..run }),
-        News::Checked { attempt, head, leftovers, report, concerns } => {
+        News::Checked { attempt, head, leftovers, report, concerns, proofs, extent } => {
             let report = GateReport { took_ms: ms, ..report };
-            News::Checked { attempt, head, leftovers, report, concerns }
+            News::Checked { attempt, head, leftovers, report, concerns, proofs, extent }
         }
         other => panic!("takes no time: {other:?}"),
     })
@@ -466,6 +467,8 @@ pub fn checked_as<const N: usize>(name: &str, report: GateReport, concerns: [Con
         leftovers: false,
         report: report.clone(),
         concerns: concerns.clone(),
+        proofs: Vec::new(),
+        extent: None,
     })
 }
 
@@ -476,6 +479,8 @@ pub fn passes_with_leftovers() -> Line {
         leftovers: true,
         report: report(vec![command("tests", Outcome::Pass)]),
         concerns: Vec::new(),
+        proofs: Vec::new(),
+        extent: None,
     })
 }
 
@@ -712,6 +717,7 @@ fn doing_word(doing: &Doing) -> String {
         Doing::Landing => "landing".to_owned(),
         Doing::Reporting => "reporting".to_owned(),
         Doing::Exchanging { stop } => format!("with the tracker{}", stop_word(stop.as_ref())),
+        Doing::Recovering { stop } => format!("recovering{}", stop_word(stop.as_ref())),
     }
 }
 
@@ -773,6 +779,7 @@ fn order(effect: &Effect) -> String {
         Effect::Exchange { attempt, act, .. } => {
             format!("exchange {attempt} {}", act.map_or("split", Act::word))
         }
+        Effect::Recover { attempt, .. } => format!("recover {attempt}"),
         Effect::Tidy { .. } => "tidy".to_owned(),
     }
 }

@@ -137,6 +137,7 @@ impl Backlog {
                 took_ms: 1_000,
                 usage: Usage::default(),
                 traces: Traces { session: Some(format!("s{id}")), ..Traces::default() },
+                climbed: None,
             }),
         );
         self.tell(what, id)

@@ -500,6 +500,7 @@ fn verifying_leftovers_again(scene: Scene) -> Scene {
         took_ms: 1,
         usage: landfall_model::Usage::default(),
         traces: landfall_model::Traces::default(),
+        climbed: None,
     };
     scene.hear(landfall_model::News::AgentEnded(run)).expect("it runs");
     scene

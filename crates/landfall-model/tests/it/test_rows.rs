@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use landfall_model::audit::{Extent, budget};
 use landfall_model::convergence::Progress;
 use landfall_model::gate::Outcome;
 use landfall_model::objective::{Item, Requirement, Split, Weight};
 use landfall_model::plan::{Outline, PlanStep};
+use landfall_model::proof::{Colour, Of, Run};
+use landfall_model::review::{Said, Severity};
 use landfall_model::score::{Covered, Judgement, Scores};
 use landfall_model::staged::{PLAN, StagedEvent};
 use landfall_model::{
@@ -17,8 +20,8 @@ use landfall_model::{
 use crate::flows_used::{ask, lifecycle, loops, on, stages, step};
 use crate::story::{
     Line, Scene, answers, but, checked, driven, due, falls_silent, granted, hits_quota, hits_the_deadline,
-    is_ejected, landing_begins, lands, passes, reported, retry, says_blocked, says_complete, says_nothing,
-    stop, taking, working, workspace, workspace_removed,
+    is_ejected, landing_begins, lands, line, passes, reported, retry, says_blocked, says_complete,
+    says_nothing, stop, taking, working, workspace, workspace_removed,
 };
 
 /// A task of three requirements, by the words of its criteria.
@@ -55,7 +58,12 @@ fn plans() -> Line {
     but("a plan", says_complete(), |run| {
         let text = format!("plan {}", run.iteration);
         run.evidence.papers.push((PLAN.to_owned(), Digest::new(&text)));
-        let step = |number| PlanStep { number, title: "a step".to_owned(), covers: (1..=10).collect() };
+        let step = |number| PlanStep {
+            number,
+            title: "a step".to_owned(),
+            covers: (1..=10).collect(),
+            verify: None,
+        };
         run.evidence.outline = Some(Outline { steps: (1..=4).map(step).collect() });
     })
 }
@@ -520,4 +528,117 @@ fn a_stage_that_comes_back_from_its_landing_is_the_same_stage() {
     assert_eq!(next(&scene), "land", "it is as near as it was: that is no reason to give it up");
     assert_eq!(stages_of(&scene), [(1, 3_333), (2, 9_500)], "and no stage twice");
     assert_eq!(scene.task.staged.exclusions.len(), 0);
+}
+
+/// Verified with these colours, each before the work and on it.
+fn proves<const N: usize>(runs: [(Of, Option<Colour>, Colour); N]) -> Line {
+    let Line::News(name, make) = passes() else { panic!("it is news") };
+    let runs = runs.map(|(of, before, now)| (Run { of, before, now }, "its output".to_owned()));
+    line(format!("{name}, {N} checks"), move |scene| match make(scene) {
+        News::Checked { attempt, head, leftovers, report, concerns, extent, .. } => {
+            News::Checked { attempt, head, leftovers, report, concerns, proofs: runs.to_vec(), extent }
+        }
+        other => panic!("nothing was checked: {other:?}"),
+    })
+}
+
+/// A plan of two steps, each with a check.
+fn plans_with_checks() -> Line {
+    let Line::News(name, make) = plans() else { panic!("it is news") };
+    line(name, move |scene| match make(scene) {
+        News::AgentEnded(mut run) => {
+            for step in run.evidence.outline.iter_mut().flat_map(|outline| &mut outline.steps).take(2) {
+                step.verify = Some(format!("check {}", step.number));
+            }
+            News::AgentEnded(run)
+        }
+        other => panic!("not a run: {other:?}"),
+    })
+}
+
+#[test]
+fn checks_of_a_plan_send_work_back_until_they_are_green_and_when_one_is_lost() {
+    let (red, green) = (Some(Colour::Red), Colour::Green);
+    let mut scene = confirmed();
+    play(&mut scene, [granted(), workspace(), plans_with_checks(), granted(), workspace()]);
+    play(&mut scene, [judges(900, NOTHING), granted(), workspace(), says_complete(), granted()]);
+    play(&mut scene, [proves([(Of::Step(1), red, green), (Of::Step(2), red, Colour::Red)])]);
+    let told = scene.task.feedback.iter().map(|it| it.text.as_str()).collect::<String>();
+    assert!(next(&scene) == "exec" && told.contains("check 2") && !told.contains("check 1"), "{told}");
+    assert_eq!(scene.task.staged.proofs.progress(), (1, 2));
+    play(&mut scene, [granted(), workspace(), says_complete(), granted()]);
+    play(&mut scene, [proves([(Of::Step(1), None, Colour::Red), (Of::Step(2), None, green)])]);
+    assert_eq!((next(&scene), scene.task.staged.proofs.anomalies), ("exec", 1));
+    play(&mut scene, [granted(), workspace(), says_complete(), granted()]);
+    play(&mut scene, [proves([(Of::Step(1), None, green), (Of::Step(2), None, green)])]);
+    assert_eq!((next(&scene), scene.task.staged.proofs.progress()), ("check-exec", (2, 2)));
+    play(&mut scene, [granted(), workspace(), judges(900, [4, 0, 0]), granted()]);
+    assert_eq!((next(&scene), scene.task.staged.proofs.all.len()), ("plan", 0), "the next plan has its own");
+}
+
+#[test]
+fn a_finding_with_a_test_is_open_until_it_was_red_and_is_green() {
+    let named = |test: &'static str| {
+        but("names a test", judges(900, [4, 0, 0]), move |run| {
+            let judgement = run.evidence.judgement.as_mut().expect("it judges");
+            judgement.word = Some(StepResult::NeedsFix);
+            judgement.findings.push(Said {
+                id: None,
+                severity: Severity::Major,
+                title: "it does not greet".to_owned(),
+                detail: String::new(),
+                place: String::new(),
+                test: Some(test.to_owned()),
+            });
+        })
+    };
+    let mut scene = confirmed();
+    play(&mut scene, planned());
+    play(&mut scene, executed());
+    play(&mut scene, [named("greets")]);
+    let promise = &scene.task.staged.proofs.all[0].promise;
+    assert_eq!((promise.of, &promise.before), (Of::Finding(1), &scene.task.head), "red on what was judged");
+    let red = (Of::Finding(1), Some(Colour::Red), Colour::Red);
+    play(&mut scene, [granted(), workspace(), says_complete(), granted(), proves([red])]);
+    assert_eq!(next(&scene), "exec", "no judge sees it before");
+    let green = (Of::Finding(1), None, Colour::Green);
+    play(&mut scene, [granted(), workspace(), says_complete(), granted(), proves([green])]);
+    assert_eq!(next(&scene), "check-exec");
+    play(&mut scene, [granted(), workspace(), named("is void")]);
+    let void = (Of::Finding(2), Some(Colour::Green), Colour::Green);
+    play(&mut scene, [granted(), workspace(), says_complete(), granted(), proves([green, void])]);
+    assert_eq!(next(&scene), "check-exec", "what proves nothing is for the judge to weigh");
+    play(&mut scene, [granted(), workspace(), judges(900, [4, 0, 0])]);
+    let left: Vec<Of> = scene.task.staged.proofs.all.iter().map(|it| it.promise.of).collect();
+    assert_eq!((next(&scene), left.as_slice()), ("converge", &[Of::Finding(1)][..]));
+}
+
+#[test]
+fn a_large_change_may_go_back_more_often() {
+    let sized = |extent: Extent| {
+        let Line::News(name, make) = passes() else { panic!("it is news") };
+        line(name, move |scene| match make(scene) {
+            News::Checked { attempt, head, leftovers, report, concerns, proofs, .. } => {
+                News::Checked { attempt, head, leftovers, report, concerns, proofs, extent: Some(extent) }
+            }
+            other => panic!("nothing was checked: {other:?}"),
+        })
+    };
+    let rounds = |extent: Extent| {
+        let mut scene = confirmed();
+        play(&mut scene, planned());
+        let mut rounds = 0;
+        while !scene.task.is_over() {
+            play(&mut scene, [granted(), workspace(), says_complete(), granted(), sized(extent)]);
+            play(&mut scene, [granted(), workspace(), judges(550, [2, 0, 0])]);
+            rounds += 1;
+        }
+        let flow = stages();
+        let (taken, max) = budget(&scene.task, &flow).expect("a judge looks at the end");
+        assert_eq!((taken, max + 1), (max, rounds));
+        rounds
+    };
+    assert_eq!(rounds(Extent { files: 1, lines: 10, dirs: 1 }), 4, "what the flow says");
+    assert_eq!(rounds(Extent { files: 20, lines: 500, dirs: 3 }), 8);
+    assert_eq!(rounds(Extent { files: 900, lines: 90_000, dirs: 80 }), 10);
 }

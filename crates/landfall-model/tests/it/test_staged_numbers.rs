@@ -82,6 +82,7 @@ fn composite_gates_and_verdict_are_those_of_the_second_opinion() {
             uncovered: if uncovered { vec![1 + number(rng, 30)] } else { Vec::new() },
             caps: failed.iter().map(|it| (Dimension::ALL[it - 1], "lint".to_owned())).collect(),
             refinement: impact,
+            unproved: None,
         };
         let judgement = Judgement { scores: Scores::new(scores), word: said, ..Judgement::default() };
         let ruling = weigh(checkpoint, threshold, weights, &judgement, &known)

@@ -1610,6 +1610,7 @@ fn news_of_another_iteration_is_refused() {
         took_ms: 0,
         usage: Usage::default(),
         traces: landfall_model::Traces::default(),
+        climbed: None,
     });
     expect!["T1 is active in `work` (running): that iteration does not run"]
         .assert_eq(&scene.hear(first).expect_err("refused"));

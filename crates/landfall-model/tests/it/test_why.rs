@@ -113,7 +113,9 @@ fn doings() -> Vec<Doing> {
         Doing::Landing => Some(Doing::Reporting),
         Doing::Reporting => Some(Doing::Exchanging { stop: None }),
         Doing::Exchanging { stop: None } => Some(Doing::Exchanging { stop: Some(Stop::Pause) }),
-        Doing::Exchanging { stop: Some(_) } => None,
+        Doing::Exchanging { stop: Some(_) } => Some(Doing::Recovering { stop: None }),
+        Doing::Recovering { stop: None } => Some(Doing::Recovering { stop: Some(Stop::Pause) }),
+        Doing::Recovering { stop: Some(_) } => None,
     };
     let mut all = vec![Doing::Preparing { fresh: true, stop: None }];
     while let Some(doing) = next(all.last().expect("never empty")) {
@@ -169,7 +171,7 @@ fn cases() -> Vec<(Task, Vec<TaskId>, Option<Wait>)> {
             Doing::Preparing { .. } | Doing::Running { .. } => "work",
             Doing::Checking { .. } => "verify",
             Doing::Queued { .. } | Doing::Landing => "land",
-            Doing::Reporting | Doing::Exchanging { .. } => "report",
+            Doing::Reporting | Doing::Exchanging { .. } | Doing::Recovering { .. } => "report",
         };
         cases.push((task(State::Active { step: step(name), doing }), vec![], None));
     }
@@ -331,6 +333,8 @@ fn the_sentences_read_well() {
         T7 is in step `report`: its report is being written.
         T7 is in step `report`: its tracker is asked or told.
         T7 is in step `report`: its tracker is asked or told, and then it stops.
+        T7 is in step `report`, which failed: something is done about that.
+        T7 is in step `report`, which failed: something is done about that, and then it stops.
         T7 is in step `land`: its work is being merged with the base and verified.
         T7 waits for T1, T2 to land first.
         T7 waits for its turn; other tasks hold all slots of profile `default`, 2 at once.
@@ -376,6 +380,7 @@ fn the_sentences_read_well() {
         T7 failed (acceptance_failed): something happened; `landfall retry T7` tries it again.
         T7 failed (parts_failed): something happened; `landfall retry T7` tries it again.
         T7 failed (tracker): something happened; `landfall retry T7` tries it again.
+        T7 failed (recovery_failed): something happened; `landfall retry T7` tries it again.
         T7 ran out (landed): something happened; `landfall retry T7` tries it again.
         T7 ran out (accepted): something happened; `landfall retry T7` tries it again.
         T7 ran out (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -405,6 +410,7 @@ fn the_sentences_read_well() {
         T7 ran out (acceptance_failed): something happened; `landfall retry T7` tries it again.
         T7 ran out (parts_failed): something happened; `landfall retry T7` tries it again.
         T7 ran out (tracker): something happened; `landfall retry T7` tries it again.
+        T7 ran out (recovery_failed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (landed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (accepted): something happened; `landfall retry T7` tries it again.
         T7 is blocked (max_iterations): something happened; `landfall retry T7` tries it again.
@@ -434,6 +440,7 @@ fn the_sentences_read_well() {
         T7 is blocked (acceptance_failed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (parts_failed): something happened; `landfall retry T7` tries it again.
         T7 is blocked (tracker): something happened; `landfall retry T7` tries it again.
+        T7 is blocked (recovery_failed): something happened; `landfall retry T7` tries it again.
         T7 was cancelled: something happened.
         T7 is held by you: the design is not settled; `landfall release T7` lets it go on.
         T7 is in step `work`: its workspace is being made; after that you hold it: the design is not settled; `landfall release T7` lets it go on.

@@ -3,8 +3,8 @@
 
 use askama::Template;
 use landfall_api::{
-    Ask as _, DoAsked, JudgementLine, Nothing, Problem, ProblemCode, Progress, RefinementLine, RunAsked,
-    Target, TaskAsked, TaskId,
+    Ask as _, DoAsked, JudgementLine, Nothing, Problem, ProblemCode, Progress, ProofLine, RefinementLine,
+    RunAsked, Target, TaskAsked, TaskId,
 };
 
 use super::parts::{self, Bar, Moment};
@@ -112,6 +112,8 @@ pub(super) struct Judges {
     gauges: Vec<Gauge>,
     last: String,
     history: Vec<Judged>,
+    proofs: Vec<ProofLine>,
+    proved: String,
     thresholds: Vec<(String, &'static str, String)>,
     plot: Option<Figure>,
     requirements: Vec<Requirement>,
@@ -218,6 +220,8 @@ pub(super) fn judges(visit: &Visit<'_>, head: &Head) -> Option<Judges> {
             })
             .unwrap_or_default(),
         history: target.judgements.iter().rev().map(|it| judged(head.now_ms, it)).collect(),
+        proofs: target.proofs.clone(),
+        proved: format!("{}/{} proved", target.progress.proofs_done, target.proofs.len()),
         thresholds: target
             .thresholds
             .iter()

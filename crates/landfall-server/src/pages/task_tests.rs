@@ -48,7 +48,8 @@ const TARGET: &str = r#"{
         "scores": [{ "code": "@", "name": "@", "score": 0.4, "weight": 0.2, "gate": 0.5 }, { "code": "D4", "name": "performance", "score": 0.7, "weight": 0.1 }],
         "reasons": ["@"] }],
     "thresholds": [{ "step": "@", "checkpoint": "post-exec", "threshold": 0.75 }],
-    "plan": [{ "number": 1, "title": "@", "covers": [1], "done": true }, { "number": 2, "title": "@", "done": false }]
+    "plan": [{ "number": 1, "title": "@", "covers": [1], "done": true }, { "number": 2, "title": "@", "done": false }],
+    "proofs": [{ "of": "@", "about": "@", "command": "@", "standing": "@" }]
 }"#;
 
 /// An objective with the worst in every field.

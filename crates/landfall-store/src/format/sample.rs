@@ -7,18 +7,21 @@ use std::sync::Arc;
 
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::annotate::Impact as Mattering;
+use landfall_model::audit::Extent;
 use landfall_model::auto::AutoEvent;
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::conflict::Overdue;
 use landfall_model::convergence::{Exclusion, Progress};
 use landfall_model::flow::Act;
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
+use landfall_model::haul::{Chosen, HaulEvent, HaulId};
 use landfall_model::issue::{
     Accepted, Ci, Depth, IssueEvent, Part, PartEnd, PartFate, Phase, Pr, Routed, Seen, SeenPr, SeenPrState,
     Way, Wishes,
 };
 use landfall_model::objective::{Item, Requirement, Weight};
 use landfall_model::pilot::{Mode, PauseWhy, PilotEvent};
+use landfall_model::proof::{Author, Colour, Of, Promise, Run};
 use landfall_model::queue::{Closed, HoldWhy, Member, Prefix};
 use landfall_model::recovery::{self, Op, PlanAction, RecoveryEvent, Tier};
 use landfall_model::review::{Finding, ReviewMode, ReviewRule, Severity};
@@ -209,6 +212,9 @@ fn every_fact() -> Vec<Entry> {
     recovery_facts(&mut facts);
     folder_facts(&mut facts);
     issue_facts(&mut facts);
+    haul_facts(&mut facts);
+    proof_facts(&mut facts);
+    ladder_facts(&mut facts);
     facts.entries
 }
 
@@ -1073,6 +1079,21 @@ fn step(name: &str) -> StepName {
     StepName::new(name)
 }
 
+/// An attempt that does something about a failure, and one that could not.
+fn ladder_facts(facts: &mut Facts) {
+    let attempt = Attempt(2);
+    let (step, run, opening) = (step("observe"), RunId(1), Opening::Recover);
+    let task = 12;
+    facts.task(task, Event::Retried { fresh: false, feedback: None });
+    facts.task(task, Event::Entered { attempt, step, run, opening });
+    facts.task(task, Event::Yielded { attempt, why: Parting::Recovered, feedback: None });
+    let (kind, code) = (EndKind::Blocked, EndCode::RecoveryFailed);
+    facts.task(
+        task,
+        Event::Ended(Ending { kind, code, detail: "step `offer` failed by `dco-missing`".to_owned() }),
+    );
+}
+
 fn issue_facts(facts: &mut Facts) {
     let (task, attempt) = (12, Attempt(1));
     facts.task(task, Event::Added { spec: TaskSpec::new("Follows an issue").expect("a title") });
@@ -1203,4 +1224,33 @@ fn issue_facts(facts: &mut Facts) {
     for code in [EndCode::AcceptanceFailed, EndCode::PartsFailed, EndCode::Tracker] {
         facts.task(task, Event::Ended(Ending { kind: EndKind::Blocked, code, detail: String::new() }));
     }
+}
+
+/// What was asked for together.
+fn haul_facts(facts: &mut Facts) {
+    for (number, chosen) in [(1, Chosen::Listed), (2, Chosen::Newest(5))] {
+        let (haul, tracker) = (HaulId(number), "local".to_owned());
+        facts.engine(EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues: vec![12, 7] }));
+    }
+}
+
+/// Checks that a plan or a judge named, and the size of a change.
+fn proof_facts(facts: &mut Facts) {
+    let mut staged = |event| facts.task(8, Event::Staged(event));
+    let attempt = Attempt(0);
+    let promise =
+        |of, before| Promise { of, about: "it greets".to_owned(), command: "sh \"t.sh\"".to_owned(), before };
+    let promises = vec![promise(Of::Step(1), None), promise(Of::Step(2), None)];
+    staged(StagedEvent::Promised { by: Author::Planner, promises });
+    let promises = vec![promise(Of::Finding(1), Some(commit('8')))];
+    staged(StagedEvent::Promised { by: Author::Judge, promises });
+    for now in [Colour::Red, Colour::Green, Colour::Broken] {
+        let runs = vec![
+            Run { of: Of::Step(1), before: Some(Colour::Broken), now },
+            Run { of: Of::Finding(1), before: None, now },
+        ];
+        staged(StagedEvent::Proved { attempt, head: commit('9'), runs });
+    }
+    let extent = Extent { files: 12, lines: 340, dirs: 3 };
+    staged(StagedEvent::Measured { attempt, extent });
 }

@@ -12,6 +12,7 @@ mod staged;
 use std::sync::Arc;
 
 use landfall_model::auto::AutoEvent;
+use landfall_model::haul::{Chosen, HaulEvent, HaulId};
 use landfall_model::{
     Attempt, BatchId, Commit, Digest, Ending, EngineEvent, Entry, Event, Fact, Flow, OwnLimits, RunId,
     StepName, TaskId, Timestamp, Tree,
@@ -393,6 +394,17 @@ struct AutoStopAsked<'a> {
     session: Text<'a>,
 }
 
+#[derive(Serialize, Deserialize)]
+struct HaulBegun<'a> {
+    haul: u32,
+    /// None: each was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    newest: Option<u32>,
+    #[serde(borrow)]
+    tracker: Text<'a>,
+    issues: Vec<u64>,
+}
+
 /// Writes a fact down.
 pub(crate) fn encode(entry: &Entry) -> Written {
     let at_ms = entry.at.0;
@@ -628,6 +640,18 @@ fn encode_engine(event: &EngineEvent) -> (&'static str, String) {
         EngineEvent::Auto(AutoEvent::StopAsked { session }) => {
             ("auto-stop-asked", json(&AutoStopAsked { session: session.into() }))
         }
+        EngineEvent::Haul(HaulEvent::Begun { haul, chosen, tracker, issues }) => (
+            "haul-begun",
+            json(&HaulBegun {
+                haul: haul.0,
+                newest: match chosen {
+                    Chosen::Newest(many) => Some(*many),
+                    Chosen::Listed => None,
+                },
+                tracker: tracker.into(),
+                issues: issues.clone(),
+            }),
+        ),
     }
 }
 
@@ -882,6 +906,15 @@ fn decode_engine(raw: Raw<'_>) -> Result<EngineEvent, FormatErrorKind> {
         "auto-stop-asked" => {
             let session = body::<AutoStopAsked<'_>>(raw)?.session.into_string();
             EngineEvent::Auto(AutoEvent::StopAsked { session })
+        }
+        "haul-begun" => {
+            let HaulBegun { haul, newest, tracker, issues } = body(raw)?;
+            EngineEvent::Haul(HaulEvent::Begun {
+                haul: HaulId(haul),
+                chosen: newest.map_or(Chosen::Listed, Chosen::Newest),
+                tracker: tracker.into_string(),
+                issues,
+            })
         }
         _ => return autopilot::decode(raw)?.ok_or(FormatErrorKind::UnknownKind),
     })

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landfall_model::auto::{AutoEvent, Loops};
 use landfall_model::checkpoint::Checkpoints;
 use landfall_model::flake::Flakes;
+use landfall_model::haul::Hauls;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::Queue;
 use landfall_model::sprint::Sprints;
@@ -129,6 +130,23 @@ impl Reader {
                 Ok(())
             })?;
             Ok(loops)
+        })
+    }
+
+    /// Issues that were asked for together, oldest first.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn hauls(&self) -> Result<Hauls, StoreError> {
+        self.steady(|| {
+            let mut hauls = Hauls::default();
+            self.each(&self.of_kinds(&["haul-begun"])?, |entry| {
+                if let Fact::Engine(EngineEvent::Haul(event)) = &entry.fact {
+                    hauls.apply(entry.at, event);
+                }
+                Ok(())
+            })?;
+            Ok(hauls)
         })
     }
 

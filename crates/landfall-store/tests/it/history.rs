@@ -430,6 +430,7 @@ pub fn flow(name: &str) -> Flow {
         name: StepName::new(name),
         phase: format!("phase {name}"),
         before: None,
+        agent: None,
         kind,
         on,
     };

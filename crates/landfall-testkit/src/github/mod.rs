@@ -217,7 +217,10 @@ impl House {
         let (path, query) = routes::parted(&request.path);
         let trouble = self.trouble(&request.method, &path);
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
-        let do_it = |world: &mut World| routes::route(world, self.at, request, &path, &query, &body);
+        let do_it = |world: &mut World| {
+            world.see_pushes();
+            routes::route(world, self.at, request, &path, &query, &body)
+        };
         let (reply, speaks) = {
             let mut world = lock(&self.world);
             let world = &mut *world;

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -34,6 +36,8 @@ pub struct World {
     pub transferred: BTreeMap<u64, String>,
     /// Whether there are projects with a size field.
     pub has_projects: bool,
+    /// The bare repository it keeps, if it keeps a real one: what is pushed there is seen here.
+    pub kept: Option<PathBuf>,
     /// Requests left in this window.
     pub left: u64,
     /// The next id of a comment or review.
@@ -170,6 +174,7 @@ impl Default for World {
             statuses: BTreeMap::new(),
             transferred: BTreeMap::new(),
             has_projects: false,
+            kept: None,
             left: 5_000,
             next_id: 1,
             now: BEGAN,
@@ -178,6 +183,62 @@ impl Default for World {
 }
 
 impl World {
+    /// Sees what was pushed, as GitHub does: branches are where they are, a pull request whose work the base holds is merged,
+    /// and a commit that says so on the default branch closes its issue.
+    pub fn see_pushes(&mut self) {
+        let Some(kept) = self.kept.clone() else { return };
+        let git = |args: &[&str]| {
+            let said =
+                Command::new("git").arg("--git-dir").arg(&kept).args(args).output().expect("git can be run");
+            said.status.success().then(|| String::from_utf8_lossy(&said.stdout).into_owned())
+        };
+        let before = self.branches.get(&self.default_branch).cloned();
+        let refs = git(&["for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads"]);
+        self.branches = refs
+            .unwrap_or_default()
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, oid)| (name.to_owned(), oid.to_owned()))
+            .collect();
+        let now = self.branches.get(&self.default_branch).cloned();
+        if now == before {
+            return;
+        }
+        let open: Vec<u64> =
+            self.pulls.iter().filter(|(_, it)| !it.closed).map(|(number, _)| *number).collect();
+        for number in open {
+            let head = self.head_of(&self.pulls[&number]);
+            let base = self.branches.get(&self.pulls[&number].base).cloned().unwrap_or_default();
+            if git(&["merge-base", "--is-ancestor", &head, &base]).is_some() {
+                let tick = self.tick();
+                let pull = self.pulls.get_mut(&number).expect("just seen");
+                (pull.closed, pull.merged, pull.merged_head, pull.updated) =
+                    (true, Some(base), Some(head), tick);
+            }
+        }
+        let range = match (&before, &now) {
+            (Some(before), Some(now)) if git(&["cat-file", "-e", before]).is_some() => {
+                format!("{before}..{now}")
+            }
+            (_, Some(now)) => now.clone(),
+            (_, None) => return,
+        };
+        let words = git(&["log", "--format=%B", &range]).unwrap_or_default().to_lowercase();
+        for number in self.issues.keys().copied().collect::<Vec<_>>() {
+            let closes = words.split_whitespace().collect::<Vec<_>>();
+            let named = format!("#{number}");
+            if closes.windows(2).any(|pair| pair[0] == "closes" && pair[1] == named) {
+                let tick = self.tick();
+                let issue = self.issues.get_mut(&number).expect("just seen");
+                if issue.closed.is_none() {
+                    issue.closed = Some("completed".to_owned());
+                    issue.updated = tick;
+                    issue.events.push(("closed".to_owned(), tick));
+                }
+            }
+        }
+    }
+
     /// Now, by the fake's clock: a while after the last change.
     #[must_use]
     pub fn date(&self) -> u64 {

@@ -1,35 +1,477 @@
-//! `landfall auto`: who picks the next task.
+//! `landfall auto`: issues followed from the tracker onto the base, alone or as a batch; and who picks the next task of a run.
 
-use landfall_api::{Ask, AutoAsked, Mode, Nothing};
+use std::collections::BTreeSet;
 
+use landfall_api::{
+    Ask, AutoAsked, AutoReport, HaulId, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
+    IssuesFollowed, Mode, Nothing, TaskId,
+};
+
+use super::run::{Started, drive_through};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
+use crate::format::{moment, plural};
+use crate::running::RunAsked;
+use crate::say::{clean, talk};
+use crate::table::Table;
+use crate::{house, live};
 
-/// Shows who picks the next task of the run, or changes it while it runs.
+/// Takes issues of the tracker from triage to what landed and holds; or says who picks the next task of the run.
 ///
-/// On autopilot every slot is filled. Otherwise you pick each task with `landfall next`. Agents at work finish either way.
+/// `landfall auto 12` follows one issue the way its size says: XS and S go straight onto the base, M and L by a pull request
+/// that is read first, XL by the issues it is made of. `--batch 5` takes the five newest small ones that are triaged;
+/// `--batch 12 13 14` takes these. Ctrl-C works as in `landfall run`, and `--resume` goes on.
+///
+/// `landfall auto on`, `off` and `status` are about the run under way. On autopilot every slot is filled. Otherwise you pick
+/// each task with `landfall next`. Agents at work finish either way.
 #[derive(clap::Args)]
 pub struct Args {
-    /// `on`: the engine picks. `off`: you do. `status`: how it is now.
-    #[arg(value_enum, default_value = "status", hide_default_value = true)]
-    action: Action,
+    /// An issue (`12`), or `on`, `off`, `status`. With `--batch`: how many (`5`), which (`12 13`), or whose rest (`--resume H3`).
+    #[arg(value_name = "ISSUE|on|off|status")]
+    words: Vec<String>,
+
+    /// Straight onto the base, whatever its size.
+    #[arg(long)]
+    patch: bool,
+
+    /// By a pull request, whatever its size.
+    #[arg(long)]
+    pr: bool,
+
+    /// How closely the pull request is read: `light` or `full`.
+    #[arg(long, value_name = "DEPTH", value_parser = ["light", "full"])]
+    review: Option<String>,
+
+    /// The branch it lands on; it must be the one the project lands on.
+    #[arg(long, value_name = "BRANCH")]
+    base: Option<String>,
+
+    /// Goes on with an issue, or with what is left of a batch. What was said earlier about the way still counts.
+    #[arg(long)]
+    resume: bool,
+
+    /// Several issues: one number says how many, more than one say which.
+    #[arg(long)]
+    batch: bool,
+
+    /// Lists batches of which something is left.
+    #[arg(long)]
+    list: bool,
+
+    /// Nobody is there: nothing is asked, and acceptance criteria are left for a person (`phase/verify`).
+    #[arg(long)]
+    non_interactive: bool,
+
+    /// Only says which issues would be followed, and which way they would take.
+    #[arg(long)]
+    dry_run: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Action {
-    On,
-    Off,
-    Status,
+/// What was meant.
+#[derive(Debug, PartialEq, Eq)]
+enum Form {
+    /// Who picks tasks; none: how it is now.
+    Pilot(Option<Mode>),
+    /// One issue.
+    One(u64),
+    /// So many of the newest.
+    Newest(u32),
+    /// These.
+    Listed(Vec<u64>),
+    /// What is left of a batch; none: of the newest.
+    Rest(Option<HaulId>),
+    /// Which batches there are.
+    Batches,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    let form = read(&args).map_err(|(what, hint)| Failure::usage(what).hint(hint))?;
+    check_base(&args, context)?;
+    let mut asked = IssuesFollow {
+        way: if args.patch { Some(IssueWay::Patch) } else { args.pr.then_some(IssueWay::Pr) },
+        review: args.review.as_deref().map(|depth| match depth {
+            "full" => IssueReview::Full,
+            _ => IssueReview::Light,
+        }),
+        leave_acceptance: args.non_interactive,
+        resume: args.resume,
+        ..IssuesFollow::default()
+    };
+    match form {
+        Form::Pilot(mode) => return pilot(mode, context),
+        Form::Batches => {
+            let list = house::issue_batches(&context.dir)?;
+            context.answer(&list, batches_text)?;
+            if !context.json && list.batches.is_empty() {
+                talk("nothing is left of any batch; `landfall auto --batch 5` begins one");
+            }
+            return Ok(Exit::Ok);
+        }
+        Form::One(number) => asked.issues = vec![number],
+        Form::Newest(many) => (asked.newest, asked.together) = (Some(many), true),
+        Form::Listed(numbers) => (asked.issues, asked.together) = (numbers, true),
+        Form::Rest(Some(id)) => asked.batch = Some(id),
+        Form::Rest(None) => {
+            let newest = house::issue_batches(&context.dir)?.batches.first().map(|batch| batch.id);
+            let nothing = || {
+                Failure::new(Exit::NotNow, "nothing is left of any batch")
+                    .hint("`landfall auto --batch 12 13` begins one")
+            };
+            asked.batch = Some(newest.ok_or_else(nothing)?);
+        }
+    }
+    if args.dry_run {
+        context.answer(&house::follow_preview(&context.dir, &asked)?, preview_text)?;
+        return Ok(Exit::Ok);
+    }
+    follow(asked, args.non_interactive, context)
+}
+
+fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Result<Exit, Failure> {
+    let followed = context.service()?.issues_follow(asked)?;
+    if !context.json {
+        tell(&followed);
+    }
+    let tasks: Vec<TaskId> = followed.issues.iter().filter_map(|it| it.task).collect();
+    let open: Vec<TaskId> = followed.issues.iter().filter(|it| !it.settled).filter_map(|it| it.task).collect();
+    let (run, exit) = if open.is_empty() {
+        (None, Exit::Ok)
+    } else {
+        let asked = RunAsked { tasks: open, ..RunAsked::default() };
+        let (outcome, exit) = drive_through(Started { asked, non_interactive }, context)?;
+        (Some(outcome), exit)
+    };
+    let issues = house::issue_summaries(&context.dir, &tasks)?;
+    let report = AutoReport { batch: followed.batch, issues, run };
+    context.answer(&report, report_text)?;
+    Ok(exit)
+}
+
+fn pilot(mode: Option<Mode>, context: &Context) -> Result<Exit, Failure> {
     let service = context.service()?;
-    let pilot = match args.action {
-        Action::On => service.auto(AutoAsked { mode: Mode::Autopilot }),
-        Action::Off => service.auto(AutoAsked { mode: Mode::SemiAuto }),
-        Action::Status => service.pilot(Nothing {}),
+    let pilot = match mode {
+        Some(mode) => service.auto(AutoAsked { mode }),
+        None => service.pilot(Nothing {}),
     }?;
     context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
     Ok(Exit::Ok)
+}
+
+fn check_base(args: &Args, context: &Context) -> Result<(), Failure> {
+    let Some(wanted) = &args.base else { return Ok(()) };
+    let base = house::base(&context.dir)?;
+    if *wanted == base {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("this project lands on `{base}`, not on `{wanted}`"))
+        .hint(format!("leave `--base` out, or set `project.base = \"{wanted}\"` in landfall.toml")))
+}
+
+type Refused = (String, String);
+
+/// What the words mean together. What could be meant in two ways is refused, with the right form.
+fn read(args: &Args) -> Result<Form, Refused> {
+    let refuse = |what: &str, hint: &str| Err((what.to_owned(), hint.to_owned()));
+    let words: Vec<&str> = args.words.iter().map(String::as_str).collect();
+    let said_how = args.patch || args.pr || args.review.is_some();
+    if args.patch && args.pr {
+        return refuse("`--patch` and `--pr` are two ways, and an issue takes one", "`landfall auto 12 --pr`");
+    }
+    if args.patch && args.review.is_some() {
+        return refuse("a patch is not reviewed", "`landfall auto 12 --pr --review=full`");
+    }
+    if args.list {
+        let alone = words.is_empty() && !args.batch && !args.resume && !said_how && !args.dry_run;
+        return match alone {
+            true => Ok(Form::Batches),
+            false => refuse("`--list` stands alone", "`landfall auto --list`"),
+        };
+    }
+    if args.batch && args.resume && words.is_empty() && !said_how {
+        return Ok(Form::Rest(None));
+    }
+    if let Some(mode) = of_pilot(&words) {
+        let more = said_how
+            || args.batch
+            || args.resume
+            || args.dry_run
+            || args.non_interactive
+            || args.base.is_some();
+        return match more {
+            false => Ok(Form::Pilot(mode)),
+            true if words.is_empty() => refuse(
+                "which issue is not said",
+                "`landfall auto 12`, `landfall auto --resume 12`, `landfall auto --batch 5` or `landfall auto --batch 12 13`",
+            ),
+            true => refuse("`on`, `off` and `status` are about the run, and take no options", "`landfall auto status`"),
+        };
+    }
+    if !args.batch {
+        return match words[..] {
+            [word] => number(word).map(Form::One),
+            _ => refuse(
+                "one issue at a time, unless they are a batch",
+                &format!("`landfall auto --batch {}`", words.join(" ")),
+            ),
+        };
+    }
+    if said_how {
+        return refuse(
+            "a batch takes the way each size says",
+            "leave `--patch`, `--pr` and `--review` out, or follow one issue: `landfall auto 12 --pr`",
+        );
+    }
+    if args.resume {
+        return match words[..] {
+            [word] if word.starts_with(['H', 'h']) => match word.parse() {
+                Ok(id) => Ok(Form::Rest(Some(id))),
+                Err(error) => Err((format!("{error}"), "`landfall auto --list` shows them".to_owned())),
+            },
+            _ => refuse(
+                "what is left of a batch needs no numbers of issues",
+                "`landfall auto --batch --resume`, `landfall auto --batch --resume H3`, or for one issue `landfall auto --resume 12`",
+            ),
+        };
+    }
+    match words[..] {
+        [word] => match word.parse::<u32>() {
+            Ok(many) if (1..=200).contains(&many) && word.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Ok(Form::Newest(many))
+            }
+            Ok(_) | Err(_) => refuse(
+                &format!("with `--batch` one number says how many issues, from 1 to 200, and `{word}` does not"),
+                "`landfall auto --batch 5` takes the five newest; `landfall auto 12` takes issue 12",
+            ),
+        },
+        _ => {
+            let numbers = words.iter().map(|word| number(word)).collect::<Result<Vec<u64>, _>>()?;
+            let mut seen = BTreeSet::new();
+            match numbers.iter().find(|number| !seen.insert(**number)) {
+                Some(twice) => refuse(&format!("#{twice} is named twice"), "name each issue once"),
+                None => Ok(Form::Listed(numbers)),
+            }
+        }
+    }
+}
+
+/// Whether the words are about the run, and what they say.
+fn of_pilot(words: &[&str]) -> Option<Option<Mode>> {
+    match words {
+        [] | ["status"] => Some(None),
+        ["on"] => Some(Some(Mode::Autopilot)),
+        ["off"] => Some(Some(Mode::SemiAuto)),
+        _ => None,
+    }
+}
+
+/// `12`, or `#12`.
+fn number(word: &str) -> Result<u64, Refused> {
+    let digits = word.strip_prefix('#').unwrap_or(word);
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse().ok().filter(|number| plain && *number > 0);
+    number.ok_or_else(|| {
+        let known = "known: the number of an issue (12 or #12), `on`, `off`, `status`";
+        (format!("`{}` is not an issue", word.chars().take(40).collect::<String>()), known.to_owned())
+    })
+}
+
+/// What was chosen and what is done about each, before it begins.
+fn tell(followed: &IssuesFollowed) {
+    if let Some(batch) = followed.batch {
+        let text = clean(&followed.text).into_owned();
+        let prefix = format!("{batch}: ");
+        talk(&if text.starts_with(&prefix) { text } else { prefix + &text });
+    }
+    for issue in &followed.issues {
+        let waits = match issue.blocked_by.is_empty() {
+            true => String::new(),
+            false => format!("; it waits for {}", clean(&issue.blocked_by.join(", "))),
+        };
+        let size = if issue.size.is_none() && !issue.settled { " (its size is not known yet)" } else { "" };
+        talk(&format!("#{} {}{size}{waits}", issue.number, clean(&issue.text)));
+    }
+}
+
+fn preview_text(followed: &IssuesFollowed) -> String {
+    let mut table = Table::new(&["ISSUE", "WAY", "WAITS FOR", "WHAT", "TITLE"]);
+    for issue in &followed.issues {
+        table.row([
+            &format!("#{}", issue.number),
+            &issue.way,
+            &issue.blocked_by.join(", "),
+            &issue.text,
+            &issue.title,
+        ]);
+    }
+    format!("{}\n{}", clean(&followed.text), table.text())
+}
+
+fn batches_text(list: &HaulList) -> String {
+    if list.batches.is_empty() {
+        return String::new();
+    }
+    let numbers = |all: &[u64]| all.iter().map(|it| format!("#{it}")).collect::<Vec<_>>().join(" ");
+    let mut table = Table::new(&["BATCH", "BEGUN", "CHOSEN", "DONE", "FAILED", "LEFT"]);
+    for batch in &list.batches {
+        table.row([
+            &batch.id.to_string(),
+            &moment(batch.begun_ms),
+            &batch.chosen,
+            &numbers(&batch.completed),
+            &numbers(&batch.failed),
+            &numbers(&batch.remaining),
+        ]);
+    }
+    table.text()
+}
+
+fn report_text(report: &AutoReport) -> String {
+    let mut text = match (&report.issues[..], report.batch) {
+        ([one], None) => one_text(one),
+        (many, _) => many_text(report.batch, many),
+    };
+    if let Some(run) = &report.run {
+        text += &live::how_it_ended(run);
+    }
+    text
+}
+
+fn one_text(issue: &IssueSummary) -> String {
+    let mut text = format!("{}\n", clean(&issue.banner));
+    if let Some(way) = &issue.way {
+        text += &format!("{}\n", clean(way));
+    }
+    if !issue.phases.is_empty() {
+        let mut table = Table::new(&["PHASE", "RESULT", "NOTES"]);
+        for row in &issue.phases {
+            table.row([&row.phase, &row.result, &row.notes]);
+        }
+        text += &format!("\n{}\n", table.text());
+    }
+    text + &more(issue)
+}
+
+/// Why it stopped, what is left and what to do next.
+fn more(issue: &IssueSummary) -> String {
+    let mut text = String::new();
+    if let Some(why) = &issue.why {
+        text += &format!("why: {}\n", clean(why));
+    }
+    const NAMED_MAX: usize = 5;
+    for pending in issue.pending.iter().take(NAMED_MAX) {
+        text += &format!("pending: {}\n", clean(pending));
+    }
+    if issue.pending.len() > NAMED_MAX {
+        text += &format!("… and {} more\n", issue.pending.len() - NAMED_MAX);
+    }
+    text + &format!("next: {}\n", clean(&issue.next))
+}
+
+fn many_text(batch: Option<HaulId>, issues: &[IssueSummary]) -> String {
+    let mut table = Table::new(&["ISSUE", "TASK", "RESULT", "PHASES", "PR", "TITLE"]);
+    for issue in issues {
+        let phases: Vec<String> = issue.phases.iter().map(|it| format!("{} {}", it.phase, it.result)).collect();
+        table.row([
+            &format!("#{}", issue.number),
+            &issue.task.to_string(),
+            &issue.stand,
+            &phases.join(", "),
+            &issue.pr.map(|pr| format!("#{pr}")).unwrap_or_default(),
+            &issue.title,
+        ]);
+    }
+    let mut text = if issues.is_empty() { String::new() } else { table.text() + "\n" };
+    for issue in issues.iter().filter(|issue| issue.stand != "complete") {
+        text += &format!("{}\n", clean(&issue.banner));
+        for line in more(issue).lines() {
+            text += &format!("   {line}\n");
+        }
+    }
+    let count = |stands: &[&str]| issues.iter().filter(|it| stands.contains(&it.stand.as_str())).count();
+    let left = count(&["waits", "under-way"]);
+    let mut parts = vec![format!("{} complete", count(&["complete"]))];
+    for (number, what) in [
+        (count(&["partial"]), "with something pending"),
+        (count(&["stopped", "needs-person"]), "stopped"),
+        (left, "left"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{number} {what}"));
+        }
+    }
+    let name = batch.map(|batch| format!("{batch}: ")).unwrap_or_default();
+    text += &format!("{name}{} of {}\n", parts.join(", "), plural(issues.len() as u64, "issue"));
+    if let (Some(batch), true) = (batch, left > 0) {
+        text += &format!("next: `landfall auto --batch --resume {batch}` goes on with what is left\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn form(words: &str) -> Result<Form, String> {
+        let args = Words::try_parse_from(["auto"].into_iter().chain(words.split_whitespace()));
+        let args = args.map_err(|error| error.to_string())?.args;
+        read(&args).map_err(|(what, hint)| format!("{what} | {hint}"))
+    }
+
+    #[test]
+    fn every_form_means_one_thing() {
+        for (words, meant) in [
+            ("", Form::Pilot(None)),
+            ("status", Form::Pilot(None)),
+            ("on", Form::Pilot(Some(Mode::Autopilot))),
+            ("off", Form::Pilot(Some(Mode::SemiAuto))),
+            ("12", Form::One(12)),
+            ("#12 --pr --review=full", Form::One(12)),
+            ("--resume 12", Form::One(12)),
+            ("12 --resume --non-interactive", Form::One(12)),
+            ("--batch 5", Form::Newest(5)),
+            ("--batch 5 6 --dry-run", Form::Listed(vec![5, 6])),
+            ("--batch #5 6", Form::Listed(vec![5, 6])),
+            ("--batch --resume", Form::Rest(None)),
+            ("--batch --resume H3", Form::Rest(Some(HaulId(3)))),
+            ("--list", Form::Batches),
+        ] {
+            assert_eq!(form(words), Ok(meant), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_meant_in_two_ways_is_refused_with_the_right_form() {
+        for (words, hint) in [
+            ("--batch 5 --resume", "`landfall auto --batch --resume`"),
+            ("--resume", "`landfall auto --resume 12`"),
+            ("--batch", "`landfall auto --batch 5`"),
+            ("--patch --pr 12", "`landfall auto 12 --pr`"),
+            ("12 --patch --review=light", "--review=full"),
+            ("12 13", "`landfall auto --batch 12 13`"),
+            ("--batch #5", "`landfall auto 12` takes issue 12"),
+            ("--batch 0", "five newest"),
+            ("--batch 5 5", "name each issue once"),
+            ("--batch 5 6 --pr", "leave `--patch`"),
+            ("--list 5", "`landfall auto --list`"),
+            ("on --pr", "`landfall auto status`"),
+            ("maybe", "`on`, `off`, `status`"),
+            ("0", "known"),
+            ("--batch 5 x", "known"),
+            ("--batch --resume 12", "`landfall auto --resume 12`"),
+        ] {
+            let refused = form(words).expect_err(words);
+            assert!(refused.contains(hint), "{words}: {refused}");
+        }
+        for words in ["12 --review=none", "12 --fast", "12 --review"] {
+            assert!(form(words).is_err(), "{words}");
+        }
+    }
 }

@@ -148,7 +148,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 /// `12`, or `#12`.
-fn number(text: &str) -> Result<u64, String> {
+pub fn number(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
     let number = digits.and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);

@@ -74,6 +74,7 @@ commands! {
     Export: export,
     Import: import,
     Issue: issue,
+    Reconcile: reconcile,
     Module: module,
     Propose: propose,
     Verify: verify,

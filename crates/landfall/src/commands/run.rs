@@ -1,6 +1,6 @@
 //! `landfall run`: drives the backlog in the foreground.
 
-use landfall_api::{Ask, Mode, SprintOf, TaskId, UnknownWord};
+use landfall_api::{Ask, Mode, RunOutcome, SprintOf, TaskId, UnknownWord};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
@@ -72,15 +72,22 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     drive(Started { asked, non_interactive: args.non_interactive }, context)
 }
 
-/// Drives until it ends, and says how.
-pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
+/// Drives until it ends: how that was, and what the exit code says about it.
+pub fn drive_through(started: Started, context: &Context) -> Result<(RunOutcome, Exit), Failure> {
     let Started { mut asked, non_interactive } = started;
     fill_in(&mut asked, &|name| std::env::var(name).ok())?;
     asked.attended = presence::nobody(non_interactive).is_none();
     let interrupts = live::Interrupts::listen()?;
     let mut run = house::run(&context.dir, asked)?;
     let outcome = live::watch(run.as_mut(), &interrupts);
-    drop(run); // the project is free again for whoever asks about the sprint
+    drop(run); // the project is free again for whoever asks about what was driven
+    let exit = live::exit_of(&outcome, &interrupts);
+    Ok((outcome, exit))
+}
+
+/// Drives until it ends, and says how.
+pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
+    let (outcome, exit) = drive_through(started, context)?;
     let sprint = match outcome.sprint.filter(|_| !context.json) {
         Some(sprint) => {
             let report = context.service()?.sprint(SprintOf { sprint: Some(sprint) })?;
@@ -94,7 +101,7 @@ pub fn drive(started: Started, context: &Context) -> Result<Exit, Failure> {
         None => String::new(),
     };
     context.answer(&outcome, |outcome| live::summary(outcome) + &sprint)?;
-    Ok(live::exit_of(&outcome, &interrupts))
+    Ok(exit)
 }
 
 /// What the environment says where the command says nothing.

@@ -112,6 +112,13 @@ fn how_far(page: &mut Page, progress: &Progress) {
     if progress.plan_steps > 0 {
         page.line("plan", &format!("{} of {} steps done", progress.plan_done, progress.plan_steps));
     }
+    if progress.proofs > 0 {
+        let lost = match progress.anomalies {
+            0 => String::new(),
+            some => format!(", {some} lost on the way"),
+        };
+        page.line("checks", &format!("{}/{} proved{lost}", progress.proofs_done, progress.proofs));
+    }
     if let Some(stage) = progress.stage {
         let close = progress.convergence.map(|it| format!(", convergence {it:.4} so far")).unwrap_or_default();
         page.line("stage", &format!("{stage}{close}"));
@@ -119,6 +126,9 @@ fn how_far(page: &mut Page, progress: &Progress) {
     if let Some(verdict) = &progress.verdict {
         let composite = progress.composite.map(|it| format!(", composite {it:.3}")).unwrap_or_default();
         page.line("judged", &format!("{verdict}{composite}"));
+    }
+    if progress.fixes_max > 0 {
+        page.line("rounds", &format!("sent back by its judge {} of at most {} times", progress.fixes, progress.fixes_max));
     }
     if !progress.can_do.is_empty() {
         page.line("by hand", &format!("landfall do: {}", progress.can_do.join(", ")));

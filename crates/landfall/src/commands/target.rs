@@ -84,6 +84,13 @@ fn text(target: &Target) -> String {
             text.push_str(&format!("   [{mark}] {}. {}\n", step.number, clean(&step.title)));
         }
     }
+    if !target.proofs.is_empty() {
+        text.push_str(&format!("\nchecks, {}/{} proved\n", target.progress.proofs_done, target.proofs.len()));
+        for proof in &target.proofs {
+            let (of, command) = (clean(&proof.of), clean(&proof.command));
+            text.push_str(&format!("   {of}, {}: {command}\n", clean(&proof.standing)));
+        }
+    }
     if !target.stages.is_empty() || target.stage.is_some() {
         text.push_str("\nstages\n");
         for stage in &target.stages {

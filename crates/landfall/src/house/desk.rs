@@ -395,6 +395,7 @@ impl Service for Desk {
             | Request::DiscoveryDrop(_)
             | Request::Consulted(_)
             | Request::LoopStop(_)
+            | Request::IssuesFollow(_)
             | Request::Rollback(_) => self.write(request),
             Request::LoopStart(_) => self.start_loop(request),
         }

@@ -182,7 +182,7 @@ pub(super) fn look(place: &Place) -> Result<Option<Standing>, Problem> {
     with(place, tracker::look)
 }
 
-fn open(place: &Place) -> Result<Box<dyn Tracker>, Problem> {
+pub(super) fn open(place: &Place) -> Result<Box<dyn Tracker>, Problem> {
     with(place, tracker::open)
 }
 
@@ -320,7 +320,7 @@ fn labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
     texts.iter().map(|text| Label::new(text).map_err(bad)).collect()
 }
 
-fn number(number: u64) -> Result<IssueNumber, Problem> {
+pub(super) fn number(number: u64) -> Result<IssueNumber, Problem> {
     IssueNumber::new(number)
         .ok_or_else(|| Problem::new(ProblemCode::BadInput, "the numbers of issues begin at 1"))
 }

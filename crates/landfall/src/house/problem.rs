@@ -35,6 +35,8 @@ pub(super) fn open(error: &OpenError) -> Problem {
         OpenError::NoFlow { name, known } => {
             unknown_flow(ProblemCode::UnknownFlow, error.to_string(), name, known)
         }
+        OpenError::Catalogue(problem) => Problem::new(ProblemCode::SettingsBroken, problem.to_string())
+            .hint("mend `.landfall/recoveries.toml`, or take it out to use the built-in catalogue alone"),
         OpenError::Prompts(problem) => Problem::new(ProblemCode::SettingsBroken, problem.to_string())
             .hint("mend the template in `.landfall/prompts/`, or take it out to use the built-in one"),
         OpenError::NoHome => Problem::new(ProblemCode::Internal, error.to_string())

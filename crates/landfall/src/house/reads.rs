@@ -543,6 +543,7 @@ pub(super) fn holds_a_slot(task: &Task) -> bool {
             doing:
                 Doing::Checking { .. }
                 | Doing::Exchanging { .. }
+                | Doing::Recovering { .. }
                 | Doing::Queued { .. }
                 | Doing::Landing
                 | Doing::Reporting,
@@ -796,6 +797,7 @@ pub(super) fn doing_word(doing: &Doing) -> &'static str {
         Doing::Landing => "landing",
         Doing::Reporting => "reporting",
         Doing::Exchanging { .. } => "with the tracker",
+        Doing::Recovering { .. } => "recovering",
     }
 }
 

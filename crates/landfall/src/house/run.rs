@@ -12,11 +12,12 @@ use landfall_api::socket;
 use landfall_api::{self as api, Problem, ProblemCode, WaitFor};
 use landfall_engine::host::disk;
 use landfall_engine::model::course;
+use landfall_engine::model::issue::{Progress, Source};
 use landfall_engine::model::liveness::Class;
 use landfall_engine::model::pilot::Phase;
 use landfall_engine::model::sprint::Sprint;
 use landfall_engine::model::{
-    EngineEvent, Event, Fact, RunEnd, RunId, State, Status, Task, TaskId, Usage, Verdict, Wait, Warning,
+    EngineEvent, Event, Fact, Flow, RunEnd, RunId, State, Status, Task, TaskId, Usage, Verdict, Wait, Warning,
 };
 use landfall_engine::settings::Settings;
 use landfall_engine::store::{Filter, Reader, Seq, StoreError};
@@ -27,7 +28,7 @@ use super::desk::{Desk, open_to_drive};
 use super::place::Place;
 use super::reads::{self, why_sentence};
 use super::wire::Among;
-use super::{agents, looks, moment, pilot, problem, queue, reports, sprints, wire, words, writes};
+use super::{agents, follow, looks, moment, pilot, problem, queue, reports, sprints, wire, words, writes};
 use crate::running::{NewsLine, RunAsked, RunHandle, RunMode, RunView, SlotLine};
 
 /// A run under way.
@@ -518,6 +519,15 @@ struct Watch {
     usage: Usage,
     /// The first in line.
     next: Option<api::TaskBrief>,
+    /// How far tasks have come that follow issues; none for those that follow none.
+    on_the_way: BTreeMap<TaskId, Option<OnTheWay>>,
+}
+
+/// A task on the way of its issue.
+struct OnTheWay {
+    issue: u64,
+    flow: Option<Arc<Flow>>,
+    progress: Progress,
 }
 
 /// What is counted only when something happened.
@@ -547,6 +557,7 @@ impl Watch {
             failed: 0,
             usage: Usage::default(),
             next: None,
+            on_the_way: BTreeMap::new(),
         };
         // Tasks that an earlier engine left at work are in their slots from the start.
         for status in [Status::Active, Status::Landing] {
@@ -598,6 +609,9 @@ impl Watch {
                     event if writes::is_failure(event) => self.failed += 1,
                     _ => {}
                 }
+                for text in self.phases(seq, *id, event) {
+                    self.tell(seq, NewsLine { at_ms, task: Some(wire::task_id(*id)), text });
+                }
                 let landed = match event {
                     Event::Landed { .. } => self.reader.task(*id).ok().flatten(),
                     _ => None,
@@ -605,10 +619,35 @@ impl Watch {
                 (Some(wire::task_id(*id)), words::news(event, landed.as_ref(), &self.branch))
             }
         };
-        self.news.extend(text.map(|text| (seq, NewsLine { at_ms, task, text })));
+        if let Some(text) = text {
+            self.tell(seq, NewsLine { at_ms, task, text });
+        }
+    }
+
+    fn tell(&mut self, seq: u64, line: NewsLine) {
+        self.news.push_back((seq, line));
         if self.news.len() > NEWS_MAX {
             self.news.pop_front();
         }
+    }
+
+    /// What a fact means for the phases of the issue that a task follows. What happened before the run counts too.
+    fn phases(&mut self, seq: u64, id: TaskId, event: &Event) -> Vec<String> {
+        if !self.on_the_way.contains_key(&id) {
+            let Ok(task) = self.reader.task(id) else { return Vec::new() }; // read with its next event
+            let found = task.and_then(|task| {
+                let issue = Source::of(&task.spec.source)?.number;
+                let progress = follow::progress(&self.reader, &task, Some(seq)).ok()?;
+                Some(OnTheWay { issue, flow: task.flow, progress })
+            });
+            self.on_the_way.insert(id, found);
+        }
+        let Some(Some(it)) = self.on_the_way.get_mut(&id) else { return Vec::new() };
+        if let Event::Bound { flow, .. } = event {
+            it.flow = Some(flow.clone());
+        }
+        let lines = it.progress.hear(it.flow.as_deref(), event);
+        lines.into_iter().map(|line| format!("#{} {line}", it.issue)).collect()
     }
 
     fn refresh(&mut self, id: TaskId) {

@@ -1,6 +1,7 @@
 //! Plans, judges, objectives and stages in words.
 
 use landfall_engine::model::convergence::{Progress, share};
+use landfall_engine::model::proof::{Author, Run};
 use landfall_engine::model::staged::StagedEvent;
 use landfall_engine::papers::judged_line;
 
@@ -57,6 +58,26 @@ pub(super) fn line(event: &StagedEvent) -> String {
         StagedEvent::RefinementWithdrawn { number } => format!("you took refinement {number} back"),
         StagedEvent::Annotated { name, impact, .. } => {
             format!("you annotated {} ({} impact)", one_line(name), impact.word())
+        }
+        StagedEvent::Promised { by, promises } => {
+            let checks = count(promises.len() as u64, "check");
+            match by {
+                Author::Planner => format!("its plan names {checks} that must turn from red to green"),
+                Author::Judge => format!("the judge names {checks} that must turn from red to green"),
+            }
+        }
+        StagedEvent::Measured { extent, .. } => {
+            let (files, lines) =
+                (count(u64::from(extent.files), "file"), count(u64::from(extent.lines), "line"));
+            format!("its change is {files} and {lines} in {}", count(u64::from(extent.dirs), "folder"))
+        }
+        StagedEvent::Proved { runs, .. } => {
+            let run = |run: &Run| match run.before {
+                Some(before) => format!("{} {} → {}", run.of, before.word(), run.now.word()),
+                None => format!("{} {}", run.of, run.now.word()),
+            };
+            let all: Vec<String> = runs.iter().map(run).collect();
+            format!("checks that were named: {}", all.join(", "))
         }
     }
 }

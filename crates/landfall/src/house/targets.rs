@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use landfall_api::{self as api, FlowCheckpoint, PhaseState, Problem, ProblemCode};
 use landfall_engine::flows;
+use landfall_engine::model::audit;
 use landfall_engine::model::convergence::{SATISFIED, WHOLE, share};
 use landfall_engine::model::objective::{Objective, RefinementState, Requirement};
 use landfall_engine::model::plan::Outline;
+use landfall_engine::model::proof::Proof;
 use landfall_engine::model::score::{Checkpoint, Dimension, GATE, WEIGHTS};
 use landfall_engine::model::staged::{Judged, PLAN};
 use landfall_engine::model::{Digest, EndKind, Ending, Flow, State, Step, StepKind, Task, TaskId, Wait};
@@ -19,6 +21,10 @@ use super::{problem, wire};
 /// A figure out of `whole`, as clients see it.
 fn part(figure: u32, whole: u32) -> f64 {
     f64::from(figure) / f64::from(whole)
+}
+
+fn small(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The flow a task is bound to, or would be.
@@ -49,10 +55,16 @@ pub(super) fn progress_in(task: &Task, flow: &Flow) -> Option<Box<api::Progress>
     let staged = &task.staged;
     let last = staged.last_judged();
     let phase = task.phase_word();
+    let fixes = audit::budget(task, flow).unwrap_or_default();
     Some(Box::new(api::Progress {
         phases: phases(task, flow),
         plan_steps: staged.plan.steps,
         plan_done: staged.plan.done,
+        proofs: small(staged.proofs.progress().1),
+        proofs_done: small(staged.proofs.progress().0),
+        anomalies: staged.proofs.anomalies,
+        fixes: fixes.0,
+        fixes_max: fixes.1,
         stage: staged.focus.as_ref().map(|focus| focus.number),
         convergence: staged.stages.last().map(|stage| part(stage.convergence, WHOLE)),
         composite: last.and_then(|judged| judged.composite).map(|it| part(it, 1_000_000)),
@@ -256,7 +268,18 @@ pub(super) fn target(look: &Look<'_>, id: TaskId) -> Result<Box<api::Target>, Pr
         judgements: staged.judged.iter().map(judgement).collect(),
         thresholds: thresholds.collect(),
         plan: plan_steps(look.place, &task),
+        proofs: staged.proofs.all.iter().map(proof_line).collect(),
     }))
+}
+
+fn proof_line(proof: &Proof) -> api::ProofLine {
+    let promise = &proof.promise;
+    api::ProofLine {
+        of: promise.of.to_string(),
+        about: promise.about.clone(),
+        command: promise.command.clone(),
+        standing: proof.standing().word().to_owned(),
+    }
 }
 
 fn judgement(judged: &Judged) -> api::JudgementLine {

@@ -26,6 +26,10 @@ pub(super) fn sprint_id(id: model::SprintId) -> api::SprintId {
     api::SprintId(id.0)
 }
 
+pub(super) fn haul_id(id: model::haul::HaulId) -> api::HaulId {
+    api::HaulId(id.0)
+}
+
 pub(super) fn model_sprint(id: api::SprintId) -> model::SprintId {
     model::SprintId(id.0)
 }

@@ -3,6 +3,7 @@
 use landfall_engine::model::auto::AutoEvent;
 use landfall_engine::model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_engine::model::gate::{CommandResult, GateReport, Outcome};
+use landfall_engine::model::haul::HaulEvent;
 use landfall_engine::model::issue::IssueEvent;
 use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::queue::{BatchId, Closed, Member, QueueEvent};
@@ -168,6 +169,14 @@ pub(super) fn engine(event: &EngineEvent) -> String {
         }
         EngineEvent::Auto(AutoEvent::StopAsked { session }) => {
             format!("the loop of session `{session}` is to stop")
+        }
+        EngineEvent::Haul(HaulEvent::Begun { haul, issues, .. }) => {
+            let numbers: Vec<String> = issues.iter().map(|number| format!("#{number}")).collect();
+            format!(
+                "{haul}: {} asked for together: {}",
+                count(issues.len() as u64, "issue"),
+                numbers.join(", ")
+            )
         }
     }
 }
@@ -452,7 +461,8 @@ pub(super) fn engine_news(event: &EngineEvent) -> Option<String> {
         | EngineEvent::Measured { .. }
         | EngineEvent::DiscoveryDropped { .. }
         | EngineEvent::Consulted { .. }
-        | EngineEvent::Auto(_) => None,
+        | EngineEvent::Auto(_)
+        | EngineEvent::Haul(_) => None,
     }
 }
 
@@ -525,6 +535,7 @@ fn opening_words(opening: Opening) -> &'static str {
         Opening::Queue => "standing in line to land",
         Opening::Report => "writing the report",
         Opening::Exchange => "asking or telling its tracker",
+        Opening::Recover => "doing something about its failure",
     }
 }
 
@@ -603,6 +614,7 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::OutputMissing => "what the step must leave behind is not there",
         Parting::Redirected => "a person changed its course",
         Parting::Held => "a person holds it",
+        Parting::Recovered => "it failed, and something is done about that",
     }
 }
 

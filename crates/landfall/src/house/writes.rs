@@ -66,6 +66,7 @@ pub(super) fn write(
         Request::Consulted(asked) => Response::Consulted(clerk.consulted(asked)?),
         Request::LoopStart(asked) => Response::LoopStart(clerk.loop_start(asked)?),
         Request::LoopStop(asked) => Response::LoopStop(clerk.loop_stop(&asked)?),
+        Request::IssuesFollow(asked) => Response::IssuesFollow(clerk.issues_follow(&asked)?),
         other => unreachable!("`{}` is not a write", other.name()),
     })
 }
@@ -324,6 +325,7 @@ pub(super) fn unexpected(asked: &str, told: &Reply) -> Problem {
         Reply::Tasks(_) => "tasks",
         Reply::Checkpoint { .. } => "a checkpoint",
         Reply::Done => "nothing more",
+        Reply::Followed { .. } => "tasks of issues",
         Reply::Sprint(_) => "a sprint",
         Reply::Stopping { .. } => "a stop",
     };

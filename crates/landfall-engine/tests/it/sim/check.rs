@@ -478,7 +478,8 @@ impl Sim {
             EngineEvent::Started { .. }
             | EngineEvent::DiscoveryDropped { .. }
             | EngineEvent::Consulted { .. }
-            | EngineEvent::Auto(_) => {}
+            | EngineEvent::Auto(_)
+            | EngineEvent::Haul(_) => {}
         }
     }
 
@@ -1068,6 +1069,7 @@ pub fn attempt_of(effect: &Effect) -> Option<Attempt> {
         | Effect::Kill { attempt, .. }
         | Effect::Check { attempt, .. }
         | Effect::Exchange { attempt, .. }
+        | Effect::Recover { attempt, .. }
         | Effect::Report { attempt, .. } => Some(*attempt),
         Effect::Tidy { .. } => None,
     }

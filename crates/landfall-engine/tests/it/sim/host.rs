@@ -204,7 +204,9 @@ impl Sim {
                 self.orders.push(Order::Follow(id, attempt, iteration, deadline_ms));
             }
             Effect::Kill { .. } => {}
-            Effect::Exchange { .. } => unreachable!("no flow here follows an issue"),
+            Effect::Exchange { .. } | Effect::Recover { .. } => {
+                unreachable!("no flow here follows an issue")
+            }
             Effect::Check { attempt, head, .. } => {
                 if self.faults.machine && self.rng.once_in(60) {
                     self.host.workspaces.remove(&id); // somebody tidied up
@@ -307,7 +309,17 @@ impl Sim {
         let evidence =
             Evidence { head_before: heads.0.map(name), head_after: heads.1.map(name), ..Evidence::default() };
         let took_ms = 10 + self.rng.ms(2_000);
-        let end = EndedRun { attempt: of.1, iteration: of.2, exit, seen, evidence, took_ms, usage, traces };
+        let end = EndedRun {
+            attempt: of.1,
+            iteration: of.2,
+            exit,
+            seen,
+            evidence,
+            took_ms,
+            usage,
+            traces,
+            climbed: None,
+        };
         let agent = self.host.agents.get_mut(&of).expect("it was started");
         (agent.end, agent.kind) = (Some(end.clone()), Some(kind));
         end
@@ -623,7 +635,15 @@ impl Sim {
             true => self.concerns(base, merged),
             false => Vec::new(),
         };
-        Ok(News::Checked { attempt, head: name(head), leftovers, report, concerns })
+        Ok(News::Checked {
+            attempt,
+            head: name(head),
+            leftovers,
+            report,
+            concerns,
+            proofs: Vec::new(),
+            extent: None,
+        })
     }
 
     /// What a person should look at: it is in the work itself, so it is there whenever it is checked.

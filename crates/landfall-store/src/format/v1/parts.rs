@@ -77,6 +77,7 @@ words!(Opening = model::Opening {
     Queue = "queue",
     Report = "report",
     Exchange = "exchange",
+    Recover = "recover",
 });
 words!(Outcome = model::gate::Outcome {
     Pass = "pass",
@@ -138,6 +139,7 @@ words!(EndCode = model::EndCode {
     AcceptanceFailed = "acceptance_failed",
     PartsFailed = "parts_failed",
     Tracker = "tracker",
+    RecoveryFailed = "recovery_failed",
 });
 words!(Parting = model::Parting {
     Drained = "drained",
@@ -160,6 +162,7 @@ words!(Parting = model::Parting {
     OutputMissing = "output-missing",
     Redirected = "redirected",
     Held = "held",
+    Recovered = "recovered",
 });
 words!(RunEnd = model::RunEnd {
     NothingLeft = "nothing-left",

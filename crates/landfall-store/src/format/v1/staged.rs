@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use landfall_model as model;
+use landfall_model::audit::Extent;
 use landfall_model::convergence::Exclusion;
 use landfall_model::objective::{Item, Requirement};
+use landfall_model::proof::{Of, Promise, Run};
 use landfall_model::score::Scores;
 use landfall_model::staged::{Judged, StagedEvent};
 use landfall_model::{Attempt, Commit, Digest, Event, StepName, Timestamp};
@@ -50,6 +52,16 @@ words!(Progress = model::convergence::Progress {
     Closer = "closer",
     NoCloser = "no-closer",
     Stuck = "stuck",
+});
+
+words!(Colour = model::proof::Colour {
+    Red = "red",
+    Green = "green",
+    Broken = "broken",
+});
+words!(Author = model::proof::Author {
+    Planner = "planner",
+    Judge = "judge",
 });
 
 /// What the kind of a task asks of its checks: plan, on the way, end.
@@ -212,6 +224,52 @@ struct AnnotatedBody {
 }
 
 #[derive(Serialize, Deserialize)]
+struct PromisedBody {
+    by: Author,
+    promises: Vec<PromiseBody>,
+}
+
+/// What a proof is of, in one word with its number.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OfBody {
+    Step(u32),
+    Finding(u32),
+}
+
+#[derive(Serialize, Deserialize)]
+struct PromiseBody {
+    of: OfBody,
+    about: String,
+    command: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ProvedBody {
+    attempt: u32,
+    head: String,
+    runs: Vec<RunBody>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SizedBody {
+    attempt: u32,
+    files: u32,
+    lines: u32,
+    dirs: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RunBody {
+    of: OfBody,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Colour>,
+    now: Colour,
+}
+
+#[derive(Serialize, Deserialize)]
 struct DirectedBody {
     step: String,
     #[serde(default, skip_serializing_if = "parts::is_false")]
@@ -303,6 +361,23 @@ pub(super) fn encode(event: &StagedEvent) -> String {
             covers: covers.clone(),
             impact: (*impact).into(),
         }),
+        StagedEvent::Promised { by, promises } => {
+            let promises = promises.iter().map(PromiseBody::from).collect();
+            json(&PromisedBody { by: (*by).into(), promises })
+        }
+        StagedEvent::Measured { attempt, extent } => {
+            let Extent { files, lines, dirs } = *extent;
+            json(&SizedBody { attempt: attempt.0, files, lines, dirs })
+        }
+        StagedEvent::Proved { attempt, head, runs } => {
+            let run = |run: &Run| RunBody {
+                of: run.of.into(),
+                before: run.before.map(Into::into),
+                now: run.now.into(),
+            };
+            let (attempt, head) = (attempt.0, head.as_str().to_owned());
+            json(&ProvedBody { attempt, head, runs: runs.iter().map(run).collect() })
+        }
     }
 }
 
@@ -400,6 +475,26 @@ pub(super) fn decode(raw: Raw<'_>) -> Result<Option<Event>, FormatErrorKind> {
             let paper = Digest::new(&paper);
             StagedEvent::Annotated { name, paper, steps, covers, impact: impact.into() }
         }
+        "promised" => {
+            let PromisedBody { by, promises } = body(raw)?;
+            let promises = promises.into_iter().map(Promise::from).collect();
+            StagedEvent::Promised { by: by.into(), promises }
+        }
+        "proved" => {
+            let ProvedBody { attempt, head, runs } = body(raw)?;
+            let run = |run: RunBody| Run {
+                of: run.of.into(),
+                before: run.before.map(Into::into),
+                now: run.now.into(),
+            };
+            let (attempt, head) = (Attempt(attempt), Commit::new(&head));
+            StagedEvent::Proved { attempt, head, runs: runs.into_iter().map(run).collect() }
+        }
+        "change-measured" => {
+            let SizedBody { attempt, files, lines, dirs } = body(raw)?;
+            let extent = Extent { files, lines, dirs };
+            StagedEvent::Measured { attempt: Attempt(attempt), extent }
+        }
         "directed" => {
             let DirectedBody { step, alone } = body(raw)?;
             return Ok(Some(Event::Directed { step: StepName::new(&step), alone }));
@@ -408,6 +503,43 @@ pub(super) fn decode(raw: Raw<'_>) -> Result<Option<Event>, FormatErrorKind> {
         _ => return Ok(None),
     };
     Ok(Some(Event::Staged(event)))
+}
+
+impl From<Of> for OfBody {
+    fn from(of: Of) -> Self {
+        match of {
+            Of::Step(number) => Self::Step(number),
+            Of::Finding(number) => Self::Finding(number),
+        }
+    }
+}
+
+impl From<OfBody> for Of {
+    fn from(of: OfBody) -> Self {
+        match of {
+            OfBody::Step(number) => Self::Step(number),
+            OfBody::Finding(number) => Self::Finding(number),
+        }
+    }
+}
+
+impl From<&Promise> for PromiseBody {
+    fn from(promise: &Promise) -> Self {
+        let Promise { of, about, command, before } = promise;
+        Self {
+            of: (*of).into(),
+            about: about.clone(),
+            command: command.clone(),
+            before: before.as_ref().map(|before| before.as_str().to_owned()),
+        }
+    }
+}
+
+impl From<PromiseBody> for Promise {
+    fn from(promise: PromiseBody) -> Self {
+        let PromiseBody { of, about, command, before } = promise;
+        Self { of: of.into(), about, command, before: before.map(|before| Commit::new(&before)) }
+    }
 }
 
 impl From<&Item> for ItemBody {

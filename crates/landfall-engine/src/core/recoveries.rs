@@ -1,0 +1,39 @@
+//! What comes again and again becomes a task, so that it does not have to be recovered from for ever.
+
+use std::sync::Arc;
+
+use landfall_model::recovery::{RecoveryEvent, promotion};
+use landfall_model::{Entry, Event, Fact, Tag, Task, TaskId, TaskSpec};
+
+use super::{Core, Outside};
+
+impl Core {
+    /// Proposes a task about each failure that was seen often enough, as a draft: only a person lets it start. `id` is the
+    /// task it was seen at last.
+    pub(super) fn promote(&mut self, out: &dyn Outside, id: TaskId) {
+        let often = promotion(self.world.tasks().map(|task| &task.recoveries));
+        for candidate in often {
+            let part = candidate.part();
+            let source = format!("recovery:{}", candidate.symptom);
+            let known = |task: &Arc<Task>| task.spec.source == source;
+            let is_known = self.world.tasks().any(known);
+            if let (false, Ok(mut spec)) = (is_known, TaskSpec::new(&part.title)) {
+                spec.body = part.body;
+                spec.criteria = part.criteria;
+                spec.size = part.size;
+                spec.tags = part.tags.iter().filter_map(|tag| tag.parse::<Tag>().ok()).collect();
+                spec.source = source;
+                spec.draft = true;
+                self.born(out, self.world.next_id(), spec);
+            }
+            let at = out.now();
+            let event = Event::Recovery(RecoveryEvent::Proposed { symptom: candidate.symptom });
+            let after = landfall_model::apply(Some((*self.task(id)).clone()), id, at, &event)
+                .expect("a task can be proposed about at any time");
+            self.put(after);
+            self.turn.entries.push(Entry { at, fact: Fact::Task(id, event) });
+            let after = self.task(id);
+            self.turn.touched.insert(id, after);
+        }
+    }
+}

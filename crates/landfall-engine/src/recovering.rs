@@ -1,0 +1,282 @@
+//! The ladder of recoveries for tasks that follow an issue: what the end of a step looks like is put together here and handed
+//! to the model, which says what follows; operations and the agent that looks are performed here when it says so.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
+use landfall_model::issue::SeenPrState;
+use landfall_model::liveness::Watch;
+use landfall_model::recovery::{
+    self, Action, Agent, Climbed, Due, Hints, Known, Op, PlanAction, Recovery, Symptoms, brought_about, point,
+};
+use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Recovered, Scope, Spending, StepKind, Task};
+use landfall_trackers::tracker::BranchName;
+
+use crate::diagnose::{self, DiagnoseAsked};
+use crate::exchange::{self, branch_of, offering};
+use crate::follow::missing_outputs;
+use crate::launch::head_of;
+use crate::perform::{collect_detail, reads, task_ref};
+use crate::recover_ops::{self, OpsError};
+use crate::settings::Publish;
+use crate::site::{self, Site};
+use crate::{gate, land};
+
+const OUT_BYTES_MAX: u64 = 64 * 1024; // the last lines are what is looked at
+const ERR_BYTES_MAX: u64 = 16 * 1024;
+
+/// The end of a run, with what is done about it.
+pub(crate) fn climbed(site: &Site, task: &Task, run: EndedRun) -> EndedRun {
+    if task.issue.is_none() {
+        return run;
+    }
+    let dir = site.folder.iteration(task.id, run.attempt, run.iteration);
+    let log = log_of(&dir);
+    let changed =
+        run.exit == Exit::Code(0) && !run.evidence.committed() && !reads(task) && is_changed(site, task);
+    let climbed = recovery::look(&site.catalogue, Agent::Free, task, &run, &log, changed);
+    EndedRun { climbed, ..run }
+}
+
+/// What a run wrote, the end of it.
+fn log_of(dir: &Path) -> String {
+    let (out, err) =
+        (gate::tail(&dir.join("out.log"), OUT_BYTES_MAX), gate::tail(&dir.join("err.log"), ERR_BYTES_MAX));
+    if err.trim().is_empty() { out } else { format!("{}\n{err}", out.trim_end()) }
+}
+
+/// Whether changes lie in the workspace that nobody has committed.
+fn is_changed(site: &Site, task: &Task) -> bool {
+    let options =
+        CollectOptions { pin: None, commit_leftovers: None, lost_head: LostHead::UseBase, aside: None };
+    let workspace = site.pool.existing(&task.id.to_string());
+    let seen = workspace.map(|workspace| site.store.collect(&workspace, &options));
+    // One that cannot be read is for verification to complain about.
+    seen.is_none_or(|seen| seen.map_or(true, |seen| seen.dirty_count > 0))
+}
+
+/// What follows from an exchange that was refused.
+pub(crate) fn stuck(site: &Site, task: &Task, detail: &str) -> Option<Climbed> {
+    recovery::stuck(&site.catalogue, Agent::Free, task, detail)
+}
+
+/// How long the agent of a task may be silent: longer, if it was ended for that too early.
+pub(crate) fn watch(site: &Site, task: &Task) -> Watch {
+    let watch = site.settings.run.watch;
+    let open = task.step().and_then(|step| task.recoveries.under_way(step));
+    let Some(Action::RaiseTimeout(percent)) = open.and_then(|it| Action::of_said(&it.action)) else {
+        return watch;
+    };
+    let longer = |ms: u64| ms.saturating_mul(u64::from(percent)) / 100;
+    Watch {
+        silence_ms: longer(watch.silence_ms),
+        first_output_ms: longer(watch.first_output_ms),
+        tool_ms: longer(watch.tool_ms),
+        ..watch
+    }
+}
+
+/// Does what is due about a failure of `task`, and tells what came of it. All of it may be repeated: operations find what is
+/// done already, and whoever was asked and not heard is asked again.
+pub(crate) fn recover(site: &Arc<Site>, task: &Task, attempt: Attempt) {
+    let Some(step) = task.step() else { return };
+    let open = task.recoveries.under_way(step);
+    let recovered = match (task.recoveries.due(step), open) {
+        (Some(Due::Diagnosis), Some(open)) => ask(site, task, attempt, open),
+        (Some(Due::Ops(ops)), Some(_)) => perform(site, task, attempt, &ops),
+        (Some(_), None) | (None, _) => Ok(left(open)),
+    };
+    if site.interrupted.load(Ordering::SeqCst) {
+        return; // the journal expects it, and the next run does it again
+    }
+    let recovered = recovered.unwrap_or_else(|why| Recovered::Failed { why });
+    site.tell(task.id, News::Recovered { attempt, recovered });
+}
+
+/// Nothing is due any more: the journal was cut after an agent had looked.
+fn left(open: Option<&Recovery>) -> Recovered {
+    match open.and_then(|it| it.diagnosis.as_ref()) {
+        Some(said) if matches!(said.action, None | Some(PlanAction::Abort)) => {
+            Recovered::Failed { why: said.rationale.clone() }
+        }
+        Some(_) | None => Recovered::Done { head: None, lines: Vec::new() },
+    }
+}
+
+fn ask(site: &Arc<Site>, task: &Task, attempt: Attempt, open: &Recovery) -> Result<Recovered, String> {
+    const PAUSE: Duration = Duration::from_millis(50);
+    let is_stopped = || site.interrupted.load(Ordering::SeqCst) || site.is_stopped(task.id, attempt);
+    let _alone = loop {
+        match site.diagnosing.try_lock() {
+            Ok(guard) => break guard,
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            Err(std::sync::TryLockError::WouldBlock) if is_stopped() => {
+                return Err("it was stopped before the recovery agent could look".to_owned());
+            }
+            Err(std::sync::TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    };
+    let name = task.driving.as_ref().map_or("default", |driving| driving.profile.as_str());
+    let profile = site.settings.agents.get(name).ok_or_else(|| format!("there is no agent `{name}`"))?;
+    let symptoms = symptoms(site, task, open)?;
+    let desked = exchange::desk(site, task).ok();
+    let seen = desked.as_ref().and_then(|at| exchange::look(site, task, at).ok());
+    let branch = desked.as_ref().map(|at| branch_of(at.number).to_string()).unwrap_or_default();
+    let labels = seen.as_ref().map(|seen| seen.labels.clone()).unwrap_or_default();
+    let pull_request = seen.as_ref().and_then(|seen| seen.pr.as_ref());
+    let pull_request = pull_request.map(|pr| format!("#{} is {}", pr.number, pr.state.word()));
+    let before = task.recoveries.tried.iter().filter(|it| !std::ptr::eq(*it, open));
+    let tried: Vec<String> =
+        before.map(|it| format!("- `{}` at `{}`: {}", it.symptom, it.step, it.action)).collect();
+    let (_, today) = site.spending();
+    let spent = Spending { usage: task.counters.usage, time_ms: task.counters.agent_ms };
+    let asked = DiagnoseAsked {
+        settings: &site.settings,
+        profile,
+        root: site.repo.root(),
+        folder: &site.folder,
+        program: &site.program,
+        environment: &site.environment,
+        prompts: &site.prompts,
+        evidence: diagnose::Evidence {
+            task: &task.id.to_string(),
+            title: &task.spec.title,
+            step: open.step.as_str(),
+            branch: &branch,
+            symptoms: &symptoms,
+            reconciled: "",
+            labels: &labels,
+            pull_request: &pull_request.unwrap_or_default(),
+            tried: &tried,
+        },
+        budgets: vec![
+            (Scope::Task, task.limits.task_budget, spent),
+            (Scope::Day, site.settings.purse.day, today),
+        ],
+        is_stopped: &is_stopped,
+    };
+    let said = diagnose::diagnose(&asked)?;
+    let (action, rationale, ops) = match said.plan {
+        Ok(plan) => (Some(plan.action()), plan.rationale().to_owned(), plan.steps().to_vec()),
+        Err(problem) => (None, problem.to_string(), Vec::new()),
+    };
+    let (profile, usage, took_ms) = (name.to_owned(), said.usage, said.took_ms);
+    Ok(Recovered::Diagnosed { action, rationale, ops, profile, usage, took_ms })
+}
+
+/// The failure as the journal knows it, and what can be seen of it now.
+fn symptoms(site: &Site, task: &Task, open: &Recovery) -> Result<Symptoms, String> {
+    let step = task.flow.as_ref().and_then(|flow| flow.step(&open.step));
+    let step = step.ok_or_else(|| format!("its flow has no step `{}`", open.step))?;
+    let phase =
+        point(task, step).ok_or_else(|| format!("step `{}` is of no phase of an issue", open.step))?;
+    let evidence = Evidence {
+        head_before: task.seen_head.clone(),
+        head_after: head_of(site, task),
+        missing: missing_outputs(site, task, 0),
+        ..Evidence::default()
+    };
+    let matches = brought_about(task, step, &evidence, false);
+    let mut symptoms = Symptoms::of(phase, &Exit::Lost, 0, &open.tail, matches);
+    symptoms.exit = open.exit;
+    symptoms.facts.remove(&Known::Vanished);
+    if task.head.is_some() || matches == Some(true) {
+        symptoms.facts.insert(Known::Commit);
+    }
+    Ok(symptoms)
+}
+
+/// Carries operations out.
+fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Result<Recovered, String> {
+    let at = exchange::desk(site, task).map_err(|trouble| trouble.to_string())?;
+    let workspace = site.pool.existing(&task.id.to_string());
+    let head = tip(site, task, workspace.as_ref())?;
+    let base = BranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
+    let remote = match &site.settings.land.publish {
+        Publish::Push { remote } if at.tracker.keeps_branches() => Some(remote.as_str()),
+        _ => None,
+    };
+    let by = Signature::landfall(site.clock.now_ms());
+    let hints = || {
+        let seen = exchange::look(site, task, &at).map_err(|trouble| trouble.to_string())?;
+        let base = land::base(site).map_err(|error| error.full())?;
+        let commit = !site.store.is_ancestor(&head, &base).map_err(|error| error.full())?;
+        let pr = seen.pr.as_ref().filter(|pr| pr.state == SeenPrState::Open);
+        Ok(Hints {
+            spec: seen.spec_file.is_some(),
+            changes: false,
+            commit,
+            pushed: pr.is_some_and(|pr| pr.head.as_ref().is_some_and(|at| at.as_str() == head.as_str())),
+            pr_open: pr.is_some(),
+            reviewed: pr.is_some_and(|pr| pr.reviewed),
+        })
+    };
+    let ground = recover_ops::Ground {
+        store: &site.store,
+        repo: &site.repo,
+        tracker: &*at.tracker,
+        remote,
+        task: task.id,
+        mark: &format!("{}", attempt.0),
+        issue: at.number,
+        workspace: workspace.as_ref().filter(|_| is_worked_in(task)),
+        head: &head,
+        branch: &branch_of(at.number),
+        base: &base,
+        title: &gate::headline(task),
+        body: &offering::body(task, &at),
+        by: &by,
+        hints: &hints,
+        run_check: &|name, head| run_check(site, task, name, head),
+    };
+    let did = match recover_ops::perform(&ground, ops) {
+        Ok(did) => did,
+        Err(error @ OpsError::Changed(_)) => return Err(error.to_string()),
+        Err(error @ OpsError::Failed { .. }) => return Err(error.to_string()),
+    };
+    let moved = (did.head != head).then(|| site::commit(&did.head));
+    Ok(Recovered::Done { head: moved, lines: did.lines })
+}
+
+/// Whether the step of a task works in its workspace, rather than with what is in the store.
+fn is_worked_in(task: &Task) -> bool {
+    let step = task.step().and_then(|step| task.flow.as_ref()?.step(step));
+    step.is_some_and(|step| matches!(step.kind, StepKind::Agent { .. }))
+}
+
+/// The tip of the work, in the store.
+fn tip(site: &Site, task: &Task, workspace: Option<&Workspace>) -> Result<Oid, String> {
+    if let (Some(workspace), true) = (workspace, is_worked_in(task) || task.head.is_none()) {
+        let pin = Some(task_ref("tasks", task.id, "recovering"));
+        let options =
+            CollectOptions { pin, commit_leftovers: None, lost_head: LostHead::Refuse, aside: None };
+        let collected = site.store.collect(workspace, &options).map_err(|error| collect_detail(&error))?;
+        return Ok(collected.agent_head);
+    }
+    let head = task.head.as_ref().map(site::oid);
+    head.ok_or_else(|| "there is no work yet".to_owned())
+}
+
+/// Runs a check of the project on the work as it would land.
+fn run_check(site: &Site, task: &Task, name: &str, head: &Oid) -> Result<(), String> {
+    let base = land::base(site).map_err(|error| error.full())?;
+    let tree = match site.store.merge(&base, head).map_err(|error| error.full())? {
+        Merge::Clean { tree } => tree,
+        Merge::Conflict { .. } => return Err("the work does not merge into the base".to_owned()),
+    };
+    let by = Signature::landfall(site.clock.now_ms());
+    let message = format!("{} on its base, to be checked\n", task.id);
+    let merged = site.store.commit(&tree, &[base.clone(), head.clone()], &message, &by, &by);
+    let merged = merged.map_err(|error| error.full())?;
+    let about = format!("{}-recovery", task.id);
+    let report = gate::verify(site, &about, &base, head, &merged).map_err(|error| error.full())?;
+    let report = report.ok_or("the engine is being stopped")?;
+    match report.commands.iter().find(|it| it.name == name) {
+        Some(it) if it.outcome.is_green() => Ok(()),
+        Some(it) => Err(format!("check `{name}`: {}", it.outcome.word())),
+        None => Err(format!("check `{name}` was not come to: one before it does not pass")),
+    }
+}

@@ -1,0 +1,272 @@
+//! What follows from a step that failed: the ladder of recoveries, one rung after another, until the step comes to a good end
+//! or a person has to look.
+
+use super::{Draft, Refusal, backoff_ms, jittered, loop_break, not_now};
+use crate::effect::Effect;
+use crate::event::{Event, StepResult};
+use crate::flow::StepKind;
+use crate::input::{EndedRun, Parting, Recovered};
+use crate::judge::Verdict;
+use crate::recovery::{Action, Climb, Climbed, Outcome, PlanAction, RecoveryEvent, Tier};
+use crate::task::{Doing, EndCode, EndKind, Feedback, State};
+use crate::{Commit, StepName, Wait};
+
+/// How long is waited for what runs elsewhere, and for an agent that is busy.
+const LOOK_MS: u64 = 60_000;
+/// What is said of a step that an agent is to look at.
+const DIAGNOSE: &str = "diagnose";
+
+impl Draft {
+    fn recovery(&mut self, event: RecoveryEvent) -> Result<(), Refusal> {
+        self.event(Event::Recovery(event))
+    }
+
+    /// Says what came of the last try of a step, if that is not known.
+    pub(super) fn recovery_over(
+        &mut self,
+        step: &StepName,
+        outcome: Outcome,
+        detail: String,
+    ) -> Result<(), Refusal> {
+        if self.task.recoveries.under_way(step).is_none() {
+            return Ok(());
+        }
+        self.recovery(RecoveryEvent::Ended { step: step.clone(), outcome, detail })
+    }
+
+    fn tried(
+        &mut self,
+        climbed: &Climbed,
+        tier: Tier,
+        action: String,
+        step: &StepName,
+    ) -> Result<(), Refusal> {
+        self.recovery_over(step, Outcome::Failed, format!("then it failed by `{}`", climbed.symptom))?;
+        let Climbed { symptom, exit, tail, .. } = climbed.clone();
+        self.recovery(RecoveryEvent::Tried { step: step.clone(), symptom, tier, action, exit, tail })
+    }
+
+    /// A run of the agent ended in a way that something is done about.
+    pub(super) fn climb(
+        &mut self,
+        run: &EndedRun,
+        climbed: &Climbed,
+        verdict: &Verdict,
+        step: &StepName,
+    ) -> Result<(), Refusal> {
+        let pause = match verdict {
+            Verdict::Crashed { .. } | Verdict::Lost | Verdict::NotStarted { .. } => {
+                backoff_ms(self.task.counters.restarts, 500, 30_000)
+            }
+            _ => 0,
+        };
+        match &climbed.climb {
+            Climb::Done => {
+                self.tried(climbed, Tier::Reconcile, "go on".to_owned(), step)?;
+                if self.flow_step(step).kind == StepKind::Review {
+                    self.recovery_over(step, Outcome::Success, String::new())?;
+                    return self.read_by_a_reviewer(run, step);
+                }
+                self.papers_left(run)?;
+                self.leave(StepResult::Done, None)
+            }
+            Climb::Act(action) => {
+                self.tried(climbed, Tier::Pattern, action.said(), step)?;
+                let works = matches!(self.flow_step(step).kind, StepKind::Agent { iterate: true, .. });
+                if *action == Action::Proceed && works {
+                    return self.leave(StepResult::Done, None); // verification says what it is worth
+                }
+                let feedback = match verdict {
+                    Verdict::Looping => Some(loop_break()),
+                    Verdict::Complete | Verdict::Continue => Some(nothing_there(&run.evidence.missing)),
+                    _ => None,
+                };
+                self.act(*action, pause, climbed, feedback, step)
+            }
+            Climb::Diagnose | Climb::Wait | Climb::Stop(_) => self.above(climbed, step),
+        }
+    }
+
+    /// An exchange with the tracker did not work out.
+    pub(super) fn stuck(&mut self, climbed: &Climbed, step: &StepName) -> Result<(), Refusal> {
+        match &climbed.climb {
+            // It is asked again, which finds what is there.
+            Climb::Done => self.act(Action::Retry, LOOK_MS, climbed, None, step),
+            Climb::Act(action) => {
+                self.tried(climbed, Tier::Pattern, action.said(), step)?;
+                self.act(*action, 1_000, climbed, None, step)
+            }
+            Climb::Diagnose | Climb::Wait | Climb::Stop(_) => self.above(climbed, step),
+        }
+    }
+
+    /// What the catalogue orders. Operations are done by the attempt that follows.
+    fn act(
+        &mut self,
+        action: Action,
+        pause_ms: u64,
+        climbed: &Climbed,
+        feedback: Option<Feedback>,
+        step: &StepName,
+    ) -> Result<(), Refusal> {
+        let pause_ms = match action {
+            Action::RetryAfter(seconds) => pause_ms.max(seconds.saturating_mul(1_000)),
+            Action::WaitCi => LOOK_MS,
+            Action::Retry
+            | Action::Resume
+            | Action::OpenPr
+            | Action::Rebase
+            | Action::SignOff
+            | Action::RerunCi
+            | Action::RestoreLabel
+            | Action::RerunReview
+            | Action::MarkReview
+            | Action::RaiseTimeout(_)
+            | Action::CleanUnrelated
+            | Action::Proceed
+            | Action::Escalate
+            | Action::Stop => pause_ms,
+        };
+        self.yielded(Parting::Recovered, feedback)?;
+        if action == Action::CleanUnrelated
+            && let Some(to) = self.task.head.clone().or_else(|| self.task.workspace.clone())
+        {
+            self.event(Event::SentBack { to })?; // what stands in the workspace is kept under a ref
+        }
+        self.pause(pause_ms, &climbed.symptom, step)
+    }
+
+    fn pause(&mut self, ms: u64, symptom: &str, step: &StepName) -> Result<(), Refusal> {
+        if ms == 0 {
+            return Ok(());
+        }
+        let until = self.at.plus_ms(jittered(self.task.id, ms));
+        let cause = format!("step `{step}` failed by `{symptom}` and is tried again");
+        self.event(Event::Waited { wait: Wait::Backoff { until, cause }, then: step.clone() })
+    }
+
+    /// The catalogue has no more to say.
+    fn above(&mut self, climbed: &Climbed, step: &StepName) -> Result<(), Refusal> {
+        match &climbed.climb {
+            Climb::Wait => {
+                self.yielded(Parting::Recovered, None)?;
+                self.pause(LOOK_MS, &climbed.symptom, step)
+            }
+            Climb::Stop(why) => self.give_up_recovery(step, why.clone()),
+            Climb::Done | Climb::Act(_) | Climb::Diagnose => {
+                self.tried(climbed, Tier::Agent, DIAGNOSE.to_owned(), step)?;
+                self.yielded(Parting::Recovered, None)
+            }
+        }
+    }
+
+    /// A person has to look.
+    fn give_up_recovery(&mut self, step: &StepName, why: String) -> Result<(), Refusal> {
+        self.recovery_over(step, Outcome::Failed, why.clone())?;
+        self.end(EndKind::Blocked, EndCode::RecoveryFailed, format!("step `{step}` failed by {why}"))
+    }
+
+    /// What was to be done about a failure was done, or could not be.
+    pub(super) fn recovered(&mut self, recovered: &Recovered) -> Result<(), Refusal> {
+        let State::Active { step, doing: Doing::Recovering { stop } } = self.task.state.clone() else {
+            return Err(not_now(&self.task, "nothing is being recovered"));
+        };
+        let open = self.task.recoveries.under_way(&step);
+        let (symptom, tier) = open.map_or((String::new(), Tier::Person), |it| (it.symptom.clone(), it.tier));
+        match recovered {
+            Recovered::Diagnosed { action, rationale, ops, .. } => {
+                let (action, rationale, ops) = (*action, rationale.clone(), ops.clone());
+                let said = rationale.clone();
+                self.recovery(RecoveryEvent::Diagnosed { step: step.clone(), action, rationale, ops })?;
+                match action {
+                    None => {
+                        self.give_up_recovery(&step, format!("`{symptom}`: the plan was refused: {said}"))
+                    }
+                    Some(PlanAction::Abort) => {
+                        self.give_up_recovery(&step, format!("`{symptom}`: the recovery agent says: {said}"))
+                    }
+                    Some(_) if let Some(stop) = stop => self.stopped(stop, step),
+                    Some(PlanAction::Skip) => self.leave(StepResult::Done, None),
+                    Some(PlanAction::Retry) => self.once_more(&step, "the step is tried again".to_owned()),
+                    Some(PlanAction::Recover) => {
+                        let (task, attempt) = (self.task.id, self.task.attempt);
+                        self.effect(Effect::Recover { task, attempt });
+                        Ok(())
+                    }
+                }
+            }
+            Recovered::Done { head, lines } => {
+                self.once_more(&step, lines.join("; "))?;
+                if let Some(head) = head {
+                    self.moved(head, &step)?;
+                }
+                match stop {
+                    Some(stop) => self.stopped_between(stop, step),
+                    None => Ok(()),
+                }
+            }
+            Recovered::Failed { why } => {
+                self.recovery_over(&step, Outcome::Failed, why.clone())?;
+                if let Some(stop) = stop {
+                    return self.stopped(stop, step);
+                }
+                let looked = self.task.recoveries.since_success(&step).any(|it| it.tier == Tier::Agent);
+                let last = self.task.recoveries.tried.iter().rev().find(|it| it.step == step).cloned();
+                match last {
+                    Some(last) if tier == Tier::Pattern && !looked => {
+                        let (symptom, exit, tail) = (last.symptom, last.exit, last.tail);
+                        self.recovery(RecoveryEvent::Tried {
+                            step,
+                            symptom,
+                            tier: Tier::Agent,
+                            action: DIAGNOSE.to_owned(),
+                            exit,
+                            tail,
+                        })?;
+                        self.yielded(Parting::Recovered, None)
+                    }
+                    Some(_) | None => self.give_up_recovery(&step, format!("`{symptom}`: {why}")),
+                }
+            }
+        }
+    }
+
+    /// What was to be done is done: the step is tried again.
+    fn once_more(&mut self, step: &StepName, detail: String) -> Result<(), Refusal> {
+        self.recovery_over(step, Outcome::Partial, detail)?;
+        self.yielded(Parting::Recovered, None)
+    }
+
+    /// A person wanted it stopped while something was done about its failure.
+    fn stopped_between(&mut self, stop: crate::task::Stop, step: StepName) -> Result<(), Refusal> {
+        let step = self.task.step().cloned().unwrap_or(step);
+        self.stopped(stop, step)
+    }
+
+    /// The work stands elsewhere now, in the store. Whoever works goes on from there; what is past its agent is verified
+    /// again.
+    fn moved(&mut self, head: &Commit, step: &StepName) -> Result<(), Refusal> {
+        self.event(Event::SentBack { to: head.clone() })?;
+        if matches!(self.flow_step(step).kind, StepKind::Agent { .. }) {
+            return Ok(());
+        }
+        self.event(Event::Offered { head: head.clone() })?;
+        let flow = self.task.flow.as_ref().expect("a task in a step is bound to a flow");
+        let verify = flow.steps.iter().find(|step| step.kind == StepKind::Verify);
+        match verify.map(|step| step.name.clone()) {
+            Some(verify) => self.settle(&verify),
+            None => Ok(()), // what lands is verified all the same
+        }
+    }
+}
+
+/// What an agent is told that says it is done and has left nothing.
+fn nothing_there(missing: &[String]) -> Feedback {
+    let text = match missing {
+        [] => "You ended as if all was done, but what this step is for is not there: your branch has no commit of yours, or \
+               what you were to say cannot be read. Do the work. If nothing needs to change, signal BLOCKED with the reason."
+            .to_owned(),
+        some => format!("Missing, empty or not written in this run: {}", some.join(", ")),
+    };
+    Feedback { about: "What this step must leave behind is not there".to_owned(), text }
+}

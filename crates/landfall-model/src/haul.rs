@@ -1,0 +1,248 @@
+//! Hauls: issues that were asked for together, and what became of each. A haul says only what was asked; what is done and
+//! what is left follows from the tasks and from the tracker as they are now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Timestamp;
+use crate::ids::IdError;
+use crate::issue::Phase;
+use crate::task::{EndKind, Ending, State, Task};
+
+/// A haul, written `H3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HaulId(pub u32);
+
+impl fmt::Display for HaulId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "H{}", self.0)
+    }
+}
+
+impl FromStr for HaulId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let digits = text.strip_prefix(['H', 'h']).unwrap_or(text);
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match digits.parse() {
+            Ok(number) if plain && number > 0 => Ok(Self(number)),
+            Ok(_) | Err(_) => {
+                Err(IdError { text: text.chars().take(40).collect(), wanted: "a batch of issues such as H3" })
+            }
+        }
+    }
+}
+
+/// How the issues of a haul were chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Chosen {
+    /// So many of the newest.
+    Newest(u32),
+    /// Each by its number.
+    Listed,
+}
+
+/// One fact about hauls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HaulEvent {
+    /// Issues were asked for together.
+    Begun {
+        /// Under this name.
+        haul: HaulId,
+        /// Chosen like this.
+        chosen: Chosen,
+        /// Issues of this tracker.
+        tracker: String,
+        /// These, in the order in which they are begun.
+        issues: Vec<u64>,
+    },
+}
+
+/// Issues that were asked for together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Haul {
+    /// Its name.
+    pub id: HaulId,
+    /// When it was asked for.
+    pub begun: Timestamp,
+    /// How its issues were chosen.
+    pub chosen: Chosen,
+    /// The tracker they are in.
+    pub tracker: String,
+    /// The issues, in the order in which they are begun.
+    pub issues: Vec<u64>,
+}
+
+/// Every haul there was.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hauls {
+    all: Vec<Haul>,
+}
+
+impl Hauls {
+    /// Takes a fact in.
+    pub fn apply(&mut self, at: Timestamp, event: &HaulEvent) {
+        let HaulEvent::Begun { haul, chosen, tracker, issues } = event;
+        self.all.push(Haul {
+            id: *haul,
+            begun: at,
+            chosen: *chosen,
+            tracker: tracker.clone(),
+            issues: issues.clone(),
+        });
+    }
+
+    /// All of them, oldest first.
+    #[must_use]
+    pub fn all(&self) -> &[Haul] {
+        &self.all
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, id: HaulId) -> Option<&Haul> {
+        self.all.iter().find(|haul| haul.id == id)
+    }
+
+    /// The name of the next one.
+    #[must_use]
+    pub fn next_id(&self) -> HaulId {
+        HaulId(1 + self.all.iter().map(|haul| haul.id.0).max().unwrap_or(0))
+    }
+}
+
+/// What became of an issue of a haul.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is done, as far as anybody can see.
+    Done,
+    /// It is not, and nothing goes on by itself.
+    Failed(String),
+    /// It is still to be done.
+    Left,
+}
+
+/// An issue as its tracker shows it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Live {
+    /// Whether it waits to be done.
+    pub open: bool,
+    /// The phase its label says.
+    pub phase: Option<Phase>,
+}
+
+/// What became of an issue. What the tracker shows wins over what is remembered of its task.
+#[must_use]
+pub fn fate(live: Live, task: Option<&Task>) -> Fate {
+    if !live.open || live.phase == Some(Phase::Done) {
+        return Fate::Done;
+    }
+    match task.map(|task| &task.state) {
+        // It landed, and what is left of it is for a person. One that was opened again is to be done again.
+        Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
+            if live.phase == Some(Phase::Verify) {
+                Fate::Done
+            } else {
+                Fate::Left
+            }
+        }
+        Some(State::Ended(ending)) => {
+            let detail = ending.detail.lines().next().unwrap_or_default();
+            Fate::Failed(if detail.is_empty() { ending.code.word().to_owned() } else { detail.to_owned() })
+        }
+        Some(
+            State::Draft
+            | State::Ready { .. }
+            | State::Active { .. }
+            | State::Waiting { .. }
+            | State::Review { .. },
+        )
+        | None => Fate::Left,
+    }
+}
+
+/// The issues in an order in which none comes before one that blocks it; otherwise as they were given.
+///
+/// # Errors
+/// The issues of a circle, each blocked by the next and the last by the first.
+pub fn order(issues: &[u64], blocked_by: &BTreeMap<u64, BTreeSet<u64>>) -> Result<Vec<u64>, Vec<u64>> {
+    let blockers = |issue: u64| {
+        let all = blocked_by.get(&issue).into_iter().flatten().copied();
+        all.filter(|blocker| issues.contains(blocker)).collect::<Vec<u64>>()
+    };
+    let mut ordered: Vec<u64> = Vec::with_capacity(issues.len());
+    while ordered.len() < issues.len() {
+        let is_free = |issue: &&u64| {
+            !ordered.contains(issue) && blockers(**issue).iter().all(|blocker| ordered.contains(blocker))
+        };
+        let Some(next) = issues.iter().find(is_free).copied() else {
+            let stuck = issues.iter().copied().find(|issue| !ordered.contains(issue)).expect("some are left");
+            return Err(circle(stuck, &|issue| {
+                blockers(issue).into_iter().find(|blocker| !ordered.contains(blocker))
+            }));
+        };
+        ordered.push(next);
+    }
+    Ok(ordered)
+}
+
+/// Goes from blocker to blocker until one comes again: that is where the circle is.
+fn circle(start: u64, blocker: &dyn Fn(u64) -> Option<u64>) -> Vec<u64> {
+    let mut path = vec![start];
+    loop {
+        let last = *path.last().expect("it begins with one");
+        let next = blocker(last).expect("whoever is stuck has a blocker that is stuck");
+        if let Some(place) = path.iter().position(|issue| *issue == next) {
+            return path.split_off(place);
+        }
+        path.push(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ordered(issues: &[u64], blocked_by: &[(u64, &[u64])]) -> Result<Vec<u64>, Vec<u64>> {
+        let blocked_by =
+            blocked_by.iter().map(|(issue, by)| (*issue, by.iter().copied().collect())).collect();
+        order(issues, &blocked_by)
+    }
+
+    #[test]
+    fn issues_come_as_given_unless_one_blocks_another() {
+        assert_eq!(ordered(&[3, 1, 2], &[]), Ok(vec![3, 1, 2]));
+        assert_eq!(ordered(&[3, 1, 2], &[(3, &[2])]), Ok(vec![1, 2, 3]));
+        assert_eq!(
+            ordered(&[3, 1, 2], &[(3, &[9])]),
+            Ok(vec![3, 1, 2]),
+            "one outside holds nobody back here"
+        );
+        assert_eq!(ordered(&[1, 2, 3], &[(1, &[2]), (2, &[3])]), Ok(vec![3, 2, 1]));
+    }
+
+    #[test]
+    fn a_circle_is_shown_without_what_leads_to_it() {
+        assert_eq!(ordered(&[1, 2, 3, 4], &[(1, &[2]), (2, &[3]), (3, &[2])]), Err(vec![2, 3]));
+        assert_eq!(ordered(&[5], &[(5, &[5])]), Err(vec![5]));
+    }
+
+    #[test]
+    fn what_the_tracker_shows_wins() {
+        let live = |open, phase| Live { open, phase };
+        assert_eq!(fate(live(false, None), None), Fate::Done);
+        assert_eq!(fate(live(true, Some(Phase::Done)), None), Fate::Done);
+        assert_eq!(fate(live(true, Some(Phase::Code)), None), Fate::Left);
+    }
+
+    #[test]
+    fn a_name_is_read_as_it_is_written() {
+        assert_eq!("H3".parse(), Ok(HaulId(3)));
+        assert_eq!(HaulId(3).to_string(), "H3");
+        for bad in ["", "H", "H0", "S3", "+3"] {
+            assert!(bad.parse::<HaulId>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! How far the task of an issue has come, phase by phase: a fold of its facts. What is told while it goes on and what stands
+//! in the table at the end both come from here.
+
+use super::{IssueEvent, Phase, Routed, Way};
+use crate::event::{Event, StepResult};
+use crate::flow::{Act, Flow, StepKind, Target};
+use crate::recovery::RecoveryEvent;
+use crate::task::{EndKind, Ending};
+use crate::{Commit, Step, StepName};
+
+/// How a phase stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mark {
+    /// It has not begun.
+    NotRun,
+    /// It is under way, or to be done again.
+    UnderWay,
+    /// It is through.
+    Done,
+    /// The task ended in it without success.
+    Stopped,
+}
+
+/// One phase, and what happened in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its name.
+    pub phase: &'static str,
+    /// How it stands.
+    pub mark: Mark,
+    /// Verifications that were red.
+    pub red: u32,
+    /// Conflicts with the base.
+    pub conflicts: u32,
+    /// Times that readers wanted changes.
+    pub changes: u32,
+    /// Times that checks of the forge failed.
+    pub forge_red: u32,
+    /// Times that what landed did not hold what was promised.
+    pub reworks: u32,
+    /// What was done about steps that failed: the name of each pattern.
+    pub recoveries: Vec<String>,
+    /// Where it landed.
+    pub landed: Option<Commit>,
+    /// Ways that were left for another: `L → S: patch, spec first`.
+    pub ways: Vec<String>,
+}
+
+impl Row {
+    fn new(phase: &'static str) -> Self {
+        Self {
+            phase,
+            mark: Mark::NotRun,
+            red: 0,
+            conflicts: 0,
+            changes: 0,
+            forge_red: 0,
+            reworks: 0,
+            recoveries: Vec::new(),
+            landed: None,
+            ways: Vec::new(),
+        }
+    }
+
+    /// What is worth knowing about it, in a few words; nothing if all went as it should.
+    #[must_use]
+    pub fn notes(&self) -> String {
+        let mended = if self.mark == Mark::Done { " → fixed" } else { "" };
+        let counted = |number: u32, one: &str, many: &str| match number {
+            0 => None,
+            1 => Some(format!("1 {one}{mended}")),
+            _ => Some(format!("{number} {many}{mended}")),
+        };
+        let mut notes: Vec<String> = self.ways.clone();
+        notes.extend(counted(self.red, "red verification", "red verifications"));
+        notes.extend(counted(self.forge_red, "red check of the forge", "red checks of the forge"));
+        notes.extend(counted(self.conflicts, "conflict with the base", "conflicts with the base"));
+        notes.extend(counted(self.changes, "round of changes", "rounds of changes"));
+        notes.extend(counted(self.reworks, "failed acceptance", "failed acceptances"));
+        notes.extend(self.recoveries.iter().map(|symptom| format!("recovered from {symptom}")));
+        notes.extend(self.landed.as_ref().map(|commit| format!("landed as {}", commit.short())));
+        notes.join("; ")
+    }
+}
+
+/// How far a task has come on the way of its issue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    routed: Option<Routed>,
+    rows: Vec<Row>,
+    now: Option<&'static str>,
+    pr: Option<u64>,
+}
+
+/// Finding out what an issue is comes before its way is known, so it has no number.
+const TRIAGE: &str = "triage";
+
+impl Progress {
+    /// Folds the facts of a task, oldest first.
+    #[must_use]
+    pub fn of<'a>(flow: Option<&Flow>, events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut progress = Self::default();
+        for event in events {
+            progress.hear(flow, event);
+        }
+        progress
+    }
+
+    /// Takes the next fact in; the lines it is told by: `[2/5] code`, `[2/5] code → done (PR #7)`.
+    pub fn hear(&mut self, flow: Option<&Flow>, event: &Event) -> Vec<String> {
+        let step = |name: &StepName| flow.and_then(|flow| flow.step(name));
+        match event {
+            Event::Entered { step: name, .. } => {
+                return step(name)
+                    .and_then(|step| self.column(step))
+                    .map_or_else(Vec::new, |at| self.enter(at));
+            }
+            Event::Left { step: name, result, to, .. } => {
+                self.count(step(name), *result);
+                return match to {
+                    Target::Step(to) => {
+                        let to = step(to).and_then(|to| self.column(to));
+                        to.map_or_else(Vec::new, |to| self.leave(to))
+                    }
+                    Target::End => self.end(EndKind::Done),
+                    Target::Stop => self.end(EndKind::Blocked),
+                };
+            }
+            Event::Ended(Ending { kind, .. }) => return self.end(*kind),
+            Event::Retried { .. } => self.now = None, // where it goes on is found out anew
+            Event::Verified { report, .. } if !report.outcome().is_green() => {
+                self.note(|row| row.red += 1);
+            }
+            Event::Ejected { .. } => self.note(|row| row.red += 1),
+            Event::Conflicted { .. } => self.note(|row| row.conflicts += 1),
+            Event::Landed { commit, .. } => self.note(|row| row.landed = Some(commit.clone())),
+            Event::Recovery(RecoveryEvent::Tried { symptom, .. }) => {
+                self.note(|row| row.recoveries.push(symptom.clone()));
+            }
+            Event::Issue(IssueEvent::Routed(routed)) => return self.route(*routed),
+            Event::Issue(IssueEvent::Offered { pr, .. }) => self.pr = Some(pr.number),
+            Event::Issue(IssueEvent::Reworked { .. }) => {
+                self.pr = None;
+                self.row("verify").reworks += 1;
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// The way it takes.
+    #[must_use]
+    pub fn routed(&self) -> Option<&Routed> {
+        self.routed.as_ref()
+    }
+
+    /// Its pull request.
+    #[must_use]
+    pub fn pr(&self) -> Option<u64> {
+        self.pr
+    }
+
+    /// The phase that is under way, or was last.
+    #[must_use]
+    pub fn now(&self) -> Option<&'static str> {
+        self.now
+    }
+
+    /// Every phase of its way in order, also those that have not begun; what it is comes first, if that had to be found out.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let known = |phase: &'static str| self.rows.iter().find(|row| row.phase == phase).cloned();
+        let phases = self.phases();
+        let mut rows: Vec<Row> =
+            phases.iter().map(|phase| known(phase).unwrap_or_else(|| Row::new(phase))).collect();
+        let before = self.rows.iter().filter(|row| !phases.contains(&row.phase) && row.mark != Mark::NotRun);
+        rows.splice(0..0, before.cloned());
+        rows
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        self.routed.map(|routed| routed.phases()).unwrap_or_default()
+    }
+
+    /// The phase a step belongs to, as people count them; none for a look at the issue itself.
+    fn column(&self, step: &Step) -> Option<&'static str> {
+        let way = self.routed.map(|routed| routed.way);
+        let phases = self.phases();
+        let or_code = |phase: &'static str| if phases.contains(&phase) { phase } else { "code" };
+        Some(match Phase::from_word(&step.phase)? {
+            Phase::Issue if step.kind == (StepKind::Tracker { act: Act::Observe }) => return None,
+            Phase::Issue => TRIAGE,
+            Phase::Spec | Phase::Ready => "spec",
+            Phase::Code if way == Some(Way::Split) => "sub-issues",
+            Phase::Code => "code",
+            Phase::Review => or_code("review"),
+            Phase::Merge => or_code("merge"),
+            Phase::Verify | Phase::Done => "verify",
+        })
+    }
+
+    fn enter(&mut self, at: &'static str) -> Vec<String> {
+        if self.now == Some(at) && self.row(at).mark == Mark::UnderWay {
+            return Vec::new();
+        }
+        self.now = Some(at);
+        self.row(at).mark = Mark::UnderWay;
+        vec![self.counted(at)]
+    }
+
+    /// Whatever comes before `to` is through; what comes after it is to be done again.
+    fn leave(&mut self, to: &'static str) -> Vec<String> {
+        let Some(now) = self.now.filter(|now| *now != to) else { return Vec::new() };
+        let (from, onto) = (self.place(now), self.place(to));
+        if onto > from {
+            if self.row(now).mark == Mark::Done {
+                return Vec::new();
+            }
+            self.row(now).mark = Mark::Done;
+            return vec![self.done(now)];
+        }
+        let again: Vec<&'static str> =
+            self.phases().into_iter().filter(|phase| self.place(phase) >= onto).collect();
+        for phase in again {
+            let row = self.row(phase);
+            if row.mark == Mark::Done {
+                row.mark = Mark::UnderWay;
+            }
+        }
+        vec![format!("{} → back to {to}", self.counted(now))]
+    }
+
+    fn end(&mut self, kind: EndKind) -> Vec<String> {
+        let Some(now) = self.now else { return Vec::new() };
+        match kind {
+            EndKind::Done if self.row(now).mark == Mark::Done => Vec::new(),
+            EndKind::Done => {
+                self.row(now).mark = Mark::Done;
+                vec![self.done(now)]
+            }
+            _ if self.row(now).mark == Mark::Stopped => Vec::new(),
+            EndKind::Failed | EndKind::Timeout | EndKind::Blocked | EndKind::Cancelled => {
+                self.row(now).mark = Mark::Stopped;
+                vec![format!("{} → stopped", self.counted(now))]
+            }
+        }
+    }
+
+    /// Another way than before is worth a line.
+    fn route(&mut self, routed: Routed) -> Vec<String> {
+        let before = self.routed.replace(routed);
+        // Before it is known how big it is, its way is only guessed at.
+        let known = before.filter(|before| *before != routed && before.size.is_some());
+        let Some(before) = known else { return Vec::new() };
+        let size =
+            |routed: &Routed| routed.size.map_or_else(|| "no size".to_owned(), |size| size.to_string());
+        let line = format!("{} → {}", size(&before), routed.words());
+        self.row("spec").ways.push(line.clone());
+        vec![format!("its way changes: {line}")]
+    }
+
+    fn count(&mut self, step: Option<&Step>, result: StepResult) {
+        let kind = step.map(|step| &step.kind);
+        match (kind, result) {
+            (Some(StepKind::Review), StepResult::Changes) => self.note(|row| row.changes += 1),
+            (Some(StepKind::Tracker { act: Act::Checks }), StepResult::Fail) => {
+                self.note(|row| row.forge_red += 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, note: impl FnOnce(&mut Row)) {
+        if let Some(now) = self.now {
+            note(self.row(now));
+        }
+    }
+
+    fn row(&mut self, phase: &'static str) -> &mut Row {
+        let place = self.rows.iter().position(|row| row.phase == phase).unwrap_or_else(|| {
+            self.rows.push(Row::new(phase));
+            self.rows.len() - 1
+        });
+        &mut self.rows[place]
+    }
+
+    /// The number of a phase, from 1; 0 for what comes before the way is known.
+    fn place(&self, phase: &str) -> usize {
+        self.phases().iter().position(|it| *it == phase).map_or(0, |place| place + 1)
+    }
+
+    fn counted(&self, phase: &str) -> String {
+        match self.place(phase) {
+            0 => phase.to_owned(),
+            place => format!("[{place}/{}] {phase}", self.phases().len()),
+        }
+    }
+
+    fn done(&self, phase: &str) -> String {
+        let pr = self.pr.filter(|_| phase != "spec" && phase != TRIAGE);
+        let pr = pr.map(|pr| format!(" (PR #{pr})")).unwrap_or_default();
+        format!("{} → done{pr}", self.counted(phase))
+    }
+}

@@ -1,0 +1,230 @@
+//! What became of an issue, in a banner, a table and a hint.
+
+use super::{Mark, Pipeline, Progress, Source};
+use crate::acceptance::{VerifyOutcome, VerifyResult};
+use crate::task::{EndCode, EndKind, Ending, State, Task};
+use crate::{TaskId, Wait};
+
+/// Conditions that are named; the others are counted.
+pub const PENDING_MAX: usize = 5;
+
+/// How an issue stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stand {
+    /// Everything holds.
+    Complete,
+    /// It landed; something is left for a person, or for another time.
+    Partial,
+    /// It ended in this phase without success.
+    Stopped {
+        /// This one.
+        at: &'static str,
+    },
+    /// It failed as often as is allowed: only a person can go on.
+    NeedsPerson {
+        /// In this phase.
+        at: &'static str,
+    },
+    /// It waits.
+    Waits {
+        /// For this, in words.
+        what: String,
+    },
+    /// It goes on with the next run.
+    UnderWay,
+}
+
+impl Stand {
+    /// The word programs read.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+            Self::Stopped { .. } => "stopped",
+            Self::NeedsPerson { .. } => "needs-person",
+            Self::Waits { .. } => "waits",
+            Self::UnderWay => "under-way",
+        }
+    }
+}
+
+/// What became of an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Its number.
+    pub number: u64,
+    /// Its task.
+    pub task: TaskId,
+    /// Its title.
+    pub title: String,
+    /// The way it took, in words.
+    pub way: Option<String>,
+    /// Its pull request.
+    pub pr: Option<u64>,
+    /// How it stands.
+    pub stand: Stand,
+    /// Each phase: its name, what came of it, what is worth knowing.
+    pub rows: Vec<(&'static str, &'static str, String)>,
+    /// What is left to be looked at, in the words of the issue.
+    pub pending: Vec<String>,
+    /// Why it stopped, in one line.
+    pub why: Option<String>,
+    /// What to do next.
+    pub next: String,
+}
+
+impl Summary {
+    /// In one line.
+    #[must_use]
+    pub fn banner(&self) -> String {
+        let number = self.number;
+        match &self.stand {
+            Stand::Complete => format!("auto #{number} complete"),
+            Stand::Partial => format!("auto #{number} partial success: opportunistic pending"),
+            Stand::Stopped { at } => format!("auto #{number} stopped at {at}"),
+            Stand::NeedsPerson { at } => format!("auto #{number} stopped at {at}: needs a person"),
+            Stand::Waits { what } => format!("auto #{number} waits for {what}"),
+            Stand::UnderWay => format!("auto #{number} is not through yet"),
+        }
+    }
+
+    /// What is left, as a list: the first few, and how many more.
+    #[must_use]
+    pub fn pending_lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.pending.iter().take(PENDING_MAX).cloned().collect();
+        if self.pending.len() > PENDING_MAX {
+            lines.push(format!("… and {} more", self.pending.len() - PENDING_MAX));
+        }
+        lines
+    }
+}
+
+/// What became of the issue of a task; none if it follows none.
+#[must_use]
+pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
+    let number = Source::of(&task.spec.source)?.number;
+    let issue = task.issue.as_deref()?;
+    let at = progress.now().unwrap_or("the beginning");
+    let (stand, why) = stand(task, issue, at);
+    let rows = progress.rows();
+    let rows = rows.iter().map(|row| {
+        let result = match row.mark {
+            Mark::NotRun => "-",
+            Mark::Done if row.phase == "verify" && !issue.wishes.accept && issue.accepted.is_none() => "left",
+            Mark::Done if row.phase == "verify" && stand == Stand::Partial => "pending",
+            Mark::Done => "done",
+            Mark::Stopped => "stopped",
+            Mark::UnderWay => "under way",
+        };
+        (row.phase, result, row.notes())
+    });
+    let rows = rows.collect();
+    let pending = if stand == Stand::Partial || matches!(stand, Stand::NeedsPerson { .. }) {
+        pending(issue)
+    } else {
+        Vec::new()
+    };
+    Some(Summary {
+        number,
+        task: task.id,
+        title: task.spec.title.clone(),
+        way: progress.routed().map(super::Routed::words),
+        pr: progress.pr(),
+        rows,
+        next: next(number, task, issue, &stand),
+        stand,
+        pending,
+        why,
+    })
+}
+
+fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (Stand, Option<String>) {
+    match &task.state {
+        State::Ended(Ending { kind: EndKind::Done, .. }) => (landed(issue), None),
+        State::Ended(ending) => {
+            let line = ending.detail.lines().next().filter(|line| !line.is_empty());
+            let why = Some(line.unwrap_or(ending.code.word()).to_owned());
+            let exhausted = issue
+                .accepted
+                .as_ref()
+                .is_some_and(|accepted| matches!(accepted.outcome, VerifyOutcome::Exhausted { .. }));
+            match ending.code {
+                EndCode::AcceptanceFailed if exhausted => (Stand::NeedsPerson { at }, why),
+                _ => (Stand::Stopped { at }, why),
+            }
+        }
+        State::Waiting { wait, .. } => (Stand::Waits { what: awaited(wait) }, None),
+        State::Review { .. } => (Stand::Waits { what: "your review".to_owned() }, None),
+        State::Draft | State::Ready { .. } | State::Active { .. } => (Stand::UnderWay, None),
+    }
+}
+
+fn landed(issue: &Pipeline) -> Stand {
+    match issue.accepted.as_ref().map(|accepted| &accepted.outcome) {
+        Some(VerifyOutcome::Done) => Stand::Complete,
+        Some(
+            VerifyOutcome::LeftOver(_)
+            | VerifyOutcome::Waiting
+            | VerifyOutcome::Unsure
+            | VerifyOutcome::Reopen { .. }
+            | VerifyOutcome::Exhausted { .. },
+        ) => Stand::Partial,
+        // Found done by somebody else.
+        None if issue.wishes.accept => Stand::Complete,
+        None => Stand::Partial,
+    }
+}
+
+fn awaited(wait: &Wait) -> String {
+    match wait {
+        Wait::Blockers { by } => by.join(", "),
+        Wait::Parts => "the issues it is made of".to_owned(),
+        Wait::Question { text } => format!("your answer to: {}", text.lines().next().unwrap_or_default()),
+        Wait::Backoff { cause, .. } => cause.lines().next().unwrap_or_default().to_owned(),
+        Wait::Quota { .. } => "an account's allowance".to_owned(),
+        Wait::Login { account, .. } => format!("a login of `{account}`"),
+        Wait::Budget { what, .. } => format!("a budget ({what})"),
+        Wait::Disk { .. } => "room on the disk".to_owned(),
+        Wait::Pause => "your leave to go on".to_owned(),
+        Wait::Conflict { .. } => "a person who resolves its conflict with the base".to_owned(),
+        Wait::GateBroken { .. } => "checks that pass on the base".to_owned(),
+        Wait::Dependency(_) => "other tasks".to_owned(),
+        Wait::Slot | Wait::Turn(_) => "a slot".to_owned(),
+    }
+}
+
+fn pending(issue: &Pipeline) -> Vec<String> {
+    match &issue.accepted {
+        Some(accepted) => {
+            let left = accepted.items.iter().filter(|(_, result, _)| *result != VerifyResult::Pass);
+            left.map(|(words, result, _)| format!("{words} ({})", result.word())).collect()
+        }
+        None => vec!["its acceptance criteria: nobody has looked at them".to_owned()],
+    }
+}
+
+fn next(number: u64, task: &Task, issue: &Pipeline, stand: &Stand) -> String {
+    let id = task.id;
+    match stand {
+        Stand::Complete => format!("`landfall show {id}` says how it went"),
+        Stand::Partial if issue.accepted.is_none() => {
+            format!("`landfall auto {number}` looks at its acceptance")
+        }
+        Stand::Partial => {
+            format!(
+                "look at what is left, tick it and `landfall issue close {number}`; `landfall auto {number}` looks again"
+            )
+        }
+        Stand::Stopped { .. } => {
+            format!("`landfall why {id}` says why; `landfall auto --resume {number}` goes on from there")
+        }
+        Stand::NeedsPerson { .. } => format!(
+            "read what does not hold, change the work or the issue, then `landfall auto --resume {number}`"
+        ),
+        Stand::Waits { .. } => {
+            format!("`landfall auto --resume {number}` goes on; `landfall why {id}` says what it waits for")
+        }
+        Stand::UnderWay => format!("`landfall auto --resume {number}` goes on"),
+    }
+}

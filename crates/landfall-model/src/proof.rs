@@ -1,0 +1,351 @@
+//! Proofs: checks that a plan or a judge names. Each must fail before the work and pass after it.
+//!
+//! Running them is left to the engine; here is what the runs mean. A proof holds work back and never lets it through: the
+//! checks of the project are apart from them.
+
+use std::fmt;
+
+use crate::Commit;
+use crate::gate::Outcome;
+
+/// What a check said on one state of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Colour {
+    /// It fails.
+    Red,
+    /// It passes.
+    Green,
+    /// It could not be run, or ran no test.
+    Broken,
+}
+
+impl Colour {
+    /// The word people read.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Red => "red",
+            Self::Green => "green",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+impl From<Outcome> for Colour {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Pass | Outcome::Flaky => Self::Green,
+            Outcome::Fail | Outcome::Timeout | Outcome::PreExisting => Self::Red,
+            Outcome::Broken => Self::Broken,
+        }
+    }
+}
+
+/// What a proof is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Of {
+    /// A step of the plan, by its number.
+    Step(u32),
+    /// Something a judge found, numbered in the order it was found.
+    Finding(u32),
+}
+
+impl fmt::Display for Of {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step(number) => write!(f, "step {number}"),
+            Self::Finding(number) => write!(f, "finding {number}"),
+        }
+    }
+}
+
+/// Who names proofs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Author {
+    /// Whoever wrote the plan, or into its margin.
+    Planner,
+    /// A judge.
+    Judge,
+}
+
+/// A proof that is owed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promise {
+    /// What it is of.
+    pub of: Of,
+    /// That in a line.
+    pub about: String,
+    /// The command to run.
+    pub command: String,
+    /// The state before the work; none: where the stage began.
+    pub before: Option<Commit>,
+}
+
+/// What the engine saw when it ran a proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Which.
+    pub of: Of,
+    /// On the state before the work, if it was run there this time.
+    pub before: Option<Colour>,
+    /// On the work.
+    pub now: Colour,
+}
+
+/// A proof and how it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// What is owed.
+    pub promise: Promise,
+    /// What it said on the state before the work.
+    pub before: Option<Colour>,
+    /// What it said last.
+    pub now: Option<Colour>,
+    /// How often it passed and then did not any more.
+    pub lost: u32,
+}
+
+/// How a proof stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// It has not been run.
+    Owed,
+    /// It passes on the state before the work as well: it proves nothing.
+    Void,
+    /// It does not pass.
+    Open,
+    /// It passed and does not any more.
+    Lost,
+    /// It did not pass before the work and does now.
+    Proved,
+}
+
+impl Standing {
+    /// The word people read.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Owed => "owed",
+            Self::Void => "void",
+            Self::Open => "open",
+            Self::Lost => "lost",
+            Self::Proved => "proved",
+        }
+    }
+}
+
+impl Proof {
+    /// How it stands. A check that cannot be run before the work, because the work brings its test along, is as good as
+    /// one that fails there: what counts is that it does not pass.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match (self.before, self.now) {
+            (_, None) => Standing::Owed,
+            (Some(Colour::Green), Some(_)) => Standing::Void,
+            (_, Some(Colour::Red | Colour::Broken)) if self.lost > 0 => Standing::Lost,
+            (_, Some(Colour::Red | Colour::Broken)) => Standing::Open,
+            (None | Some(Colour::Red | Colour::Broken), Some(Colour::Green)) => Standing::Proved,
+        }
+    }
+
+    /// Whether the work goes back because of it.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        matches!(self.standing(), Standing::Open | Standing::Lost)
+    }
+
+    /// In a line, for whoever reads where a task stands.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Promise { of, about, command, .. } = &self.promise;
+        let what = match self.standing() {
+            Standing::Owed => "not run yet",
+            Standing::Void => "void: it passes on the state before the work as well, so it proves nothing",
+            Standing::Open => "open: it does not pass",
+            Standing::Lost => "lost: it passed and does not any more",
+            Standing::Proved => "proved: it did not pass before the work and does now",
+        };
+        format!("{of} ({about}): `{command}` is {what}")
+    }
+}
+
+/// The proofs of the stage under way.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Proofs {
+    /// All of them, those of the plan first.
+    pub all: Vec<Proof>,
+    /// How often one that passed did not any more.
+    pub anomalies: u32,
+}
+
+/// So many are kept of one author. A plan with more checks than that would take a day to verify.
+pub const PROOFS_MAX: usize = 40;
+
+impl Proofs {
+    /// Those to run when so many steps of the plan are done: all that should pass by now.
+    pub fn due(&self, steps_done: u32) -> impl Iterator<Item = &Proof> {
+        self.all.iter().filter(move |proof| match proof.promise.of {
+            Of::Step(number) => number <= steps_done,
+            Of::Finding(_) => true,
+        })
+    }
+
+    /// How many are proved, and how many there are.
+    #[must_use]
+    pub fn progress(&self) -> (usize, usize) {
+        (self.count(Standing::Proved), self.all.len())
+    }
+
+    /// The number the next finding has.
+    #[must_use]
+    pub fn next_finding(&self) -> u32 {
+        let numbers = self.all.iter().map(|proof| match proof.promise.of {
+            Of::Finding(number) => number,
+            Of::Step(_) => 0,
+        });
+        numbers.max().unwrap_or(0) + 1
+    }
+
+    /// The proofs of the plan that were run and how many of them prove something, if that is less than half: then the plan
+    /// was not worked off proof first.
+    #[must_use]
+    pub fn too_few(&self) -> Option<(usize, usize)> {
+        let steps = || self.all.iter().filter(|it| matches!(it.promise.of, Of::Step(_)) && it.now.is_some());
+        let proved = steps().filter(|it| it.standing() == Standing::Proved).count();
+        let all = steps().count();
+        (proved * 2 < all).then_some((proved, all))
+    }
+
+    fn count(&self, standing: Standing) -> usize {
+        self.all.iter().filter(|proof| proof.standing() == standing).count()
+    }
+
+    /// Somebody named proofs. A plan that names the same check again keeps what is known of it. A judge who looks again
+    /// takes back what is not proved: they were told how it stands.
+    pub(crate) fn promised(&mut self, by: Author, promises: &[Promise]) {
+        let before = std::mem::take(&mut self.all);
+        let (steps, findings): (Vec<Proof>, Vec<Proof>) =
+            before.into_iter().partition(|it| matches!(it.promise.of, Of::Step(_)));
+        let fresh = |promise: &Promise| {
+            let same = steps.iter().find(|it| it.promise == *promise).cloned();
+            same.unwrap_or_else(|| Proof { promise: promise.clone(), before: None, now: None, lost: 0 })
+        };
+        let named: Vec<Proof> = promises.iter().map(fresh).collect();
+        self.all = match by {
+            Author::Planner => [named, findings].concat(),
+            Author::Judge => {
+                let kept = findings.into_iter().filter(|it| it.standing() == Standing::Proved || it.lost > 0);
+                [steps, kept.collect(), named].concat()
+            }
+        };
+    }
+
+    /// They were run.
+    pub(crate) fn ran(&mut self, runs: &[Run]) {
+        for run in runs {
+            let Some(proof) = self.all.iter_mut().find(|it| it.promise.of == run.of) else { continue };
+            proof.before = run.before.or(proof.before);
+            if proof.now == Some(Colour::Green) && run.now != Colour::Green {
+                proof.lost += 1;
+                self.anomalies += 1;
+            }
+            proof.now = Some(run.now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Colour::{Broken, Green, Red};
+
+    fn promise(of: Of, command: &str) -> Promise {
+        Promise { of, about: "it".to_owned(), command: command.to_owned(), before: None }
+    }
+
+    fn plan(commands: &[&str]) -> Proofs {
+        let mut proofs = Proofs::default();
+        let all: Vec<_> = (1..).zip(commands).map(|(at, it)| promise(Of::Step(at), it)).collect();
+        proofs.promised(Author::Planner, &all);
+        proofs
+    }
+
+    fn run(of: Of, before: Option<Colour>, now: Colour) -> Run {
+        Run { of, before, now }
+    }
+
+    fn standings(proofs: &Proofs) -> Vec<&'static str> {
+        proofs.all.iter().map(|proof| proof.standing().word()).collect()
+    }
+
+    #[test]
+    fn red_before_and_green_after_is_a_proof_and_nothing_else_is() {
+        let mut proofs = plan(&["a", "b", "c", "d"]);
+        assert_eq!(standings(&proofs), ["owed"; 4]);
+        proofs.ran(&[
+            run(Of::Step(1), Some(Red), Green),
+            run(Of::Step(2), Some(Broken), Green),
+            run(Of::Step(3), Some(Green), Green),
+            run(Of::Step(4), Some(Red), Red),
+        ]);
+        assert_eq!(standings(&proofs), ["proved", "proved", "void", "open"]);
+        assert_eq!(proofs.progress(), (2, 4));
+        assert_eq!(
+            proofs.all.iter().filter(|it| it.holds()).count(),
+            1,
+            "a void one is for the judge to see"
+        );
+    }
+
+    #[test]
+    fn what_passed_has_to_pass_still() {
+        let mut proofs = plan(&["a", "b"]);
+        proofs.ran(&[run(Of::Step(1), Some(Red), Green)]);
+        proofs.ran(&[run(Of::Step(1), None, Broken), run(Of::Step(2), Some(Red), Green)]);
+        assert_eq!((standings(&proofs), proofs.anomalies), (vec!["lost", "proved"], 1));
+        proofs.ran(&[run(Of::Step(1), None, Red)]);
+        assert_eq!(proofs.anomalies, 1, "it is lost once");
+        proofs.ran(&[run(Of::Step(1), None, Green)]);
+        assert_eq!((standings(&proofs), proofs.anomalies), (vec!["proved", "proved"], 1));
+    }
+
+    #[test]
+    fn only_the_steps_that_are_done_are_due() {
+        let mut proofs = plan(&["a", "b", "c"]);
+        proofs.promised(Author::Judge, &[promise(Of::Finding(1), "f")]);
+        let due = |done| proofs.due(done).map(|it| it.promise.of.to_string()).collect::<Vec<_>>();
+        assert_eq!(due(0), ["finding 1"]);
+        assert_eq!(due(2), ["step 1", "step 2", "finding 1"]);
+    }
+
+    #[test]
+    fn a_plan_keeps_what_is_known_of_a_check_that_it_names_again() {
+        let mut proofs = plan(&["a", "b"]);
+        proofs.ran(&[run(Of::Step(1), Some(Red), Green), run(Of::Step(2), Some(Green), Green)]);
+        let all = [promise(Of::Step(1), "a"), promise(Of::Step(2), "better")];
+        proofs.promised(Author::Planner, &all);
+        assert_eq!(standings(&proofs), ["proved", "owed"]);
+    }
+
+    #[test]
+    fn a_judge_who_looks_again_takes_back_what_is_not_proved() {
+        let mut proofs = plan(&["a"]);
+        let all = [promise(Of::Finding(1), "x"), promise(Of::Finding(2), "y")];
+        proofs.promised(Author::Judge, &all);
+        proofs.ran(&[run(Of::Finding(1), Some(Red), Green), run(Of::Finding(2), Some(Green), Green)]);
+        assert_eq!(standings(&proofs), ["owed", "proved", "void"]);
+        assert_eq!(proofs.next_finding(), 3);
+        proofs.promised(Author::Judge, &[promise(Of::Finding(3), "z")]);
+        assert_eq!(standings(&proofs), ["owed", "proved", "owed"]);
+    }
+
+    #[test]
+    fn less_than_half_is_too_few() {
+        let mut proofs = plan(&["a", "b", "c"]);
+        assert_eq!(proofs.too_few(), None, "nothing was run");
+        proofs.ran(&[run(Of::Step(1), Some(Red), Green), run(Of::Step(2), Some(Green), Green)]);
+        assert_eq!(proofs.too_few(), None, "half is enough");
+        proofs.ran(&[run(Of::Step(3), Some(Green), Green)]);
+        assert_eq!(proofs.too_few(), Some((1, 3)));
+    }
+}

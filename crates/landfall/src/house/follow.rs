@@ -1,0 +1,428 @@
+//! Issues that are followed, one by one or many at once: which they are, in which order, and what became of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::engine::load_settings;
+use landfall_engine::model::haul::{self, Chosen, Fate, Haul, HaulId, Live};
+use landfall_engine::model::issue::{self, Depth, Phase, Progress, Source, Way, Wishes};
+use landfall_engine::model::{EndKind, Ending, Event, Fact, Size, State, Task};
+use landfall_engine::store::{Reader, Seq};
+use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
+use landfall_trackers::tracker::{
+    Answer, Blocker, Issue, IssueFilter, IssueNumber, Label, PHASE_FAMILY, Place as IssuePlace, Tracker,
+};
+
+use super::place::Place;
+use super::writes::{Clerk, unexpected};
+use super::{backlog, issues, moment, problem, wire};
+
+/// So many triaged issues are looked through for small ones.
+const LOOKED_THROUGH: usize = 200;
+/// So many issues are taken on at once.
+const ISSUES_MAX: usize = 200;
+
+/// Issues as they are now, in the order in which they are begun.
+struct Plan {
+    tracker: String,
+    wanted: Vec<Wanted>,
+    wishes: Wishes,
+    chosen: Option<Chosen>,
+    batch: Option<HaulId>,
+    text: String,
+}
+
+/// An issue that somebody wants.
+struct Wanted {
+    issue: Issue,
+    size: Option<Size>,
+    blockers: Vec<Blocker>,
+    task: Option<Task>,
+}
+
+impl Wanted {
+    fn number(&self) -> u64 {
+        self.issue.number.get()
+    }
+
+    fn live(&self) -> Live {
+        live(&self.issue)
+    }
+
+    /// Whether nothing is left to do for it in the tracker, and its task is over.
+    fn is_settled(&self) -> bool {
+        let Live { open, phase } = self.live();
+        let over = matches!(
+            self.task.as_ref().map(|task| &task.state),
+            Some(State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
+        );
+        over && (!open || phase == Some(Phase::Done))
+    }
+
+    fn open_blockers(&self) -> Vec<String> {
+        self.blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect()
+    }
+}
+
+fn live(issue: &Issue) -> Live {
+    let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
+    Live { open: issue.state.is_open(), phase: phases.max() }
+}
+
+impl Clerk<'_> {
+    /// Follows issues, each by a task.
+    pub fn issues_follow(&self, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
+        let plan = plan(self.place, asked)?;
+        let new = |wanted: &Wanted| FollowIssue {
+            number: wanted.number(),
+            title: wanted.issue.title.clone(),
+            size: wanted.size,
+            settled: wanted.is_settled(),
+        };
+        let follow = FollowAsked {
+            tracker: plan.tracker.clone(),
+            issues: plan.wanted.iter().map(new).collect(),
+            wishes: plan.wishes.clone(),
+            keep: asked.resume,
+            together: plan.chosen,
+        };
+        let (haul, tasks) = match (self.ask)(Ask::Follow(Box::new(follow)))? {
+            Reply::Followed { haul, tasks } => (haul, tasks),
+            other => return Err(unexpected("tasks of issues", &other)),
+        };
+        let mut followed = shown(&plan);
+        followed.batch = haul.or(plan.batch).map(wire::haul_id);
+        for ((line, wanted), task) in followed.issues.iter_mut().zip(&plan.wanted).zip(&tasks) {
+            line.task = Some(wire::task_id(task.id));
+            line.text = followed_text(wanted, task);
+        }
+        Ok(followed)
+    }
+}
+
+/// What would be done, without doing it.
+pub(super) fn preview(place: &Place, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
+    plan(place, asked).map(|plan| shown(&plan))
+}
+
+fn shown(plan: &Plan) -> api::IssuesFollowed {
+    let line = |wanted: &Wanted| api::FollowedIssue {
+        number: wanted.number(),
+        title: wanted.issue.title.clone(),
+        size: wanted.size.map(wire::size),
+        way: issue::route(wanted.size, &plan.wishes).words(),
+        task: None,
+        settled: wanted.is_settled(),
+        blocked_by: wanted.open_blockers(),
+        text: match &wanted.task {
+            _ if wanted.is_settled() => "is done already".to_owned(),
+            None => "gets a task".to_owned(),
+            Some(task) => followed_text(wanted, task),
+        },
+    };
+    api::IssuesFollowed {
+        batch: plan.batch.map(wire::haul_id),
+        issues: plan.wanted.iter().map(line).collect(),
+        text: plan.text.clone(),
+    }
+}
+
+/// What is done about an issue, by how its task was before.
+fn followed_text(wanted: &Wanted, task: &Task) -> String {
+    let id = task.id;
+    if wanted.is_settled() {
+        return format!("is done already ({id})");
+    }
+    match wanted.task.as_ref().map(|before| &before.state) {
+        None => format!("is followed by {id}"),
+        Some(State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. })) => {
+            format!("is open again, and followed by {id}")
+        }
+        Some(State::Ended(ending)) => {
+            let detail = ending.detail.lines().next().filter(|line| !line.is_empty());
+            format!("is tried again by {id}, which had stopped: {}", detail.unwrap_or(ending.code.word()))
+        }
+        Some(
+            State::Draft
+            | State::Ready { .. }
+            | State::Active { .. }
+            | State::Waiting { .. }
+            | State::Review { .. },
+        ) => format!("goes on with {id}"),
+    }
+}
+
+fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?.tracker;
+    let tracker = issues::open(place)?;
+    let kind = settings.kind.unwrap_or("none").to_owned();
+    let tasks = Tasks::of(place, &kind)?;
+    let failed = |error| issues::tracker_problem(&error);
+    let wishes = Wishes {
+        way: asked.way.map(|way| match way {
+            api::IssueWay::Patch => Way::Patch,
+            api::IssueWay::Pr => Way::Pr,
+        }),
+        depth: asked.review.map(|review| match review {
+            api::IssueReview::Light => Depth::Light,
+            api::IssueReview::Full => Depth::Full,
+        }),
+        accept: !asked.leave_acceptance,
+        always_pr: settings.always_pr,
+    };
+    check_wishes(asked)?;
+    let (mut wanted, chosen, batch, mut text) = match (&asked.issues[..], asked.newest, asked.batch) {
+        ([_, ..], None, None) => {
+            let wanted = listed(&*tracker, &tasks, &asked.issues)?;
+            let text = moment::count(asked.issues.len() as u64, "issue");
+            (wanted, asked.together.then_some(Chosen::Listed), None, text)
+        }
+        ([], Some(many), None) => {
+            let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
+            let text = newest_text(many, wanted.len())?;
+            (wanted, asked.together.then_some(Chosen::Newest(many)), None, text)
+        }
+        ([], None, Some(id)) => {
+            let id = HaulId(id.0);
+            let haul = find_haul(place, id)?;
+            if haul.tracker != kind {
+                let what =
+                    format!("{id} is of the tracker `{}`, and the project's is `{kind}`", haul.tracker);
+                return Err(Problem::new(ProblemCode::NotNow, what).hint("set `tracker.kind` back"));
+            }
+            let all = listed(&*tracker, &tasks, &haul.issues)?;
+            let left = |it: &Wanted| haul::fate(it.live(), it.task.as_ref()) == Fate::Left;
+            let wanted: Vec<Wanted> = all.into_iter().filter(left).collect();
+            let text = format!("{id}: {} of {} left", wanted.len(), haul.issues.len());
+            (wanted, None, Some(id), text)
+        }
+        _ => {
+            let what = "which issues is said by exactly one of `issues`, `newest` and `batch`";
+            return Err(Problem::new(ProblemCode::BadInput, what));
+        }
+    };
+    if in_order(&mut wanted)? {
+        text += ", those that others wait for first";
+    }
+    Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, text })
+}
+
+fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
+    let bad = |what: String| Err(Problem::new(ProblemCode::BadInput, what));
+    if asked.way == Some(api::IssueWay::Patch) && asked.review.is_some() {
+        return bad("a patch is not reviewed: only a pull request is".to_owned());
+    }
+    if asked.newest.is_some_and(|many| many == 0 || many as usize > ISSUES_MAX) {
+        return bad(format!("so many issues are not taken on at once; 1 to {ISSUES_MAX} are"));
+    }
+    if asked.issues.len() > ISSUES_MAX {
+        return bad(format!("{} issues are too many at once; 1 to {ISSUES_MAX} are not", asked.issues.len()));
+    }
+    let mut seen = BTreeSet::new();
+    match asked.issues.iter().find(|number| !seen.insert(**number)) {
+        Some(twice) => bad(format!("#{twice} is named twice")),
+        None => Ok(()),
+    }
+}
+
+/// Whoever waits for another of them comes after it. Whether that changed the order.
+fn in_order(wanted: &mut [Wanted]) -> Result<bool, Problem> {
+    let numbers: Vec<u64> = wanted.iter().map(Wanted::number).collect();
+    let here = |blocker: &Blocker| match &blocker.place {
+        IssuePlace::Here(number) if blocker.open => Some(number.get()),
+        IssuePlace::Here(_) | IssuePlace::Elsewhere(_) => None,
+    };
+    let blocked_by: BTreeMap<u64, BTreeSet<u64>> =
+        wanted.iter().map(|it| (it.number(), it.blockers.iter().filter_map(here).collect())).collect();
+    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| {
+        let path: Vec<String> =
+            circle.iter().chain(circle.first()).map(|number| format!("#{number}")).collect();
+        let what = format!("these issues wait for each other: {}", path.join(" is blocked by "));
+        Problem::new(ProblemCode::BadInput, what).hint("take one of the blockers away in the tracker")
+    })?;
+    wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
+    Ok(ordered != numbers)
+}
+
+fn listed(tracker: &dyn Tracker, tasks: &Tasks, numbers: &[u64]) -> Result<Vec<Wanted>, Problem> {
+    let one = |number: &u64| {
+        let number = issues::number(*number)?;
+        let found = tracker.issue(number).and_then(|issue| wanted(tracker, tasks, issue));
+        found.map_err(|error| issues::tracker_problem(&error))
+    };
+    numbers.iter().map(one).collect()
+}
+
+fn wanted(tracker: &dyn Tracker, tasks: &Tasks, issue: Issue) -> Answer<Wanted> {
+    let size = tracker.size(issue.number)?.map(|seen| seen.size);
+    let blockers = match issue.blockers {
+        Some(0) => Vec::new(),
+        Some(_) | None => tracker.blocked_by(issue.number)?,
+    };
+    let task = tasks.find(issue.number);
+    Ok(Wanted { issue, size, blockers, task })
+}
+
+/// The newest small ones that somebody has looked at and that are still to be done.
+fn newest(tracker: &dyn Tracker, tasks: &Tasks, many: u32) -> Answer<Vec<Wanted>> {
+    let labels = BTreeSet::from([Label::new("triaged")?]);
+    let all = tracker.issues(&IssueFilter { only_open: true, labels, most: LOOKED_THROUGH })?;
+    let small = |size: Option<Size>| matches!(size, None | Some(Size::XS | Size::S));
+    let mut found = Vec::new();
+    for issue in all {
+        if found.len() >= many as usize {
+            break;
+        }
+        // A label that says it is big saves asking.
+        if !small(issue.labelled_size()) {
+            continue;
+        }
+        let it = wanted(tracker, tasks, issue)?;
+        if small(it.size) && haul::fate(it.live(), it.task.as_ref()) != Fate::Done {
+            found.push(it);
+        }
+    }
+    Ok(found)
+}
+
+fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
+    let which = "open issues that are triaged and of size XS, S or none";
+    match found {
+        0 => Err(Problem::new(ProblemCode::NotNow, format!("there are no {which}"))
+            .hint("`landfall auto 12` takes one whatever its size, `landfall auto --batch 12 13` several")),
+        found if found < asked as usize => {
+            Ok(format!("the {found} {which} there are ({asked} were asked for)"))
+        }
+        1 => Ok("the newest of the open issues that are triaged and of size XS, S or none".to_owned()),
+        found => Ok(format!("the {found} newest {which}")),
+    }
+}
+
+/// The tasks that follow issues of a tracker.
+struct Tasks {
+    reader: Option<super::tables::Tables>,
+    tracker: String,
+    by_source: BTreeMap<String, landfall_engine::model::TaskId>,
+}
+
+impl Tasks {
+    fn of(place: &Place, tracker: &str) -> Result<Self, Problem> {
+        // Of several that follow the same issue the last one counts.
+        let by_source = backlog::sources(place)?.into_iter().map(|(id, source)| (source, id)).collect();
+        Ok(Self { reader: place.reader()?, tracker: tracker.to_owned(), by_source })
+    }
+
+    fn find(&self, number: IssueNumber) -> Option<Task> {
+        let source = Source { tracker: self.tracker.clone(), number: number.get() };
+        let id = self.by_source.get(&source.to_string())?;
+        self.reader.as_ref()?.task(*id).ok().flatten()
+    }
+}
+
+fn find_haul(place: &Place, id: HaulId) -> Result<Haul, Problem> {
+    let hauls = match place.reader()? {
+        Some(reader) => reader.hauls().map_err(|error| problem::store(&error))?,
+        None => haul::Hauls::default(),
+    };
+    hauls.get(id).cloned().ok_or_else(|| {
+        Problem::new(ProblemCode::BadInput, format!("there is no batch of issues {id}"))
+            .hint("`landfall auto --list` shows those of which something is left")
+    })
+}
+
+/// Batches of which something is left, newest first.
+pub(super) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(api::HaulList { batches: Vec::new() }) };
+    let hauls = reader.hauls().map_err(|error| problem::store(&error))?;
+    drop(reader); // whoever writes meanwhile is not waited for
+    if hauls.all().is_empty() {
+        return Ok(api::HaulList { batches: Vec::new() });
+    }
+    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?.tracker;
+    let kind = settings.kind.unwrap_or("none");
+    let tracker = issues::open(place)?;
+    let tasks = Tasks::of(place, kind)?;
+    let mut known: BTreeMap<u64, Fate> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for haul in hauls.all().iter().rev().filter(|haul| haul.tracker == kind) {
+        for number in &haul.issues {
+            if known.contains_key(number) {
+                continue;
+            }
+            let of = issues::number(*number)?;
+            let issue = tracker.issue(of).map_err(|error| issues::tracker_problem(&error))?;
+            known.insert(*number, haul::fate(live(&issue), tasks.find(of).as_ref()));
+        }
+        let which = |is: fn(&Fate) -> bool| -> Vec<u64> {
+            haul.issues.iter().copied().filter(|number| known.get(number).is_some_and(is)).collect()
+        };
+        let remaining = which(|fate| *fate == Fate::Left);
+        if remaining.is_empty() {
+            continue;
+        }
+        lines.push(api::HaulLine {
+            id: wire::haul_id(haul.id),
+            begun_ms: haul.begun.0,
+            chosen: match haul.chosen {
+                Chosen::Newest(many) => format!("the {many} newest"),
+                Chosen::Listed => "by number".to_owned(),
+            },
+            remaining,
+            completed: which(|fate| *fate == Fate::Done),
+            failed: which(|fate| matches!(fate, Fate::Failed(_))),
+        });
+    }
+    Ok(api::HaulList { batches: lines })
+}
+
+/// What became of issues, by their tasks.
+pub(super) fn summaries(place: &Place, tasks: &[api::TaskId]) -> Result<Vec<api::IssueSummary>, Problem> {
+    let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for id in tasks {
+        let id = wire::model_task(*id);
+        let task = reader.task(id).map_err(|error| problem::store(&error))?;
+        let task = task.ok_or_else(|| problem::unknown_task(id))?;
+        let progress = progress(&reader, &task, None).map_err(|error| problem::store(&error))?;
+        all.extend(issue::summary(&task, &progress).map(wire_summary));
+    }
+    Ok(all)
+}
+
+/// How far the task of an issue has come, by its facts up to `before`.
+pub(super) fn progress(
+    reader: &Reader,
+    task: &Task,
+    before: Option<u64>,
+) -> Result<Progress, landfall_engine::store::StoreError> {
+    let events = reader.events(Seq::ZERO, Some(task.id), u32::MAX)?;
+    let until = before.unwrap_or(u64::MAX);
+    let facts = events.iter().filter(|(seq, _)| seq.0 < until);
+    let events = facts.filter_map(|(_, entry)| match &entry.fact {
+        Fact::Task(_, event) => Some(event),
+        Fact::Engine(_) => None,
+    });
+    let events: Vec<&Event> = events.collect();
+    Ok(Progress::of(task.flow.as_deref(), events))
+}
+
+fn wire_summary(it: issue::Summary) -> api::IssueSummary {
+    let phase = |(phase, result, notes): &(&str, &str, String)| api::PhaseLine {
+        phase: (*phase).to_owned(),
+        result: (*result).to_owned(),
+        notes: notes.clone(),
+    };
+    api::IssueSummary {
+        number: it.number,
+        task: wire::task_id(it.task),
+        stand: it.stand.word().to_owned(),
+        banner: it.banner(),
+        phases: it.rows.iter().map(phase).collect(),
+        title: it.title,
+        way: it.way,
+        pr: it.pr,
+        pending: it.pending,
+        why: it.why,
+        next: it.next,
+    }
+}

@@ -1,0 +1,98 @@
+//! Whether a phase of an issue is complete, by what can be seen and by nothing else.
+
+use std::sync::Arc;
+
+use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::engine::load_settings;
+use landfall_engine::exchange::{AtRest, Trouble, seen_at_rest};
+use landfall_engine::host::git::{BranchName, Git, Repo, Store};
+use landfall_engine::model::Timestamp;
+use landfall_engine::model::issue::{Point, Seen, Source, completion, precondition};
+
+use super::place::Place;
+use super::{backlog, issues, problem};
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReconcileAsked {
+    /// The issue.
+    pub issue: u64,
+    /// The phase.
+    pub phase: String,
+    /// Its pull request; otherwise the one of its branch.
+    pub pr: Option<u64>,
+    /// Whether it could begin, instead of whether it is complete.
+    pub begin: bool,
+}
+
+/// The words for phases.
+pub fn points() -> Vec<&'static str> {
+    Point::ALL.into_iter().map(Point::word).collect()
+}
+
+pub(super) fn reconcile(place: &Place, asked: &ReconcileAsked) -> Result<api::Reconciliation, Problem> {
+    let point = Point::from_word(&asked.phase).ok_or_else(|| {
+        Problem::new(ProblemCode::BadInput, format!("there is no phase `{}`", asked.phase))
+            .hint(format!("known: {}", points().join(", ")))
+    })?;
+    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?.tracker;
+    let tracker = settings.kind.unwrap_or("none").to_owned();
+    let source = Source { tracker, number: asked.issue };
+    let git = Git::find().map_err(|error| problem::git(&error))?;
+    let repo = Repo::discover(&git, &place.root).map_err(problem::repo)?;
+    let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problem::git(&error))?;
+    let branch: BranchName = place.branch().parse().map_err(|_| problem::detached())?;
+    let sources = backlog::sources(place)?;
+    let name = source.to_string();
+    let id = sources.iter().rev().find(|(_, source)| *source == name).map(|(id, _)| *id);
+    let task = match (place.reader()?, id) {
+        (Some(reader), Some(id)) => reader.task(id).map_err(|error| problem::store(&error))?,
+        (Some(_) | None, _) => None,
+    };
+    let seen = seen_at_rest(AtRest {
+        tracker: Arc::from(issues::open(place)?),
+        source,
+        pr: asked.pr,
+        task: task.as_ref(),
+        store: &store,
+        repo: &repo,
+        branch: &branch,
+        spec_path: &settings.spec_path,
+    })
+    .map_err(|trouble| match trouble {
+        Trouble::Tracker(error) => issues::tracker_problem(&error),
+        Trouble::Git(error) => problem::git(&error),
+        Trouble::Refused(what) | Trouble::Else(what) => Problem::new(ProblemCode::BadInput, what),
+    })?;
+    let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
+    Ok(api::Reconciliation {
+        schema_version: "v1".to_owned(),
+        phase: point.word().to_owned(),
+        matches_expected: reconciled.matches,
+        actual: actual(&seen),
+        diagnosis: reconciled.diagnosis,
+    })
+}
+
+fn actual(seen: &Seen) -> api::ReconciliationSeen {
+    let pr = seen.pr.as_ref();
+    let commit = seen.commit.as_ref().map(|commit| commit.as_str().to_owned());
+    api::ReconciliationSeen {
+        labels: seen.labels.clone(),
+        pr_state: pr.map(|pr| pr.state.word().to_owned()),
+        pr_number: pr.map(|pr| pr.number),
+        commits_found: commit.is_some(),
+        spec_file: seen.spec_file.clone(),
+        issue_state: if seen.open { "OPEN" } else { "CLOSED" }.to_owned(),
+        reopen_ts: seen.reopened.map(utc),
+        hint_recent_commit: commit,
+        hint_pr_state: pr.map(|pr| {
+            let read = if pr.reviewed { ", its review is summed up" } else { "" };
+            format!("pull request #{} is {}{read}", pr.number, pr.state.word())
+        }),
+    }
+}
+
+fn utc(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| at.to_string())
+}

@@ -1,0 +1,321 @@
+//! `landfall auto`: issues from the tracker onto the base, alone and as batches, by the scripted agent.
+
+use std::time::{Duration, Instant};
+
+use landfall_testkit::{Said, Scratch};
+use serde_json::{Value, json};
+
+use crate::LANDFALL;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A step in which the agent writes a file.
+fn writes(step: &str, path: &str, text: &str) -> String {
+    format!(
+        "[[step.{step}]]\nsignal = \"complete\"\n[[step.{step}.write]]\npath = {path:?}\ntext = {text:?}\n"
+    )
+}
+
+/// What a reader says who finds nothing.
+const CONTENT: &str = "[[step.review]]\nsay = ['{\"findings\": []}']\nsignal = \"complete\"\n";
+
+/// A script that gets an issue from nothing to something that passes: it writes `file`.
+fn good(number: u64, file: &str) -> String {
+    let spec = format!("docs/spec/issue-{number}-x.md");
+    [writes("spec", &spec, "# what\n"), writes("code", file, "x\n"), CONTENT.to_owned()].concat()
+}
+
+/// Makes an issue whose text is a script.
+fn issue(scratch: &Scratch, title: &str, criteria: &str, script: &str, more: &[&str]) {
+    let body = format!("{criteria}\n```landfall-script\n{script}```\n");
+    scratch.landfall(&[&["issue", "new", title, "--body", &body, "--label", "triaged"], more].concat()).ok();
+}
+
+fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+    scratch.landfall(&[&["auto"], args].concat())
+}
+
+fn report(scratch: &Scratch, args: &[&str]) -> Value {
+    scratch.landfall(&[&["--json", "auto"], args].concat()).json()
+}
+
+fn phases(issue: &Value) -> Vec<String> {
+    let all = issue["phases"].as_array().expect("phases").iter();
+    all.map(|it| format!("{} {}", it["phase"].as_str().unwrap_or(""), it["result"].as_str().unwrap_or("")))
+        .collect()
+}
+
+#[test]
+fn behaviour_28_the_size_says_the_way_and_flags_win() {
+    let scratch = Scratch::new(LANDFALL);
+    let sizes = [Some("XS"), Some("S"), Some("M"), Some("L"), None];
+    for (number, size) in (1..).zip(sizes) {
+        let more = size.map(|size| vec!["--size", size]).unwrap_or_default();
+        issue(&scratch, &format!("Issue {number}"), "", &good(number, &format!("{number}.txt")), &more);
+    }
+    let ways: Vec<Value> = (1..=5)
+        .map(|number| report(&scratch, &[&number.to_string(), "--dry-run"])["issues"][0]["way"].clone())
+        .collect();
+    assert_eq!(
+        ways,
+        [
+            "XS: patch",
+            "S: patch, spec first",
+            "M: pull request, light review, spec first",
+            "L: pull request, full review, spec first",
+            "no size: pull request, light review, spec first"
+        ]
+    );
+    let forced =
+        |args: &[&str]| report(&scratch, &[args, &["--dry-run"]].concat())["issues"][0]["way"].clone();
+    assert_eq!(forced(&["4", "--patch"]), "L: patch, spec first");
+    assert_eq!(forced(&["1", "--pr"]), "XS: pull request, light review");
+    assert_eq!(forced(&["1", "--review=full"]), "XS: pull request, full review");
+    assert_eq!(scratch.landfall(&["list"]).ok(), "", "whoever only looks adds no task");
+
+    for (number, expect) in [
+        (1, vec!["code done", "verify done"]),
+        (2, vec!["spec done", "code done", "verify done"]),
+        (3, vec!["spec done", "code done", "review done", "merge done", "verify done"]),
+        (5, vec!["spec done", "code done", "review done", "merge done", "verify done"]),
+    ] {
+        let done = report(&scratch, &[&number.to_string()]);
+        let issue = &done["issues"][0];
+        assert_eq!(
+            (phases(issue), &issue["stand"]),
+            (expect.iter().map(|it| (*it).to_owned()).collect(), &json!("complete")),
+            "{done}"
+        );
+        assert_eq!(scratch.git(&["show", &format!("main:{number}.txt")]), "x");
+        assert_eq!(issue["pr"].is_u64(), number > 2, "{done}");
+    }
+    let patched = auto(&scratch, &["4", "--patch"]);
+    assert!(patched.out.starts_with("auto #4 complete\nL: patch, spec first\n"), "{}", patched.out);
+    assert!(
+        patched.err.contains("#4 [1/3] spec") && patched.err.contains("#4 [2/3] code → done"),
+        "{}",
+        patched.err
+    );
+    let again = auto(&scratch, &["4"]);
+    assert!(again.err.contains("#4 is done already (T5)"), "{}", again.err);
+    assert!(again.ok().starts_with("auto #4 complete\n"), "nothing is run for it");
+}
+
+#[test]
+fn behaviour_28_an_issue_that_turns_out_smaller_while_its_spec_is_written_takes_another_way() {
+    let scratch = Scratch::new(LANDFALL);
+    let slow = good(1, "one.txt").replacen("[[step.spec]]\n", "[[step.spec]]\nsleep = \"5s\"\n", 1);
+    issue(&scratch, "Big", "", &slow, &["--size", "L"]);
+    let mut started = scratch.start(&["auto", "1"]);
+    let labels = || scratch.landfall(&["issue", "show", "1"]).ok();
+    let began = Instant::now();
+    while !labels().contains("phase/spec") {
+        assert!(began.elapsed() < LIMIT, "its spec was not begun");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    scratch.landfall(&["issue", "size", "1", "S"]).ok();
+    assert_eq!(started.wait(LIMIT), Some(0));
+    let said = std::fs::read_to_string(scratch.root().join("started.log")).expect("what it said");
+    assert!(said.contains("#1 its way changes: L → S: patch, spec first"), "{said}");
+    assert!(said.contains("auto #1 complete\nS: patch, spec first\n"), "{said}");
+    assert!(said.contains("spec    done    L → S: patch, spec first\n"), "it stands in the table: {said}");
+    assert!(!said.contains("PR #"), "no pull request is made for it: {said}");
+    assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");
+}
+
+#[test]
+fn behaviour_30_a_blocked_issue_stays_in_its_batch_until_it_is_free() {
+    let scratch = Scratch::new(LANDFALL);
+    issue(&scratch, "Elsewhere", "", "", &["--size", "XS"]);
+    issue(&scratch, "Second", "", &good(2, "two.txt"), &["--size", "XS"]);
+    issue(&scratch, "Third", "", &good(3, "three.txt"), &["--size", "XS", "--blocked-by", "1"]);
+    let said = auto(&scratch, &["--batch", "3", "2"]);
+    assert!(
+        said.err.contains("H1: 2 issues") && said.err.contains("#3 is followed by T1; it waits for #1"),
+        "{}",
+        said.err
+    );
+    assert!(said.out.contains("auto #3 waits for #1"), "{}", said.out);
+    assert!(
+        said.out.contains("H1: 1 complete, 1 left of 2 issues") && said.out.contains("--batch --resume H1"),
+        "{}",
+        said.out
+    );
+    assert_eq!(scratch.git(&["show", "main:two.txt"]), "x");
+    let list = scratch.landfall(&["--json", "auto", "--list"]).json();
+    assert_eq!(
+        (&list["batches"][0]["remaining"], &list["batches"][0]["completed"], &list["batches"][0]["id"]),
+        (&json!([3]), &json!([2]), &json!("H1"))
+    );
+    assert!(auto(&scratch, &["--list"]).ok().contains("H1"));
+
+    scratch.landfall(&["issue", "close", "1"]).ok();
+    let said = auto(&scratch, &["--batch", "--resume"]);
+    assert!(said.err.contains("H1: 1 of 2 left"), "{}", said.err);
+    assert!(said.out.contains("H1: 1 complete of 1 issue"), "{}", said.out);
+    assert_eq!(scratch.git(&["show", "main:three.txt"]), "x");
+    assert_eq!(auto(&scratch, &["--list"]).ok(), "", "nothing is left of it");
+    let over = auto(&scratch, &["--batch", "--resume"]);
+    assert_eq!(over.code, Some(6), "{}", over.err);
+}
+
+#[test]
+fn a_batch_begins_with_what_others_wait_for_and_leaves_out_who_waits_for_a_failure() {
+    let scratch = Scratch::new(LANDFALL);
+    issue(&scratch, "Last", "", &good(1, "one.txt"), &["--size", "XS"]);
+    issue(&scratch, "First", "", &good(2, "two.txt"), &["--size", "XS"]);
+    issue(&scratch, "Fails", "", "signal = \"blocked:no idea\"\n", &["--size", "XS"]);
+    issue(&scratch, "Waits", "", &good(4, "four.txt"), &["--size", "XS", "--blocked-by", "3"]);
+    let said = auto(&scratch, &["--batch", "4", "3", "1"]);
+    assert!(said.err.contains("those that others wait for first"), "{}", said.err);
+    assert_eq!(said.code, Some(8), "{} {}", said.out, said.err);
+    assert!(
+        said.out.contains("auto #3 stopped at code") && said.out.contains("why: no idea"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("auto #4 waits for #3"), "{}", said.out);
+    assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");
+    assert!(!scratch.git(&["ls-tree", "--name-only", "main"]).contains("four.txt"));
+}
+
+#[test]
+fn a_batch_with_one_number_takes_so_many_of_the_newest_small_ones() {
+    let scratch = Scratch::new(LANDFALL);
+    for (number, size) in (1..).zip(["XS", "S", "M", "XS", "XL"]) {
+        issue(
+            &scratch,
+            &format!("Issue {number}"),
+            "",
+            &good(number, &format!("{number}.txt")),
+            &["--size", size],
+        );
+    }
+    scratch.landfall(&["issue", "new", "Nobody looked at it"]).ok();
+    let said = report(&scratch, &["--batch", "2", "--dry-run"]);
+    let numbers: Vec<&Value> =
+        said["issues"].as_array().expect("issues").iter().map(|it| &it["number"]).collect();
+    assert_eq!(
+        (numbers, &said["text"]),
+        (
+            vec![&json!(4), &json!(2)],
+            &json!("the 2 newest open issues that are triaged and of size XS, S or none")
+        )
+    );
+    let said = auto(&scratch, &["--batch", "5"]);
+    assert!(
+        said.err.contains(
+            "H1: the 3 open issues that are triaged and of size XS, S or none there are (5 were asked for)"
+        ),
+        "{}",
+        said.err
+    );
+    assert!(said.ok().contains("H1: 3 complete of 3 issues"));
+    assert!(!scratch.landfall(&["list"]).ok().contains("Issue 5"), "`--batch 5` is not issue 5");
+    let none = auto(&scratch, &["--batch", "5"]);
+    assert!(none.code == Some(6) && none.err.contains("there are no open issues"), "{}", none.err);
+}
+
+#[test]
+fn what_does_not_hold_at_last_needs_a_person() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[tracker]\nverify_iterations_max = 1\n");
+    let criteria =
+        "## Acceptance Criteria\n\n- [ ] <!-- verify: file_exists \"other.txt\" --> there is another file\n";
+    issue(&scratch, "Promises", criteria, &good(1, "one.txt"), &["--size", "XS"]);
+    let said = auto(&scratch, &["1"]);
+    assert_eq!(said.code, Some(8), "{} {}", said.out, said.err);
+    assert!(said.out.starts_with("auto #1 stopped at verify: needs a person\n"), "{}", said.out);
+    assert!(
+        said.out.contains("why: MAX_ITERATIONS_REACHED") && !said.out.contains("complete"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("pending: there is another file (FAIL)"), "{}", said.out);
+    let report = report(&scratch, &["1", "--dry-run"]);
+    assert!(
+        report["issues"][0]["text"].as_str().is_some_and(|it| it.contains("is tried again by T1")),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_is_left_for_people_is_listed_and_nobody_there_leaves_acceptance_to_them() {
+    let scratch = Scratch::new(LANDFALL);
+    let manual = |number: u32| format!("- [ ] people like part {number} <!-- verify-type: manual -->\n");
+    let criteria = format!("## Acceptance Criteria\n\n{}", (1..=7).map(manual).collect::<String>());
+    issue(&scratch, "For people", &criteria, &good(1, "one.txt"), &["--size", "XS"]);
+    let said = auto(&scratch, &["1", "--non-interactive"]).ok();
+    assert!(said.starts_with("auto #1 partial success: opportunistic pending\n"), "{said}");
+    assert!(
+        said.contains("verify  left") && said.contains("`landfall auto 1` looks at its acceptance"),
+        "{said}"
+    );
+    let shown = scratch.landfall(&["--json", "issue", "show", "1"]).json();
+    assert!(
+        shown["issue"]["labels"].as_array().is_some_and(|it| it.contains(&json!("phase/verify"))),
+        "{shown}"
+    );
+    let said = auto(&scratch, &["1"]).ok();
+    assert!(said.contains("pending: people like part 5 (SKIPPED)\n… and 2 more\n"), "{said}");
+    assert!(!said.contains("part 6"), "{said}");
+    assert!(said.contains("verify  pending"), "{said}");
+}
+
+#[test]
+fn words_that_could_mean_two_things_are_refused_and_change_nothing() {
+    let scratch = Scratch::new(LANDFALL);
+    issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "XS"]);
+    for args in [
+        &["--batch", "5", "--resume"][..],
+        &["--resume"],
+        &["1", "--patch", "--pr"],
+        &["1", "--patch", "--review=light"],
+        &["1", "--review=deep"],
+        &["1", "--fast"],
+        &["1", "2"],
+        &["1", "--base", "other"],
+        &["--batch"],
+    ] {
+        let refused = auto(&scratch, args);
+        assert_eq!(refused.code, Some(2), "{args:?}: {}", refused.err);
+        assert!(refused.err.contains("hint:"), "{args:?}: {}", refused.err);
+    }
+    assert_eq!(auto(&scratch, &["99"]).code, Some(5));
+    assert_eq!(scratch.landfall(&["list"]).ok(), "");
+    auto(&scratch, &["1", "--base", "main", "--dry-run"]).ok();
+    assert!(
+        auto(&scratch, &["status"]).ok().contains("no run"),
+        "the run is asked about in the same words as before"
+    );
+}
+
+#[test]
+fn reconcile_says_what_can_be_seen_of_a_phase() {
+    let scratch = Scratch::new(LANDFALL);
+    issue(&scratch, "One", "", &good(1, "one.txt"), &["--size", "M"]);
+    let of = |phase: &str| scratch.landfall(&["--json", "reconcile", "1", "--phase", phase]);
+    let before = of("code-pr").json();
+    assert_eq!((&before["schema_version"], &before["matches_expected"]), (&json!("v1"), &json!(false)));
+    assert_eq!(before["actual"]["pr_state"], Value::Null);
+    assert_eq!(before["diagnosis"], "there is no pull request of its branch");
+    assert_eq!(of("issue").json()["matches_expected"], true, "it is triaged");
+    auto(&scratch, &["1"]).ok();
+    let merged = of("merge").json();
+    assert_eq!(
+        (
+            &merged["matches_expected"],
+            &merged["actual"]["pr_state"],
+            &merged["actual"]["commits_found"],
+            &merged["actual"]["issue_state"]
+        ),
+        (&json!(true), &json!("MERGED"), &json!(true), &json!("CLOSED"))
+    );
+    assert_eq!(merged["actual"]["spec_file"], "docs/spec/issue-1-x.md");
+    let code = |args: &[&str]| scratch.landfall(&[&["reconcile"], args].concat()).code;
+    assert_eq!(code(&["1", "--phase", "code-pr"]), Some(0), "it only warns");
+    assert_eq!(code(&["1", "--phase", "code-pr", "--strict"]), Some(1));
+    assert_eq!(code(&["1", "--phase", "verify", "--strict"]), Some(0));
+    assert_eq!(code(&["99", "--phase", "verify"]), Some(2));
+    assert_eq!(code(&["1", "--phase", "lunch"]), Some(2));
+}

@@ -1,0 +1,304 @@
+//! Issues from their tracker to landed and verified, by the scripted agent: patch, pull request, rework, parts, and a night's
+//! batch that is killed on the way.
+
+use std::time::Duration;
+
+use landfall_testkit::{FAKE_TOKEN, FakeGithub, Said, Scratch};
+use serde_json::Value;
+
+use crate::LANDFALL;
+use crate::lifecycle::{says, works};
+
+/// A reviewer who finds nothing.
+const FINE: &str = r#"{"findings": [], "resolved": []}"#;
+
+/// The script of an agent, as an issue carries it.
+fn script(turns: &[String]) -> String {
+    format!("```landfall-script\n{}\n```\n", turns.concat())
+}
+
+/// A step in which it writes a file with these words.
+fn writes(step: &str, path: &str, text: &str) -> String {
+    format!(
+        "[[step.{step}]]\nsignal = \"complete\"\n[[step.{step}.write]]\npath = {path:?}\ntext = {text:?}\n"
+    )
+}
+
+/// A step in which it leaves a paper and commits nothing.
+fn leaves(step: &str, path: &str, text: &str) -> String {
+    format!(
+        "[[step.{step}]]\nsignal = \"complete\"\ncommit = false\n[[step.{step}.write]]\npath = {path:?}\ntext = {text:?}\n"
+    )
+}
+
+/// A criterion that a file is there.
+fn there(path: &str) -> String {
+    format!("- [ ] <!-- verify: file_exists \"{path}\" --> there is {path}\n")
+}
+
+fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
+    let args = [&["--json", "issue", "new", title, "--body", body], more].concat();
+    scratch.landfall(&args).json()["number"].as_u64().expect("a number")
+}
+
+fn show(scratch: &Scratch, number: u64) -> Value {
+    scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
+}
+
+fn labels(shown: &Value) -> Vec<String> {
+    let labels = shown["issue"]["labels"].as_array().expect("labels");
+    labels.iter().map(|label| label.as_str().expect("a word").to_owned()).collect()
+}
+
+fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+    scratch.landfall(&[&["auto"], args].concat())
+}
+
+#[test]
+fn a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed() {
+    let scratch = Scratch::new(LANDFALL);
+    let body = format!("{}\n{}", there("done.txt"), script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(&scratch, "Make it so", &body, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(&scratch, &[&number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    assert_eq!(scratch.git(&["show", "main:done.txt"]), "x");
+    let shown = show(&scratch, number);
+    assert_eq!(shown["issue"]["state"], "closed", "{shown}");
+    assert!(labels(&shown).contains(&"phase/done".to_owned()), "{shown}");
+    assert!(shown["body"].as_str().is_some_and(|body| body.contains("- [x]")), "the box is ticked: {shown}");
+    let message = scratch.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(message.contains(&format!("Landfall-Issue: local:#{number}")), "{message}");
+    let comments = shown["comments"].as_array().expect("comments").len();
+    // Asked for again, nothing is done again.
+    auto(&scratch, &[&number.to_string()]);
+    assert_eq!(show(&scratch, number)["comments"].as_array().expect("comments").len(), comments);
+}
+
+#[test]
+fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged() {
+    let scratch = Scratch::new(LANDFALL);
+    let triage = r#"{"size": "M", "type": "feature", "priority": "high", "why": "three files"}"#;
+    let turns = [
+        leaves("triage", ".landfall/task/triage.json", triage),
+        writes("spec", "docs/spec/issue-1-greet.md", "# Greet\n"),
+        works("code", "greet.txt", "\"complete\""),
+        says("review", FINE),
+    ];
+    let body = format!("{}\n{}", there("greet.txt"), script(&turns));
+    let number = issue(&scratch, "Greet", &body, &[]);
+    let said = auto(&scratch, &[&number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}\n{}", said.out, said.err, scratch.landfall(&["log", "T1"]).out);
+    let shown = show(&scratch, number);
+    for label in ["triaged", "type/feature", "priority/high", "size/M", "phase/done"] {
+        assert!(labels(&shown).contains(&label.to_owned()), "{label}: {shown}");
+    }
+    let message = scratch.git(&["log", "-1", "--format=%B", "main"]);
+    assert!(message.starts_with("feat: Greet"), "{message}");
+    assert_eq!(scratch.git(&["show", "main:docs/spec/issue-1-greet.md"]), "# Greet");
+    let log = scratch.landfall(&["log", "T1"]).ok();
+    assert!(log.contains("offered as pull request #"), "{log}");
+    let prompts = scratch.prompts("T1");
+    assert!(
+        prompts.iter().any(|prompt| prompt.contains("Specify issue #1")),
+        "a fresh agent writes the spec"
+    );
+}
+
+#[test]
+fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person() {
+    let scratch = Scratch::new(LANDFALL);
+    // The second try does what was promised.
+    let turns = [works("code", "wrong.txt", "\"complete\""), works("code", "right.txt", "\"complete\"")];
+    let body = format!("{}\n{}", there("right.txt"), script(&turns));
+    let number = issue(&scratch, "Right", &body, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(&scratch, &[&number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let shown = show(&scratch, number);
+    let comments = shown["comments"].to_string();
+    assert_eq!(comments.matches("verify-iteration: 1").count(), 1, "{comments}");
+    assert_eq!(shown["issue"]["state"], "closed", "{shown}");
+
+    let never = format!(
+        "{}\n{}",
+        there("never.txt"),
+        script(&[
+            works("code", "a1.txt", "\"complete\""),
+            works("code", "a2.txt", "\"complete\""),
+            works("code", "a3.txt", "\"complete\""),
+            works("code", "a4.txt", "\"complete\""),
+        ])
+    );
+    let number = issue(&scratch, "Never", &never, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(&scratch, &[&number.to_string()]);
+    assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(all.contains("needs a person"), "{all}");
+    assert_eq!(scratch.status("T2"), "blocked");
+    assert!(scratch.why("T2").contains("MAX_ITERATIONS_REACHED"), "{}", scratch.why("T2"));
+    let shown = show(&scratch, number);
+    assert!(labels(&shown).contains(&"phase/verify".to_owned()), "{shown}");
+}
+
+/// One issue of seven parts in three levels: two that need nothing, three that need one of those, two that need one of these.
+/// The second of the first level fails. Gives the whole and its parts.
+fn large(scratch: &Scratch) -> (u64, Vec<u64>) {
+    let body = format!("{}\n", there("p1.txt"));
+    let whole = issue(scratch, "Large", &body, &["--size", "XL", "--label", "triaged"]);
+    let mut parts: Vec<u64> = Vec::new();
+    let needs: [Option<usize>; 7] = [None, None, Some(0), Some(0), Some(1), Some(2), Some(4)];
+    for (place, need) in needs.into_iter().enumerate() {
+        let turn = match place {
+            1 => "[[step.code]]\nsignal = \"blocked:no key\"\ncommit = false\n".to_owned(),
+            _ => works("code", &format!("p{}.txt", place + 1), "\"complete\""),
+        };
+        let body = script(&[turn]);
+        let parent = whole.to_string();
+        let blocker = need.map(|at| parts[at].to_string());
+        let mut more = vec!["--size", "XS", "--label", "triaged", "--parent", &parent];
+        if let Some(blocker) = &blocker {
+            more.extend(["--blocked-by", blocker]);
+        }
+        parts.push(issue(scratch, &format!("Part {}", place + 1), &body, &more));
+    }
+    (whole, parts)
+}
+
+#[test]
+fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on() {
+    let scratch = Scratch::new(LANDFALL);
+    let (whole, parts) = large(&scratch);
+    let said = auto(&scratch, &[&whole.to_string()]);
+    assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let files = scratch.git(&["ls-tree", "--name-only", "main"]);
+    for (place, landed) in [true, false, true, true, false, true, false].into_iter().enumerate() {
+        assert_eq!(files.contains(&format!("p{}.txt", place + 1)), landed, "part {}: {files}", place + 1);
+    }
+    let shown = show(&scratch, whole);
+    assert_eq!(shown["issue"]["state"], "open", "{shown}");
+    let comments = shown["comments"].to_string();
+    assert!(comments.contains("4 of 7 sub-issues are done"), "{comments}");
+    assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[1])), "{comments}");
+    assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[4])), "{comments}");
+    assert!(scratch.why("T1").contains("parts_failed"), "{}", scratch.why("T1"));
+}
+
+/// A project whose `origin` is a GitHub of ours: issues and pull requests over HTTP, branches in a bare repository.
+fn on_github() -> (FakeGithub, Scratch) {
+    let fake = FakeGithub::start();
+    let mut scratch = Scratch::new(LANDFALL);
+    let bare = scratch.root().join("forge.git");
+    let bare_text = bare.to_str().expect("a path is text here");
+    scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
+    scratch.git(&["remote", "add", "origin", bare_text]);
+    scratch.settings(&format!(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"push\"\n",
+        fake.url()
+    ));
+    scratch.git(&["push", "--quiet", "origin", "main"]);
+    scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
+    fake.world(|world| world.kept = Some(bare));
+    (fake, scratch)
+}
+
+#[test]
+fn an_issue_of_github_becomes_a_pull_request_is_reviewed_merged_by_pushing_and_accepted() {
+    let (fake, scratch) = on_github();
+    let turns = [
+        writes("spec", "docs/spec/issue-1-greet.md", "# Greet\n"),
+        works("code", "greet.txt", "\"complete\""),
+        says("review", FINE),
+    ];
+    let body = format!("{}\n{}", there("greet.txt"), script(&turns));
+    let number = fake.world(|world| world.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
+    let said = auto(&scratch, &[&number.to_string()]);
+    let log = scratch.landfall(&["log", "T1"]).out;
+    assert_eq!(said.code, Some(0), "{}\n{}\n{log}", said.out, said.err);
+    fake.world(|world| {
+        world.see_pushes();
+        let pull = world.pulls.values().next().expect("a pull request");
+        assert!(pull.merged.is_some(), "it is merged by what was pushed: {pull:?}");
+        assert_eq!(pull.head, "landfall/issue-1");
+        assert!(!pull.reviews.is_empty() || !pull.comments.is_empty(), "the review is summed up there");
+        let issue = &world.issues[&number];
+        assert!(issue.closed.is_some() && issue.labels.contains(&"phase/done".to_owned()), "{issue:?}");
+        assert!(issue.body.as_deref().is_some_and(|body| body.contains("- [x]")), "{issue:?}");
+    });
+    let message = scratch.git(&["log", "-1", "--format=%B", "origin/main"]);
+    assert!(message.starts_with("fix: Greet") && message.contains(&format!("Closes #{number}")), "{message}");
+}
+
+/// Twelve issues: eleven of sizes XS to L, some of which fail, and one of seven parts. Gives those that are to be done, those
+/// that are not, and all of their numbers in order.
+fn night(scratch: &Scratch) -> (Vec<u64>, Vec<u64>, Vec<u64>) {
+    let (mut done, mut undone) = (Vec::new(), Vec::new());
+    for (place, size) in ["XS", "S", "M", "L", "XS", "S", "M", "XS", "S", "XS", "XS"].into_iter().enumerate()
+    {
+        let file = format!("night-{place}.txt");
+        let spec = format!("docs/spec/issue-{}-night.md", place + 1);
+        let mut turns = vec![writes("spec", &spec, "# Night\n"), works("code", &file, "\"complete\"")];
+        turns.extend((0..4).map(|_| says("review", FINE)));
+        let criterion = match place {
+            4 => there("never.txt"), // it does not hold, however often it is mended
+            _ => there(&file),
+        };
+        if place == 4 {
+            turns = (0..4).map(|round| works("code", &format!("try-{round}.txt"), "\"complete\"")).collect();
+        }
+        let body = format!("{criterion}\n{}", script(&turns));
+        let number =
+            issue(scratch, &format!("Night {place}"), &body, &["--size", size, "--label", "triaged"]);
+        if place == 4 { undone.push(number) } else { done.push(number) }
+    }
+    let (whole, parts) = large(scratch);
+    undone.push(whole);
+    let mut all: Vec<u64> = done.iter().chain(&undone).copied().collect();
+    all.sort_unstable();
+    for (place, part) in parts.into_iter().enumerate() {
+        if [1, 4, 6].contains(&place) { undone.push(part) } else { done.push(part) }
+    }
+    (done, undone, all)
+}
+
+#[test]
+fn a_night_of_twelve_issues_killed_five_times_ends_where_the_tables_say_and_says_nothing_twice() {
+    let mut scratch = Scratch::new(LANDFALL);
+    scratch.be_patient(Duration::from_secs(300));
+    let (done, undone, all) = night(&scratch);
+    let numbers: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let mut args: Vec<&str> = vec!["auto", "--batch"];
+    args.extend(numbers.iter().map(String::as_str));
+    for kill in 0..5_u64 {
+        let mut run = match kill {
+            0 => scratch.start(&args),
+            _ => scratch.start(&["auto", "--batch", "--resume"]),
+        };
+        // Later each time, and never in step with anything.
+        std::thread::sleep(Duration::from_millis(700 + 613 * kill));
+        run.kill();
+        drop(run);
+    }
+    scratch.landfall(&["auto", "--batch", "--resume"]);
+    for number in &done {
+        let shown = show(&scratch, *number);
+        assert_eq!(shown["issue"]["state"], "closed", "#{number}: {shown}");
+        assert!(labels(&shown).contains(&"phase/done".to_owned()), "#{number}: {shown}");
+    }
+    for number in &undone {
+        let shown = show(&scratch, *number);
+        assert_eq!(shown["issue"]["state"], "open", "#{number}: {shown}");
+    }
+    for number in done.iter().chain(&undone) {
+        let shown = show(&scratch, *number);
+        let said: Vec<String> =
+            shown["comments"].as_array().expect("comments").iter().map(|it| it["body"].to_string()).collect();
+        let distinct: std::collections::BTreeSet<&String> = said.iter().collect();
+        assert_eq!(said.len(), distinct.len(), "#{number} says something twice: {said:#?}");
+    }
+    // Each landed once: as many landings as issues that are done, and those that failed afterwards.
+    let landed = scratch.git(&["log", "--format=%(trailers:key=Landfall-Issue,valueonly)", "main"]);
+    for number in &done {
+        let times = landed.lines().filter(|line| *line == format!("local:#{number}")).count();
+        assert_eq!(times, 1, "#{number} landed {times} times:\n{landed}");
+    }
+    assert!(scratch.left_behind().is_empty(), "{:?}", scratch.left_behind());
+}
