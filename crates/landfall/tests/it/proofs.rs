@@ -4,6 +4,7 @@ use landfall_testkit::Scratch;
 
 use crate::LANDFALL;
 use crate::lifecycle::{GOOD, covers, says, staged, works};
+use crate::styles::Style;
 
 /// A plan with one step for each command.
 fn plans(commands: &[&str]) -> String {
@@ -81,6 +82,7 @@ fn the_checks_of_a_plan_turn_from_red_to_green_and_stay_so() {
 #[test]
 fn checks_that_pass_before_the_work_prove_nothing_and_the_work_is_not_accepted_for_them() {
     let scratch = staged(
+        Style::Fresh,
         &["it greets"],
         &[
             plans(&["true", "test -f landfall.toml", "test -f one.txt"]),
