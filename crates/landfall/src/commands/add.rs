@@ -26,7 +26,7 @@ pub struct Args {
     files: Vec<PathBuf>,
 
     /// What is wanted, in full.
-    #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "body_file", allow_hyphen_values = true)]
     body: Option<String>,
 
     /// A file with what is wanted, in full.

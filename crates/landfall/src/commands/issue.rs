@@ -26,7 +26,7 @@ enum Action {
         /// What it is called.
         title: String,
         /// What is wanted.
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
         body: Option<String>,
         /// A file with what is wanted; `-` is stdin.
         #[arg(long, value_name = "FILE", conflicts_with = "body")]

@@ -190,7 +190,7 @@ fn on_github() -> (FakeGithub, Scratch) {
     let bare_text = bare.to_str().expect("a path is text here");
     scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
     scratch.git(&["remote", "add", "origin", bare_text]);
-    scratch.settings(&format!(
+    scratch.more_settings(&format!(
         "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"push\"\n",
         fake.url()
     ));
