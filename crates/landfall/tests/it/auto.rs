@@ -366,7 +366,7 @@ fn issues_that_wait_for_each_other_are_refused_and_shown() {
     issue(&scratch, "Two", "", &good(2, "two.txt"), &["--size", "XS", "--blocked-by", "1"]);
     let path = scratch.state().join("issues/1.md");
     let text = std::fs::read_to_string(&path).expect("an issue");
-    std::fs::write(&path, text.replacen("\nlabels", "\nblocked_by = [2]\nlabels", 1)).expect("written");
+    std::fs::write(&path, text.replacen("\nlabels", "\nblocked-by = [2]\nlabels", 1)).expect("written");
     let refused = auto(&scratch, &["--batch", "1", "2"]);
     assert_eq!(refused.code, Some(2), "{}", refused.err);
     assert!(refused.err.contains("#1 is blocked by #2 is blocked by #1"), "{}", refused.err);
