@@ -63,6 +63,9 @@ pub enum Trouble {
     /// Something else.
     #[error("{0}")]
     Else(String),
+    /// The engine is stopping: nothing is known, and nothing is told.
+    #[error("the engine is stopping")]
+    Interrupted,
 }
 
 /// What is asked of an issue while no engine need run.
@@ -137,6 +140,7 @@ impl From<Trouble> for Exchanged {
             Trouble::Refused(detail) | Trouble::Else(detail) => {
                 Self::Trouble { detail, until: None, hopeless: true }
             }
+            Trouble::Interrupted => unreachable!("whoever is interrupted tells nothing"),
         }
     }
 }
@@ -150,7 +154,11 @@ pub(crate) struct Desked {
 
 /// Performs an exchange for `task` and tells what came of it.
 pub(crate) fn exchange(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) {
-    let exchanged = perform(site, task, attempt, act).unwrap_or_else(|trouble| match refused(&trouble) {
+    let done = perform(site, task, attempt, act);
+    if matches!(done, Err(Trouble::Interrupted)) {
+        return; // the journal expects it: the next run does it again
+    }
+    let exchanged = done.unwrap_or_else(|trouble| match refused(&trouble) {
         Some(detail) if matches!(act, Some(Act::Offer | Act::Merged)) => {
             recovering::stuck(site, task, &detail).map_or_else(|| trouble.into(), Exchanged::Stuck)
         }
@@ -166,7 +174,7 @@ fn refused(trouble: &Trouble) -> Option<String> {
         Trouble::Tracker(error @ (TrackerError::Refused { .. } | TrackerError::Conflict { .. })) => {
             error.passes().is_none().then(|| error.to_string())
         }
-        Trouble::Tracker(_) | Trouble::Git(_) | Trouble::Else(_) => None,
+        Trouble::Tracker(_) | Trouble::Git(_) | Trouble::Else(_) | Trouble::Interrupted => None,
     }
 }
 
@@ -177,7 +185,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) ->
         Some(Act::Triaged) => telling::triaged(site, task, &at),
         Some(Act::Sized) => seeing::sized(site, task, &at),
         Some(Act::Offer) => offering::offer(site, task, attempt, &at),
-        Some(Act::Checks) => seeing::checks(task, &at),
+        Some(Act::Checks) => seeing::checks(site, task, &at),
         Some(Act::Reviewed) => telling::reviewed(task, &at),
         Some(Act::Merged) => offering::merged(site, task, &at),
         Some(Act::Accept) => accepting::accept(site, task, &at),
@@ -202,7 +210,8 @@ pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
 }
 
 /// The branch the work of an issue is offered on.
-pub(crate) fn branch_of(number: IssueNumber) -> BranchName {
+#[must_use]
+pub fn branch_of(number: IssueNumber) -> BranchName {
     BranchName::new(&format!("landfall/issue-{}", number.get())).expect("made of our own words")
 }
 

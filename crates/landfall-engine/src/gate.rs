@@ -189,7 +189,13 @@ pub(crate) fn headline(task: &Task) -> String {
         Some("task") => "chore",
         _ => "patch",
     };
-    format!("{prefix}: {title}")
+    // A forge takes such words for an order to close another issue.
+    let harmless: String = title
+        .char_indices()
+        .filter(|(at, c)| *c != '#' || !title[at + 1..].starts_with(|next: char| next.is_ascii_digit()))
+        .map(|(_, c)| c)
+        .collect();
+    format!("{prefix}: {harmless}")
 }
 
 /// What a commit says of the issue it is for. Only a forge that keeps both closes it by that.

@@ -14,7 +14,7 @@ use landfall_model::TaskId;
 use landfall_model::recovery::{Hints, Op, restored};
 use landfall_trackers::tracker::{
     BranchName, CommitSha, IssueNumber, IssueState, Label, Marker, NewPullRequest, PHASE_FAMILY, PrNumber,
-    PullRequest, Thread, Title, Tracker, TrackerError,
+    PullRequest, Thread, Title, Tracker, TrackerError, unmarked,
 };
 use thiserror::Error;
 
@@ -331,7 +331,9 @@ impl Hands<'_> {
         // Two things to say in one plan are two comments; the same plan again says neither again.
         let digest = blake3::hash(text.as_bytes()).to_hex();
         let marker = self.marker(&digest.as_str()[..12])?;
-        self.ground.tracker.comment(Thread::Issue(self.ground.issue), &marker, text).map_err(told)?;
+        // The words are an agent's: marks in them would speak for us.
+        let text = unmarked(text);
+        self.ground.tracker.comment(Thread::Issue(self.ground.issue), &marker, &text).map_err(told)?;
         Ok(format!("said so under {}", self.ground.issue))
     }
 

@@ -434,6 +434,9 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.recoveries.retried();
             task.feedback.clear();
             task.feedback.extend(feedback.clone());
+            if let Some(issue) = &mut task.issue {
+                issue.looks = 0;
+            }
             if *fresh {
                 task.session = None;
             }

@@ -217,7 +217,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
                 proof: proof.clone(),
             })?;
             let rule = task.limits.review;
-            if (rule.after || rule.mode == ReviewMode::Batch) && task.counters.runs > 0 {
+            if (rule.after || rule.mode == ReviewMode::Batch) && task.is_made_by_an_agent() {
                 draft.event(Event::ReviewOwed)?;
             }
             draft.leave(StepResult::Landed, None)?;
@@ -957,7 +957,7 @@ impl Draft {
         lands: bool,
     ) -> Result<(), Refusal> {
         // What a person asked to be taken back was made by no agent: there is nothing to look out for.
-        let by_an_agent = self.task.counters.runs > 0;
+        let by_an_agent = self.task.is_made_by_an_agent();
         let concerns = &[concerns, &review::reasons(&self.task, report)].concat();
         if by_an_agent && !concerns.is_empty() && !self.is_approved(report, concerns) {
             // It stays in this step until a person has looked: a step left is a step passed.
@@ -988,7 +988,7 @@ impl Draft {
             return self.stopped(stop, step);
         }
         // Without an agent that could be asked, the flow says what happens.
-        let by_an_agent = self.task.counters.runs > 0;
+        let by_an_agent = self.task.is_made_by_an_agent();
         let rounds = self.task.counters.conflicts;
         let complex = conflict::class(clashes) == conflict::Class::Complex;
         if by_an_agent && (complex || rounds > self.task.limits.conflicts_max) {

@@ -136,7 +136,7 @@ pub struct Live {
 /// What became of an issue. What the tracker shows wins over what is remembered of its task.
 #[must_use]
 pub fn fate(live: Live, task: Option<&Task>) -> Fate {
-    if !live.open || live.phase == Some(Phase::Done) {
+    if !live.open {
         return Fate::Done;
     }
     match task.map(|task| &task.state) {

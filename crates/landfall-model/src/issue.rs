@@ -287,16 +287,15 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
             false => Onward::Accept,
         };
     }
-    if seen.phase == Some(Phase::Done) {
-        return Onward::Done;
-    }
-    if !seen.triaged && seen.phase.is_none() {
+    // Open and said to be done: somebody opened it again, or it was never closed. What can be seen says which.
+    let phase = seen.phase.filter(|phase| *phase != Phase::Done);
+    if !seen.triaged && phase <= Some(Phase::Issue) && seen.phase != Some(Phase::Done) {
         return Onward::Triage;
     }
     if routed.way == Way::Split {
         return Onward::Split;
     }
-    if seen.phase == Some(Phase::Verify) || seen.commit.is_some() {
+    if phase == Some(Phase::Verify) || seen.commit.is_some() {
         return Onward::Accept;
     }
     match &seen.pr {
@@ -304,7 +303,7 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
         Some(SeenPr { state: SeenPrState::Open, head: Some(_), .. }) => return Onward::Verify,
         Some(_) | None => {}
     }
-    let specified = seen.phase >= Some(Phase::Ready) || seen.spec_file.is_some();
+    let specified = phase >= Some(Phase::Ready) || seen.spec_file.is_some();
     if routed.spec && !specified { Onward::Spec } else { Onward::Code }
 }
 
@@ -501,6 +500,10 @@ impl IssueEvent {
                     |wanted: VerifyResult| accepted.items.iter().filter(|(_, it, _)| *it == wanted).count();
                 let (pass, fail) = (count(VerifyResult::Pass), count(VerifyResult::Fail));
                 let rest = accepted.items.len() - pass - fail;
+                if accepted.items.is_empty() {
+                    return "acceptance: the issue has no criteria, so nothing was held against it"
+                        .to_owned();
+                }
                 format!("acceptance: {pass} hold, {fail} do not, {rest} are left")
             }
             Self::Looked { .. } => "looked, and it had not happened yet".to_owned(),
@@ -594,7 +597,10 @@ impl Pipeline {
     pub(crate) fn absorb(&mut self, at: Timestamp, event: &IssueEvent) {
         match event {
             IssueEvent::Wanted(wishes) => self.wishes = wishes.clone(),
-            IssueEvent::Seen { seen, .. } => self.seen = Some((**seen).clone()),
+            IssueEvent::Seen { seen, .. } => {
+                self.seen = Some((**seen).clone());
+                self.looks = 0;
+            }
             IssueEvent::Routed(routed) => self.routed = Some(*routed),
             IssueEvent::Offered { pr, .. } => {
                 self.pr = Some(pr.clone());

@@ -584,7 +584,7 @@ impl Queue {
         self.line.insert(place);
         let unsure = task.landing.is_some();
         let looked_at = |concern: &Concern| concern.code == ConcernCode::FewerTests;
-        let waived = task.counters.runs == 0
+        let waived = !task.is_made_by_an_agent()
             || (task.approved_head.as_ref() == Some(&head) && task.concerns.iter().any(looked_at));
         self.standing.insert(task.id, Standing { place, attempt: task.attempt, head, unsure, waived });
     }

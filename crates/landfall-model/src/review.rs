@@ -65,7 +65,7 @@ impl ReviewRule {
 #[must_use]
 pub fn reasons(task: &Task, report: &GateReport) -> Vec<Concern> {
     // What a person asked to be taken back was made by no agent.
-    if task.counters.runs == 0 {
+    if !task.is_made_by_an_agent() {
         return Vec::new();
     }
     let rule = task.limits.review;

@@ -177,6 +177,13 @@ impl Task {
         }
     }
 
+    /// Whether an agent made its work: ours, or whoever offered the pull request of its issue. What a person asked to be taken
+    /// back was made by none.
+    #[must_use]
+    pub fn is_made_by_an_agent(&self) -> bool {
+        self.counters.runs > 0 || self.issue.is_some()
+    }
+
     /// Whether it would go on if a person did not keep it from that.
     #[must_use]
     pub fn is_held(&self) -> bool {

@@ -7,8 +7,8 @@ use landfall_model::acceptance::{
     Counted, Criteria, Criterion, Finding, VerifyOutcome, VerifyResult, comment, count, outcome, tick_again,
 };
 use landfall_trackers::tracker::{
-    Answer, CloseWhy, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once, PHASE_FAMILY,
-    PrNumber, Thread, Tracker, TrackerError,
+    Answer, CloseWhy, Comment, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once,
+    PHASE_FAMILY, PrNumber, Thread, Tracker, TrackerError,
 };
 
 use super::Checked;
@@ -70,7 +70,9 @@ impl Settling<'_> {
 
     fn counted(&self) -> Answer<(VerifyOutcome, Counted)> {
         let comments = self.tracker.comments(self.thread())?;
-        let ours: Vec<&str> = comments.iter().filter(|it| it.ours).map(|it| it.body.as_str()).collect();
+        // Only what this function said counts: others of ours carry words of agents.
+        let told = |it: &&Comment| it.marker().is_some_and(|marker| marker.key().starts_with("verify/"));
+        let ours: Vec<&str> = comments.iter().filter(told).map(|it| it.body.as_str()).collect();
         let counted = count(&ours, &self.fingerprint());
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
         Ok((outcome(self.criteria, &results, counted.iteration, self.iterations_max), counted))

@@ -101,8 +101,11 @@ impl Core {
         if let State::Waiting { wait: Wait::Parts, .. } = task.state {
             self.consider_whole(out, task.id);
         }
-        if let Some(parent) = task.spec.parent {
-            self.consider_whole(out, parent);
+        // A part may have been a task before its whole was: it knows no parent then.
+        if task.is_over() || task.spec.parent.is_some() {
+            for whole in self.wholes.clone() {
+                self.consider_whole(out, whole);
+            }
         }
         if let (State::Ended(Ending { kind: EndKind::Done, .. }), Some(source)) =
             (&task.state, Source::of(&task.spec.source))
@@ -178,6 +181,7 @@ impl Core {
         };
         let tasks: Vec<NewTask> = fresh.iter().map(new).collect();
         let wishes = Wishes { way: None, depth: None, ..issue.wishes.clone() };
+        let again: Vec<TaskId> = there.values().copied().collect();
         match self.add(out, tasks) {
             Ok(added) => {
                 let ids: Vec<TaskId> = added.iter().map(|task| task.id).collect();
@@ -188,6 +192,13 @@ impl Core {
                 }
                 for id in ids {
                     self.hear(out, id, &News::Wish(wishes.clone()));
+                }
+                // Whoever wants the whole wants its parts: those that gave up are tried again.
+                let gave_up = |id: &&TaskId| {
+                    self.world.get(**id).is_some_and(|task| task.is_over() && !is_settled(task))
+                };
+                for id in again.iter().filter(gave_up).copied().collect::<Vec<_>>() {
+                    self.hear(out, id, &News::Retry { fresh: false, note: None });
                 }
                 self.refilter();
             }
@@ -220,7 +231,8 @@ impl Core {
         for whole in &self.wholes {
             let parts =
                 self.world.tasks().filter(|task| task.spec.parent == Some(*whole)).map(|task| &**task);
-            resting.append(&mut issue::resting(parts, self.rules.parts_max));
+            let could_begin = |task: &Task| self.world.unmet(task).is_empty();
+            resting.append(&mut issue::resting(parts, self.rules.parts_max, &could_begin));
         }
         resting
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use landfall_host::git::{BranchName as GitBranch, BranchNews, LogRange, Oid, Store};
+use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
 use landfall_model::issue::{Ci, Part, Phase, Seen, SeenPr, SeenPrState};
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
-    Answer, Blocker, Check, CheckState, ChecksSum, Child, CommitSha, Conclusion, Issue, IssueNumber, Marker,
-    PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread, shown, sum,
+    Answer, Blocker, Check, CheckState, ChecksSum, Child, CloseWhy, CommitSha, Conclusion, Issue,
+    IssueNumber, IssueState, Marker, PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread, shown, sum,
 };
 
 use super::{Desked, Trouble, branch_of, stand};
@@ -74,7 +74,11 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
         number: source.number,
         words: (issue.title.clone(), issue.body.clone()),
         open: issue.state.is_open(),
-        phase: phase_of(&issue),
+        // Whoever says that nobody will do it has decided; nothing is left to look at.
+        phase: match issue.state {
+            IssueState::Closed { why: CloseWhy::NotPlanned, .. } => Some(Phase::Done),
+            IssueState::Closed { .. } | IssueState::Open => phase_of(&issue),
+        },
         triaged: labels.iter().any(|label| label == "triaged"),
         size: tracker.size(*number)?.map(|seen| seen.size),
         kind: labels.iter().find_map(|label| label.strip_prefix("type/")).map(str::to_owned),
@@ -84,7 +88,7 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
             None => pull_request(at, reopened)?,
         },
         spec_file: spec_file(ground, *number)?,
-        commit: closing_commit(ground, at, reopened)?,
+        commit: closing_commit(ground, at, issue.created, reopened)?,
         reopened,
         parts: u32::try_from(issue.children).unwrap_or(u32::MAX),
         blockers: blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect(),
@@ -161,6 +165,7 @@ pub(crate) fn is_spec(name: &str, number: IssueNumber) -> bool {
 fn closing_commit(
     ground: &Ground<'_>,
     at: &Desked,
+    made: Timestamp,
     reopened: Option<Timestamp>,
 ) -> Result<Option<Commit>, Trouble> {
     let range = LogRange { to: ground.base.clone(), from: None, first_parent: true };
@@ -171,7 +176,11 @@ fn closing_commit(
     };
     let found = ground.store.log(&range, COMMITS_MAX)?.into_iter().find(|entry| closes(&entry.message));
     // A commit knows seconds, a tracker milliseconds: within the same second the commit is the older one.
-    let counts = found.filter(|entry| reopened.is_none_or(|at| entry.author.at_ms > at.0));
+    // What was there before the issue speaks of another with the same number: a repository that was copied has such.
+    let after = |entry: &LogEntry| {
+        entry.author.at_ms + 999 >= made.0 && reopened.is_none_or(|at| entry.author.at_ms > at.0)
+    };
+    let counts = found.filter(after);
     Ok(counts.map(|entry| site::commit(&entry.oid)))
 }
 
@@ -236,7 +245,7 @@ pub(super) fn parts(at: &Desked) -> Result<Exchanged, Trouble> {
 }
 
 /// What the checks of the forge say about the offered work.
-pub(super) fn checks(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+pub(super) fn checks(site: &Site, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let Some(pr) = task.issue.as_ref().and_then(|issue| issue.pr.as_ref()) else {
         return Ok(Exchanged::Checks(Ci::Absent));
     };
@@ -245,6 +254,9 @@ pub(super) fn checks(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
         checks.iter().filter(|check| is(check)).map(|check| shown(&check.name, 80)).collect()
     };
     let ci = match sum(&checks) {
+        ChecksSum::None if may_come(site, task, at)? => {
+            Ci::Running(vec!["those that have not begun".to_owned()])
+        }
         ChecksSum::None => Ci::Absent,
         ChecksSum::Passed => Ci::Passed,
         ChecksSum::Pending => {
@@ -260,6 +272,21 @@ pub(super) fn checks(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     };
     Ok(Exchanged::Checks(ci))
 }
+
+/// Whether checks that are not there yet may still begin: a forge takes a moment. Where the base has none, none come.
+fn may_come(site: &Site, task: &Task, at: &Desked) -> Result<bool, Trouble> {
+    let since = task.issue.as_ref().and_then(|issue| issue.ci.as_ref()).map(|(_, since)| *since);
+    let waited = since.is_some_and(|since| site.now() >= since.plus_ms(BEGIN_MS));
+    let base = task.gate.as_ref().map(|gate| gate.base.as_str());
+    match base {
+        Some(base) if !waited && at.tracker.keeps_branches() => {
+            Ok(sum(&at.tracker.checks(&CommitSha::new(base)?)?) != ChecksSum::None)
+        }
+        Some(_) | None => Ok(false),
+    }
+}
+
+const BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed already
 
 /// What fails on the work and not on the base it was merged with; or else what fails on both.
 fn failed(task: &Task, at: &Desked, checks: &[Check]) -> Answer<Ci> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use landfall_model::issue::{PartEnd, PartFate, Phase};
+use landfall_model::issue::{PartEnd, PartFate, Phase, aggregate};
 use landfall_model::{Exchanged, Size, Task};
 use landfall_trackers::tracker::{
     CloseWhy, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, Saying, Thread, unmarked,
@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::seeing::{self, REVIEW_MARKER};
 use super::{Desked, Trouble, stand};
+use crate::gate::digest;
 use crate::papers;
 use crate::perform::lower;
 use crate::site::Site;
@@ -165,10 +166,19 @@ pub(super) fn gathered(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let rows: String = ends.iter().map(row).collect();
     let text =
         format!("{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}", ends.len());
-    let marker = Marker::new(&format!("parts/{}/{}", lower(task.id), task.attempt))?;
+    let marker = Marker::new(&format!("parts/{}/{}", lower(task.id), &digest(&text).as_str()[..16]))?;
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
-    if done == ends.len() {
-        stand(at, Phase::Verify)?;
+    let children = at.tracker.children(at.number)?;
+    let phases: Vec<Option<Phase>> = children
+        .iter()
+        .map(|child| match child.issue.state.is_open() {
+            true => seeing::phase_of(&child.issue),
+            false => Some(Phase::Done),
+        })
+        .collect();
+    let whole = at.tracker.issue(at.number)?;
+    if let Some(phase) = aggregate(seeing::phase_of(&whole), &phases, false) {
+        stand(at, phase)?;
     }
     Ok(Exchanged::Told)
 }
@@ -188,7 +198,12 @@ pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     at.tracker.close_issue(at.number, CloseWhy::Done)?;
     let marker = Marker::new(&format!("done/{}/{}", lower(task.id), task.landed_before.len()))?;
     let landed = task.landed.as_ref().map(|landed| format!(" It landed as {}.", landed.commit.as_str()));
-    let text = format!("Done.{}", landed.unwrap_or_default());
+    let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
+    let unasked = match accepted.is_some_and(|accepted| accepted.items.is_empty()) {
+        true => " The issue has no acceptance criteria: nothing but the checks of the project was verified.",
+        false => "",
+    };
+    let text = format!("Done.{}{unasked}", landed.unwrap_or_default());
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
     Ok(Exchanged::Told)
 }

@@ -713,7 +713,7 @@ fn a_projects_own_flow_wins_by_name_and_new_ones_join() {
     assert_eq!(shown(&loaded.errors), "");
     assert_eq!(
         loaded.flows.keys().collect::<Vec<_>>(),
-        ["lifecycle", "loop", "mine", "reviewed", "rollback", "staged", "watched"]
+        ["issue", "lifecycle", "loop", "mine", "reviewed", "rollback", "staged", "watched"]
     );
     assert_eq!(loaded.flows["loop"].steps.len(), 1);
     assert_eq!(loaded.sources["loop"], TINY);

@@ -238,8 +238,8 @@ fn a_projects_own_prompt_wins_by_name_and_new_ones_join() {
     assert_eq!(
         prompts.names(),
         [
-            "auto", "check", "diagnose", "dispatch", "exec", "mine", "plan", "propose", "review", "target",
-            "work"
+            "auto", "check", "code", "diagnose", "dispatch", "exec", "mine", "plan", "propose", "review",
+            "spec", "target", "triage", "work"
         ]
     );
     let render = |name| prompts.render(name, &PromptContext::sample()).expect("renders");

@@ -114,7 +114,7 @@ fn changes_in_folders_beside_the_work_stay_and_hold_nothing_back() {
         (read(&root, "a.txt"), read(&root, "dir/deep/c.txt")),
         ("landed\n".to_owned(), "mine".to_owned())
     );
-    assert_eq!(git(&root, ["status", "--porcelain"]), "M dir/deep/c.txt");
+    assert_eq!(git(&root, ["status", "--porcelain"]), " M dir/deep/c.txt");
     // What the landing changes itself, and what lies elsewhere, is the person's as ever.
     for (file, folder) in [("dir/b.txt", "dir"), ("a.txt", "dir")] {
         let (scene, landed) = landed();

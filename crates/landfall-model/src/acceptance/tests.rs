@@ -609,20 +609,3 @@ fn boxes_are_found_again_when_the_rest_was_edited() {
         assert_eq!(again(&changed), changed);
     }
 }
-
-/// The corpus of the fuzzer, replayed: each of its bodies holds something, and ticking changes boxes alone.
-#[test]
-fn the_corpus_of_the_fuzzer_is_read() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/criteria");
-    let mut seen = 0;
-    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
-        let body = std::fs::read_to_string(entry.expect("readable").path()).expect("text");
-        let criteria = Criteria::of(&body, &customs());
-        let ticked = tick(&body, &criteria.items.iter().map(|it| it.line).collect());
-        let pairs = body.bytes().zip(ticked.bytes()).filter(|(before, after)| before != after);
-        assert!(body.len() == ticked.len() && pairs.into_iter().all(|pair| pair == (b' ', b'x')), "{body}");
-        assert!(Criteria::of(&ticked, &customs()).items.iter().all(|it| it.ticked), "{body}");
-        seen += criteria.items.len();
-    }
-    assert!(seen > 5, "{seen} criteria");
-}

@@ -18,6 +18,10 @@ const CI_WAIT_MS: u64 = 20 * 60 * 1000;
 const LOOK_MS: u64 = 60_000;
 /// How often is looked whether a landing can be seen from outside.
 const PUBLISHED_MS: u64 = 5_000;
+/// How soon a tracker that is away is asked again, at first.
+const OUTAGE_MS: u64 = 5_000;
+/// How long is waited between two looks, at most.
+const REST_MS: u64 = 10 * 60 * 1000;
 /// Looks in all; after that a person is told.
 const LOOKS_MAX: u32 = 60;
 
@@ -101,7 +105,7 @@ impl Draft {
                 self.end(EndKind::Blocked, EndCode::Tracker, detail.clone())
             }
             (_, Exchanged::Trouble { detail, until: None, hopeless: false }) => {
-                self.machine_failed(detail, false)
+                self.not_yet(detail, OUTAGE_MS, step)
             }
             (_, Exchanged::Stuck(climbed)) => self.stuck(climbed, &step),
             (Some(Act::Observe), Exchanged::Seen { seen, head }) => self.observed(seen, head.as_ref(), &step),
@@ -258,7 +262,7 @@ impl Draft {
         }
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Looked { attempt }))?;
-        let pause = backoff_ms(1 + self.pipeline().looks / 10, every_ms, LOOK_MS);
+        let pause = backoff_ms(1 + self.pipeline().looks / 5, every_ms, REST_MS);
         self.yielded(Parting::Held, None)?;
         let until = self.at.plus_ms(jittered(self.task.id, pause));
         self.event(Event::Waited { wait: Wait::Backoff { until, cause: what.to_owned() }, then: step })

@@ -4,7 +4,7 @@
 use super::{IssueEvent, Phase, Routed, Way};
 use crate::event::{Event, StepResult};
 use crate::flow::{Act, Flow, StepKind, Target};
-use crate::recovery::RecoveryEvent;
+use crate::recovery::{Outcome, RecoveryEvent};
 use crate::task::{EndKind, Ending};
 use crate::{Commit, Step, StepName};
 
@@ -38,8 +38,8 @@ pub struct Row {
     pub forge_red: u32,
     /// Times that what landed did not hold what was promised.
     pub reworks: u32,
-    /// What was done about steps that failed: the name of each pattern.
-    pub recoveries: Vec<String>,
+    /// What was done about steps that failed: the name of each pattern, and whether it helped.
+    pub recoveries: Vec<(String, bool)>,
     /// Where it landed.
     pub landed: Option<Commit>,
     /// Ways that were left for another: `L → S: patch, spec first`.
@@ -77,7 +77,15 @@ impl Row {
         notes.extend(counted(self.conflicts, "conflict with the base", "conflicts with the base"));
         notes.extend(counted(self.changes, "round of changes", "rounds of changes"));
         notes.extend(counted(self.reworks, "failed acceptance", "failed acceptances"));
-        notes.extend(self.recoveries.iter().map(|symptom| format!("recovered from {symptom}")));
+        for (symptom, recovered) in &self.recoveries {
+            let note = match recovered {
+                true => format!("recovered from {symptom}"),
+                false => symptom.clone(),
+            };
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
         notes.extend(self.landed.as_ref().map(|commit| format!("landed as {}", commit.short())));
         notes.join("; ")
     }
@@ -135,7 +143,14 @@ impl Progress {
             Event::Conflicted { .. } => self.note(|row| row.conflicts += 1),
             Event::Landed { commit, .. } => self.note(|row| row.landed = Some(commit.clone())),
             Event::Recovery(RecoveryEvent::Tried { symptom, .. }) => {
-                self.note(|row| row.recoveries.push(symptom.clone()));
+                self.note(|row| row.recoveries.push((symptom.clone(), false)));
+            }
+            Event::Recovery(RecoveryEvent::Ended { outcome: Outcome::Success, .. }) => {
+                self.note(|row| {
+                    if let Some((_, recovered)) = row.recoveries.last_mut() {
+                        *recovered = true;
+                    }
+                });
             }
             Event::Issue(IssueEvent::Routed(routed)) => return self.route(*routed),
             Event::Issue(IssueEvent::Offered { pr, .. }) => self.pr = Some(pr.number),

@@ -56,7 +56,12 @@ fn what_is_seen_says_where_an_issue_goes_on() {
     assert_eq!(onward(&seen(true, Some(Phase::Issue)), &huge), Onward::Split);
     assert_eq!(onward(&seen(true, Some(Phase::Ready)), &medium), Onward::Code);
     assert_eq!(onward(&seen(true, Some(Phase::Verify)), &medium), Onward::Accept);
-    assert_eq!(onward(&seen(true, Some(Phase::Done)), &medium), Onward::Done);
+    // Opened again by a person, who left the label: it is worked on again.
+    assert_eq!(onward(&seen(true, Some(Phase::Done)), &tiny), Onward::Code);
+    let landed = Seen { commit: Some(Commit::new(&"c".repeat(40))), ..seen(true, Some(Phase::Done)) };
+    assert_eq!(onward(&landed, &tiny), Onward::Accept, "it was about to be closed");
+    let begun = Seen { triaged: false, ..seen(true, Some(Phase::Issue)) };
+    assert_eq!(onward(&begun, &medium), Onward::Triage, "a triage that came to nothing is done again");
     assert_eq!(onward(&seen(false, Some(Phase::Done)), &medium), Onward::Done);
     assert_eq!(onward(&seen(false, Some(Phase::Verify)), &medium), Onward::Accept);
     assert_eq!(onward(&seen(false, Some(Phase::Code)), &medium), Onward::Accept);

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Part, PartEnd, PartFate};
-use crate::TaskId;
+use crate::acceptance::VerifyOutcome;
 use crate::task::{EndKind, Ending, State, Task};
+use crate::{TaskId, Wait};
 
 /// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
 /// not go on: it is left out, and so is whatever waits for it.
@@ -35,9 +36,17 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
     if part.done {
         return Some(PartFate::Done);
     }
-    let begun = task.is_some_and(|task| task.counters.runs > 0 || !matches!(task.state, State::Ready { .. }));
+    let waits = |task: &Task| {
+        matches!(task.state, State::Ready { .. } | State::Waiting { wait: Wait::Blockers { .. }, .. })
+    };
+    let begun = task.is_some_and(|task| task.counters.runs > 0 || !waits(task));
     match task.map(|task| &task.state) {
-        Some(State::Ended(Ending { kind: EndKind::Done, .. })) => return Some(PartFate::Done),
+        Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
+            return Some(match task.is_some_and(is_accepted) {
+                true => PartFate::Done,
+                false => PartFate::Failed("it landed, and something is left for a person".to_owned()),
+            });
+        }
         Some(State::Ended(ending)) => {
             let detail = match ending.detail.lines().next() {
                 Some(line) if !line.is_empty() => line.to_owned(),
@@ -54,17 +63,30 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
     in_the_way.filter(|_| !begun).map(|need| PartFate::Skipped(*need))
 }
 
-/// Which parts may not begin yet, so that no more than `most` of one whole are worked on at once. Parts in order of number.
+/// Whether what the issue of a task that is done promised was seen to hold, or was not ours to see.
+fn is_accepted(task: &Task) -> bool {
+    let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
+    accepted.map_or(task.landed.is_none(), |accepted| accepted.outcome == VerifyOutcome::Done)
+}
+
+/// Which parts may not begin yet, so that no more than `most` of one whole are worked on at once. Those that wait for others take
+/// nobody's place: they could not begin.
 #[must_use]
-pub fn resting<'a>(children: impl IntoIterator<Item = &'a Task>, most: u32) -> BTreeSet<TaskId> {
+pub fn resting<'a>(
+    children: impl IntoIterator<Item = &'a Task>,
+    most: u32,
+    could_begin: &dyn Fn(&Task) -> bool,
+) -> BTreeSet<TaskId> {
     let (mut busy, mut fresh) = (0_u32, Vec::new());
     for task in children {
         match &task.state {
-            State::Ready { next: None, .. } => fresh.push(task.id),
-            State::Active { .. } | State::Ready { .. } | State::Waiting { .. } | State::Review { .. } => {
-                busy += 1
-            }
-            State::Draft | State::Ended(_) => {}
+            State::Ready { next: None, .. } if could_begin(task) => fresh.push(task.id),
+            State::Active { .. } | State::Ready { next: Some(_), .. } => busy += 1,
+            State::Ready { next: None, .. }
+            | State::Waiting { .. }
+            | State::Review { .. }
+            | State::Draft
+            | State::Ended(_) => {}
         }
     }
     let free = usize::try_from(most.max(1).saturating_sub(busy)).unwrap_or(usize::MAX);

@@ -6,6 +6,7 @@ mod sim;
 mod stage;
 mod staged_oracle;
 mod story;
+mod test_acceptance;
 mod test_accounts;
 mod test_agents;
 mod test_budget;

@@ -131,7 +131,8 @@ fn what_is_seen_leads_to_the_step_that_is_owed() {
     assert_eq!(by(seen(Some(Phase::Issue), Some(Size::XS))), "ready for report by code");
     assert_eq!(by(seen(Some(Phase::Verify), Some(Size::M))), "ready for accept by landed");
     assert_eq!(by(seen(Some(Phase::Issue), Some(Size::XL))), "ready for split by split");
-    assert_eq!(by(seen(Some(Phase::Done), Some(Size::M))), "ready for report by done");
+    let closed = Seen { open: false, ..seen(Some(Phase::Done), Some(Size::M)) };
+    assert_eq!(by(closed), "ready for report by done");
     let blocked = Seen { blockers: vec!["#3".to_owned()], ..seen(Some(Phase::Issue), Some(Size::M)) };
     assert_eq!(by(blocked), "waits for blocked by issues");
 }

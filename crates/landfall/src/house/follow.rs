@@ -56,7 +56,7 @@ impl Wanted {
             self.task.as_ref().map(|task| &task.state),
             Some(State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
         );
-        over && (!open || phase == Some(Phase::Done))
+        over && !open && phase != Some(Phase::Verify)
     }
 
     fn open_blockers(&self) -> Vec<String> {

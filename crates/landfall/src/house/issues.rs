@@ -76,6 +76,10 @@ pub(super) fn make(place: &Place, asked: &IssueAsked) -> Result<api::IssueMade, 
         return Err(Problem::new(ProblemCode::BadInput, "an issue needs a title"));
     }
     let tracker = open(place)?;
+    // What it is part of or waits for is there, or nothing is made.
+    for other in parent.iter().chain(&blockers) {
+        tracker.issue(*other).map_err(|error| tracker_problem(&error))?;
+    }
     let made = tracker.create_issue(&NewIssue {
         marker: marker(&[&asked.title, &asked.body]),
         title: Title::of(&asked.title),

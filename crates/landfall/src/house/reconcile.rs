@@ -63,6 +63,7 @@ pub(super) fn reconcile(place: &Place, asked: &ReconcileAsked) -> Result<api::Re
         Trouble::Tracker(error) => issues::tracker_problem(&error),
         Trouble::Git(error) => problem::git(&error),
         Trouble::Refused(what) | Trouble::Else(what) => Problem::new(ProblemCode::BadInput, what),
+        Trouble::Interrupted => Problem::new(ProblemCode::NotNow, "the engine is stopping"),
     })?;
     let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
     Ok(api::Reconciliation {

@@ -7,14 +7,16 @@ use landfall_engine::accept::{
     self, Asking, Checked, Checkout, Ground, IssueText, Settling, Shell, Tree, settle, tick_boxes,
 };
 use landfall_engine::engine;
+use landfall_engine::exchange::branch_of;
 use landfall_engine::host::git::{BranchName, Git, Oid, Repo};
 use landfall_engine::model::acceptance::{
     BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyResult, Where, handler_names,
 };
+use landfall_engine::model::issue::Phase;
 use landfall_engine::model::{Spending, Usage};
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::tracker::{self, Around};
-use landfall_trackers::tracker::{Issue, IssueNumber, PrNumber, PrState, PullRequest, Tracker};
+use landfall_trackers::tracker::{Issue, IssueNumber, PHASE_FAMILY, PrNumber, PrState, PullRequest, Tracker};
 
 use super::engine_at::EngineAt;
 use super::holds::Holds;
@@ -62,6 +64,9 @@ pub(super) fn verify(
             Some(tracker.pull_request(pr).map_err(|error| tracker_problem(&error))?)
         }
     };
+    if pull.is_none() {
+        refuse_under_way(&*tracker, &issue)?;
+    }
     let sight = Sight::find(place, &*tracker, pull.as_ref())?;
     let tree = sight.tree(&sight.commit)?;
     let base = sight.tree(&sight.base)?;
@@ -302,6 +307,26 @@ fn note(place: &Place, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)
 }
 
 /// Boxes that were all ticked before anybody looked.
+/// What is being worked on is not held against the base: it would fail there, and that counts.
+fn refuse_under_way(tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
+    let number = issue.number;
+    let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
+    if let Some(phase) = phases.max().filter(|phase| *phase < Phase::Verify && *phase > Phase::Issue) {
+        let message = format!("{number} is being worked on: it is in phase/{}", phase.word());
+        return Err(Problem::new(ProblemCode::NotNow, message)
+            .hint(format!("`landfall auto {}` goes on with it and verifies what lands", number.get())));
+    }
+    let pulls = tracker.pull_requests_of(&branch_of(number)).map_err(|error| tracker_problem(&error))?;
+    match pulls.iter().find(|pull| pull.state.is_open()) {
+        None => Ok(()),
+        Some(pull) => {
+            let message = format!("{number} has an open pull request, {}", pull.number);
+            let hint = format!("`landfall verify {} --pr {}` looks at that", number.get(), pull.number.get());
+            Err(Problem::new(ProblemCode::NotNow, message).hint(hint))
+        }
+    }
+}
+
 fn suspicious(criteria: &Criteria, has_pr: bool) -> Option<String> {
     let all = criteria.items.iter().all(|it| it.ticked);
     (all && !has_pr && !criteria.metadata_only)

@@ -132,6 +132,8 @@ fn folders_without_modules_and_formats_of_files_are_refused() {
 #[test]
 fn a_module_is_committed_when_that_is_asked_for_and_nothing_else_with_it() {
     let scratch = Scratch::new(LANDFALL);
+    scratch.git(&["config", "user.name", "A Person"]);
+    scratch.git(&["config", "user.email", "person@example.com"]);
     scratch.file("loose.txt", "mine\n");
     let made =
         scratch.landfall(&["--json", "module", "init", "greeter", "--title", "Greet", "--commit"]).json();

@@ -38,7 +38,7 @@ fn there(path: &str) -> String {
 
 fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
     let args = [&["--json", "issue", "new", title, "--body", body], more].concat();
-    scratch.landfall(&args).json()["number"].as_u64().expect("a number")
+    scratch.landfall(&args).json()["issue"]["number"].as_u64().expect("a number")
 }
 
 fn show(scratch: &Scratch, number: u64) -> Value {
@@ -46,37 +46,72 @@ fn show(scratch: &Scratch, number: u64) -> Value {
 }
 
 fn labels(shown: &Value) -> Vec<String> {
-    let labels = shown["issue"]["labels"].as_array().expect("labels");
-    labels.iter().map(|label| label.as_str().expect("a word").to_owned()).collect()
+    let labels = shown["issue"]["labels"].as_array().into_iter().flatten();
+    labels.map(|label| label.as_str().expect("a word").to_owned()).collect()
+}
+
+/// The branch that landed work is seen on.
+fn seen_on(scratch: &Scratch, tracker: &str) -> &'static str {
+    match tracker {
+        "github" => {
+            scratch.git(&["fetch", "--quiet", "origin"]);
+            "origin/main"
+        }
+        _ => "main",
+    }
 }
 
 fn auto(scratch: &Scratch, args: &[&str]) -> Said {
     scratch.landfall(&[&["auto"], args].concat())
 }
 
-#[test]
-fn a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed() {
-    let scratch = Scratch::new(LANDFALL);
-    let body = format!("{}\n{}", there("done.txt"), script(&[works("code", "done.txt", "\"complete\"")]));
-    let number = issue(&scratch, "Make it so", &body, &["--size", "XS", "--label", "triaged"]);
-    let said = auto(&scratch, &[&number.to_string()]);
-    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
-    assert_eq!(scratch.git(&["show", "main:done.txt"]), "x");
-    let shown = show(&scratch, number);
-    assert_eq!(shown["issue"]["state"], "closed", "{shown}");
-    assert!(labels(&shown).contains(&"phase/done".to_owned()), "{shown}");
-    assert!(shown["body"].as_str().is_some_and(|body| body.contains("- [x]")), "the box is ticked: {shown}");
-    let message = scratch.git(&["log", "-1", "--format=%B", "main"]);
-    assert!(message.contains(&format!("Landfall-Issue: local:#{number}")), "{message}");
-    let comments = shown["comments"].as_array().expect("comments").len();
-    // Asked for again, nothing is done again.
-    auto(&scratch, &[&number.to_string()]);
-    assert_eq!(show(&scratch, number)["comments"].as_array().expect("comments").len(), comments);
+/// The same story where issues are files, and on a GitHub of ours.
+macro_rules! on_both {
+    ($($story:ident),+ $(,)?) => {
+        mod on_local {
+            $(#[test]
+            fn $story() {
+                super::$story(&landfall_testkit::Scratch::new(crate::LANDFALL), "local");
+            })+
+        }
+        mod on_github {
+            $(#[test]
+            fn $story() {
+                let (fake, scratch) = super::on_github();
+                super::$story(&scratch, "github");
+                drop(fake);
+            })+
+        }
+    };
 }
 
-#[test]
-fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged() {
-    let scratch = Scratch::new(LANDFALL);
+on_both!(
+    a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed,
+    an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged,
+    behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person,
+    behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on,
+);
+
+fn a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed(scratch: &Scratch, tracker: &str) {
+    let body = format!("{}\n{}", there("done.txt"), script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(scratch, "Make it so", &body, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(scratch, &[&number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let main = seen_on(scratch, tracker);
+    assert_eq!(scratch.git(&["show", &format!("{main}:done.txt")]), "x");
+    let shown = show(scratch, number);
+    assert_eq!(shown["issue"]["state"], "done", "{shown}");
+    assert!(labels(&shown).contains(&"phase/done".to_owned()), "{shown}");
+    assert!(shown["body"].as_str().is_some_and(|body| body.contains("- [x]")), "the box is ticked: {shown}");
+    let message = scratch.git(&["log", "-1", "--format=%B", main]);
+    assert!(message.contains(&format!("Landfall-Issue: {tracker}:#{number}")), "{message}");
+    let comments = shown["comments"].as_array().map_or(0, Vec::len);
+    // Asked for again, nothing is done again.
+    auto(scratch, &[&number.to_string()]);
+    assert_eq!(show(scratch, number)["comments"].as_array().map_or(0, Vec::len), comments);
+}
+
+fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged(scratch: &Scratch, tracker: &str) {
     let triage = r#"{"size": "M", "type": "feature", "priority": "high", "why": "three files"}"#;
     let turns = [
         leaves("triage", ".landfall/task/triage.json", triage),
@@ -85,16 +120,17 @@ fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged() {
         says("review", FINE),
     ];
     let body = format!("{}\n{}", there("greet.txt"), script(&turns));
-    let number = issue(&scratch, "Greet", &body, &[]);
-    let said = auto(&scratch, &[&number.to_string()]);
+    let number = issue(scratch, "Greet", &body, &[]);
+    let said = auto(scratch, &[&number.to_string()]);
     assert_eq!(said.code, Some(0), "{}\n{}\n{}", said.out, said.err, scratch.landfall(&["log", "T1"]).out);
-    let shown = show(&scratch, number);
+    let shown = show(scratch, number);
     for label in ["triaged", "type/feature", "priority/high", "size/M", "phase/done"] {
         assert!(labels(&shown).contains(&label.to_owned()), "{label}: {shown}");
     }
-    let message = scratch.git(&["log", "-1", "--format=%B", "main"]);
+    let main = seen_on(scratch, tracker);
+    let message = scratch.git(&["log", "-1", "--format=%B", main]);
     assert!(message.starts_with("feat: Greet"), "{message}");
-    assert_eq!(scratch.git(&["show", "main:docs/spec/issue-1-greet.md"]), "# Greet");
+    assert_eq!(scratch.git(&["show", &format!("{main}:docs/spec/issue-1-greet.md")]), "# Greet");
     let log = scratch.landfall(&["log", "T1"]).ok();
     assert!(log.contains("offered as pull request #"), "{log}");
     let prompts = scratch.prompts("T1");
@@ -104,19 +140,20 @@ fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged() {
     );
 }
 
-#[test]
-fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person() {
-    let scratch = Scratch::new(LANDFALL);
+fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person(
+    scratch: &Scratch,
+    _tracker: &str,
+) {
     // The second try does what was promised.
     let turns = [works("code", "wrong.txt", "\"complete\""), works("code", "right.txt", "\"complete\"")];
     let body = format!("{}\n{}", there("right.txt"), script(&turns));
-    let number = issue(&scratch, "Right", &body, &["--size", "XS", "--label", "triaged"]);
-    let said = auto(&scratch, &[&number.to_string()]);
+    let number = issue(scratch, "Right", &body, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(scratch, &[&number.to_string()]);
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
-    let shown = show(&scratch, number);
+    let shown = show(scratch, number);
     let comments = shown["comments"].to_string();
     assert_eq!(comments.matches("verify-iteration: 1").count(), 1, "{comments}");
-    assert_eq!(shown["issue"]["state"], "closed", "{shown}");
+    assert_eq!(shown["issue"]["state"], "done", "{shown}");
 
     let never = format!(
         "{}\n{}",
@@ -128,14 +165,14 @@ fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_
             works("code", "a4.txt", "\"complete\""),
         ])
     );
-    let number = issue(&scratch, "Never", &never, &["--size", "XS", "--label", "triaged"]);
-    let said = auto(&scratch, &[&number.to_string()]);
+    let number = issue(scratch, "Never", &never, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(scratch, &[&number.to_string()]);
     assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
     let all = format!("{}{}", said.out, said.err);
     assert!(all.contains("needs a person"), "{all}");
     assert_eq!(scratch.status("T2"), "blocked");
     assert!(scratch.why("T2").contains("MAX_ITERATIONS_REACHED"), "{}", scratch.why("T2"));
-    let shown = show(&scratch, number);
+    let shown = show(scratch, number);
     assert!(labels(&shown).contains(&"phase/verify".to_owned()), "{shown}");
 }
 
@@ -163,17 +200,18 @@ fn large(scratch: &Scratch) -> (u64, Vec<u64>) {
     (whole, parts)
 }
 
-#[test]
-fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on() {
-    let scratch = Scratch::new(LANDFALL);
-    let (whole, parts) = large(&scratch);
-    let said = auto(&scratch, &[&whole.to_string()]);
+fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on(
+    scratch: &Scratch,
+    tracker: &str,
+) {
+    let (whole, parts) = large(scratch);
+    let said = auto(scratch, &[&whole.to_string()]);
     assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
-    let files = scratch.git(&["ls-tree", "--name-only", "main"]);
+    let files = scratch.git(&["ls-tree", "--name-only", seen_on(scratch, tracker)]);
     for (place, landed) in [true, false, true, true, false, true, false].into_iter().enumerate() {
         assert_eq!(files.contains(&format!("p{}.txt", place + 1)), landed, "part {}: {files}", place + 1);
     }
-    let shown = show(&scratch, whole);
+    let shown = show(scratch, whole);
     assert_eq!(shown["issue"]["state"], "open", "{shown}");
     let comments = shown["comments"].to_string();
     assert!(comments.contains("4 of 7 sub-issues are done"), "{comments}");
@@ -223,7 +261,7 @@ fn an_issue_of_github_becomes_a_pull_request_is_reviewed_merged_by_pushing_and_a
         assert!(issue.closed.is_some() && issue.labels.contains(&"phase/done".to_owned()), "{issue:?}");
         assert!(issue.body.as_deref().is_some_and(|body| body.contains("- [x]")), "{issue:?}");
     });
-    let message = scratch.git(&["log", "-1", "--format=%B", "origin/main"]);
+    let message = scratch.git(&["log", "-1", "--format=%B", seen_on(&scratch, "github")]);
     assert!(message.starts_with("fix: Greet") && message.contains(&format!("Closes #{number}")), "{message}");
 }
 
@@ -280,7 +318,7 @@ fn a_night_of_twelve_issues_killed_five_times_ends_where_the_tables_say_and_says
     scratch.landfall(&["auto", "--batch", "--resume"]);
     for number in &done {
         let shown = show(&scratch, *number);
-        assert_eq!(shown["issue"]["state"], "closed", "#{number}: {shown}");
+        assert_eq!(shown["issue"]["state"], "done", "#{number}: {shown}");
         assert!(labels(&shown).contains(&"phase/done".to_owned()), "#{number}: {shown}");
     }
     for number in &undone {
@@ -290,7 +328,7 @@ fn a_night_of_twelve_issues_killed_five_times_ends_where_the_tables_say_and_says
     for number in done.iter().chain(&undone) {
         let shown = show(&scratch, *number);
         let said: Vec<String> =
-            shown["comments"].as_array().expect("comments").iter().map(|it| it["body"].to_string()).collect();
+            shown["comments"].as_array().into_iter().flatten().map(|it| it["body"].to_string()).collect();
         let distinct: std::collections::BTreeSet<&String> = said.iter().collect();
         assert_eq!(said.len(), distinct.len(), "#{number} says something twice: {said:#?}");
     }
