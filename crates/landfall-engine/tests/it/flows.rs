@@ -36,6 +36,11 @@ fn built_in(name: &str) -> Flow {
 fn every_built_in_flow_looks_like_this() {
     let pictures = [
         (
+            "issue",
+            expect![[r#"
+            "#]],
+        ),
+        (
             "lifecycle",
             expect![[r#"
                 lifecycle: Plan, have the plan judged, execute it with judges on the way, verify, judge, land.
@@ -531,9 +536,9 @@ fn unknown_words_are_named_with_the_nearest_known_one_all_at_once() {
             mine.toml:9: unknown key `mx` in `step.work.on.done`
               hint: did you mean `max`?
             mine.toml:11: unknown kind `zzz`
-              hint: known kinds: agent, verify, check, review, land, report, ask, split, target, converge
+              hint: known kinds: agent, verify, check, review, land, report, ask, split, tracker, target, converge
             mine.toml:12: step `none` has no `kind`
-              hint: known kinds: agent, verify, check, review, land, report, ask, split, target, converge
+              hint: known kinds: agent, verify, check, review, land, report, ask, split, tracker, target, converge
         "#]],
     );
 }

@@ -80,6 +80,10 @@ fn the_prompt_of_the_loop_reads_like_this() {
         1 test failed: greets_by_name
         ======== FEEDBACK ENDS ========
 
+        ## What the person wants otherwise since it began
+
+        - 1. in capitals, please
+
         ## What agents found out
 
         Agents that worked on this project noted these lines. They may save you time, and they may be wrong: check before you rely
@@ -136,6 +140,7 @@ fn a_bare_task_has_no_empty_sections() {
     expect![[r#"
         # Task T7: Greet the user by name
         ## First of all
+        ## What the person wants otherwise since it began
         ## Where you work
         ## How to say where you stand
         ## What not to do"#]]
