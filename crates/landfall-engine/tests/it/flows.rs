@@ -38,6 +38,148 @@ fn every_built_in_flow_looks_like_this() {
         (
             "issue",
             expect![[r#"
+                issue: An issue of a tracker: triage, spec, code, review, land, and its acceptance criteria held against the result.
+
+                ● observe  [tracker, phase issue] ◀ entry
+                  ├─ triage → triage
+                  ├─ spec → spec
+                  ├─ code → code
+                  ├─ offered → verify
+                  ├─ landed → accept
+                  ├─ split → split
+                  └─ done → report
+
+                ● triage  [agent, phase issue]
+                  └─ done → triaged
+
+                ● triaged  [tracker, phase issue]
+                  ├─ spec → spec
+                  ├─ code → code
+                  ├─ split → split
+                  └─ fail → triage (at most 2×)
+
+                ● spec  [agent, phase spec]
+                  └─ done → sized
+
+                ● sized  [tracker, phase ready]
+                  ├─ code → code
+                  └─ split → split
+
+                ● code  [agent, phase code]
+                  └─ done → verify
+
+                ● verify  [verify, phase code]
+                  ├─ pass → offer
+                  ├─ fail → code (at most 10×)
+                  └─ conflict → code (at most 3×)
+
+                ● offer  [tracker, phase code]
+                  ├─ patch → land
+                  └─ pr → checks
+
+                ● checks  [tracker, phase review]
+                  ├─ pass → review
+                  └─ fail → code (at most 3×)
+
+                ● review  [review, phase review]
+                  ├─ approved → reviewed
+                  └─ changes → code (at most 3×)
+
+                ● reviewed  [tracker, phase merge]
+                  └─ done → land
+
+                ● land  [land, phase merge]
+                  ├─ landed → merged
+                  ├─ conflict → code (at most 3×)
+                  └─ red → code (at most 3×)
+
+                ● merged  [tracker, phase verify]
+                  └─ done → accept
+
+                ● accept  [tracker, phase verify]
+                  ├─ pass → close
+                  ├─ fail → code (at most 20×)
+                  └─ partial → report
+
+                ● close  [tracker, phase done]
+                  └─ done → report
+
+                ● split  [split, phase code]
+                  └─ done → gather
+
+                ● gather  [tracker, phase code]
+                  └─ done → accept
+
+                ● report  [report, phase done]
+                  └─ done → end
+
+                entry for phase blocked: observe
+                entry for phase code: observe
+                entry for phase draft: observe
+                entry for phase issue: observe
+                entry for phase merge: observe
+                entry for phase review: observe
+                entry for phase spec: observe
+                entry for phase verify: observe
+            "#]],
+            expect![[r#"
+                flowchart TD
+                  s0["observe (tracker)"]
+                  s1["triage (agent)"]
+                  s2["triaged (tracker)"]
+                  s3["spec (agent)"]
+                  s4["sized (tracker)"]
+                  s5["code (agent)"]
+                  s6["verify (verify)"]
+                  s7["offer (tracker)"]
+                  s8["checks (tracker)"]
+                  s9["review (review)"]
+                  s10["reviewed (tracker)"]
+                  s11["land (land)"]
+                  s12["merged (tracker)"]
+                  s13["accept (tracker)"]
+                  s14["close (tracker)"]
+                  s15["split (split)"]
+                  s16["gather (tracker)"]
+                  s17["report (report)"]
+                  start((start)) --> s0
+                  s0 -->|"triage"| s1
+                  s0 -->|"spec"| s3
+                  s0 -->|"code"| s5
+                  s0 -->|"offered"| s6
+                  s0 -->|"landed"| s13
+                  s0 -->|"split"| s15
+                  s0 -->|"done"| s17
+                  s1 -->|"done"| s2
+                  s2 -->|"spec"| s3
+                  s2 -->|"code"| s5
+                  s2 -->|"split"| s15
+                  s2 -->|"fail (at most 2×)"| s1
+                  s3 -->|"done"| s4
+                  s4 -->|"code"| s5
+                  s4 -->|"split"| s15
+                  s5 -->|"done"| s6
+                  s6 -->|"pass"| s7
+                  s6 -->|"fail (at most 10×)"| s5
+                  s6 -->|"conflict (at most 3×)"| s5
+                  s7 -->|"patch"| s11
+                  s7 -->|"pr"| s8
+                  s8 -->|"pass"| s9
+                  s8 -->|"fail (at most 3×)"| s5
+                  s9 -->|"approved"| s10
+                  s9 -->|"changes (at most 3×)"| s5
+                  s10 -->|"done"| s11
+                  s11 -->|"landed"| s12
+                  s11 -->|"conflict (at most 3×)"| s5
+                  s11 -->|"red (at most 3×)"| s5
+                  s12 -->|"done"| s13
+                  s13 -->|"pass"| s14
+                  s13 -->|"fail (at most 20×)"| s5
+                  s13 -->|"partial"| s17
+                  s14 -->|"done"| s17
+                  s15 -->|"done"| s16
+                  s16 -->|"done"| s13
+                  s17 -->|"done"| finish((end))
             "#]],
         ),
         (
