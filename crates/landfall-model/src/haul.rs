@@ -233,7 +233,7 @@ mod tests {
     fn what_the_tracker_shows_wins() {
         let live = |open, phase| Live { open, phase };
         assert_eq!(fate(live(false, None), None), Fate::Done);
-        assert_eq!(fate(live(true, Some(Phase::Done)), None), Fate::Done);
+        assert_eq!(fate(live(true, Some(Phase::Done)), None), Fate::Left, "somebody opened it again");
         assert_eq!(fate(live(true, Some(Phase::Code)), None), Fate::Left);
     }
 

@@ -321,7 +321,7 @@ impl Default for RawRun {
             first_output: Millis(2 * MINUTE),
             heartbeat: Millis(MINUTE),
             heartbeats: Whole(3),
-            tool_limit: Millis(30 * MINUTE),
+            tool_limit: Millis(45 * MINUTE),
             stalls_step_max: Whole(3),
             stalls_total_max: Whole(10),
             transients_max: Whole(20),

@@ -47,7 +47,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                     beats: 3,
                     silence_ms: 600000,
                     first_output_ms: 120000,
-                    tool_ms: 1800000,
+                    tool_ms: 2700000,
                 },
                 stalls_step_max: 3,
                 stalls_total_max: 10,
@@ -1047,4 +1047,10 @@ fn settings_of_another_tool_count_where_landfall_toml_says_nothing() {
           landfall.toml says otherwise: auto-max-concurrent; not known: colour"]
     );
     assert!(parse("").mapped.is_empty(), "no file, no line");
+}
+
+#[test]
+fn c37_a_tool_without_a_sign_of_life_has_2700_seconds() {
+    let settings = Settings::parse("", "landfall.toml").expect("nothing is a setting");
+    assert_eq!(settings.run.watch.tool_ms, 2_700_000);
 }

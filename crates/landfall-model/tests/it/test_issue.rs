@@ -5,7 +5,8 @@ use std::sync::Arc;
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{Act, Edge, Step};
 use landfall_model::issue::{
-    Accepted, Ci, Depth, Part, PartEnd, PartFate, Phase, Pr, Seen, SeenPr, SeenPrState, Way, Wishes,
+    Accepted, Ci, Depth, Part, PartEnd, PartFate, Phase, Point, Pr, Seen, SeenPr, SeenPrState, Way, Wishes,
+    completion, precondition,
 };
 use landfall_model::{
     Commit, Drive, Driving, Effect, EndCode, EndKind, Event, Exchanged, Flow, Input, News, RunId, Size,
@@ -304,4 +305,34 @@ fn a_pull_request_that_was_made_while_a_person_stopped_it_is_known_afterwards() 
     });
     assert_eq!(walk.stands(), "waits for pause");
     assert_eq!(walk.task.issue.as_ref().and_then(|issue| issue.pr.clone()), Some(pr));
+}
+
+#[test]
+fn c24_an_issue_without_a_size_takes_a_pull_request_wherever_nobody_can_be_asked() {
+    let mut walk = Walk::new(Wishes::default());
+    walk.sees(seen(Some(Phase::Issue), None));
+    let routed = walk.task.issue.as_ref().and_then(|issue| issue.routed).expect("it was routed");
+    assert_eq!((routed.way, routed.depth, routed.spec), (Way::Pr, Depth::Light, true));
+    let mut walk = Walk::at(Act::Sized, seen(Some(Phase::Spec), None));
+    assert_eq!(
+        walk.sees(seen(Some(Phase::Ready), None)),
+        "ready for report by code",
+        "a spec changes nothing about it"
+    );
+}
+
+#[test]
+fn c25_a_merge_needs_our_own_verdict_and_nobodys_approval() {
+    let pr = SeenPr {
+        number: 9,
+        url: "u".to_owned(),
+        state: SeenPrState::Open,
+        head: Some(Commit::new(&"d".repeat(40))),
+        reviewed: true,
+    };
+    let read = Seen { pr: Some(pr), ..seen(Some(Phase::Merge), Some(Size::M)) };
+    assert!(precondition(Point::Merge, &read).matches, "who reads their own work is approved by nobody");
+    assert!(completion(Point::Review, &read).matches);
+    let unread = Seen { pr: read.pr.clone().map(|pr| SeenPr { reviewed: false, ..pr }), ..read };
+    assert!(!completion(Point::Review, &unread).matches, "without a summary of ours it was not read");
 }

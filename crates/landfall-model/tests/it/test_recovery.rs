@@ -308,7 +308,7 @@ fn a_plan_that_goes_too_far_is_refused_with_the_reason() {
 }
 
 #[test]
-fn skipping_a_step_needs_proof_that_it_is_done() {
+fn c44_skipping_a_step_needs_proof_that_it_is_done() {
     let skip = draft("skip", Vec::new());
     for matches in [None, Some(false)] {
         let why = measured(&skip, matches).expect_err("an agent's word is no proof");

@@ -125,7 +125,7 @@ fn behaviour_28_an_issue_that_turns_out_smaller_while_its_spec_is_written_takes_
 }
 
 #[test]
-fn behaviour_30_a_blocked_issue_stays_in_its_batch_until_it_is_free() {
+fn behaviour_30_c31_a_blocked_issue_stays_in_its_batch_until_it_is_free() {
     let scratch = Scratch::new(LANDFALL);
     issue(&scratch, "Elsewhere", "", "", &["--size", "XS"]);
     issue(&scratch, "Second", "", &good(2, "two.txt"), &["--size", "XS"]);
@@ -181,7 +181,7 @@ fn a_batch_begins_with_what_others_wait_for_and_leaves_out_who_waits_for_a_failu
 }
 
 #[test]
-fn a_batch_with_one_number_takes_so_many_of_the_newest_small_ones() {
+fn c32_a_batch_with_one_number_takes_so_many_of_the_newest_small_ones() {
     let scratch = Scratch::new(LANDFALL);
     for (number, size) in (1..).zip(["XS", "S", "M", "XS", "XL"]) {
         issue(
@@ -218,7 +218,7 @@ fn a_batch_with_one_number_takes_so_many_of_the_newest_small_ones() {
 }
 
 #[test]
-fn what_does_not_hold_at_last_needs_a_person() {
+fn c45_what_does_not_hold_at_last_needs_a_person() {
     let scratch = Scratch::new(LANDFALL);
     scratch.more_settings("[tracker]\nverify_iterations_max = 1\n");
     let criteria =

@@ -220,6 +220,28 @@ fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes
     assert!(scratch.why("T1").contains("parts_failed"), "{}", scratch.why("T1"));
 }
 
+#[test]
+fn c33_a_whole_that_is_asked_for_again_tries_the_part_that_failed_and_finishes() {
+    let scratch = Scratch::new(LANDFALL);
+    let whole =
+        issue(&scratch, "Large", &there("b.txt"), &["--size", "XL", "--label", "triaged"]).to_string();
+    // The key is there the second time.
+    let turns = [
+        "[[step.code]]\nsignal = \"blocked:no key\"\ncommit = false\n".to_owned(),
+        works("code", "a.txt", "\"complete\""),
+    ];
+    let small = ["--size", "XS", "--label", "triaged", "--parent", &whole];
+    let first = issue(&scratch, "First", &script(&turns), &small).to_string();
+    let more = [&small[..], &["--blocked-by", &first]].concat();
+    issue(&scratch, "Second", &script(&[works("code", "b.txt", "\"complete\"")]), &more);
+    assert_ne!(auto(&scratch, &[&whole]).code, Some(0), "a part has failed");
+    let said = auto(&scratch, &["--resume", &whole]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let files = scratch.git(&["ls-tree", "--name-only", "main"]);
+    assert!(files.contains("a.txt") && files.contains("b.txt"), "{files}");
+    assert_eq!(show(&scratch, whole.parse().expect("a number"))["issue"]["state"], "done");
+}
+
 /// A project whose `origin` is a GitHub of ours: issues and pull requests over HTTP, branches in a bare repository.
 fn on_github() -> (FakeGithub, Scratch) {
     let fake = FakeGithub::start();
@@ -233,6 +255,7 @@ fn on_github() -> (FakeGithub, Scratch) {
         fake.url()
     ));
     scratch.git(&["push", "--quiet", "origin", "main"]);
+    scratch.be_patient(Duration::from_secs(300)); // changes go one at a time there, with a second between them
     scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
     fake.world(|world| world.kept = Some(bare));
     (fake, scratch)
