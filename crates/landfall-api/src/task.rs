@@ -806,3 +806,22 @@ pub struct ExportedFile {
     /// What is in it.
     pub text: String,
 }
+
+impl WaitFor {
+    /// Whether only a person ends it.
+    #[must_use]
+    pub fn is_yours(self) -> bool {
+        match self {
+            Self::Question | Self::Login | Self::Disk | Self::Pause | Self::Conflict | Self::GateBroken => {
+                true
+            }
+            Self::Dependency
+            | Self::Slot
+            | Self::Quota
+            | Self::Budget
+            | Self::SubIssues
+            | Self::Blockers
+            | Self::Backoff => false,
+        }
+    }
+}

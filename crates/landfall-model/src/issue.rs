@@ -307,6 +307,22 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     if routed.spec && !specified { Onward::Spec } else { Onward::Code }
 }
 
+/// What an issue without criteria comes to. What landed, and a whole whose parts are done, is done; where nothing of ours landed, nothing
+/// says that it is.
+#[must_use]
+pub fn unasked(landed: bool, whole: bool) -> VerifyOutcome {
+    if landed || whole { VerifyOutcome::Done } else { VerifyOutcome::Unsure }
+}
+
+/// Whether checks of a forge that are not there yet may still begin. Where the base has none, none come; and a forge takes a moment, but
+/// no more than that.
+#[must_use]
+pub fn checks_may_begin(base_has_some: bool, since: Option<Timestamp>, now: Timestamp) -> bool {
+    base_has_some && since.is_none_or(|since| now < since.plus_ms(CHECKS_BEGIN_MS))
+}
+
+const CHECKS_BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed already
+
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pr {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use landfall_api::{Mode, OutcomeLine, RunEnded, RunOutcome, Status, WaitFor};
+use landfall_api::{Mode, OutcomeLine, RunEnded, RunOutcome, Status};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -119,24 +119,8 @@ fn exit_by_tasks(outcome: &RunOutcome) -> Exit {
         Status::Review => 1,
         Status::Waiting => match task.wait {
             // At the end of a whole run nothing waits that could go on by itself, so a person is wanted.
-            Some(
-                WaitFor::Question
-                | WaitFor::Login
-                | WaitFor::GateBroken
-                | WaitFor::Disk
-                | WaitFor::Pause
-                | WaitFor::Conflict,
-            ) => 1,
-            Some(
-                WaitFor::Dependency
-                | WaitFor::Slot
-                | WaitFor::Quota
-                | WaitFor::Budget
-                | WaitFor::SubIssues
-                | WaitFor::Blockers
-                | WaitFor::Backoff,
-            )
-            | None => i32::from(outcome.ended == RunEnded::Finished),
+            Some(wait) if wait.is_yours() => 1,
+            Some(_) | None => i32::from(outcome.ended == RunEnded::Finished),
         },
         Status::Draft
         | Status::Ready

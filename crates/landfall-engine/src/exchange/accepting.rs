@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use landfall_model::acceptance::{Criteria, Mode, Occasion, VerifyOutcome};
-use landfall_model::issue::Accepted;
+use landfall_model::acceptance::{Criteria, Mode, Occasion};
+use landfall_model::issue::{Accepted, unasked};
 use landfall_model::{Commit, EngineEvent, Exchanged, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, PrNumber};
 
@@ -40,10 +40,7 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
     if criteria.items.is_empty() {
         // Nothing is claimed about what nobody asked for; it is said where the issue is closed.
         let whole = task.issue.as_ref().is_some_and(|issue| issue.ends.is_some());
-        let outcome = match task.landed.is_some() || whole {
-            true => VerifyOutcome::Done,
-            false => VerifyOutcome::Unsure, // nothing of ours landed, and nothing says that it holds
-        };
+        let outcome = unasked(task.landed.is_some(), whole);
         return Ok(Exchanged::Accepted(Accepted { items: Vec::new(), outcome }));
     }
     let diff = task.landed.as_ref().and_then(|landed| changed(site, &landed.base_before, &landed.commit));

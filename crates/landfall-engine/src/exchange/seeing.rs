@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
-use landfall_model::issue::{Ci, Part, Phase, Seen, SeenPr, SeenPrState};
+use landfall_model::issue::{Ci, Part, Phase, Seen, SeenPr, SeenPrState, checks_may_begin};
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
     Answer, Blocker, Check, CheckState, ChecksSum, Child, CloseWhy, CommitSha, Conclusion, Issue,
@@ -276,17 +276,13 @@ pub(super) fn checks(site: &Site, task: &Task, at: &Desked) -> Result<Exchanged,
 /// Whether checks that are not there yet may still begin: a forge takes a moment. Where the base has none, none come.
 fn may_come(site: &Site, task: &Task, at: &Desked) -> Result<bool, Trouble> {
     let since = task.issue.as_ref().and_then(|issue| issue.ci.as_ref()).map(|(_, since)| *since);
-    let waited = since.is_some_and(|since| site.now() >= since.plus_ms(BEGIN_MS));
-    let base = task.gate.as_ref().map(|gate| gate.base.as_str());
-    match base {
-        Some(base) if !waited && at.tracker.keeps_branches() => {
-            Ok(sum(&at.tracker.checks(&CommitSha::new(base)?)?) != ChecksSum::None)
-        }
-        Some(_) | None => Ok(false),
-    }
+    let base = task.gate.as_ref().map(|gate| gate.base.as_str()).filter(|_| at.tracker.keeps_branches());
+    let has_some = match base {
+        Some(base) => sum(&at.tracker.checks(&CommitSha::new(base)?)?) != ChecksSum::None,
+        None => false,
+    };
+    Ok(checks_may_begin(has_some, since, site.now()))
 }
-
-const BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed already
 
 /// What fails on the work and not on the base it was merged with; or else what fails on both.
 fn failed(task: &Task, at: &Desked, checks: &[Check]) -> Answer<Ci> {

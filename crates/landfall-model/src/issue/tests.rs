@@ -93,3 +93,19 @@ fn an_old_commit_does_not_complete_what_was_opened_again() {
     let commit = Some(Commit::new(&"b".repeat(40)));
     assert!(completion(Point::CodePatch, &Seen { commit, ..again }).matches);
 }
+
+#[test]
+fn an_issue_without_criteria_is_done_only_by_what_landed() {
+    assert_eq!(unasked(true, false), VerifyOutcome::Done);
+    assert_eq!(unasked(false, true), VerifyOutcome::Done);
+    assert_eq!(unasked(false, false), VerifyOutcome::Unsure);
+}
+
+#[test]
+fn checks_that_are_not_there_yet_are_waited_for_a_moment_where_the_base_has_some() {
+    let since = Some(Timestamp(1_000));
+    assert!(checks_may_begin(true, None, Timestamp(1_000)), "nobody has looked yet");
+    assert!(checks_may_begin(true, since, Timestamp(90_999)));
+    assert!(!checks_may_begin(true, since, Timestamp(91_000)));
+    assert!(!checks_may_begin(false, None, Timestamp(1_000)));
+}

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 
 /// Says what you want otherwise while a task is under way, or more of what is done.
 ///
-/// While it is under way, the next check weighs it; a task that is done is taken up again.
+/// While it is under way, the next check weighs it; where nobody judges, whoever works on it hears it. A task that is done is taken up again.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which task, such as T7.

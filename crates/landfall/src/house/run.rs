@@ -434,27 +434,7 @@ impl RunHandle for Run {
 const WAITS_MAX: u32 = 1_000; // what a terminal could ever show
 
 fn is_yours(wait: Option<&str>) -> bool {
-    let wait: Option<WaitFor> = wait.and_then(|word| word.parse().ok());
-    match wait {
-        Some(
-            WaitFor::Question
-            | WaitFor::Login
-            | WaitFor::Disk
-            | WaitFor::Pause
-            | WaitFor::Conflict
-            | WaitFor::GateBroken,
-        ) => true,
-        Some(
-            WaitFor::Dependency
-            | WaitFor::Slot
-            | WaitFor::Quota
-            | WaitFor::Budget
-            | WaitFor::SubIssues
-            | WaitFor::Blockers
-            | WaitFor::Backoff,
-        )
-        | None => false,
-    }
+    wait.and_then(|word| word.parse::<WaitFor>().ok()).is_some_and(WaitFor::is_yours)
 }
 
 /// Why the project as a whole cannot go on, if it cannot.
