@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// All files below a folder, with what differs from run to run blanked: moments, days, hashes, lengths of time.
+/// All files below a folder, with what differs from run to run blanked: moments, days, hashes, lengths of time, and the
+/// order of the fields of a JSON object, which tells only which of them was written first.
 #[must_use]
 pub fn blanked(dir: &Path) -> BTreeMap<String, String> {
     fn walk(dir: &Path, below: &str, all: &mut BTreeMap<String, String>) {
@@ -14,13 +15,19 @@ pub fn blanked(dir: &Path) -> BTreeMap<String, String> {
                 walk(&entry.path(), &format!("{name}/"), all);
             } else {
                 let text = fs::read_to_string(entry.path()).expect("text");
-                all.insert(blank(&name), blank(&text));
+                let ordered = name.ends_with(".json").then(|| in_order(&text)).flatten();
+                all.insert(blank(&name), blank(&ordered.unwrap_or(text)));
             }
         }
     }
     let mut all = BTreeMap::new();
     walk(dir, "", &mut all);
     all
+}
+
+fn in_order(object: &str) -> Option<String> {
+    let fields: BTreeMap<String, serde_json::Value> = serde_json::from_str(object).ok()?;
+    serde_json::to_string_pretty(&fields).ok()
 }
 
 fn blank(text: &str) -> String {
@@ -48,4 +55,21 @@ fn blank(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_fields_is_no_difference_and_their_values_are() {
+        let shown = |text: &str| {
+            let dir = tempfile::tempdir().expect("a folder");
+            fs::write(dir.path().join("a.json"), text).expect("written");
+            blanked(dir.path())
+        };
+        let one = shown("{\"steps\": 1, \"updated\": \"2026-01-31\", \"revision\": 3}");
+        assert_eq!(one, shown("{\"revision\": 7,\n\"updated\": \"2026-01-31\", \"steps\": 1}"));
+        assert_ne!(one, shown("{\"steps\": 2, \"updated\": \"2026-01-31\", \"revision\": 3}"));
+    }
 }
