@@ -26,7 +26,7 @@ use landfall_trackers::tracker::{CommitSha, PrNumber, Tracker};
 
 pub use asking::Asking;
 pub use rubric::{Judge, Question};
-pub use settle::{Settled, Settling, settle, tick_boxes};
+pub use settle::{Settled, Settling, settle, tick_boxes, was_verified};
 pub use shell::{Checkout, Shell};
 pub use tree::Tree;
 

@@ -1,6 +1,7 @@
 //! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
+mod kind;
 mod phase;
 mod progress;
 mod reconcile;
@@ -12,11 +13,12 @@ use std::fmt;
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
+pub use kind::{IssueKind, closing_words, headline};
 pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
-pub use summary::{Stand, Summary, summary};
-pub use whole::{ends, resting};
+pub use summary::{Stand, Summary, is_partial, summary};
+pub use whole::{ends, levels, resting};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -217,6 +219,8 @@ pub struct Seen {
     pub parts: u32,
     /// The open issues it waits for.
     pub blockers: Vec<String>,
+    /// Whether the base is another branch than the one whose commits close issues there.
+    pub side_base: bool,
 }
 
 /// What was seen of a pull request.
@@ -289,7 +293,7 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     }
     // Open and said to be done: somebody opened it again, or it was never closed. What can be seen says which.
     let phase = seen.phase.filter(|phase| *phase != Phase::Done);
-    if !seen.triaged && phase <= Some(Phase::Issue) && seen.phase != Some(Phase::Done) {
+    if wants_triage(seen.triaged, seen.phase) {
         return Onward::Triage;
     }
     if routed.way == Way::Split {
@@ -305,6 +309,20 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     }
     let specified = phase >= Some(Phase::Ready) || seen.spec_file.is_some();
     if routed.spec && !specified { Onward::Spec } else { Onward::Code }
+}
+
+/// Whether somebody has to find out first what an open issue is.
+#[must_use]
+pub fn wants_triage(triaged: bool, phase: Option<Phase>) -> bool {
+    !triaged && phase <= Some(Phase::Issue)
+}
+
+/// Whether there is anything of an issue that its criteria could be held against: it is closed, it is on the base as far as can be
+/// seen, or it was `verified` before and sent back. One that nobody worked on is only looked at.
+#[must_use]
+pub fn is_begun(seen: &Seen, verified: bool) -> bool {
+    let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Merged);
+    verified || !seen.open || seen.phase >= Some(Phase::Verify) || seen.commit.is_some() || merged
 }
 
 /// What an issue without criteria comes to. What landed, and a whole whose parts are done, is done; where nothing of ours landed, nothing

@@ -7,6 +7,25 @@ use crate::acceptance::VerifyOutcome;
 use crate::task::{EndKind, Ending, State, Task};
 use crate::{TaskId, Wait};
 
+/// The parts of a whole that are still to be done, in levels: each waits only for such of an earlier level.
+///
+/// # Errors
+/// The parts that wait for each other in a circle, and those that wait for them.
+pub fn levels(parts: &[Part]) -> Result<Vec<Vec<&Part>>, Vec<u64>> {
+    let mut left: Vec<&Part> = parts.iter().filter(|part| !part.done).collect();
+    let mut levels = Vec::new();
+    while !left.is_empty() {
+        let waits = |part: &&Part| part.needs.iter().any(|need| left.iter().any(|it| it.number == *need));
+        let (later, now): (Vec<&Part>, Vec<&Part>) = left.iter().copied().partition(waits);
+        if now.is_empty() {
+            return Err(later.iter().map(|part| part.number).collect());
+        }
+        levels.push(now);
+        left = later;
+    }
+    Ok(levels)
+}
+
 /// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
 /// not go on: it is left out, and so is whatever waits for it.
 #[must_use]
@@ -64,7 +83,7 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
 }
 
 /// Whether what the issue of a task that is done promised was seen to hold, or was not ours to see.
-fn is_accepted(task: &Task) -> bool {
+pub(super) fn is_accepted(task: &Task) -> bool {
     let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
     accepted.map_or(task.landed.is_none(), |accepted| accepted.outcome == VerifyOutcome::Done)
 }

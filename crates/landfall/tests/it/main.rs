@@ -32,6 +32,7 @@ mod lifecycle;
 mod mcp;
 mod misbehave;
 mod modules;
+mod newcomer;
 mod own_loop;
 mod person;
 mod pipeline;
