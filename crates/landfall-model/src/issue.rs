@@ -323,6 +323,22 @@ pub fn checks_may_begin(base_has_some: bool, since: Option<Timestamp>, now: Time
 
 const CHECKS_BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed already
 
+/// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
+/// told of it only just now. Otherwise a person has to do something there.
+#[must_use]
+pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
+    let at_most = match checks {
+        Ci::Running(_) => CHECKS_END_MS,
+        Ci::Absent if base_has_some => CHECKS_BEGIN_MS,
+        Ci::Absent | Ci::Passed => FORGE_NOTICES_MS,
+        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => 0,
+    };
+    waited_ms < at_most
+}
+
+const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
+const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
+
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pr {

@@ -39,6 +39,7 @@ mod player;
 mod plugin;
 mod proofs;
 mod propose;
+mod protected;
 mod queue;
 mod quota;
 mod review;
