@@ -19,10 +19,10 @@ mod workflow;
 use std::time::Instant;
 
 use landfall_model::acceptance::{
-    Address, Check, Criteria, Criterion, HANDLER_FOLDERS, Handler, Mode, Occasion, Plan, Section, Standing,
-    Verify, VerifyResult, plan,
+    Address, Check, Criteria, Criterion, HANDLER_FOLDERS, Handler, Mode, Observed, Occasion, Plan, Section,
+    Standing, Verify, VerifyKind, VerifyResult, plan,
 };
-use landfall_trackers::tracker::{CommitSha, PrNumber, Tracker};
+use landfall_trackers::tracker::{Answer, Comment, CommitSha, IssueNumber, PrNumber, Thread, Tracker};
 
 pub use asking::Asking;
 pub use rubric::{Judge, Question};
@@ -47,6 +47,8 @@ pub struct Ground<'a> {
     pub leave: bool,
     /// Why it is looked.
     pub occasion: Occasion,
+    /// What has happened that criteria wait for: see [`happened`].
+    pub happened: &'a [Observed],
     /// Where `{{base_url}}` leads.
     pub base_url: Option<&'a Address>,
     /// Whether a person said that this machine may be asked.
@@ -157,6 +159,7 @@ fn look(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, criterion: &Criterion)
         allow_localhost: ground.allow_localhost,
         handlers: ground.handlers,
         occasion: ground.occasion,
+        happened: ground.happened,
     };
     let (verify, address) = match plan(criterion, standing) {
         Plan::Known(result, why) => return saw(result, why),
@@ -280,6 +283,25 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, 
         | Check::BrowserScreenshot { .. }
         | Check::VisualDiff { .. } => unreachable!("each of these has an address: `Verify::address` says so"),
     }
+}
+
+/// What we say it has happened by, under the issue that waits for it.
+pub(crate) const OBSERVED_MARKER: &str = "observed/";
+
+/// What has happened that criteria of an issue wait for, by what was said there. Nobody is asked if none of them waits for anything.
+///
+/// # Errors
+/// Why the tracker does not say.
+pub fn happened(tracker: &dyn Tracker, number: IssueNumber, criteria: &Criteria) -> Answer<Vec<Observed>> {
+    if !criteria.items.iter().any(|it| matches!(it.kind, VerifyKind::Observation(_))) {
+        return Ok(Vec::new());
+    }
+    let comments = tracker.comments(Thread::Issue(number))?;
+    let event = |it: &Comment| {
+        let marker = it.marker()?;
+        Observed::from_word(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)
+    };
+    Ok(comments.iter().filter_map(event).collect())
 }
 
 const HANDLERS_MAX: usize = 100;
