@@ -45,7 +45,7 @@ impl Desk {
                 environment: &site.environment,
                 author: "landfall",
             };
-            tracker::open(&site.settings.tracker, &around).map(Arc::from)
+            tracker::open(&site.settings, &around).map(Arc::from)
         };
         self.opened.get_or_init(open).clone()
     }

@@ -54,7 +54,7 @@ pub(super) fn verify(
     let environment = place.environment();
     let around =
         Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
-    let tracker = tracker::open(&settings.tracker, &around).map_err(|error| tracker_problem(&error))?;
+    let tracker = tracker::open(&settings, &around).map_err(|error| tracker_problem(&error))?;
     let number = IssueNumber::new(asked.issue).ok_or_else(|| no_number("issue"))?;
     let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
     let pull = match asked.pr {
