@@ -12,6 +12,7 @@ mod json_path;
 mod rubric;
 mod settle;
 mod shell;
+mod stamp;
 mod tree;
 mod web;
 mod workflow;
@@ -252,7 +253,12 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, 
             shop.map_or_else(no_shell, |shop| shell::command(shop, line, limit_ms))
         }
         Check::McpCall { tool, .. } => {
-            uncertain(format!("no MCP server answers for `{}` here", files::short(tool)))
+            // What limits an agent here is the sandbox; none of them can be held to one tool of one server.
+            uncertain(format!(
+                "no agent can be held to the one tool `{}`: they run with all their tools; look yourself and tick the box, or \
+                 let a `command` ask the server",
+                files::short(tool)
+            ))
         }
         Check::GithubCheck { query, value } => forge::check(ground, shop, query, value),
         Check::Rubric(rubric) => match ground.judge {
