@@ -10,6 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
+use landfall_model::acceptance::Observed;
 use landfall_model::issue::Source;
 use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
@@ -23,7 +24,7 @@ use crate::channel::Channel;
 use crate::confine;
 use crate::dispatch::Dispatch;
 use crate::engine::Mail;
-use crate::exchange::{SPEC, is_spec};
+use crate::exchange::{self, SPEC, is_spec};
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
 use crate::module::{self, Module};
@@ -492,6 +493,9 @@ impl Desk {
         // What comes next works in the same workspace, so it is told afterwards.
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
+            if let Some(event) = Observed::end(&run.exit).filter(|_| task.issue.is_some()) {
+                exchange::tell_observers(site, &task, event);
+            }
             site.tell(task.id, News::AgentEnded(recovering::climbed(site, &task, run)));
         });
     }

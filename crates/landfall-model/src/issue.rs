@@ -16,7 +16,7 @@ pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use summary::{Stand, Summary, summary};
-pub use whole::{ends, resting};
+pub use whole::{Level, Parts, ends, levels, resting, stand};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -314,6 +314,20 @@ pub fn unasked(landed: bool, whole: bool) -> VerifyOutcome {
     if landed || whole { VerifyOutcome::Done } else { VerifyOutcome::Unsure }
 }
 
+/// What a whole comes to when so many of its parts landed and are left for a person: no further than they are.
+#[must_use]
+pub fn with_left(outcome: VerifyOutcome, left: usize) -> VerifyOutcome {
+    match outcome {
+        VerifyOutcome::Done if left > 0 => VerifyOutcome::LeftOver(left),
+        VerifyOutcome::LeftOver(own) => VerifyOutcome::LeftOver(own + left),
+        VerifyOutcome::Done
+        | VerifyOutcome::Reopen { .. }
+        | VerifyOutcome::Exhausted { .. }
+        | VerifyOutcome::Waiting
+        | VerifyOutcome::Unsure => outcome,
+    }
+}
+
 /// Whether checks of a forge that are not there yet may still begin. Where the base has none, none come; and a forge takes a moment, but
 /// no more than that.
 #[must_use]
@@ -416,6 +430,8 @@ pub struct PartEnd {
 pub enum PartFate {
     /// It is done.
     Done,
+    /// It landed, and something of it is left for a person to look at.
+    Left,
     /// It is not, for this reason.
     Failed(String),
     /// It never began: this one is in its way.
@@ -474,8 +490,22 @@ pub enum IssueEvent {
         /// These.
         parts: Vec<Part>,
     },
-    /// None of its parts goes on any more.
+    /// None of its parts goes on any more; or how they ended was looked at again.
     PartsOver(Vec<PartEnd>),
+    /// More of its parts are over, and others go on.
+    PartsCame {
+        /// These are.
+        over: Vec<u64>,
+        /// So many levels of them are over as a whole.
+        levels: u32,
+    },
+    /// What it promises as a whole was looked at while its parts go on.
+    Levelled {
+        /// By this attempt.
+        attempt: Attempt,
+        /// What does not hold so far: the criterion, and what was seen.
+        failing: Vec<(String, String)>,
+    },
 }
 
 impl IssueEvent {
@@ -489,8 +519,9 @@ impl IssueEvent {
             | Self::Accepted { attempt, .. }
             | Self::Looked { attempt }
             | Self::Reworked { attempt }
+            | Self::Levelled { attempt, .. }
             | Self::Parted { attempt, .. } => Some(*attempt),
-            Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) => None,
+            Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) | Self::PartsCame { .. } => None,
         }
     }
 
@@ -547,6 +578,17 @@ impl IssueEvent {
                 let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
                 format!("{done} of its {} issues are done, and none goes on", ends.len())
             }
+            Self::PartsCame { over, levels } => {
+                let over: Vec<String> = over.iter().map(|number| format!("#{number}")).collect();
+                format!("of its issues {} are over ({levels} levels), and others go on", over.join(", "))
+            }
+            Self::Levelled { failing, .. } if failing.is_empty() => {
+                "was looked at as a whole while its issues go on".to_owned()
+            }
+            Self::Levelled { failing, .. } => {
+                let words: Vec<&str> = failing.iter().map(|(words, _)| words.as_str()).collect();
+                format!("as a whole, this does not hold so far: {}", words.join("; "))
+            }
         }
     }
 
@@ -564,6 +606,8 @@ impl IssueEvent {
             Self::Reworked { .. } => "issue-reworked",
             Self::Parted { .. } => "issue-parted",
             Self::PartsOver(_) => "issue-parts-over",
+            Self::PartsCame { .. } => "issue-parts-came",
+            Self::Levelled { .. } => "issue-levelled",
         }
     }
 }
@@ -589,6 +633,10 @@ pub struct Pipeline {
     pub parts: Vec<Part>,
     /// How they ended, once none goes on.
     pub ends: Option<Vec<PartEnd>>,
+    /// How they ended the time before, if it was made of others before.
+    pub ended_before: Vec<PartEnd>,
+    /// How far its parts have come, while some go on.
+    pub level: Level,
     /// Readers that have read the work as it is.
     pub readers: u32,
     /// How often something outside was looked for in vain.
@@ -610,6 +658,12 @@ impl Depth {
 }
 
 impl Pipeline {
+    /// How many of its parts landed and are left for a person.
+    #[must_use]
+    pub fn parts_left(&self) -> usize {
+        self.ends.iter().flatten().filter(|end| end.end == PartFate::Left).count()
+    }
+
     /// How many readers the work has.
     #[must_use]
     pub fn readers_wanted(&self) -> u32 {
@@ -650,9 +704,18 @@ impl Pipeline {
             }
             IssueEvent::Parted { parts, .. } => {
                 self.parts.clone_from(parts);
-                self.ends = None;
+                self.ended_before = self.ends.take().unwrap_or_default();
+                self.level = Level::default();
             }
             IssueEvent::PartsOver(ends) => self.ends = Some(ends.clone()),
+            IssueEvent::PartsCame { over, levels } => {
+                (self.level.over, self.level.levels) = (over.clone(), *levels);
+                self.level.told = false;
+            }
+            IssueEvent::Levelled { failing, .. } => {
+                let levels = self.level.levels;
+                (self.level.failing, self.level.held, self.level.told) = (failing.clone(), levels, true);
+            }
         }
     }
 }

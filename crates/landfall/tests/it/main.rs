@@ -32,6 +32,7 @@ mod lifecycle;
 mod mcp;
 mod misbehave;
 mod modules;
+mod observed;
 mod own_loop;
 mod person;
 mod pipeline;
@@ -63,6 +64,7 @@ mod top;
 mod verify;
 mod views;
 mod walks;
+mod wholes;
 
 /// The program under test.
 const LANDFALL: &str = env!("CARGO_BIN_EXE_landfall");

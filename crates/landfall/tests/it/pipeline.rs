@@ -13,7 +13,7 @@ use crate::lifecycle::{says, works};
 const FINE: &str = r#"{"findings": [], "resolved": []}"#;
 
 /// The script of an agent, as an issue carries it.
-fn script(turns: &[String]) -> String {
+pub fn script(turns: &[String]) -> String {
     format!("```landfall-script\n{}\n```\n", turns.concat())
 }
 
@@ -32,26 +32,26 @@ fn leaves(step: &str, path: &str, text: &str) -> String {
 }
 
 /// A criterion that a file is there.
-fn there(path: &str) -> String {
+pub fn there(path: &str) -> String {
     format!("- [ ] <!-- verify: file_exists \"{path}\" --> there is {path}\n")
 }
 
-fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
+pub fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
     let args = [&["--json", "issue", "new", title, "--body", body], more].concat();
     scratch.landfall(&args).json()["issue"]["number"].as_u64().expect("a number")
 }
 
-fn show(scratch: &Scratch, number: u64) -> Value {
+pub fn show(scratch: &Scratch, number: u64) -> Value {
     scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
 }
 
-fn labels(shown: &Value) -> Vec<String> {
+pub fn labels(shown: &Value) -> Vec<String> {
     let labels = shown["issue"]["labels"].as_array().into_iter().flatten();
     labels.map(|label| label.as_str().expect("a word").to_owned()).collect()
 }
 
 /// The branch that landed work is seen on.
-fn seen_on(scratch: &Scratch, tracker: &str) -> &'static str {
+pub fn seen_on(scratch: &Scratch, tracker: &str) -> &'static str {
     match tracker {
         "github" => {
             scratch.git(&["fetch", "--quiet", "origin"]);
@@ -61,7 +61,7 @@ fn seen_on(scratch: &Scratch, tracker: &str) -> &'static str {
     }
 }
 
-fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+pub fn auto(scratch: &Scratch, args: &[&str]) -> Said {
     scratch.landfall(&[&["auto"], args].concat())
 }
 
@@ -77,13 +77,14 @@ macro_rules! on_both {
         mod on_github {
             $(#[test]
             fn $story() {
-                let (fake, scratch) = super::on_github();
+                let (fake, scratch) = crate::pipeline::on_github();
                 super::$story(&scratch, "github");
                 drop(fake);
             })+
         }
     };
 }
+pub(crate) use on_both;
 
 on_both!(
     a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed,
@@ -243,7 +244,7 @@ fn c33_a_whole_that_is_asked_for_again_tries_the_part_that_failed_and_finishes()
 }
 
 /// A project whose `origin` is a GitHub of ours: issues and pull requests over HTTP, branches in a bare repository.
-fn on_github() -> (FakeGithub, Scratch) {
+pub fn on_github() -> (FakeGithub, Scratch) {
     let fake = FakeGithub::start();
     let mut scratch = Scratch::new(LANDFALL);
     let bare = scratch.root().join("forge.git");
