@@ -10,6 +10,7 @@ mod backlog;
 mod bad_input;
 mod batches;
 mod behaviours;
+mod both;
 mod branch;
 mod budgets;
 mod by_hand;
