@@ -412,6 +412,13 @@ fn one_issue(
             blockers.push(blocker);
             Some(Reply::new(201, world.issue(at, blocker)))
         }
+        ("DELETE", ["dependencies", "blocked_by", id]) => {
+            let blocker = by_id(world, &json!(id.parse::<u64>().ok()?))?;
+            let blockers = &mut world.issues.get_mut(&number)?.blocked_by;
+            let place = blockers.iter().position(|it| *it == blocker)?;
+            blockers.remove(place);
+            Some(Reply::new(200, world.issue(at, blocker)))
+        }
         _ => None,
     }
 }
