@@ -23,7 +23,7 @@ use crate::channel::Channel;
 use crate::confine;
 use crate::dispatch::Dispatch;
 use crate::engine::Mail;
-use crate::exchange::{SPEC, is_spec};
+use crate::exchange::{SPEC, is_spec, spec_of};
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
 use crate::module::{self, Module};
@@ -980,5 +980,10 @@ pub(crate) fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<St
         })
     };
     let is_there = |name: &str| if name == SPEC { specified() } else { there(name) };
-    output.iter().filter(|name| !is_there(name)).cloned().collect()
+    // By the name an agent and a person can look for.
+    let named = |name: &String| match name.as_str() {
+        SPEC => spec_of(site, task).unwrap_or_else(|| name.clone()),
+        _ => name.clone(),
+    };
+    output.iter().filter(|name| !is_there(name)).map(named).collect()
 }

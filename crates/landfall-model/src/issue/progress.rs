@@ -5,6 +5,7 @@ use super::{IssueEvent, Phase, Routed, Way};
 use crate::event::{Event, StepResult};
 use crate::flow::{Act, Flow, StepKind, Target};
 use crate::recovery::{Outcome, RecoveryEvent};
+use crate::signal::Usage;
 use crate::task::{EndKind, Ending};
 use crate::{Commit, Step, StepName};
 
@@ -44,6 +45,8 @@ pub struct Row {
     pub landed: Option<Commit>,
     /// Ways that were left for another: `L → S: patch, spec first`.
     pub ways: Vec<String>,
+    /// What its runs used.
+    pub usage: Usage,
 }
 
 impl Row {
@@ -59,6 +62,7 @@ impl Row {
             recoveries: Vec::new(),
             landed: None,
             ways: Vec::new(),
+            usage: Usage::default(),
         }
     }
 
@@ -138,6 +142,9 @@ impl Progress {
             Event::Retried { .. } => self.now = None, // where it goes on is found out anew
             Event::Verified { report, .. } if !report.outcome().is_green() => {
                 self.note(|row| row.red += 1);
+            }
+            Event::IterationEnded { usage, .. } => {
+                self.note(|row| row.usage = row.usage.plus(*usage));
             }
             Event::Ejected { .. } => self.note(|row| row.red += 1),
             Event::Conflicted { .. } => self.note(|row| row.conflicts += 1),
