@@ -15,7 +15,7 @@ pub struct IssueTrace {
     /// The number of the issue.
     pub issue: u64,
     /// What: `sub_start`, `phase_start`, `wrapper_exit`, `recovery`, `phase_complete`, `sub_complete`, `anomaly`, `size_refresh`,
-    /// `token_usage`, `watchdog_kill`, `ci_wait`, `test_result`, `manual_intervention`, `verify_reopen_cycle` or
+    /// `token_usage`, `watchdog_kill`, `max_silent_window`, `ci_wait`, `test_result`, `manual_intervention`, `verify_reopen_cycle` or
     /// `concurrent_commit_detected`.
     pub event: String,
     /// The run: `R3`; empty before the first.

@@ -102,6 +102,7 @@ fn unusual(trail: &[Trace]) -> Vec<String> {
             | Happening::Anomaly { .. }
             | Happening::SubStart { .. }
             | Happening::WrapperExit { .. }
+            | Happening::MaxSilentWindow { .. }
             | Happening::TokenUsage { .. }
             | Happening::PhaseComplete { .. }
             | Happening::SubComplete { .. }

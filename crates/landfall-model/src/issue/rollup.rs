@@ -140,6 +140,7 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
                 Happening::SubStart { .. }
                 | Happening::WrapperExit { .. }
                 | Happening::WatchdogKill { .. }
+                | Happening::MaxSilentWindow { .. }
                 | Happening::SizeRefresh { .. }
                 | Happening::ConcurrentCommit { .. }
                 | Happening::CiWait { .. }

@@ -52,6 +52,15 @@ pub enum Happening {
         phase: &'static str,
         /// After so long in all.
         took_ms: u64,
+        /// It was silent for so long.
+        silent_ms: u64,
+    },
+    /// The longest that an agent was silent in a run, where that was long.
+    MaxSilentWindow {
+        /// In this phase.
+        phase: &'static str,
+        /// So long.
+        silent_ms: u64,
     },
     /// What a run used.
     TokenUsage {
@@ -149,6 +158,7 @@ impl Happening {
             Self::PhaseStart { .. } => "phase_start",
             Self::WrapperExit { .. } => "wrapper_exit",
             Self::WatchdogKill { .. } => "watchdog_kill",
+            Self::MaxSilentWindow { .. } => "max_silent_window",
             Self::TokenUsage { .. } => "token_usage",
             Self::Recovery { .. } => "recovery",
             Self::Anomaly { .. } => "anomaly",
@@ -176,8 +186,13 @@ impl Happening {
                 ("how", (*how).to_owned()),
                 ("duration_sec", seconds(took_ms)),
             ],
-            Self::WatchdogKill { phase, took_ms } => {
-                vec![("phase", (*phase).to_owned()), ("duration_sec", seconds(took_ms))]
+            Self::WatchdogKill { phase, took_ms, silent_ms } => vec![
+                ("phase", (*phase).to_owned()),
+                ("duration_sec", seconds(took_ms)),
+                ("silent_window_sec", seconds(silent_ms)),
+            ],
+            Self::MaxSilentWindow { phase, silent_ms } => {
+                vec![("phase", (*phase).to_owned()), ("silent_window_sec", seconds(silent_ms))]
             }
             Self::TokenUsage { phase, model, usage } => vec![
                 ("phase", (*phase).to_owned()),
@@ -299,7 +314,10 @@ impl Trail<'_> {
                 let (code, how) = exit_of(exit);
                 self.say(at, Happening::WrapperExit { phase, code, how, took_ms: *took_ms });
                 if *exit == Exit::Silent {
-                    self.say(at, Happening::WatchdogKill { phase, took_ms: *took_ms });
+                    let (took_ms, silent_ms) = (*took_ms, traces.quiet_ms);
+                    self.say(at, Happening::WatchdogKill { phase, took_ms, silent_ms });
+                } else if traces.quiet_ms > 0 {
+                    self.say(at, Happening::MaxSilentWindow { phase, silent_ms: traces.quiet_ms });
                 }
                 if *usage != Usage::default() {
                     let model = traces.model.clone().unwrap_or_else(|| self.profile.clone());

@@ -65,7 +65,11 @@ fn ran(exit: Exit, tokens_in: u64) -> Event {
         took_ms: 4_000,
         usage: if tokens_in == 0 { Usage::default() } else { usage },
         head: None,
-        traces: Traces { model: (tokens_in > 100).then(|| "large".to_owned()), ..Traces::default() },
+        traces: Traces {
+            model: (tokens_in > 100).then(|| "large".to_owned()),
+            quiet_ms: tokens_in * 1_000,
+            ..Traces::default()
+        },
     }
 }
 
@@ -151,12 +155,13 @@ fn the_journal_of_an_issue_is_a_log_of_its_phases() {
         1 sub_start size=
         4 phase_start phase=spec
         5 wrapper_exit phase=spec exit_code=0 how=exit duration_sec=4
+        5 max_silent_window phase=spec silent_window_sec=200
         5 token_usage phase=spec model=large input=200 output=5 cache_read=0 micro_usd=70
         6 phase_complete phase=spec duration_sec=2
         7 size_refresh from=L to=M route=pr
         8 phase_start phase=code
         9 wrapper_exit phase=code exit_code=143 how=silence duration_sec=4
-        9 watchdog_kill phase=code duration_sec=4
+        9 watchdog_kill phase=code duration_sec=4 silent_window_sec=50
         9 token_usage phase=code model=small input=50 output=5 cache_read=0 micro_usd=70
         10 anomaly phase=code pattern=watchdog-kill detail=retry
         12 recovery phase=code tier=2 symptom=watchdog-kill result=success

@@ -62,6 +62,16 @@ fn behaviour_22_nothing_done_is_tried_once_more_then_an_agent_looks_then_a_perso
 }
 
 #[test]
+fn a_spec_that_nobody_wrote_is_named_by_why() {
+    let scratch = project(r#"{"action": "abort", "rationale": "somebody has to say what is wanted"}"#);
+    let said = follow(&scratch, "Idle", &[idles("spec"), idles("spec"), idles("spec")], "S");
+    assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let why = scratch.why("T1");
+    assert!(why.contains("it did not leave: docs/spec/issue-1-idle.md"), "{why}");
+    assert!(scratch.prompts("T1")[1].contains("docs/spec/issue-1-idle.md"), "the agent is told which");
+}
+
+#[test]
 fn behaviour_23_finished_work_lands_whatever_the_exit_code_says() {
     let scratch = project("");
     let said = follow(&scratch, "Break off", &[breaks_off("code", "done.txt", true, 1)], "XS");
