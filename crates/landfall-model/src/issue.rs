@@ -1,10 +1,14 @@
 //! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
+mod paper;
 mod phase;
 mod progress;
 mod reconcile;
+mod retro;
+mod rollup;
 mod summary;
+mod trail;
 mod whole;
 
 use std::fmt;
@@ -12,10 +16,16 @@ use std::fmt;
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
+pub use paper::{
+    Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
+};
 pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
-pub use summary::{Stand, Summary, summary};
+pub use retro::{Lookback, lookback};
+pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
+pub use summary::{Stand, Summary, SummaryRow, summary};
+pub use trail::{Happening, Trace, trail};
 pub use whole::{Level, Parts, ends, levels, resting, stand};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.

@@ -96,6 +96,9 @@ pub struct RawTracker {
     pub spec_path: String,
     /// Whether even small issues land by a pull request.
     pub always_pr: bool,
+    /// Whether issues are made of what agents propose when they look back and think worth one. Otherwise they are only listed, by
+    /// `landfall issue proposals`.
+    pub file_proposals: bool,
     /// How often an issue that turns out not to hold is opened again, before a person has to look at it.
     pub verify_iterations_max: Whole<1, 20>,
     /// How many parts of one large issue are worked on at once.
@@ -126,6 +129,7 @@ impl Default for RawTracker {
             poll: Millis(MINUTE),
             spec_path: "docs/spec".to_owned(),
             always_pr: false,
+            file_proposals: false,
             verify_iterations_max: Whole(3),
             concurrent: Whole(5),
             production_url: None,

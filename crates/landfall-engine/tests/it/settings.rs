@@ -226,6 +226,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 poll_ms: 60000,
                 spec_path: "docs/spec",
                 always_pr: false,
+                file_proposals: false,
                 verify_iterations_max: 3,
                 concurrent: 5,
                 production_url: None,

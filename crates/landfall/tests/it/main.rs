@@ -20,6 +20,7 @@ mod crash;
 mod faces;
 mod folders;
 mod gate;
+mod handed_on;
 mod import;
 mod init;
 mod intervene;

@@ -1,9 +1,7 @@
 //! Boxes that wait until something happens in a run of another issue: they are told of it once, and looked at then.
 
-use landfall_testkit::Scratch;
-
-use crate::lifecycle::works;
 use crate::both::{World, on_both, show};
+use crate::lifecycle::works;
 use crate::pipeline::{auto, issue, script, there};
 
 on_both!(boxes_that_wait_for_an_event_hear_of_it_once_and_are_looked_at_then);

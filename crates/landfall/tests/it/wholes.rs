@@ -3,8 +3,8 @@
 
 use landfall_testkit::Scratch;
 
-use crate::lifecycle::works;
 use crate::both::{World, labels, on_both, show};
+use crate::lifecycle::works;
 use crate::pipeline::{auto, issue, script, there};
 
 on_both!(
