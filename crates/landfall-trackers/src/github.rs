@@ -665,7 +665,7 @@ impl Tracker for Github {
         let what = format!("merge {number}");
         let path = self.at("pulls", number.get(), ["merge"]);
         let body = json!({
-            "merge_method": "squash",
+            "merge_method": "merge",
             "sha": merge.expected.as_str(),
             "commit_title": merge.subject.as_str(),
             "commit_message": fit(&merge.body),

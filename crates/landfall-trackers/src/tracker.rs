@@ -107,7 +107,7 @@ pub trait Tracker: Send + Sync {
     fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()>;
     /// Says that a draft is ready. One that is ready stays so.
     fn mark_ready(&self, number: PrNumber) -> Answer<()>;
-    /// Merges into one commit, if the head is what we believe it is. One that is merged already stays so.
+    /// Merges, with every commit of it, if the head is what we believe it is. One that is merged already stays so.
     fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged>;
     /// Closes it without merging. One that is closed stays so.
     fn close_pull_request(&self, number: PrNumber) -> Answer<()>;

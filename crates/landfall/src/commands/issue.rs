@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use landfall_api::{
-    IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState, PullRequestDetail, Size,
-    UnreadableIssue,
+    ImprovementList, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
+    PullRequestDetail, Size, UnreadableIssue,
 };
 
 use super::words;
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format::{moment, plural};
 use crate::house::{self, IssueAsked, IssueChange, IssueEdited, IssuesAsked};
-use crate::say::{clean, clean_block, talk};
+use crate::say::{clean, clean_block, print_json_line, talk};
 use crate::table::Table;
 
 /// Makes, shows and changes issues: files beside Landfall's state, or those of the tracker that landfall.toml names.
@@ -152,6 +152,18 @@ enum Action {
         #[arg(long, value_name = "LABEL")]
         remove: Vec<String>,
     },
+    /// Prints what happened to issues, a JSON object per line, oldest first.
+    Events {
+        /// Which issues; all that were ever followed, if none is named.
+        #[arg(value_name = "N", value_parser = number)]
+        issues: Vec<u64>,
+    },
+    /// Lists what agents propose when they look back, and makes issues of what you want.
+    Proposals {
+        /// Makes an issue of the proposal with this id, unless there is one; may be given several times.
+        #[arg(long, value_name = "ID")]
+        file: Vec<String>,
+    },
     /// Says how big an issue is.
     Size {
         /// Which issue.
@@ -211,6 +223,18 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Action::Close { issue, not_planned: true } => change(issue, IssueChange::Drop)?,
         Action::Reopen { issue } => change(issue, IssueChange::Reopen)?,
         Action::Label { issue, add, remove } => change(issue, IssueChange::Label { add, remove })?,
+        Action::Events { issues } => {
+            for line in house::issue_events(&context.dir, &issues)? {
+                print_json_line(&line)?;
+            }
+        }
+        Action::Proposals { file } => {
+            let list = house::issue_proposals(&context.dir, &file)?;
+            context.answer(&list, proposals_text)?;
+            if !context.json && list.proposals.is_empty() {
+                talk("nobody has proposed anything: neither in a spec that landed nor by recoveries");
+            }
+        }
         Action::Size { issue, size } => change(issue, IssueChange::Size(size))?,
     }
     Ok(Exit::Ok)
@@ -302,6 +326,18 @@ fn comments_text(comments: &[IssueComment]) -> String {
         text += &format!("{}\n", clean_block(comment.body.trim_end()));
     }
     text
+}
+
+fn proposals_text(list: &ImprovementList) -> String {
+    if list.proposals.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["ID", "TIER", "ISSUE", "FROM", "TITLE"]);
+    for it in &list.proposals {
+        let issue = it.issue.map(|number| format!("#{number}")).unwrap_or_default();
+        table.row([&it.id, &it.tier, &issue, &it.from, &it.title]);
+    }
+    table.text()
 }
 
 fn detail_text(detail: &IssueDetail) -> String {

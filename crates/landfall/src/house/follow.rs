@@ -132,13 +132,8 @@ pub(super) fn preview(place: &Place, asked: &api::IssuesFollow) -> Result<api::I
 /// What an issue is made of and what of that is still to be done, level by level.
 fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::FollowedPart>, Problem> {
     let all = parts_at_rest(tracker, number).map_err(reconcile::trouble)?;
-    let levels = issue::levels(&all).map_err(|circle| {
-        let names: Vec<String> = circle.iter().map(|number| format!("#{number}")).collect();
-        let what = format!("parts of {number} wait for each other: {}", names.join(", "));
-        Problem::new(ProblemCode::BadInput, what)
-            .hint("`landfall issue edit N --unblock M` takes a blocker away")
-    })?;
-    let open = |need: &u64| all.iter().any(|part| part.number == *need && !part.done);
+    let left: Vec<issue::Part> = all.into_iter().filter(|part| !part.done).collect();
+    let open = |need: &u64| left.iter().any(|part| part.number == *need);
     let part = |level: u32, part: &issue::Part| api::FollowedPart {
         number: part.number,
         title: part.title.clone(),
@@ -146,10 +141,11 @@ fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::Followed
         level,
         waits_for: part.needs.iter().copied().filter(open).collect(),
     };
-    let of_level = |(level, parts): (u32, Vec<&issue::Part>)| -> Vec<api::FollowedPart> {
-        parts.into_iter().map(|it| part(level, it)).collect()
+    let of_level = |(level, numbers): (u32, Vec<u64>)| -> Vec<api::FollowedPart> {
+        let here = left.iter().filter(|part| numbers.contains(&part.number));
+        here.map(|it| part(level, it)).collect()
     };
-    Ok((1..).zip(levels).flat_map(of_level).collect())
+    Ok((1..).zip(issue::levels(&left)).flat_map(of_level).collect())
 }
 
 fn shown(plan: &Plan) -> api::IssuesFollowed {
@@ -527,10 +523,12 @@ pub(super) fn progress(
 }
 
 fn wire_summary(it: issue::Summary) -> api::IssueSummary {
-    let phase = |(phase, result, notes): &(&str, &str, String)| api::PhaseLine {
-        phase: (*phase).to_owned(),
-        result: (*result).to_owned(),
-        notes: notes.clone(),
+    let phase = |row: &issue::SummaryRow| api::PhaseLine {
+        phase: row.phase.to_owned(),
+        result: row.result.to_owned(),
+        notes: row.notes.clone(),
+        tokens: row.usage.tokens(),
+        cost_usd: wire::usd(row.usage.micro_usd),
     };
     api::IssueSummary {
         number: it.number,
