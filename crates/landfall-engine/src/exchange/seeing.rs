@@ -109,6 +109,7 @@ pub(super) fn landed_as(site: &Site, at: &Desked, issue: &Issue) -> Result<Optio
         spec_path: &site.settings.tracker.spec_path,
         work: Vec::new(),
         pr: None,
+        branch: site.branch.as_str(),
     };
     closing_commit(&ground, at, issue.created, None)
 }
