@@ -49,9 +49,7 @@ pub trait Tracker: Send + Sync {
     fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>>;
     /// What is among its issues and pull requests and cannot be read: a list leaves it out. A tracker whose records only it
     /// writes has none.
-    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
-        Ok(Vec::new())
-    }
+    fn unreadable(&self) -> Answer<Vec<TrackerError>>;
     /// Makes an issue, once.
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>>;
     /// Changes its words.

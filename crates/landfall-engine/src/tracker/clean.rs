@@ -103,6 +103,10 @@ impl Tracker for Clean {
         self.inner.review(number, &NewReview { body: self.veil.over(&new.body), ..new.clone() })
     }
 
+    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+        self.inner.unreadable()
+    }
+
     fn keeps_branches(&self) -> bool {
         self.inner.keeps_branches()
     }

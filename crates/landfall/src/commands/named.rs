@@ -94,12 +94,10 @@ mod tests {
     fn every_task_on_the_command_line_is_read_here() {
         let mut cli = super::everywhere(super::super::cli());
         cli.build();
-        let why = cli.find_subcommand("why").expect("a command");
-        let arg = why.get_arguments().find(|arg| arg.get_id() == "task").expect("a task");
-        let parser = format!("{:?}", arg.get_value_parser());
-        let plain = format!("{:?}", clap::value_parser!(TaskId));
-        assert_eq!(parser, plain, "both make a task");
-        let read = cli.try_get_matches_from(["landfall", "why", "#x"]).expect_err("no number");
-        assert!(read.to_string().contains("the number of an issue"), "{read}");
+        for words in [["landfall", "why", "#x"], ["landfall", "show", "issue:x"], ["landfall", "retry", "#x"]]
+        {
+            let read = cli.try_get_matches_from_mut(words).expect_err("no number");
+            assert!(read.to_string().contains("the number of an issue"), "{read}");
+        }
     }
 }
