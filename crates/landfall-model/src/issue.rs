@@ -1,10 +1,14 @@
 //! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
+mod paper;
 mod phase;
 mod progress;
 mod reconcile;
+mod retro;
+mod rollup;
 mod summary;
+mod trail;
 mod whole;
 
 use std::fmt;
@@ -12,10 +16,16 @@ use std::fmt;
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
+pub use paper::{
+    Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
+};
 pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
-pub use summary::{Stand, Summary, summary};
+pub use retro::{Lookback, lookback};
+pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
+pub use summary::{Stand, Summary, SummaryRow, summary};
+pub use trail::{Happening, Trace, trail};
 pub use whole::{Level, Parts, ends, levels, resting, stand};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
@@ -336,6 +346,22 @@ pub fn checks_may_begin(base_has_some: bool, since: Option<Timestamp>, now: Time
 }
 
 const CHECKS_BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed already
+
+/// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
+/// told of it only just now. Otherwise a person has to do something there.
+#[must_use]
+pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
+    let at_most = match checks {
+        Ci::Running(_) => CHECKS_END_MS,
+        Ci::Absent if base_has_some => CHECKS_BEGIN_MS,
+        Ci::Absent | Ci::Passed => FORGE_NOTICES_MS,
+        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => 0,
+    };
+    waited_ms < at_most
+}
+
+const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
+const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
 
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]

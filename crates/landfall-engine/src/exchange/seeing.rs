@@ -214,7 +214,7 @@ fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trou
     if site.store.contains(&oid)? {
         return Ok(Some(head.clone()));
     }
-    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(None) };
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
     if !at.tracker.keeps_branches() {
         return Ok(None);
     }

@@ -159,6 +159,10 @@ impl Tracker for Clean {
         self.inner.add_blocker(number, blocker)
     }
 
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        self.inner.remove_blocker(number, blocker)
+    }
+
     fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
         self.inner.pull_request(number)
     }

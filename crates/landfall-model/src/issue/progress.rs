@@ -5,6 +5,7 @@ use super::{IssueEvent, Phase, Routed, Way};
 use crate::event::{Event, StepResult};
 use crate::flow::{Act, Flow, StepKind, Target};
 use crate::recovery::{Outcome, RecoveryEvent};
+use crate::signal::Usage;
 use crate::task::{EndKind, Ending};
 use crate::{Commit, Step, StepName};
 
@@ -48,6 +49,8 @@ pub struct Row {
     pub failing: Vec<String>,
     /// Times that parts were done and held no more.
     pub regressed: u32,
+    /// What its runs used.
+    pub usage: Usage,
 }
 
 impl Row {
@@ -65,6 +68,7 @@ impl Row {
             ways: Vec::new(),
             failing: Vec::new(),
             regressed: 0,
+            usage: Usage::default(),
         }
     }
 
@@ -152,6 +156,9 @@ impl Progress {
             Event::Retried { .. } => self.now = None, // where it goes on is found out anew
             Event::Verified { report, .. } if !report.outcome().is_green() => {
                 self.note(|row| row.red += 1);
+            }
+            Event::IterationEnded { usage, .. } => {
+                self.note(|row| row.usage = row.usage.plus(*usage));
             }
             Event::Ejected { .. } => self.note(|row| row.red += 1),
             Event::Conflicted { .. } => self.note(|row| row.conflicts += 1),

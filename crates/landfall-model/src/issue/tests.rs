@@ -148,3 +148,22 @@ fn checks_that_are_not_there_yet_are_waited_for_a_moment_where_the_base_has_some
     assert!(!checks_may_begin(true, since, Timestamp(91_000)));
     assert!(!checks_may_begin(false, None, Timestamp(1_000)));
 }
+
+#[test]
+fn a_forge_that_would_not_merge_is_asked_again_while_it_looks_and_not_when_it_has_seen_enough() {
+    let names = || vec!["ci".to_owned()];
+    for (checks, base_has_some, at_most_ms) in [
+        (Ci::Running(names()), true, 1_200_000),
+        (Ci::Running(names()), false, 1_200_000),
+        (Ci::Absent, true, 90_000),
+        (Ci::Absent, false, 15_000),
+        (Ci::Passed, true, 15_000),
+        (Ci::Passed, false, 15_000),
+    ] {
+        assert!(may_merge_yet(&checks, base_has_some, at_most_ms - 1), "{checks:?}");
+        assert!(!may_merge_yet(&checks, base_has_some, at_most_ms), "{checks:?}");
+    }
+    for checks in [Ci::Failed(names()), Ci::PreExisting(names()), Ci::Broken(names())] {
+        assert!(!may_merge_yet(&checks, true, 0), "{checks:?}: a person has to look");
+    }
+}

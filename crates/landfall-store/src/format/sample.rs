@@ -372,6 +372,7 @@ fn work_facts(facts: &mut Facts) {
         let traces = match iteration % 2 {
             0 => Traces::default(),
             _ => Traces {
+                quiet_ms: 0,
                 revision: None,
                 session: Some("5f0c".to_owned()),
                 model: Some("opus".to_owned()),

@@ -1,13 +1,12 @@
 //! Boxes that wait until something happens in a run of another issue: they are told of it once, and looked at then.
 
-use landfall_testkit::Scratch;
-
+use crate::both::{World, on_both, show};
 use crate::lifecycle::works;
-use crate::pipeline::{auto, issue, on_both, script, show, there};
+use crate::pipeline::{auto, issue, script, there};
 
 on_both!(boxes_that_wait_for_an_event_hear_of_it_once_and_are_looked_at_then);
 
-fn boxes_that_wait_for_an_event_hear_of_it_once_and_are_looked_at_then(scratch: &Scratch, _tracker: &str) {
+fn boxes_that_wait_for_an_event_hear_of_it_once_and_are_looked_at_then(scratch: &World) {
     let body = "- [ ] <!-- verify: file_exists \"one.txt\" --> a run is over <!-- verify-type: observation event=auto-run -->\n\
                 - [ ] something was sent back <!-- verify-type: observation event=fix-cycle -->\n\
                 - [ ] <!-- verify: file_exists \"one.txt\" --> when /merge runs, it is there <!-- verify-type: opportunistic -->\n\

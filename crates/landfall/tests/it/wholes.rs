@@ -3,8 +3,9 @@
 
 use landfall_testkit::Scratch;
 
+use crate::both::{World, labels, on_both, show};
 use crate::lifecycle::works;
-use crate::pipeline::{auto, issue, labels, on_both, script, show, there};
+use crate::pipeline::{auto, issue, script, there};
 
 on_both!(
     what_a_whole_promises_is_looked_at_level_by_level_and_only_told,
@@ -44,7 +45,7 @@ fn comments(scratch: &Scratch, number: u64) -> String {
     show(scratch, number)["comments"].to_string()
 }
 
-fn what_a_whole_promises_is_looked_at_level_by_level_and_only_told(scratch: &Scratch, _tracker: &str) {
+fn what_a_whole_promises_is_looked_at_level_by_level_and_only_told(scratch: &World) {
     let whole = whole(scratch, &there("second.txt"));
     let body = script(&[works("code", "first.txt", "\"complete\"")]);
     let first = part(scratch, whole, "First", &body, None);
@@ -75,7 +76,7 @@ fn what_a_whole_promises_is_looked_at_level_by_level_and_only_told(scratch: &Scr
     }
 }
 
-fn a_part_that_another_breaks_is_done_again_before_the_whole_is(scratch: &Scratch, _tracker: &str) {
+fn a_part_that_another_breaks_is_done_again_before_the_whole_is(scratch: &World) {
     let whole = whole(scratch, &there("after.txt"));
     let body = format!("{}\n{}", says("shared.txt", "one"), script(&[files(&[("shared.txt", "one")])]));
     let first = part(scratch, whole, "First", &body, None);
@@ -104,7 +105,7 @@ fn a_part_that_another_breaks_is_done_again_before_the_whole_is(scratch: &Scratc
     assert!(table.contains("1 round of issues that held no more"), "{table}");
 }
 
-fn what_is_left_of_a_part_for_a_person_is_left_of_the_whole(scratch: &Scratch, _tracker: &str) {
+fn what_is_left_of_a_part_for_a_person_is_left_of_the_whole(scratch: &World) {
     let whole = whole(scratch, &there("first.txt"));
     let left = "### Pre-merge\n\n- [ ] <!-- verify: file_exists \"first.txt\" --> it is there\n\n### Post-merge\n\n- [ ] people like it\n";
     let body = format!("{left}\n{}", script(&[works("code", "first.txt", "\"complete\"")]));
