@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn no_secret_reaches_a_tracker_by_any_of_its_writes() {
         let known = ["canary-of-the-environment", "canary-of-a-profile"];
-        let settings = "[agent.default]\nuse = \"script\"\nenv = { MY_API_KEY = \"canary-of-a-profile\" }\n";
+        let settings = "[agent.default]\nkind = \"script\"\nenv = { MY_API_KEY = \"canary-of-a-profile\" }\n";
         let settings =
             Settings::parse(settings, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let environment = [(OsString::from("DEPLOY_TOKEN"), OsString::from(known[0]))];
