@@ -440,7 +440,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if *fresh {
                 task.session = None;
             }
-            if task.landing.is_none() {
+            if task.landing.is_none() && task.landed.is_none() {
                 task.gate = None;
             }
             // Work that was offered, not made in a workspace, is all there is: it stays.

@@ -1,6 +1,7 @@
 //! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
+mod kind;
 mod paper;
 mod phase;
 mod progress;
@@ -16,6 +17,7 @@ use std::fmt;
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
+pub use kind::{IssueKind, closing_words, headline};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
 };
@@ -24,7 +26,7 @@ pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
-pub use summary::{Stand, Summary, SummaryRow, summary};
+pub use summary::{Stand, Summary, SummaryRow, is_partial, summary};
 pub use trail::{Happening, Trace, trail};
 pub use whole::{Level, Parts, ends, levels, resting, stand};
 
@@ -227,6 +229,8 @@ pub struct Seen {
     pub parts: u32,
     /// The open issues it waits for.
     pub blockers: Vec<String>,
+    /// Whether the base is another branch than the one whose commits close issues there.
+    pub side_base: bool,
 }
 
 /// What was seen of a pull request.
@@ -299,7 +303,7 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     }
     // Open and said to be done: somebody opened it again, or it was never closed. What can be seen says which.
     let phase = seen.phase.filter(|phase| *phase != Phase::Done);
-    if !seen.triaged && phase <= Some(Phase::Issue) && seen.phase != Some(Phase::Done) {
+    if wants_triage(seen.triaged, seen.phase) {
         return Onward::Triage;
     }
     if routed.way == Way::Split {
@@ -315,6 +319,20 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     }
     let specified = phase >= Some(Phase::Ready) || seen.spec_file.is_some();
     if routed.spec && !specified { Onward::Spec } else { Onward::Code }
+}
+
+/// Whether somebody has to find out first what an open issue is.
+#[must_use]
+pub fn wants_triage(triaged: bool, phase: Option<Phase>) -> bool {
+    !triaged && phase <= Some(Phase::Issue)
+}
+
+/// Whether there is anything of an issue that its criteria could be held against: it is closed, it is on the base as far as can be
+/// seen, or it was `verified` before and sent back. One that nobody worked on is only looked at.
+#[must_use]
+pub fn is_begun(seen: &Seen, verified: bool) -> bool {
+    let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Merged);
+    verified || !seen.open || seen.phase >= Some(Phase::Verify) || seen.commit.is_some() || merged
 }
 
 /// What an issue without criteria comes to. What landed, and a whole whose parts are done, is done; where nothing of ours landed, nothing

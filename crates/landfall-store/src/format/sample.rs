@@ -1173,6 +1173,7 @@ fn issue_facts(facts: &mut Facts) {
             reopened: Some(Timestamp(5)),
             parts: 2,
             blockers: vec!["#3".to_owned(), "other/place#4".to_owned()],
+            side_base: false,
         };
         facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(seen) }));
     }

@@ -34,6 +34,7 @@ mod lifecycle;
 mod mcp;
 mod misbehave;
 mod modules;
+mod newcomer;
 mod observed;
 mod own_loop;
 mod person;
