@@ -285,3 +285,18 @@ fn of_a_whole_something_is_always_said() {
     assert_eq!(said.result, "SUCCESS");
     assert_eq!(said.parts, ["#8: SUCCESS", "#9: FAILED (no key)", "#10: SKIPPED (blocked by #9)"]);
 }
+
+/// The corpus of the fuzzer, replayed: each of its papers hands something on and proposes something.
+#[test]
+fn the_corpus_of_the_fuzzer_is_read() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/papers");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
+        let text = std::fs::read_to_string(entry.expect("it can be listed").path()).expect("it is text");
+        let paper = Paper::read(&text);
+        assert!(paper.handoff.as_ref().is_some_and(|it| it.phase.is_some() && !it.is_empty()), "{text}");
+        assert!(paper.proposals().count() > 0, "{text}");
+        seen += 1;
+    }
+    assert!(seen >= 2);
+}
