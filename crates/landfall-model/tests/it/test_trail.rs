@@ -182,6 +182,20 @@ fn the_journal_of_an_issue_is_a_log_of_its_phases() {
 }
 
 #[test]
+fn the_end_of_its_flow_is_the_end_of_an_issue_and_is_told_once() {
+    let mut spec = TaskSpec::new("Greet").expect("a title");
+    spec.size = Some(Size::S);
+    let events = [
+        Event::Added { spec },
+        entered("observe"),
+        left("observe", StepResult::Done, "end"),
+        ended(EndKind::Done, EndCode::Landed),
+    ];
+    assert_eq!(lines(&log(&events)), "1 sub_start size=S\n2 sub_complete result=SUCCESS\n");
+    assert_eq!(lines(&log(&[bound(), ended(EndKind::Cancelled, EndCode::Landed)])), "", "it never began");
+}
+
+#[test]
 fn a_log_that_is_cut_anywhere_is_the_beginning_of_the_whole() {
     let events = whole();
     let all = log(&events);
