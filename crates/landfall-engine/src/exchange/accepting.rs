@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use landfall_model::acceptance::{Criteria, Mode, Occasion};
+use landfall_model::flow::Act;
 use landfall_model::issue::{Accepted, unasked};
+use landfall_model::recovery;
 use landfall_model::{Commit, EngineEvent, Exchanged, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, PrNumber};
 
@@ -41,7 +43,8 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         // Nothing is claimed about what nobody asked for; it is said where the issue is closed.
         let whole = task.issue.as_ref().is_some_and(|issue| issue.ends.is_some());
         let outcome = unasked(task.landed.is_some(), whole);
-        return Ok(Exchanged::Accepted(Accepted { items: Vec::new(), outcome }));
+        let accepted = Accepted { items: Vec::new(), outcome };
+        return Ok(Exchanged::Accepted { accepted, climbed: None });
     }
     let diff = task.landed.as_ref().and_then(|landed| changed(site, &landed.base_before, &landed.commit));
     let shell = Shell {
@@ -101,6 +104,10 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
             drop(site.mail.send(Mail::Fact(fact))); // the engine has left: nobody counts any more
         }
     }
+    // It took a while: what a person decided meanwhile stands.
+    if let Some(closed) = super::closed_meanwhile(task, Some(Act::Accept), at)? {
+        return Ok(Exchanged::Closed(closed));
+    }
     let settled = accept::settle(&Settling {
         tracker: &*at.tracker,
         issue: at.number,
@@ -113,7 +120,9 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
     })?;
     let items = criteria.items.iter().zip(checked);
     let items = items.map(|(criterion, it)| (criterion.text.clone(), it.result, it.evidence)).collect();
-    Ok(Exchanged::Accepted(Accepted { items, outcome: settled.outcome }))
+    let accepted = Accepted { items, outcome: settled.outcome };
+    let climbed = recovery::unmet(&site.catalogue, task, &accepted);
+    Ok(Exchanged::Accepted { accepted, climbed })
 }
 
 fn changed(site: &Site, before: &Commit, after: &Commit) -> Option<String> {
