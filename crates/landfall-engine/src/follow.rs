@@ -465,7 +465,7 @@ impl Desk {
         if reads(&task) {
             let task = task.clone();
             // One that stays for now is given up before the next review.
-            go(site, "end-review", move |site| drop(end_reading(site, &task, attempt)));
+            go(site, "end-review", move |site| drop(end_reading(site, &task, attempt, iteration)));
         }
         let kind = task.step().and_then(|step| task.flow.as_ref()?.step(step)).map(|step| step.kind.clone());
         let (papers, outline) = match site.pool.existing(&task.id.to_string()) {

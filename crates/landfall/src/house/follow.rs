@@ -55,11 +55,7 @@ impl Wanted {
     /// Whether nothing is left to do for it in the tracker, and its task is over.
     fn is_settled(&self) -> bool {
         let Live { open, phase } = self.live();
-        let over = matches!(
-            self.task.as_ref().map(|task| &task.state),
-            Some(State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
-        );
-        over && !open && phase != Some(Phase::Verify)
+        self.task.as_ref().is_some_and(is_done) && !open && phase != Some(Phase::Verify)
     }
 
     /// Whether an agent finds out first what it is.
@@ -77,6 +73,11 @@ impl Wanted {
     fn open_blockers(&self) -> Vec<String> {
         self.blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect()
     }
+}
+
+/// Whether a task is over, and not because it gave up.
+fn is_done(task: &Task) -> bool {
+    matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
 }
 
 fn live(issue: &Issue) -> Live {
@@ -162,6 +163,9 @@ fn shown(plan: &Plan) -> api::IssuesFollowed {
         text: match &wanted.task {
             _ if wanted.is_settled() => "is done already".to_owned(),
             None => "gets a task".to_owned(),
+            Some(task) if is_done(task) && !wanted.is_pending() => {
+                "is open again, and gets another task".to_owned()
+            }
             Some(task) => followed_text(wanted, task),
         },
     };

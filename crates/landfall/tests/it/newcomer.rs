@@ -108,7 +108,7 @@ fn an_issue_that_waits_for_a_person_is_looked_at_again_by_the_same_task() {
     // Opened again, it is worked on again, by another.
     scratch.landfall(&["issue", "reopen", "1"]).ok();
     let anew = auto(&scratch, &["1", "--dry-run"]).ok();
-    assert!(anew.contains("is open again"), "{anew}");
+    assert!(anew.contains("is open again, and gets another task"), "{anew}");
 }
 
 #[test]
