@@ -4,22 +4,25 @@
 //! performing it twice has the effect of once. What follows from an answer is for the model to say.
 
 mod accepting;
+mod observing;
 pub(crate) mod offering;
 mod seeing;
 mod telling;
+mod wholes;
 
 use std::sync::{Arc, OnceLock};
 
 use landfall_host::git::{BranchName as GitBranch, GitError, Repo, Store};
 use landfall_model::flow::Act;
-use landfall_model::issue::{Phase, Seen, Source};
+use landfall_model::issue::{ClosedAs, Part, Phase, Seen, Source, stops_at};
 use landfall_model::{Attempt, Exchanged, News, Task};
 use landfall_trackers::tracker::{
-    Answer, BranchName, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, PrNumber, Slug, Tracker,
-    TrackerError,
+    Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
+    PrNumber, Slug, Tracker, TrackerError,
 };
 use thiserror::Error;
 
+pub(crate) use observing::tell as tell_observers;
 pub(crate) use seeing::{is_spec, look};
 
 use crate::recovering;
@@ -42,7 +45,7 @@ impl Desk {
                 environment: &site.environment,
                 author: "landfall",
             };
-            tracker::open(&site.settings.tracker, &around).map(Arc::from)
+            tracker::open(&site.settings, &around).map(Arc::from)
         };
         self.opened.get_or_init(open).clone()
     }
@@ -103,8 +106,23 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
         Some(_) | None => theirs,
     };
     let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(site::oid).collect());
-    let ground = seeing::Ground { store, base, spec_path, work: work.unwrap_or_default(), pr };
+    let ground = seeing::Ground {
+        store,
+        base,
+        spec_path,
+        work: work.unwrap_or_default(),
+        pr,
+        branch: branch.as_str(),
+    };
     seeing::look_on(&ground, &Desked { tracker, source, number })
+}
+
+/// What an issue is made of, by whoever asks.
+///
+/// # Errors
+/// Why it could not be looked at.
+pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<Part>, Trouble> {
+    seeing::parts_of(tracker, number)
 }
 
 impl From<TrackerError> for Trouble {
@@ -180,19 +198,52 @@ fn refused(trouble: &Trouble) -> Option<String> {
 
 fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) -> Result<Exchanged, Trouble> {
     let at = desk(site, task)?;
-    match act {
-        Some(Act::Observe) => seeing::observe(site, task, &at),
-        Some(Act::Triaged) => telling::triaged(site, task, &at),
-        Some(Act::Sized) => seeing::sized(site, task, &at),
-        Some(Act::Offer) => offering::offer(site, task, attempt, &at),
-        Some(Act::Checks) => seeing::checks(site, task, &at),
-        Some(Act::Reviewed) => telling::reviewed(task, &at),
-        Some(Act::Merged) => offering::merged(site, task, &at),
-        Some(Act::Accept) => accepting::accept(site, task, &at),
-        Some(Act::Gather) => telling::gathered(task, &at),
-        Some(Act::Close) => telling::closed(task, &at),
-        None => seeing::parts(&at),
+    if let Some(closed) = closed_meanwhile(task, act, &at)? {
+        return Ok(Exchanged::Closed(closed));
     }
+    let exchanged = act_on(site, task, attempt, act, &at)?;
+    if let Some(passing) = observing::passing(task, act, &exchanged) {
+        observing::pass(site, &at, &passing);
+    }
+    Ok(exchanged)
+}
+
+fn act_on(
+    site: &Arc<Site>,
+    task: &Task,
+    attempt: Attempt,
+    act: Option<Act>,
+    at: &Desked,
+) -> Result<Exchanged, Trouble> {
+    match act {
+        Some(Act::Observe) => seeing::observe(site, task, at),
+        Some(Act::Triaged) => telling::triaged(site, task, at),
+        Some(Act::Sized) => seeing::sized(site, task, at),
+        Some(Act::Offer) => offering::offer(site, task, attempt, at),
+        Some(Act::Checks) => seeing::checks(site, task, at),
+        Some(Act::Reviewed) => telling::reviewed(task, at),
+        Some(Act::Merged) => offering::merged(site, task, at),
+        Some(Act::Accept) => accepting::accept(site, task, at),
+        Some(Act::Gather) => wholes::gather(site, task, at),
+        Some(Act::Close) => telling::closed(task, at),
+        None => seeing::parts(at),
+    }
+}
+
+/// How the issue was closed, if that was since its task looked at it and nothing is to be done against it.
+fn closed_meanwhile(task: &Task, act: Option<Act>, at: &Desked) -> Answer<Option<ClosedAs>> {
+    let was_open = task.issue.as_ref().and_then(|issue| issue.seen.as_ref()).is_some_and(|seen| seen.open);
+    let Some(act) = act.filter(|_| was_open) else { return Ok(None) };
+    // Where no way of closing it would stop anything, nobody needs to look.
+    if ![ClosedAs::Done, ClosedAs::NotPlanned].into_iter().any(|closed| stops_at(act, closed)) {
+        return Ok(None);
+    }
+    let closed = match at.tracker.issue(at.number)?.state {
+        IssueState::Open => return Ok(None),
+        IssueState::Closed { why: CloseWhy::Done, .. } => ClosedAs::Done,
+        IssueState::Closed { why: CloseWhy::NotPlanned, .. } => ClosedAs::NotPlanned,
+    };
+    Ok(Some(closed).filter(|closed| stops_at(act, *closed)))
 }
 
 pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {

@@ -10,6 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
+use landfall_model::acceptance::Observed;
 use landfall_model::issue::Source;
 use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
@@ -23,14 +24,14 @@ use crate::channel::Channel;
 use crate::confine;
 use crate::dispatch::Dispatch;
 use crate::engine::Mail;
-use crate::exchange::{SPEC, is_spec, spec_of};
+use crate::exchange::{self, SPEC, is_spec, spec_of};
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
 use crate::module::{self, Module};
 use crate::opinion;
 use crate::papers;
 use crate::patience::{Patience, Press, abandon};
-use crate::perform::{Fuse, give_up_reading, go, reads};
+use crate::perform::{Fuse, end_reading, go, reads};
 use crate::recovering;
 use crate::settings::Confinement;
 use crate::site::{Allowance, Live, Manner, Site};
@@ -464,7 +465,7 @@ impl Desk {
         if reads(&task) {
             let task = task.clone();
             // One that stays for now is given up before the next review.
-            go(site, "end-review", move |site| drop(give_up_reading(site, &task, attempt)));
+            go(site, "end-review", move |site| drop(end_reading(site, &task, attempt)));
         }
         let kind = task.step().and_then(|step| task.flow.as_ref()?.step(step)).map(|step| step.kind.clone());
         let (papers, outline) = match site.pool.existing(&task.id.to_string()) {
@@ -507,6 +508,9 @@ impl Desk {
         // What comes next works in the same workspace, so it is told afterwards.
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
+            if let Some(event) = Observed::end(&run.exit).filter(|_| task.issue.is_some()) {
+                exchange::tell_observers(site, &task, event);
+            }
             site.tell(task.id, News::AgentEnded(recovering::climbed(site, &task, run)));
         });
     }

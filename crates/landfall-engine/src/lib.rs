@@ -50,6 +50,7 @@ pub mod recover_ops;
 mod recovering;
 mod report;
 mod scout;
+pub mod secrets;
 pub mod settings;
 mod site;
 mod spare;

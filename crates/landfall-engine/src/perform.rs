@@ -2,8 +2,9 @@
 //!
 //! Every effect may be performed again after a crash. What keeps that safe is said beside each.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 use landfall_host::crash;
 use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature};
@@ -169,7 +170,10 @@ pub(crate) fn workspace_name(task: &Task) -> String {
 
 /// A workspace with the work as it was verified, to be read and thrown away. The task's own stays as it is.
 fn prepare_to_read(site: &Arc<Site>, task: &Task, attempt: Attempt) -> Result<Commit, String> {
-    give_up_reading(site, task, attempt).map_err(|error| collect_detail(&error))?;
+    // Whoever read before may still be giving the same room up.
+    let mut rooms = rooms(site);
+    rooms.insert(task.id, attempt);
+    remove_room(site, task, attempt).map_err(|error| collect_detail(&error))?;
     // Before there is work, a plan or an objective is read beside what is there.
     let head = match &task.head {
         Some(head) => site::oid(head),
@@ -184,6 +188,26 @@ fn prepare_to_read(site: &Arc<Site>, task: &Task, attempt: Attempt) -> Result<Co
 
 /// Gives the workspace of a reviewer up. What is in it is kept under a ref all the same: nothing is ever lost.
 pub(crate) fn give_up_reading(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
+    let mut rooms = rooms(site);
+    rooms.remove(&task.id);
+    remove_room(site, task, attempt)
+}
+
+/// The same when a reader has left, unless the room is the next one's by now.
+pub(crate) fn end_reading(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
+    let mut rooms = rooms(site);
+    if rooms.get(&task.id).is_some_and(|by| *by != attempt) {
+        return Ok(());
+    }
+    rooms.remove(&task.id);
+    remove_room(site, task, attempt)
+}
+
+fn rooms(site: &Site) -> MutexGuard<'_, BTreeMap<TaskId, Attempt>> {
+    site.reading.lock().expect("no thread panics while it holds the rooms")
+}
+
+fn remove_room(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
     let Some(standing) = site.pool.existing(&format!("{}-review", task.id)) else { return Ok(()) };
     let keep = task_ref("kept", task.id, &format!("review-{attempt}"));
     let by = Signature::landfall(site.clock.now_ms());

@@ -87,6 +87,8 @@ pub struct Site {
     pub(crate) landing: Mutex<()>,
     /// Held while the base is compared with the person's branch.
     pub(crate) syncing: Mutex<()>,
+    /// Which attempt the workspace of a reader was made for: whoever has left gives up no room of the next.
+    pub(crate) reading: Mutex<BTreeMap<TaskId, Attempt>>,
     /// Where the person's branch was seen last, by us or by an engine before us: from there it only goes ahead, unless it
     /// was rewritten.
     pub(crate) theirs: Mutex<Option<Commit>>,

@@ -10,15 +10,21 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use crate::event::Exit;
+use crate::issue::Depth;
+
 pub use address::{Address, AddressTemplate, is_loopback, is_private};
 pub use catalogue::{CATALOGUE, CommandSpec, InSafeMode, Permission};
 pub use handler::{HANDLER_FOLDERS, Handler, handler_names};
 pub use hint::{Check, GithubQuery, HintError, Hits, RepoPath, Verify};
 pub use outcome::{
     BaseUrls, ITERATIONS_MAX, Mode, Occasion, Plan, Standing, VerifyOutcome, VerifyResult, Where,
-    next_iteration, outcome, plan,
+    closed_by_hand, next_iteration, outcome, plan,
 };
-pub use words::{Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, observed, waiting_for};
+pub use words::{
+    Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, held_in_passing, observed, passed_by,
+    waiting_for,
+};
 
 /// What an issue asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +90,44 @@ pub enum Observed {
 }
 
 impl Observed {
+    /// What a review of this depth is; none is no review.
+    #[must_use]
+    pub fn review(depth: Depth) -> Option<Self> {
+        match depth {
+            Depth::None => None,
+            Depth::Light => Some(Self::PrReviewLight),
+            Depth::Full => Some(Self::PrReviewFull),
+        }
+    }
+
+    /// What the end of an agent is, if anybody waits for such an end.
+    #[must_use]
+    pub fn end(exit: &Exit) -> Option<Self> {
+        match exit {
+            Exit::Silent => Some(Self::WatchdogKill),
+            _ => None,
+        }
+    }
+
+    /// What the verification of an issue is.
+    #[must_use]
+    pub fn verified(outcome: VerifyOutcome) -> Self {
+        match outcome {
+            VerifyOutcome::Reopen { .. } => Self::FixCycle,
+            VerifyOutcome::Done
+            | VerifyOutcome::LeftOver(_)
+            | VerifyOutcome::Exhausted { .. }
+            | VerifyOutcome::Waiting
+            | VerifyOutcome::Unsure => Self::AutoRun,
+        }
+    }
+
+    /// The event of this word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.word() == word)
+    }
+
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::PrReviewFull, Self::PrReviewLight, Self::AutoRun, Self::WatchdogKill, Self::FixCycle];
@@ -163,19 +207,59 @@ impl Criterion {
 /// The body with the boxes on these lines ticked. Lines that hold no box stay as they are: someone may have edited them.
 #[must_use]
 pub fn tick(body: &str, which: &BTreeSet<usize>) -> String {
-    let mut ticked = String::with_capacity(body.len());
+    marked(body, which, true)
+}
+
+/// The body with the boxes on these lines open again.
+#[must_use]
+pub fn untick(body: &str, which: &BTreeSet<usize>) -> String {
+    marked(body, which, false)
+}
+
+fn marked(body: &str, which: &BTreeSet<usize>, to: bool) -> String {
+    let mut marked = String::with_capacity(body.len());
     for line in lines(body) {
-        let open = line.ticked_box().is_some_and(|(ticked, _)| !ticked);
-        match (which.contains(&line.index) && open, line.text.find("[ ]")) {
+        let other = line.ticked_box().is_some_and(|(ticked, _)| ticked != to);
+        let (from, into) = if to { (["[ ]", "[ ]"], "[x]") } else { (["[x]", "[X]"], "[ ]") };
+        let at = from.into_iter().filter_map(|it| line.text.find(it)).min();
+        match (which.contains(&line.index) && other, at) {
             (true, Some(at)) => {
-                ticked.push_str(&line.text[..at]);
-                ticked.push_str("[x]");
-                ticked.push_str(&line.text[at + 3..]);
+                marked.push_str(&line.text[..at]);
+                marked.push_str(into);
+                marked.push_str(&line.text[at + 3..]);
             }
-            (true, None) | (false, _) => ticked.push_str(line.text),
+            (true, None) | (false, _) => marked.push_str(line.text),
         }
     }
-    ticked
+    marked
+}
+
+/// The box that somebody names: by its place among the boxes, from 1, by its words, or by a part of them that no other has.
+///
+/// # Errors
+/// Why it is none of them, or more than one.
+pub fn find_box<'a>(criteria: &'a Criteria, named: &str) -> Result<&'a Criterion, String> {
+    let named = named.trim();
+    let items = &criteria.items;
+    if items.is_empty() {
+        return Err("it has no boxes".to_owned());
+    }
+    if !named.is_empty() && named.bytes().all(|byte| byte.is_ascii_digit()) {
+        let place = named.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+        return place
+            .and_then(|place| items.get(place))
+            .ok_or_else(|| format!("there is no box {named}: there are {}", items.len()));
+    }
+    let lower = named.to_lowercase();
+    let exact: Vec<&Criterion> = items.iter().filter(|it| it.text.to_lowercase() == lower).collect();
+    let part =
+        || items.iter().filter(|it| !lower.is_empty() && it.text.to_lowercase().contains(&lower)).collect();
+    let found: Vec<&Criterion> = if exact.is_empty() { part() } else { exact };
+    match found[..] {
+        [one] => Ok(one),
+        [] => Err(format!("no box says `{named}`")),
+        _ => Err(format!("{} boxes say `{named}`", found.len())),
+    }
 }
 
 /// The body with the boxes of these criteria ticked, wherever they stand now: someone may have edited the rest since they were
@@ -295,8 +379,11 @@ fn kind_of(word: &str) -> Option<VerifyKind> {
         "manual" => Some(VerifyKind::Manual),
         "observation" => {
             let event = words.find_map(|word| word.strip_prefix("event="));
-            let known = Observed::ALL.into_iter().find(|known| Some(known.word()) == event);
-            Some(known.map_or(VerifyKind::Opportunistic, VerifyKind::Observation))
+            Some(
+                event
+                    .and_then(Observed::from_word)
+                    .map_or(VerifyKind::Opportunistic, VerifyKind::Observation),
+            )
         }
         _ => None,
     }

@@ -440,7 +440,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if *fresh {
                 task.session = None;
             }
-            if task.landing.is_none() {
+            if task.landing.is_none() && task.landed.is_none() {
                 task.gate = None;
             }
             // Work that was offered, not made in a workspace, is all there is: it stays.
@@ -495,6 +495,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 IssueEvent::Wanted(_)
                 | IssueEvent::Routed(_)
                 | IssueEvent::PartsOver(_)
+                | IssueEvent::PartsCame { .. }
+                | IssueEvent::Levelled { .. }
                 | IssueEvent::Seen { .. }
                 | IssueEvent::Offered { .. }
                 | IssueEvent::Checks { .. }
@@ -628,7 +630,8 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::OutputMissing
         | Parting::Redirected
         | Parting::Held
-        | Parting::Recovered => {}
+        | Parting::Recovered
+        | Parting::NotYet => {}
     }
 }
 

@@ -331,6 +331,13 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             _ => return Err(not_now(task, "it does not wait for its parts")),
         },
+        News::PartsCame { over, levels } => match &task.state {
+            State::Waiting { wait: Wait::Parts, .. } => {
+                draft.event(Event::Issue(IssueEvent::PartsCame { over: over.clone(), levels: *levels }))?;
+                draft.event(Event::Resumed { feedback: None })?;
+            }
+            _ => return Err(not_now(task, "it does not wait for its parts")),
+        },
         News::LookAgain => match &task.state {
             State::Waiting { wait: Wait::Blockers { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;
@@ -1320,6 +1327,10 @@ impl Draft {
         let feedback =
             note.map(|text| Feedback { about: "A word from the person".to_owned(), text: text.to_owned() });
         match &self.task.state {
+            // It landed, and its issue is not done: what is left of it is looked at again.
+            State::Ended(Ending { kind: EndKind::Done, .. }) if crate::issue::is_partial(&self.task) => {
+                self.event(Event::Retried { fresh: false, feedback })
+            }
             State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
                 // The base may hold what the workspace holds: it is not given up before that is known.
                 let fresh = fresh && self.task.landing.is_none() && self.task.landed.is_none();

@@ -9,7 +9,7 @@ use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
 use crate::flow::Flow;
 use crate::gate::GateReport;
-use crate::issue::{Accepted, Ci, Part, PartEnd, Pr, Seen, Wishes};
+use crate::issue::{Accepted, Ci, ClosedAs, Part, PartEnd, Pr, Seen, Wishes};
 use crate::plan::Outline;
 use crate::proof;
 use crate::queue::BatchId;
@@ -89,6 +89,8 @@ pub enum Parting {
     Held,
     /// It failed, and something is done about that.
     Recovered,
+    /// It looked for something outside that has not happened yet.
+    NotYet,
 }
 
 /// What a task can hear.
@@ -341,6 +343,13 @@ pub enum News {
     },
     /// None of the issues it is made of goes on any more.
     PartsOver(Vec<PartEnd>),
+    /// More of the issues it is made of are over, and others go on.
+    PartsCame {
+        /// These are.
+        over: Vec<u64>,
+        /// So many levels of them are over as a whole.
+        levels: u32,
+    },
     /// What it waited for in the tracker may have happened.
     LookAgain,
     /// What was to be done about a step that failed was done, or could not be.
@@ -401,14 +410,38 @@ pub enum Exchanged {
     },
     /// The work is offered; none: its way is straight onto the base.
     Offered(Option<Pr>),
-    /// The checks of the forge came to this.
-    Checks(Ci),
+    /// The issue was closed since the task began, and nothing was done.
+    Closed(ClosedAs),
+    /// The checks of the forge were looked at.
+    Checks {
+        /// They came to this.
+        ci: Ci,
+        /// What is done about it, if something is.
+        climbed: Option<Climbed>,
+    },
     /// What was promised was held against what is there.
-    Accepted(Accepted),
+    Accepted {
+        /// It came to this.
+        accepted: Accepted,
+        /// What is done about what does not hold, if something does not.
+        climbed: Option<Climbed>,
+    },
     /// It is made of these.
     Parts(Vec<Part>),
     /// What was to be written down is.
     Told,
+    /// What became of its parts is written down.
+    Gathered {
+        /// How they ended, once what is done was held against the base once more.
+        ends: Vec<PartEnd>,
+        /// Those that were opened again, because they hold no more.
+        reopened: Vec<u64>,
+    },
+    /// How far its parts have come is written down.
+    Levelled {
+        /// What does not hold of the whole so far; none if nobody looked.
+        failing: Option<Vec<(String, String)>>,
+    },
     /// What is waited for has not happened yet.
     NotYet {
         /// This.

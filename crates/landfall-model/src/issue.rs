@@ -1,6 +1,8 @@
 //! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
+mod ci;
+mod kind;
 mod paper;
 mod phase;
 mod progress;
@@ -14,8 +16,11 @@ mod whole;
 use std::fmt;
 
 use crate::acceptance::{VerifyOutcome, VerifyResult};
+use crate::flow::Act;
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
+pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, overdue, weigh};
+pub use kind::{IssueKind, closing_words, headline};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
 };
@@ -24,9 +29,9 @@ pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
-pub use summary::{Stand, Summary, SummaryRow, summary};
+pub use summary::{Stand, Summary, SummaryRow, is_partial, summary};
 pub use trail::{Happening, Trace, trail};
-pub use whole::{ends, resting};
+pub use whole::{Level, Parts, ends, levels, resting, stand};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -227,6 +232,8 @@ pub struct Seen {
     pub parts: u32,
     /// The open issues it waits for.
     pub blockers: Vec<String>,
+    /// Whether the base is another branch than the one whose commits close issues there.
+    pub side_base: bool,
 }
 
 /// What was seen of a pull request.
@@ -299,7 +306,7 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     }
     // Open and said to be done: somebody opened it again, or it was never closed. What can be seen says which.
     let phase = seen.phase.filter(|phase| *phase != Phase::Done);
-    if !seen.triaged && phase <= Some(Phase::Issue) && seen.phase != Some(Phase::Done) {
+    if wants_triage(seen.triaged, seen.phase) {
         return Onward::Triage;
     }
     if routed.way == Way::Split {
@@ -317,11 +324,39 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     if routed.spec && !specified { Onward::Spec } else { Onward::Code }
 }
 
+/// Whether somebody has to find out first what an open issue is.
+#[must_use]
+pub fn wants_triage(triaged: bool, phase: Option<Phase>) -> bool {
+    !triaged && phase <= Some(Phase::Issue)
+}
+
+/// Whether there is anything of an issue that its criteria could be held against: it is closed, it is on the base as far as can be
+/// seen, or it was `verified` before and sent back. One that nobody worked on is only looked at.
+#[must_use]
+pub fn is_begun(seen: &Seen, verified: bool) -> bool {
+    let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Merged);
+    verified || !seen.open || seen.phase >= Some(Phase::Verify) || seen.commit.is_some() || merged
+}
+
 /// What an issue without criteria comes to. What landed, and a whole whose parts are done, is done; where nothing of ours landed, nothing
 /// says that it is.
 #[must_use]
 pub fn unasked(landed: bool, whole: bool) -> VerifyOutcome {
     if landed || whole { VerifyOutcome::Done } else { VerifyOutcome::Unsure }
+}
+
+/// What a whole comes to when so many of its parts landed and are left for a person: no further than they are.
+#[must_use]
+pub fn with_left(outcome: VerifyOutcome, left: usize) -> VerifyOutcome {
+    match outcome {
+        VerifyOutcome::Done if left > 0 => VerifyOutcome::LeftOver(left),
+        VerifyOutcome::LeftOver(own) => VerifyOutcome::LeftOver(own + left),
+        VerifyOutcome::Done
+        | VerifyOutcome::Reopen { .. }
+        | VerifyOutcome::Exhausted { .. }
+        | VerifyOutcome::Waiting
+        | VerifyOutcome::Unsure => outcome,
+    }
 }
 
 /// Whether checks of a forge that are not there yet may still begin. Where the base has none, none come; and a forge takes a moment, but
@@ -332,6 +367,65 @@ pub fn checks_may_begin(base_has_some: bool, since: Option<Timestamp>, now: Time
 }
 
 const CHECKS_BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed already
+
+/// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
+/// told of it only just now. Otherwise a person has to do something there.
+#[must_use]
+pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
+    let at_most = match checks {
+        Ci::Running(_) => CHECKS_END_MS,
+        Ci::Absent if base_has_some => CHECKS_BEGIN_MS,
+        Ci::Absent | Ci::Passed => FORGE_NOTICES_MS,
+        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => 0,
+    };
+    waited_ms < at_most
+}
+
+const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
+const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
+
+/// How an issue was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClosedAs {
+    /// What it asks for is there.
+    Done,
+    /// Nobody will do it.
+    NotPlanned,
+}
+
+impl ClosedAs {
+    /// The words people use.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::NotPlanned => "not planned",
+        }
+    }
+}
+
+/// Whether a task stops before `act` because its issue was closed since it began. Until the work has landed it is a person who
+/// closes it. After that a forge closes it by itself, and so do we, as done: what was promised is still held against what landed.
+/// What nobody will do any more is left alone in any case.
+#[must_use]
+pub fn stops_at(act: Act, closed: ClosedAs) -> bool {
+    match (act, closed) {
+        (Act::Observe, _) => false, // it says by itself where an issue goes on that is closed
+        (Act::Triaged | Act::Sized | Act::Offer | Act::Checks | Act::Reviewed | Act::Gather, _) => true,
+        (Act::Merged | Act::Accept | Act::Close, ClosedAs::NotPlanned) => true,
+        (Act::Merged | Act::Accept | Act::Close, ClosedAs::Done) => false,
+    }
+}
+
+/// Whether a pull request of an issue's branch belongs to the round of work that is under way: it is the one that was offered in
+/// it. What landed and did not hold was an earlier round.
+#[must_use]
+pub fn is_of_round(number: u64, pipeline: &Pipeline) -> bool {
+    match &pipeline.pr {
+        Some(pr) => pr.number == number,
+        None => pipeline.reworks == 0,
+    }
+}
 
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -410,6 +504,8 @@ pub struct PartEnd {
 pub enum PartFate {
     /// It is done.
     Done,
+    /// It landed, and something of it is left for a person to look at.
+    Left,
     /// It is not, for this reason.
     Failed(String),
     /// It never began: this one is in its way.
@@ -468,8 +564,22 @@ pub enum IssueEvent {
         /// These.
         parts: Vec<Part>,
     },
-    /// None of its parts goes on any more.
+    /// None of its parts goes on any more; or how they ended was looked at again.
     PartsOver(Vec<PartEnd>),
+    /// More of its parts are over, and others go on.
+    PartsCame {
+        /// These are.
+        over: Vec<u64>,
+        /// So many levels of them are over as a whole.
+        levels: u32,
+    },
+    /// What it promises as a whole was looked at while its parts go on.
+    Levelled {
+        /// By this attempt.
+        attempt: Attempt,
+        /// What does not hold so far: the criterion, and what was seen.
+        failing: Vec<(String, String)>,
+    },
 }
 
 impl IssueEvent {
@@ -483,8 +593,9 @@ impl IssueEvent {
             | Self::Accepted { attempt, .. }
             | Self::Looked { attempt }
             | Self::Reworked { attempt }
+            | Self::Levelled { attempt, .. }
             | Self::Parted { attempt, .. } => Some(*attempt),
-            Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) => None,
+            Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) | Self::PartsCame { .. } => None,
         }
     }
 
@@ -541,6 +652,17 @@ impl IssueEvent {
                 let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
                 format!("{done} of its {} issues are done, and none goes on", ends.len())
             }
+            Self::PartsCame { over, levels } => {
+                let over: Vec<String> = over.iter().map(|number| format!("#{number}")).collect();
+                format!("of its issues {} are over ({levels} levels), and others go on", over.join(", "))
+            }
+            Self::Levelled { failing, .. } if failing.is_empty() => {
+                "was looked at as a whole while its issues go on".to_owned()
+            }
+            Self::Levelled { failing, .. } => {
+                let words: Vec<&str> = failing.iter().map(|(words, _)| words.as_str()).collect();
+                format!("as a whole, this does not hold so far: {}", words.join("; "))
+            }
         }
     }
 
@@ -558,6 +680,8 @@ impl IssueEvent {
             Self::Reworked { .. } => "issue-reworked",
             Self::Parted { .. } => "issue-parted",
             Self::PartsOver(_) => "issue-parts-over",
+            Self::PartsCame { .. } => "issue-parts-came",
+            Self::Levelled { .. } => "issue-levelled",
         }
     }
 }
@@ -583,6 +707,10 @@ pub struct Pipeline {
     pub parts: Vec<Part>,
     /// How they ended, once none goes on.
     pub ends: Option<Vec<PartEnd>>,
+    /// How they ended the time before, if it was made of others before.
+    pub ended_before: Vec<PartEnd>,
+    /// How far its parts have come, while some go on.
+    pub level: Level,
     /// Readers that have read the work as it is.
     pub readers: u32,
     /// How often something outside was looked for in vain.
@@ -604,6 +732,12 @@ impl Depth {
 }
 
 impl Pipeline {
+    /// How many of its parts landed and are left for a person.
+    #[must_use]
+    pub fn parts_left(&self) -> usize {
+        self.ends.iter().flatten().filter(|end| end.end == PartFate::Left).count()
+    }
+
     /// How many readers the work has.
     #[must_use]
     pub fn readers_wanted(&self) -> u32 {
@@ -644,9 +778,18 @@ impl Pipeline {
             }
             IssueEvent::Parted { parts, .. } => {
                 self.parts.clone_from(parts);
-                self.ends = None;
+                self.ended_before = self.ends.take().unwrap_or_default();
+                self.level = Level::default();
             }
             IssueEvent::PartsOver(ends) => self.ends = Some(ends.clone()),
+            IssueEvent::PartsCame { over, levels } => {
+                (self.level.over, self.level.levels) = (over.clone(), *levels);
+                self.level.told = false;
+            }
+            IssueEvent::Levelled { failing, .. } => {
+                let levels = self.level.levels;
+                (self.level.failing, self.level.held, self.level.told) = (failing.clone(), levels, true);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! What is made bears a marker, is looked for before and after, and a marker counts only in what our own account wrote: anybody may
 //! write one into a comment.
 
+mod actions;
 mod address;
 mod budget;
 mod client;
@@ -20,10 +21,10 @@ use landfall_model::{Size, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor, Issue,
-    IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
-    NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, RepoName, Review, SIZE_FAMILY,
-    Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
+    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor,
+    FailedJob, Issue, IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge,
+    Merged, NewIssue, NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, RepoName,
+    Review, SIZE_FAMILY, Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
 };
 pub use address::Base;
 use address::Path;
@@ -156,7 +157,8 @@ impl Github {
         let what = format!("read issue {number}");
         let wire: IssueWire = self.client.ask(&Call::get(&what, self.at("issues", number.get(), [])))?;
         if wire.pull_request.is_some() {
-            return Err(TrackerError::NotFound { what }); // the number is a pull request's
+            let hint = format!("{number} is a pull request: `landfall issue pr {}` shows it", number.get());
+            return Err(TrackerError::NotFound { what, hint });
         }
         Ok(wire)
     }
@@ -361,6 +363,10 @@ impl Tracker for Github {
         let issues =
             pages.items.into_iter().filter(|wire| wire.pull_request.is_none() && seen.insert(wire.number));
         issues.take(filter.most).map(IssueWire::into_issue).collect()
+    }
+
+    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+        Ok(Vec::new()) // nobody writes its records but itself
     }
 
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
@@ -591,6 +597,20 @@ impl Tracker for Github {
         self.once(&what, find, make).map(Once::into_inner)
     }
 
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        let what = format!("make {number} wait for {blocker} no longer");
+        let id = self.issue_wire(blocker)?.id;
+        let there = self.related(number, &what, &["dependencies", "blocked_by"])?;
+        if !there.iter().any(|wire| wire.id == id) {
+            return Ok(());
+        }
+        let path = self.at("issues", number.get(), ["dependencies", "blocked_by", &id.to_string()]);
+        match self.client.tell(&Call::delete(what, path)) {
+            Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear
+            other => other,
+        }
+    }
+
     fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
         self.pull_wire(number)?.into_pull_request()
     }
@@ -650,7 +670,7 @@ impl Tracker for Github {
         let what = format!("merge {number}");
         let path = self.at("pulls", number.get(), ["merge"]);
         let body = json!({
-            "merge_method": "squash",
+            "merge_method": "merge",
             "sha": merge.expected.as_str(),
             "commit_title": merge.subject.as_str(),
             "commit_message": fit(&merge.body),
@@ -741,6 +761,14 @@ impl Tracker for Github {
             runs.items.into_iter().map(wire::CheckRun::into_check).collect::<Answer<_>>()?;
         checks.extend(statuses.items.into_iter().map(Check::from));
         Ok(checks)
+    }
+
+    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+        self.jobs_that_failed(commit)
+    }
+
+    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize> {
+        self.run_again(commit)
     }
 
     fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {

@@ -26,15 +26,19 @@ pub(super) fn offer(
     if way != Some(Way::Pr) {
         return Ok(Exchanged::Offered(None));
     }
-    if !at.tracker.issue(at.number)?.state.is_open() {
-        return Err(Trouble::Else(format!("{} was closed meanwhile; open it again to go on", at.number)));
-    }
     let head = task.head.as_ref().ok_or_else(|| Trouble::Else("there is no work to offer".to_owned()))?;
     let sha = CommitSha::new(head.as_str())?;
     let branch = branch_of(at.number);
     let known = task.issue.as_ref().and_then(|issue| issue.pr.as_ref());
     if at.tracker.keeps_branches() {
-        push(site, at, &branch, &site::oid(head), known.map(|pr| site::oid(&pr.head)))?;
+        let Publish::Push { remote, .. } = &site.settings.land.publish else {
+            let why = format!(
+                "the tracker `{}` keeps branches, and none is pushed: set `land.publish = \"push\"` in landfall.toml",
+                at.source.tracker
+            );
+            return Err(Trouble::Else(why));
+        };
+        push(site, remote, &branch, &site::oid(head), known.map(|pr| site::oid(&pr.head)))?;
     }
     let new = NewPullRequest {
         head: branch,
@@ -57,12 +61,9 @@ pub(super) fn offer(
 }
 
 pub(crate) fn body(task: &Task, at: &Desked) -> String {
-    let closes = if at.tracker.keeps_branches() {
-        format!("Closes #{}", at.source.number)
-    } else {
-        format!("For issue #{}", at.source.number)
-    };
-    let checks = task.gate.as_ref().map(|gate| {
+    let closes = gate::closing_words(task, &at.source);
+    let closes = closes.unwrap_or_else(|| format!("For issue #{}", at.source.number));
+    let checks = task.gate.as_ref().filter(|gate| !gate.commands.is_empty()).map(|gate| {
         let names: Vec<String> =
             gate.commands.iter().map(|it| format!("- `{}`: {}", it.name, it.outcome.word())).collect();
         format!("\n\nVerified by Landfall on a clean checkout, merged with the base:\n\n{}", names.join("\n"))
@@ -84,21 +85,14 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
     Ok(())
 }
 
-/// Pushes the branch, from where we left it. Work of others there is not overwritten.
-fn push(
+/// Pushes a branch of ours, from where we left it. Work of others there is not overwritten.
+pub(crate) fn push(
     site: &Site,
-    at: &Desked,
+    remote: &str,
     branch: &BranchName,
     head: &Oid,
     known: Option<Oid>,
 ) -> Result<(), Trouble> {
-    let Publish::Push { remote } = &site.settings.land.publish else {
-        let why = format!(
-            "the tracker `{}` keeps branches, and none is pushed: set `land.publish = \"push\"` in landfall.toml",
-            at.source.tracker
-        );
-        return Err(Trouble::Else(why));
-    };
     let name = GitBranch::new(branch.as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
     let seen = site.store.remote_seen(remote, &name)?.or(known);
     let tries = [seen.clone(), Some(head.clone()), None];
@@ -161,7 +155,7 @@ pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
 
 /// Whether the branch that is pushed to holds a commit, as far as we know.
 fn is_published(site: &Site, commit: &Commit) -> Result<bool, Trouble> {
-    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(true) };
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(true) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(false) };
     Ok(site.store.is_ancestor(&site::oid(commit), &seen)?)
 }

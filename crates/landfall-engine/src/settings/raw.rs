@@ -532,7 +532,7 @@ pub struct RawPrice {
 pub struct RawLand {
     /// Where landed work is published.
     pub publish: RawPublish,
-    /// The remote to push to, with `publish = "push"`. Without it, `origin`.
+    /// The remote to push to, with `publish = "push"` or `"pull-request"`. Without it, `origin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     /// Whether the engine commits what an agent left uncommitted.
@@ -644,12 +644,15 @@ impl Default for RawCheckpoint {
 
 /// Where landed work is published.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum RawPublish {
     /// Your branch is moved forward, and your checkout with it if it is clean. Nothing is ever overwritten.
     Checkout,
     /// The base branch is pushed to `remote`, never by force.
     Push,
+    /// For a base branch that nobody may push: it is pushed to `remote` as `landfall/land`, and the forge merges that by a
+    /// pull request once its own checks are green.
+    PullRequest,
     /// It stays in Landfall's own repository until you fetch it.
     None,
 }

@@ -64,6 +64,8 @@ pub struct Standing<'a> {
     pub handlers: &'a [Handler],
     /// Why it is looked.
     pub occasion: Occasion,
+    /// What has happened that criteria wait for.
+    pub happened: &'a [Observed],
 }
 
 /// Why criteria are looked at.
@@ -73,8 +75,6 @@ pub enum Occasion {
     Verify,
     /// Something else ended, and whoever comes by looks.
     Passing,
-    /// This has happened.
-    Seen(Observed),
 }
 
 /// Where a site can be looked at.
@@ -137,7 +137,13 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
             return known(VerifyResult::Skipped, "it is looked at when someone comes by");
         }
         VerifyKind::Observation(event)
-            if standing.occasion == Occasion::Seen(event) && criterion.verify.is_some() => {}
+            if standing.happened.contains(&event) && criterion.verify.is_some() => {}
+        VerifyKind::Observation(event) if standing.happened.contains(&event) => {
+            return Plan::Known(
+                VerifyResult::Skipped,
+                format!("{} has happened: a person looks at it", event.word()),
+            );
+        }
         VerifyKind::Observation(event) => {
             return Plan::Known(VerifyResult::Skipped, format!("it waits for {}", event.word()));
         }
@@ -239,6 +245,20 @@ pub fn next_iteration<'a>(comments: impl IntoIterator<Item = &'a str>) -> u32 {
         .flat_map(super::comments)
         .filter_map(|comment| comment.strip_prefix("verify-iteration:")?.trim().parse::<u32>().ok());
     numbers.max().unwrap_or(0).saturating_add(1)
+}
+
+/// What an outcome becomes by the word of a person who closed the issue themselves: the boxes that only a person can tick hold.
+/// What failed, and what nobody could look at, is not theirs to say by that.
+#[must_use]
+pub fn closed_by_hand(outcome: VerifyOutcome) -> VerifyOutcome {
+    match outcome {
+        VerifyOutcome::LeftOver(_) => VerifyOutcome::Done,
+        VerifyOutcome::Done
+        | VerifyOutcome::Reopen { .. }
+        | VerifyOutcome::Exhausted { .. }
+        | VerifyOutcome::Waiting
+        | VerifyOutcome::Unsure => outcome,
+    }
 }
 
 /// What the results come to, one for each criterion. `iteration` is the number this failure would have.

@@ -45,6 +45,10 @@ pub struct Row {
     pub landed: Option<Commit>,
     /// Ways that were left for another: `L → S: patch, spec first`.
     pub ways: Vec<String>,
+    /// What did not hold of a whole when its parts were last looked at.
+    pub failing: Vec<String>,
+    /// Times that parts were done and held no more.
+    pub regressed: u32,
     /// What its runs used.
     pub usage: Usage,
 }
@@ -62,6 +66,8 @@ impl Row {
             recoveries: Vec::new(),
             landed: None,
             ways: Vec::new(),
+            failing: Vec::new(),
+            regressed: 0,
             usage: Usage::default(),
         }
     }
@@ -81,6 +87,14 @@ impl Row {
         notes.extend(counted(self.conflicts, "conflict with the base", "conflicts with the base"));
         notes.extend(counted(self.changes, "round of changes", "rounds of changes"));
         notes.extend(counted(self.reworks, "failed acceptance", "failed acceptances"));
+        notes.extend(counted(
+            self.regressed,
+            "round of issues that held no more",
+            "rounds of issues that held no more",
+        ));
+        if !self.failing.is_empty() {
+            notes.push(format!("as a whole, not yet: {}", self.failing.join(", ")));
+        }
         for (symptom, recovered) in &self.recoveries {
             let note = match recovered {
                 true => format!("recovered from {symptom}"),
@@ -161,6 +175,11 @@ impl Progress {
             }
             Event::Issue(IssueEvent::Routed(routed)) => return self.route(*routed),
             Event::Issue(IssueEvent::Offered { pr, .. }) => self.pr = Some(pr.number),
+            Event::Issue(IssueEvent::Levelled { failing, .. }) => {
+                self.note(|row| row.failing = failing.iter().map(|(words, _)| words.clone()).collect());
+            }
+            // What the whole promises is looked at once more from here, and told there.
+            Event::Issue(IssueEvent::PartsOver(_)) => self.note(|row| row.failing.clear()),
             Event::Issue(IssueEvent::Reworked { .. }) => {
                 self.pr = None;
                 self.row("verify").reworks += 1;
@@ -287,6 +306,9 @@ impl Progress {
             (Some(StepKind::Review), StepResult::Changes) => self.note(|row| row.changes += 1),
             (Some(StepKind::Tracker { act: Act::Checks }), StepResult::Fail) => {
                 self.note(|row| row.forge_red += 1);
+            }
+            (Some(StepKind::Tracker { act: Act::Gather }), StepResult::Split) => {
+                self.note(|row| row.regressed += 1);
             }
             _ => {}
         }

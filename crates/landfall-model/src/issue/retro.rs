@@ -61,6 +61,7 @@ fn part(end: &PartEnd) -> String {
     let number = end.number;
     match &end.end {
         PartFate::Done => format!("#{number}: SUCCESS"),
+        PartFate::Left => format!("#{number}: LANDED (something is left for a person)"),
         PartFate::Failed(why) => format!("#{number}: FAILED ({})", why.lines().next().unwrap_or_default()),
         PartFate::Skipped(by) => format!("#{number}: SKIPPED (blocked by #{by})"),
     }

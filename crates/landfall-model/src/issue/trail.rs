@@ -401,6 +401,8 @@ impl Trail<'_> {
             | IssueEvent::Offered { .. }
             | IssueEvent::Looked { .. }
             | IssueEvent::Parted { .. }
+            | IssueEvent::PartsCame { .. }
+            | IssueEvent::Levelled { .. }
             | IssueEvent::PartsOver(_) => {}
         }
     }

@@ -215,6 +215,7 @@ fn every_fact() -> Vec<Entry> {
     haul_facts(&mut facts);
     proof_facts(&mut facts);
     ladder_facts(&mut facts);
+    level_facts(&mut facts);
     facts.entries
 }
 
@@ -1095,6 +1096,18 @@ fn ladder_facts(facts: &mut Facts) {
     );
 }
 
+/// A whole whose parts come one after another.
+fn level_facts(facts: &mut Facts) {
+    let (task, attempt) = (12, Attempt(2));
+    let of = Event::Issue;
+    facts.task(task, of(IssueEvent::PartsCame { over: vec![10, 8], levels: 1 }));
+    let failing = vec![("the door is quiet".to_owned(), "it creaks".to_owned())];
+    facts.task(task, of(IssueEvent::Levelled { attempt, failing }));
+    let left = PartEnd { number: 8, task: Some(TaskId(2)), end: PartFate::Left };
+    facts.task(task, of(IssueEvent::PartsOver(vec![left])));
+    facts.task(task, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
+}
+
 fn issue_facts(facts: &mut Facts) {
     let (task, attempt) = (12, Attempt(1));
     facts.task(task, Event::Added { spec: TaskSpec::new("Follows an issue").expect("a title") });
@@ -1160,6 +1173,7 @@ fn issue_facts(facts: &mut Facts) {
             reopened: Some(Timestamp(5)),
             parts: 2,
             blockers: vec!["#3".to_owned(), "other/place#4".to_owned()],
+            side_base: false,
         };
         facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(seen) }));
     }

@@ -3,22 +3,22 @@
 
 use std::time::Duration;
 
-use landfall_testkit::{FAKE_TOKEN, FakeGithub, Said, Scratch};
-use serde_json::Value;
+use landfall_testkit::{Said, Scratch, Trouble, World as Forge};
 
-use crate::LANDFALL;
+use crate::both::{World, labels, on_both};
 use crate::lifecycle::{says, works};
+use crate::sandbox::open;
 
 /// A reviewer who finds nothing.
 const FINE: &str = r#"{"findings": [], "resolved": []}"#;
 
 /// The script of an agent, as an issue carries it.
-fn script(turns: &[String]) -> String {
+pub fn script(turns: &[String]) -> String {
     format!("```landfall-script\n{}\n```\n", turns.concat())
 }
 
 /// A step in which it writes a file with these words.
-fn writes(step: &str, path: &str, text: &str) -> String {
+pub fn writes(step: &str, path: &str, text: &str) -> String {
     format!(
         "[[step.{step}]]\nsignal = \"complete\"\n[[step.{step}.write]]\npath = {path:?}\ntext = {text:?}\n"
     )
@@ -32,57 +32,17 @@ fn leaves(step: &str, path: &str, text: &str) -> String {
 }
 
 /// A criterion that a file is there.
-fn there(path: &str) -> String {
+pub fn there(path: &str) -> String {
     format!("- [ ] <!-- verify: file_exists \"{path}\" --> there is {path}\n")
 }
 
-fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
+pub fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
     let args = [&["--json", "issue", "new", title, "--body", body], more].concat();
     scratch.landfall(&args).json()["issue"]["number"].as_u64().expect("a number")
 }
 
-fn show(scratch: &Scratch, number: u64) -> Value {
-    scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
-}
-
-fn labels(shown: &Value) -> Vec<String> {
-    let labels = shown["issue"]["labels"].as_array().into_iter().flatten();
-    labels.map(|label| label.as_str().expect("a word").to_owned()).collect()
-}
-
-/// The branch that landed work is seen on.
-fn seen_on(scratch: &Scratch, tracker: &str) -> &'static str {
-    match tracker {
-        "github" => {
-            scratch.git(&["fetch", "--quiet", "origin"]);
-            "origin/main"
-        }
-        _ => "main",
-    }
-}
-
-fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+pub fn auto(scratch: &Scratch, args: &[&str]) -> Said {
     scratch.landfall(&[&["auto"], args].concat())
-}
-
-/// The same story where issues are files, and on a GitHub of ours.
-macro_rules! on_both {
-    ($($story:ident),+ $(,)?) => {
-        mod on_local {
-            $(#[test]
-            fn $story() {
-                super::$story(&landfall_testkit::Scratch::new(crate::LANDFALL), "local");
-            })+
-        }
-        mod on_github {
-            $(#[test]
-            fn $story() {
-                let (fake, scratch) = super::on_github();
-                super::$story(&scratch, "github");
-                drop(fake);
-            })+
-        }
-    };
 }
 
 on_both!(
@@ -90,28 +50,29 @@ on_both!(
     an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged,
     behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person,
     behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on,
+    an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_when_it_is_opened_again,
 );
 
-fn a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed(scratch: &Scratch, tracker: &str) {
+fn a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed(world: &World) {
     let body = format!("{}\n{}", there("done.txt"), script(&[works("code", "done.txt", "\"complete\"")]));
-    let number = issue(scratch, "Make it so", &body, &["--size", "XS", "--label", "triaged"]);
-    let said = auto(scratch, &[&number.to_string()]);
+    let number = issue(world, "Make it so", &body, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(world, &[&number.to_string()]);
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
-    let main = seen_on(scratch, tracker);
-    assert_eq!(scratch.git(&["show", &format!("{main}:done.txt")]), "x");
-    let shown = show(scratch, number);
+    let main = world.main();
+    assert_eq!(world.git(&["show", &format!("{main}:done.txt")]), "x");
+    let shown = world.shown(number);
     assert_eq!(shown["issue"]["state"], "done", "{shown}");
     assert!(labels(&shown).contains(&"phase/done".to_owned()), "{shown}");
     assert!(shown["body"].as_str().is_some_and(|body| body.contains("- [x]")), "the box is ticked: {shown}");
-    let message = scratch.git(&["log", "-1", "--format=%B", main]);
-    assert!(message.contains(&format!("Landfall-Issue: {tracker}:#{number}")), "{message}");
+    let message = world.git(&["log", "-1", "--format=%B", main]);
+    assert!(message.contains(&format!("Landfall-Issue: {}:#{number}", world.tracker)), "{message}");
     let comments = shown["comments"].as_array().map_or(0, Vec::len);
     // Asked for again, nothing is done again.
-    auto(scratch, &[&number.to_string()]);
-    assert_eq!(show(scratch, number)["comments"].as_array().map_or(0, Vec::len), comments);
+    auto(world, &[&number.to_string()]);
+    assert_eq!(world.shown(number)["comments"].as_array().map_or(0, Vec::len), comments);
 }
 
-fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged(scratch: &Scratch, tracker: &str) {
+fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged(world: &World) {
     let triage = r#"{"size": "M", "type": "feature", "priority": "high", "why": "three files"}"#;
     let turns = [
         leaves("triage", ".landfall/task/triage.json", triage),
@@ -120,37 +81,34 @@ fn an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged(scratch: &
         says("review", FINE),
     ];
     let body = format!("{}\n{}", there("greet.txt"), script(&turns));
-    let number = issue(scratch, "Greet", &body, &[]);
-    let said = auto(scratch, &[&number.to_string()]);
-    assert_eq!(said.code, Some(0), "{}\n{}\n{}", said.out, said.err, scratch.landfall(&["log", "T1"]).out);
-    let shown = show(scratch, number);
+    let number = issue(world, "Greet", &body, &[]);
+    let said = auto(world, &[&number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}\n{}", said.out, said.err, world.landfall(&["log", "T1"]).out);
+    let shown = world.shown(number);
     for label in ["triaged", "type/feature", "priority/high", "size/M", "phase/done"] {
         assert!(labels(&shown).contains(&label.to_owned()), "{label}: {shown}");
     }
-    let main = seen_on(scratch, tracker);
-    let message = scratch.git(&["log", "-1", "--format=%B", main]);
+    let main = world.main();
+    let message = world.git(&["log", "-1", "--format=%B", main]);
     assert!(message.starts_with("feat: Greet"), "{message}");
-    assert_eq!(scratch.git(&["show", &format!("{main}:docs/spec/issue-1-greet.md")]), "# Greet");
-    let log = scratch.landfall(&["log", "T1"]).ok();
+    assert_eq!(world.git(&["show", &format!("{main}:docs/spec/issue-1-greet.md")]), "# Greet");
+    let log = world.landfall(&["log", "T1"]).ok();
     assert!(log.contains("offered as pull request #"), "{log}");
-    let prompts = scratch.prompts("T1");
+    let prompts = world.prompts("T1");
     assert!(
         prompts.iter().any(|prompt| prompt.contains("Specify issue #1")),
         "a fresh agent writes the spec"
     );
 }
 
-fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person(
-    scratch: &Scratch,
-    _tracker: &str,
-) {
+fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person(world: &World) {
     // The second try does what was promised.
     let turns = [works("code", "wrong.txt", "\"complete\""), works("code", "right.txt", "\"complete\"")];
     let body = format!("{}\n{}", there("right.txt"), script(&turns));
-    let number = issue(scratch, "Right", &body, &["--size", "XS", "--label", "triaged"]);
-    let said = auto(scratch, &[&number.to_string()]);
+    let number = issue(world, "Right", &body, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(world, &[&number.to_string()]);
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
-    let shown = show(scratch, number);
+    let shown = world.shown(number);
     let comments = shown["comments"].to_string();
     assert_eq!(comments.matches("verify-iteration: 1").count(), 1, "{comments}");
     assert_eq!(shown["issue"]["state"], "done", "{shown}");
@@ -165,15 +123,49 @@ fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_
             works("code", "a4.txt", "\"complete\""),
         ])
     );
-    let number = issue(scratch, "Never", &never, &["--size", "XS", "--label", "triaged"]);
-    let said = auto(scratch, &[&number.to_string()]);
+    let number = issue(world, "Never", &never, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(world, &[&number.to_string()]);
     assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
     let all = format!("{}{}", said.out, said.err);
     assert!(all.contains("needs a person"), "{all}");
-    assert_eq!(scratch.status("T2"), "blocked");
-    assert!(scratch.why("T2").contains("MAX_ITERATIONS_REACHED"), "{}", scratch.why("T2"));
-    let shown = show(scratch, number);
+    assert_eq!(world.status("T2"), "blocked");
+    assert!(world.why("T2").contains("MAX_ITERATIONS_REACHED"), "{}", world.why("T2"));
+    let shown = world.shown(number);
     assert!(labels(&shown).contains(&"phase/verify".to_owned()), "{shown}");
+}
+
+fn an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_when_it_is_opened_again(
+    world: &World,
+) {
+    // Straight onto the base, and by a pull request that is being read.
+    for (number, size, step) in [(1, "XS", "code"), (2, "M", "review")] {
+        let file = format!("{number}.txt");
+        let spec = format!("docs/spec/issue-{number}-x.md");
+        let turns =
+            [writes("spec", &spec, "# X\n"), works("code", &file, "\"complete\""), says("review", FINE)];
+        let slow = turns.map(|turn| {
+            turn.replacen(&format!("[[step.{step}]]\n"), &format!("[[step.{step}]]\nsleep = \"6s\"\n"), 1)
+        });
+        let made =
+            issue(world, &format!("Issue {number}"), &script(&slow), &["--size", size, "--label", "triaged"]);
+        let (made, task) = (made.to_string(), format!("T{number}"));
+        let mut run = world.start(&["auto", &made]);
+        let asked = if step == "code" { 1 } else { 3 };
+        world.eventually("its agent is at work", || world.prompts(&task).len() == asked);
+        world.landfall(&["issue", "close", &made, "--not-planned"]).ok();
+        assert_ne!(run.wait(Duration::from_secs(180)), Some(0), "{}", world.heard());
+        assert_eq!(world.status(&task), "blocked");
+        let why = world.why(&task);
+        assert!(why.contains("was closed as not planned meanwhile; its work is kept"), "{why}");
+        assert!(!world.files().contains(&file), "nothing lands against a person's word");
+        let shown = world.shown(made.parse().expect("a number"));
+        assert_eq!(shown["issue"]["state"], "not-planned", "{shown}");
+        // They think better of it: what was made is not made again.
+        world.landfall(&["issue", "reopen", &made]).ok();
+        let said = auto(world, &[&made]);
+        assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+        assert_eq!(world.landed(&file), "x");
+    }
 }
 
 /// One issue of seven parts in three levels: two that need nothing, three that need one of those, two that need one of these.
@@ -200,29 +192,69 @@ fn large(scratch: &Scratch) -> (u64, Vec<u64>) {
     (whole, parts)
 }
 
-fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on(
-    scratch: &Scratch,
-    tracker: &str,
-) {
-    let (whole, parts) = large(scratch);
-    let said = auto(scratch, &[&whole.to_string()]);
+fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on(world: &World) {
+    let (whole, parts) = large(world);
+    let said = auto(world, &[&whole.to_string()]);
     assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
-    let files = scratch.git(&["ls-tree", "--name-only", seen_on(scratch, tracker)]);
+    let files = world.git(&["ls-tree", "--name-only", world.main()]);
     for (place, landed) in [true, false, true, true, false, true, false].into_iter().enumerate() {
         assert_eq!(files.contains(&format!("p{}.txt", place + 1)), landed, "part {}: {files}", place + 1);
     }
-    let shown = show(scratch, whole);
+    let shown = world.shown(whole);
     assert_eq!(shown["issue"]["state"], "open", "{shown}");
     let comments = shown["comments"].to_string();
     assert!(comments.contains("4 of 7 sub-issues are done"), "{comments}");
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[1])), "{comments}");
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[4])), "{comments}");
-    assert!(scratch.why("T1").contains("parts_failed"), "{}", scratch.why("T1"));
+    assert!(world.why("T1").contains("parts_failed"), "{}", world.why("T1"));
+}
+
+/// It landed, its criteria fail, and by then nobody wants it: it is not opened again.
+fn stays_closed(world: &World, number: u64) {
+    assert_eq!(world.status("T1"), "blocked");
+    let why = world.why("T1");
+    assert!(why.contains("was closed as not planned meanwhile; its work has landed as"), "{why}");
+    let shown = world.shown(number);
+    assert_eq!(shown["issue"]["state"], "not-planned", "{shown}");
+    assert!(!shown["comments"].to_string().contains("verify-iteration"), "{shown}");
+}
+
+#[test]
+fn an_issue_of_files_that_nobody_wants_any_more_is_not_opened_again_by_what_landed() {
+    let world = World::local();
+    let slow = "- [ ] <!-- verify: command \"touch ~/open/began; sleep 4; false\" --> it holds\n";
+    let body = format!("{slow}\n{}", script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(&world, "Landed", &body, &["--size", "XS", "--label", "triaged"]);
+    open(&world);
+    let mut run = world.start(&["auto", &number.to_string()]);
+    let began = world.root().join("home/open/began");
+    world.eventually("its criterion is looked at", || began.exists());
+    world.landfall(&["issue", "close", &number.to_string(), "--not-planned"]).ok();
+    assert_ne!(run.wait(Duration::from_secs(120)), Some(0), "{}", world.heard());
+    stays_closed(&world, number);
+}
+
+#[test]
+fn an_issue_of_github_that_nobody_wants_any_more_is_not_opened_again_by_what_landed() {
+    let world = World::github();
+    let body = format!("{}\n{}", there("never.txt"), script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(&world, "Landed", &body, &["--size", "XS", "--label", "triaged"]);
+    let closes = move |forge: &mut Forge| {
+        let issue = forge.issues.get_mut(&number).expect("it is there");
+        if issue.labels.contains(&"phase/verify".to_owned()) {
+            issue.closed = Some("not_planned".to_owned());
+        }
+    };
+    let then = Trouble::Then(std::sync::Arc::new(closes));
+    world.forge().fault("POST", &format!("/issues/{number}/labels"), 10, then);
+    let said = auto(&world, &[&number.to_string()]);
+    assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    stays_closed(&world, number);
 }
 
 #[test]
 fn c33_a_whole_that_is_asked_for_again_tries_the_part_that_failed_and_finishes() {
-    let scratch = Scratch::new(LANDFALL);
+    let scratch = World::local();
     let whole =
         issue(&scratch, "Large", &there("b.txt"), &["--size", "XL", "--label", "triaged"]).to_string();
     // The key is there the second time.
@@ -239,53 +271,48 @@ fn c33_a_whole_that_is_asked_for_again_tries_the_part_that_failed_and_finishes()
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
     let files = scratch.git(&["ls-tree", "--name-only", "main"]);
     assert!(files.contains("a.txt") && files.contains("b.txt"), "{files}");
-    assert_eq!(show(&scratch, whole.parse().expect("a number"))["issue"]["state"], "done");
-}
-
-/// A project whose `origin` is a GitHub of ours: issues and pull requests over HTTP, branches in a bare repository.
-fn on_github() -> (FakeGithub, Scratch) {
-    let fake = FakeGithub::start();
-    let mut scratch = Scratch::new(LANDFALL);
-    let bare = scratch.root().join("forge.git");
-    let bare_text = bare.to_str().expect("a path is text here");
-    scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
-    scratch.git(&["remote", "add", "origin", bare_text]);
-    scratch.more_settings(&format!(
-        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"push\"\n",
-        fake.url()
-    ));
-    scratch.git(&["push", "--quiet", "origin", "main"]);
-    scratch.be_patient(Duration::from_secs(300)); // changes go one at a time there, with a second between them
-    scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
-    fake.world(|world| world.kept = Some(bare));
-    (fake, scratch)
+    assert_eq!(scratch.shown(whole.parse().expect("a number"))["issue"]["state"], "done");
 }
 
 #[test]
 fn an_issue_of_github_becomes_a_pull_request_is_reviewed_merged_by_pushing_and_accepted() {
-    let (fake, scratch) = on_github();
+    let world = World::github();
     let turns = [
         writes("spec", "docs/spec/issue-1-greet.md", "# Greet\n"),
         works("code", "greet.txt", "\"complete\""),
         says("review", FINE),
     ];
     let body = format!("{}\n{}", there("greet.txt"), script(&turns));
-    let number = fake.world(|world| world.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
-    let said = auto(&scratch, &[&number.to_string()]);
-    let log = scratch.landfall(&["log", "T1"]).out;
+    let number =
+        world.forge().world(|forge| forge.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
+    let said = auto(&world, &[&number.to_string()]);
+    let log = world.landfall(&["log", "T1"]).out;
     assert_eq!(said.code, Some(0), "{}\n{}\n{log}", said.out, said.err);
-    fake.world(|world| {
-        world.see_pushes();
-        let pull = world.pulls.values().next().expect("a pull request");
+    world.forge().world(|forge| {
+        forge.see_pushes();
+        let pull = forge.pulls.values().next().expect("a pull request");
         assert!(pull.merged.is_some(), "it is merged by what was pushed: {pull:?}");
         assert_eq!(pull.head, "landfall/issue-1");
         assert!(!pull.reviews.is_empty() || !pull.comments.is_empty(), "the review is summed up there");
-        let issue = &world.issues[&number];
+        let issue = &forge.issues[&number];
         assert!(issue.closed.is_some() && issue.labels.contains(&"phase/done".to_owned()), "{issue:?}");
         assert!(issue.body.as_deref().is_some_and(|body| body.contains("- [x]")), "{issue:?}");
     });
-    let message = scratch.git(&["log", "-1", "--format=%B", seen_on(&scratch, "github")]);
+    let message = world.git(&["log", "-1", "--format=%B", world.main()]);
     assert!(message.starts_with("fix: Greet") && message.contains(&format!("Closes #{number}")), "{message}");
+}
+
+#[test]
+fn what_lands_beside_the_default_branch_says_no_words_that_close_an_issue() {
+    let (fake, scratch) = on_github();
+    fake.world(|world| world.default_branch = "trunk".to_owned());
+    let body = format!("{}\n{}", there("greet.txt"), script(&[works("code", "greet.txt", "\"complete\"")]));
+    let number = fake.world(|world| world.opened("Greet", &body, &["triaged", "size/XS", "enhancement"]));
+    let said = auto(&scratch, &[&number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let message = scratch.git(&["log", "-1", "--format=%B", seen_on(&scratch, "github")]);
+    assert!(message.starts_with("feat: Greet (T1)\n") && !message.contains("Closes"), "{message}");
+    assert!(message.contains(&format!("Landfall-Issue: github:#{number}")), "{message}");
 }
 
 /// Twelve issues: eleven of sizes XS to L, some of which fail, and one of seven parts. Gives those that are to be done, those
@@ -322,7 +349,7 @@ fn night(scratch: &Scratch) -> (Vec<u64>, Vec<u64>, Vec<u64>) {
 
 #[test]
 fn a_night_of_twelve_issues_killed_five_times_ends_where_the_tables_say_and_says_nothing_twice() {
-    let mut scratch = Scratch::new(LANDFALL);
+    let mut scratch = World::local();
     scratch.be_patient(Duration::from_secs(300));
     let (done, undone, all) = night(&scratch);
     let numbers: Vec<String> = all.iter().map(ToString::to_string).collect();
@@ -340,16 +367,16 @@ fn a_night_of_twelve_issues_killed_five_times_ends_where_the_tables_say_and_says
     }
     scratch.landfall(&["auto", "--batch", "--resume"]);
     for number in &done {
-        let shown = show(&scratch, *number);
+        let shown = scratch.shown(*number);
         assert_eq!(shown["issue"]["state"], "done", "#{number}: {shown}");
         assert!(labels(&shown).contains(&"phase/done".to_owned()), "#{number}: {shown}");
     }
     for number in &undone {
-        let shown = show(&scratch, *number);
+        let shown = scratch.shown(*number);
         assert_eq!(shown["issue"]["state"], "open", "#{number}: {shown}");
     }
     for number in done.iter().chain(&undone) {
-        let shown = show(&scratch, *number);
+        let shown = scratch.shown(*number);
         let said: Vec<String> =
             shown["comments"].as_array().into_iter().flatten().map(|it| it["body"].to_string()).collect();
         let distinct: std::collections::BTreeSet<&String> = said.iter().collect();
