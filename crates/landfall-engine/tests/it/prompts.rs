@@ -214,8 +214,9 @@ fn what_a_phase_hands_on_is_data_between_marks_it_cannot_end() {
     assert!(prompt.contains("(phase spec)") && prompt.contains("does not have them: Changed Files."));
     let many = PromptContext { handoff: vec!["z".repeat(3_000); 100], ..context };
     assert!(render("review", &many).len() < 20_000, "it is cut");
-    let none = render("code", &first_run());
-    assert!(!none.contains("HANDOFF") && !none.contains("hand on"), "{none}");
+    let none = PromptContext { handoff: Vec::new(), hand_on: String::new(), ..first_run() };
+    let none = render("code", &none);
+    assert!(!none.contains("HANDOFF") && !none.contains("What you hand on"), "{none}");
 }
 
 #[test]
