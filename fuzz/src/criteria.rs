@@ -19,6 +19,7 @@ pub fn criteria(data: &[u8]) {
         allow_localhost: false,
         handlers: &[],
         occasion: Occasion::Verify,
+        happened: &[],
     };
     for criterion in &criteria.items {
         if let Plan::Run(verify, _) = plan(criterion, standing) {

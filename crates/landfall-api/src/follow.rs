@@ -143,7 +143,7 @@ pub struct IssueSummary {
 }
 
 /// A phase of an issue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseLine {
     /// Its name.
@@ -153,6 +153,12 @@ pub struct PhaseLine {
     /// What is worth knowing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub notes: String,
+    /// Tokens its agents read and wrote.
+    #[serde(default)]
+    pub tokens: u64,
+    /// What that cost, if an agent told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
 /// Batches of issues of which something is left, newest first.

@@ -35,6 +35,7 @@ pub mod operation;
 mod output;
 mod problem;
 mod proposal;
+mod rollup;
 mod run;
 mod running;
 mod settings;
@@ -97,6 +98,10 @@ pub use output::{
 };
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalList, ProposalOf, ProposalOutcome, ProposeStart, Proposing};
+pub use rollup::{
+    Improvement, ImprovementList, IssueTrace, Rollup, RollupCount, RollupPhase, RollupRecovery,
+    RollupSession, RollupTokens,
+};
 pub use run::{
     ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,
     RunLine, RunList, RunOutcome, RunState, StatusReport, StopAsked, Stopped, WaitingGroup,

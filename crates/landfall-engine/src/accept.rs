@@ -12,6 +12,7 @@ mod json_path;
 mod rubric;
 mod settle;
 mod shell;
+mod stamp;
 mod tree;
 mod web;
 mod workflow;
@@ -19,10 +20,10 @@ mod workflow;
 use std::time::Instant;
 
 use landfall_model::acceptance::{
-    Address, Check, Criteria, Criterion, HANDLER_FOLDERS, Handler, Mode, Occasion, Plan, Section, Standing,
-    Verify, VerifyResult, plan,
+    Address, Check, Criteria, Criterion, HANDLER_FOLDERS, Handler, Mode, Observed, Occasion, Plan, Section,
+    Standing, Verify, VerifyKind, VerifyResult, plan,
 };
-use landfall_trackers::tracker::{CommitSha, PrNumber, Tracker};
+use landfall_trackers::tracker::{Answer, Comment, CommitSha, IssueNumber, PrNumber, Thread, Tracker};
 
 pub use asking::Asking;
 pub use rubric::{Judge, Question};
@@ -47,6 +48,8 @@ pub struct Ground<'a> {
     pub leave: bool,
     /// Why it is looked.
     pub occasion: Occasion,
+    /// What has happened that criteria wait for: see [`happened`].
+    pub happened: &'a [Observed],
     /// Where `{{base_url}}` leads.
     pub base_url: Option<&'a Address>,
     /// Whether a person said that this machine may be asked.
@@ -157,6 +160,7 @@ fn look(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, criterion: &Criterion)
         allow_localhost: ground.allow_localhost,
         handlers: ground.handlers,
         occasion: ground.occasion,
+        happened: ground.happened,
     };
     let (verify, address) = match plan(criterion, standing) {
         Plan::Known(result, why) => return saw(result, why),
@@ -249,7 +253,12 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, 
             shop.map_or_else(no_shell, |shop| shell::command(shop, line, limit_ms))
         }
         Check::McpCall { tool, .. } => {
-            uncertain(format!("no MCP server answers for `{}` here", files::short(tool)))
+            // What limits an agent here is the sandbox; none of them can be held to one tool of one server.
+            uncertain(format!(
+                "no agent can be held to the one tool `{}`: they run with all their tools; look yourself and tick the box, or \
+                 let a `command` ask the server",
+                files::short(tool)
+            ))
         }
         Check::GithubCheck { query, value } => forge::check(ground, shop, query, value),
         Check::Rubric(rubric) => match ground.judge {
@@ -280,6 +289,25 @@ fn on_ground(ground: &Ground<'_>, shop: Option<&Workshop<'_>>, verify: &Verify, 
         | Check::BrowserScreenshot { .. }
         | Check::VisualDiff { .. } => unreachable!("each of these has an address: `Verify::address` says so"),
     }
+}
+
+/// What we say it has happened by, under the issue that waits for it.
+pub(crate) const OBSERVED_MARKER: &str = "observed/";
+
+/// What has happened that criteria of an issue wait for, by what was said there. Nobody is asked if none of them waits for anything.
+///
+/// # Errors
+/// Why the tracker does not say.
+pub fn happened(tracker: &dyn Tracker, number: IssueNumber, criteria: &Criteria) -> Answer<Vec<Observed>> {
+    if !criteria.items.iter().any(|it| matches!(it.kind, VerifyKind::Observation(_))) {
+        return Ok(Vec::new());
+    }
+    let comments = tracker.comments(Thread::Issue(number))?;
+    let event = |it: &Comment| {
+        let marker = it.marker()?;
+        Observed::from_word(marker.key().strip_prefix(OBSERVED_MARKER)?.split('/').next()?)
+    };
+    Ok(comments.iter().filter_map(event).collect())
 }
 
 const HANDLERS_MAX: usize = 100;

@@ -255,8 +255,13 @@ impl Core {
 
     fn put(&mut self, task: Task) {
         match &task.state {
-            State::Waiting { wait: Wait::Parts, .. } => drop(self.wholes.insert(task.id)), // it may wait already
-            _ => drop(self.wholes.remove(&task.id)),                                       // most never did
+            State::Ended(_) => {
+                self.wholes.remove(&task.id);
+            }
+            _ if task.issue.as_ref().is_some_and(|issue| !issue.parts.is_empty()) => {
+                self.wholes.insert(task.id);
+            }
+            _ => {}
         }
         match &task.state {
             State::Waiting { wait: Wait::Blockers { .. }, .. } => drop(self.blocked.insert(task.id)),

@@ -4,9 +4,11 @@
 //! performing it twice has the effect of once. What follows from an answer is for the model to say.
 
 mod accepting;
+mod observing;
 pub(crate) mod offering;
 mod seeing;
 mod telling;
+mod wholes;
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +22,7 @@ use landfall_trackers::tracker::{
 };
 use thiserror::Error;
 
+pub(crate) use observing::tell as tell_observers;
 pub(crate) use seeing::{is_spec, look};
 
 use crate::recovering;
@@ -42,7 +45,7 @@ impl Desk {
                 environment: &site.environment,
                 author: "landfall",
             };
-            tracker::open(&site.settings.tracker, &around).map(Arc::from)
+            tracker::open(&site.settings, &around).map(Arc::from)
         };
         self.opened.get_or_init(open).clone()
     }
@@ -183,18 +186,32 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) ->
     if let Some(closed) = closed_meanwhile(task, act, &at)? {
         return Ok(Exchanged::Closed(closed));
     }
+    let exchanged = act_on(site, task, attempt, act, &at)?;
+    if let Some(passing) = observing::passing(task, act, &exchanged) {
+        observing::pass(site, &at, &passing);
+    }
+    Ok(exchanged)
+}
+
+fn act_on(
+    site: &Arc<Site>,
+    task: &Task,
+    attempt: Attempt,
+    act: Option<Act>,
+    at: &Desked,
+) -> Result<Exchanged, Trouble> {
     match act {
-        Some(Act::Observe) => seeing::observe(site, task, &at),
-        Some(Act::Triaged) => telling::triaged(site, task, &at),
-        Some(Act::Sized) => seeing::sized(site, task, &at),
-        Some(Act::Offer) => offering::offer(site, task, attempt, &at),
-        Some(Act::Checks) => seeing::checks(site, task, &at),
-        Some(Act::Reviewed) => telling::reviewed(task, &at),
-        Some(Act::Merged) => offering::merged(site, task, &at),
-        Some(Act::Accept) => accepting::accept(site, task, &at),
-        Some(Act::Gather) => telling::gathered(task, &at),
-        Some(Act::Close) => telling::closed(task, &at),
-        None => seeing::parts(&at),
+        Some(Act::Observe) => seeing::observe(site, task, at),
+        Some(Act::Triaged) => telling::triaged(site, task, at),
+        Some(Act::Sized) => seeing::sized(site, task, at),
+        Some(Act::Offer) => offering::offer(site, task, attempt, at),
+        Some(Act::Checks) => seeing::checks(site, task, at),
+        Some(Act::Reviewed) => telling::reviewed(task, at),
+        Some(Act::Merged) => offering::merged(site, task, at),
+        Some(Act::Accept) => accepting::accept(site, task, at),
+        Some(Act::Gather) => wholes::gather(site, task, at),
+        Some(Act::Close) => telling::closed(task, at),
+        None => seeing::parts(at),
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use landfall_agents::{Agent, Aside, Parse, Profile};
 use landfall_host::sitter::{self, Cause, Follow, Found, Sitting, Stream, Waker, Watch};
+use landfall_model::acceptance::Observed;
 use landfall_model::issue::Source;
 use landfall_model::liveness::{self, Case, Course, Early, Echo, Farewell, Pulse};
 use landfall_model::{
@@ -23,7 +24,7 @@ use crate::channel::Channel;
 use crate::confine;
 use crate::dispatch::Dispatch;
 use crate::engine::Mail;
-use crate::exchange::{SPEC, is_spec};
+use crate::exchange::{self, SPEC, is_spec, spec_of};
 use crate::guard::{self, Prints};
 use crate::launch::{head_of, is_dispatched, marker, sat_with_ms, strides};
 use crate::module::{self, Module};
@@ -209,6 +210,8 @@ struct Vital {
     began_ms: u64,
     /// It last wrote something.
     heard_ms: Option<u64>,
+    /// The longest it wrote nothing.
+    quiet_max_ms: u64,
     /// Its processes last used the processor or moved data.
     busy_ms: u64,
     /// Its workspace last changed.
@@ -226,6 +229,7 @@ impl Vital {
         Self {
             began_ms: now,
             heard_ms: None,
+            quiet_max_ms: 0,
             busy_ms: now,
             changed_ms: now,
             looked_ms: now,
@@ -250,6 +254,17 @@ impl Vital {
         });
         let began_ms = age("prompt.md").map_or(now, back);
         Self { began_ms, heard_ms: heard.min().map(back), ..Self::begin(now) }
+    }
+
+    /// It wrote something.
+    fn heard(&mut self, now: u64) {
+        self.quiet_max_ms = self.quiet(now);
+        self.heard_ms = Some(now);
+    }
+
+    /// The longest it wrote nothing, by now.
+    fn quiet(&self, now: u64) -> u64 {
+        now.saturating_sub(self.heard_ms.unwrap_or(self.began_ms)).max(self.quiet_max_ms)
     }
 }
 
@@ -440,6 +455,7 @@ impl Desk {
             model: open.live.model.clone(),
             sandbox: Some(open.followed.sandbox.word().to_owned()),
             revision,
+            quiet_ms: Some(open.vital.quiet(now)).filter(|ms| *ms >= QUIET_MS).unwrap_or(0),
             ..open.tally.traces(&words)
         };
         let state = open.followed.agent.needs(&open.followed.profile).state;
@@ -492,11 +508,16 @@ impl Desk {
         // What comes next works in the same workspace, so it is told afterwards.
         go(site, "after-run", move |site| {
             crate::workspace::after_run(site, &task, attempt, iteration);
+            if let Some(event) = Observed::end(&run.exit).filter(|_| task.issue.is_some()) {
+                exchange::tell_observers(site, &task, event);
+            }
             site.tell(task.id, News::AgentEnded(recovering::climbed(site, &task, run)));
         });
     }
 }
 
+/// A shorter silence says nothing about how long to wait for an agent.
+const QUIET_MS: u64 = 60_000;
 const REVIEW_MAX: usize = 1 << 20; // more than any review
 const REPLY_MAX: usize = 1_000; // a paragraph for a person to weigh
 
@@ -521,7 +542,7 @@ impl Open {
                 Stream::Signals => self.channel.feed(&bytes),
             };
             if liveness::is_life(&signals) {
-                self.vital.heard_ms = Some(now);
+                self.vital.heard(now);
             }
             if let Some(walk) = &mut self.walk {
                 walk.time(&signals, now);
@@ -545,7 +566,7 @@ impl Open {
         let compactions = self.tally.compactions();
         for signal in &heard {
             let Signal::Stride(stride) = signal else { continue };
-            self.vital.heard_ms = Some(now);
+            self.vital.heard(now);
             if walk.count(stride) && walk.told < STRIDES_MAX {
                 walk.told += 1;
                 walk.compactions = compactions;
@@ -980,5 +1001,10 @@ pub(crate) fn missing_outputs(site: &Site, task: &Task, began_ms: i64) -> Vec<St
         })
     };
     let is_there = |name: &str| if name == SPEC { specified() } else { there(name) };
-    output.iter().filter(|name| !is_there(name)).cloned().collect()
+    // By the name an agent and a person can look for.
+    let named = |name: &String| match name.as_str() {
+        SPEC => spec_of(site, task).unwrap_or_else(|| name.clone()),
+        _ => name.clone(),
+    };
+    output.iter().filter(|name| !is_there(name)).map(named).collect()
 }

@@ -93,7 +93,7 @@ const DEAF_MS: u64 = 300_000; // a remote that did not answer is left alone so m
 /// holds the landing queue.
 pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
     let mut near = look(site)?;
-    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(near) };
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };
     if near.trouble.is_some() {
         return Ok(near);
     }
@@ -250,7 +250,7 @@ pub(crate) fn accept_rewrite(site: &Site, how: Rewritten) -> Result<Vec<EngineEv
 
 /// Where the branch of the remote that is pushed to was taken to by a rewrite; from here on that is where it is.
 fn rewritten_afar(site: &Site) -> Result<Option<Oid>, GitError> {
-    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(None) };
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(None) };
     let now = match site.store.remote_news(&site.repo, remote, &site.branch, &seen)? {
         BranchNews::Rewritten { new, .. } => Some(new),

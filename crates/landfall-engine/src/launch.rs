@@ -22,6 +22,7 @@ use crate::exchange::{SPEC, spec_of};
 use crate::follow::{Followed, Follower, missing_outputs};
 use crate::gate;
 use crate::guard::{self, Prints};
+use crate::handover;
 use crate::module;
 use crate::papers;
 use crate::patience::abandon;
@@ -446,6 +447,7 @@ fn prompt(
         Ok(Err(_)) | Err(_) => Vec::new(),
     };
     let reply = task.reply.clone().filter(|_| reads(task));
+    let handed = handover::handed(site, task, step, workspace.path());
     let spec = spec_of(site, task).unwrap_or_default();
     let named = |output: String| if output == SPEC { spec.clone() } else { output };
     let outputs = outputs.into_iter().map(named).collect();
@@ -501,6 +503,10 @@ fn prompt(
         red: task.gate.as_ref().is_some_and(|gate| !gate.outcome().is_green()),
         issue: Source::of(&task.spec.source).map(|source| format!("#{}", source.number)).unwrap_or_default(),
         spec,
+        handed_by: handed.by(),
+        handoff: handed.points,
+        gaps: handed.gaps,
+        hand_on: handed.to,
         lens: lens(task).to_owned(),
         fork: task.workspace.as_ref().map_or_else(|| workspace.base().to_string(), ToString::to_string),
         ..PromptContext::default()

@@ -111,6 +111,14 @@ pub struct PromptContext {
     pub spec: String,
     /// What a reader of the work is to look for; empty: everything.
     pub lens: String,
+    /// What an earlier phase of the issue hands on: each point, in the words of its agent.
+    pub handoff: Vec<String>,
+    /// The phase that wrote it; empty if it does not say.
+    pub handed_by: String,
+    /// What the file that says what is to be done was asked for and does not say.
+    pub gaps: Vec<String>,
+    /// Where to leave what the next phase should know.
+    pub hand_on: String,
 }
 
 /// A template that cannot be read or filled.
@@ -293,6 +301,10 @@ impl PromptContext {
             issue: "#7".to_owned(),
             spec: "docs/spec/issue-7-greet-the-user.md".to_owned(),
             lens: "bugs".to_owned(),
+            handoff: vec!["decided: the name comes from the profile".to_owned()],
+            handed_by: "spec".to_owned(),
+            gaps: vec!["Changed Files".to_owned()],
+            hand_on: "docs/spec/issue-7-greet-the-user.md".to_owned(),
         }
     }
 }
@@ -342,6 +354,10 @@ struct Holes<'a> {
     issue: &'a str,
     spec: &'a str,
     lens: &'a str,
+    handoff: String,
+    handed_by: &'a str,
+    gaps: Vec<String>,
+    hand_on: &'a str,
 }
 
 #[derive(Serialize)]
@@ -351,7 +367,7 @@ struct Section {
 }
 
 /// The names above, for hints.
-const HOLES: [&str; 42] = [
+const HOLES: [&str; 46] = [
     "task",
     "title",
     "body",
@@ -394,6 +410,10 @@ const HOLES: [&str; 42] = [
     "issue",
     "spec",
     "lens",
+    "handoff",
+    "handed_by",
+    "gaps",
+    "hand_on",
 ];
 
 impl<'a> Holes<'a> {
@@ -448,6 +468,10 @@ impl<'a> Holes<'a> {
             issue: &context.issue,
             spec: &context.spec,
             lens: &context.lens,
+            handoff: quote::handoff(&context.handoff),
+            handed_by: &context.handed_by,
+            gaps: context.gaps.iter().map(|name| quote::line(name)).collect(),
+            hand_on: &context.hand_on,
         }
     }
 }

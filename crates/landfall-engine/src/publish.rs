@@ -3,6 +3,8 @@
 //! A dirty checkout or a person's own commits win. If both went on, their commits and the landed work are merged, the
 //! merge is verified like any other, and that is what is offered to their branch.
 
+mod carry;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,10 +12,12 @@ use landfall_host::crash;
 use landfall_host::git::{Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature};
 use landfall_model::{EngineEvent, Mover};
 
+use self::carry::Carried;
 use crate::engine::Mail;
+use crate::exchange::Trouble;
 use crate::gate;
 use crate::land;
-use crate::settings::Publish;
+use crate::settings::{Publish, PushBy};
 use crate::site::{self, Site};
 
 /// Whose turn it is to publish: at most one thread, asked as often as the base moves.
@@ -129,9 +133,10 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
             let modules = site.modules.lock().expect("no thread panics while it holds it");
             PublishMode::Beside { folders: modules.iter().cloned().collect() }
         }
-        Publish::Push { remote } => PublishMode::Remote { name: remote.clone() },
+        Publish::Push { remote, .. } => PublishMode::Remote { name: remote.clone() },
         Publish::None => return Ok(None),
     };
+    let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
     for _ in 0..TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
         let (Some(theirs), None) = (theirs, &trouble) else {
@@ -159,6 +164,21 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
             && site.store.remote_seen(name, &site.branch)?.as_ref() == Some(&ours)
         {
             return Ok(None);
+        }
+        if let PublishMode::Remote { name } = &mode
+            && by_forge
+        {
+            match carry::carry(site, name, &ours) {
+                Ok(Carried::Merged { how }) => {
+                    tell(site, EngineEvent::Published { commit: site::commit(&ours), how });
+                    land::look_far(site, 0)?; // the base goes on to the merge that the forge made
+                    return Ok(None);
+                }
+                Ok(Carried::Moved) => continue,
+                Ok(Carried::Interrupted) => return Ok(None),
+                Err(Trouble::Git(error)) => return Err(error),
+                Err(trouble) => return Ok(Some(held(&ours, trouble.to_string()))),
+            }
         }
         let by = Signature::landfall(site.clock.now_ms());
         crash::point("publish.before");
@@ -190,7 +210,7 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
 /// Notes where the remote is by our own doing.
 fn pushed(site: &Site, ours: &Oid) -> Result<(), GitError> {
     match &site.settings.land.publish {
-        Publish::Push { remote } => site.store.note_remote(remote, &site.branch, ours),
+        Publish::Push { remote, .. } => site.store.note_remote(remote, &site.branch, ours),
         Publish::Checkout | Publish::None => Ok(()),
     }
 }
@@ -259,6 +279,13 @@ fn sentence(reason: &HeldReason) -> String {
             format!("git is half-way through something in {} ({sign})", path.display())
         }
         HeldReason::BranchMissing => "the base branch does not exist any more".to_owned(),
-        HeldReason::Remote { stderr } => format!("the remote refused: {}", stderr.trim()),
+        HeldReason::Remote { stderr } => {
+            let protected = ["GH006", "GH013", "protected branch"].iter().any(|sign| stderr.contains(sign));
+            let hint = match protected {
+                true => "; for a branch that nobody may push, set `land.publish = \"pull-request\"`",
+                false => "",
+            };
+            format!("the remote refused: {}{hint}", stderr.trim())
+        }
     }
 }

@@ -211,7 +211,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Resul
     let head = tip(site, task, workspace.as_ref())?;
     let base = BranchName::new(site.branch.as_str()).map_err(|error| error.to_string())?;
     let remote = match &site.settings.land.publish {
-        Publish::Push { remote } if at.tracker.keeps_branches() => Some(remote.as_str()),
+        Publish::Push { remote, .. } if at.tracker.keeps_branches() => Some(remote.as_str()),
         _ => None,
     };
     let by = Signature::landfall(site.clock.now_ms());

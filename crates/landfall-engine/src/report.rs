@@ -5,17 +5,26 @@ use std::sync::Arc;
 
 use landfall_host::{crash, disk};
 use landfall_model::gate::GateReport;
+use landfall_model::issue::{self, Lookback, Paper, ProposalTier, Source};
 use landfall_model::recovery::entry;
-use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, News, State, Status, Task, Timestamp};
+use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, Fact, News, State, Status, Task, Timestamp};
+use landfall_store::{Reader, Seq};
 use serde_json::{Value, json};
 
 use crate::gate::digest;
+use crate::improve::{self, Origin};
+use crate::land;
 use crate::site::Site;
 
 /// Writes the report, and the certificate if the task landed. Files are named by their hash, so writing twice is
 /// writing once.
 pub(crate) fn write(site: &Arc<Site>, task: &Task, attempt: Attempt) {
-    let news = match try_write(&site.folder.papers(), task) {
+    let paper = task.issue.as_ref().and_then(|_| paper_of(site, task));
+    let lookback = look_back(&site.folder.journal(), task, paper.as_ref());
+    if let Some(paper) = paper.filter(|_| site.settings.tracker.file_proposals) {
+        file_proposals(site, task, &paper);
+    }
+    let news = match try_write(&site.folder.papers(), task, lookback.as_ref()) {
         Ok((report, certificate)) => News::Reported { attempt, report, certificate },
         Err(error) => {
             News::MachineFailed { attempt, detail: format!("write the report: {error}"), hopeless: false }
@@ -24,7 +33,51 @@ pub(crate) fn write(site: &Arc<Site>, task: &Task, attempt: Attempt) {
     site.tell(task.id, news);
 }
 
-fn try_write(papers: &Path, task: &Task) -> std::io::Result<(Digest, Option<Digest>)> {
+/// What the agents of the issue of a task left: on the base, once it is there.
+fn paper_of(site: &Site, task: &Task) -> Option<Paper> {
+    let base = land::base(site).ok()?;
+    improve::paper(&site.store, &base, &site.settings.tracker.spec_path, &site.folder.papers(), task)
+}
+
+/// What is worth saying about an issue that is over; none of a task that follows none, or if all went as it should. What cannot
+/// be read is not said.
+#[must_use]
+pub fn look_back(journal: &Path, task: &Task, paper: Option<&Paper>) -> Option<Lookback> {
+    task.issue.as_ref()?;
+    let reader = Reader::open(journal).ok()?;
+    let facts = reader.events(Seq::ZERO, Some(task.id), u32::MAX).ok()?;
+    let facts = facts.iter().filter_map(|(_, entry)| match &entry.fact {
+        Fact::Task(_, event) => Some((entry.at, event)),
+        Fact::Engine(_) => None,
+    });
+    issue::lookback(task, &issue::trail(task.flow.as_deref(), facts), paper)
+}
+
+const FILED_MAX: usize = 5; // an agent that proposes more has not thought about them
+
+/// Makes issues of what the agents of an issue think worth one. Nothing waits for it: whoever asks later finds them where they are.
+fn file_proposals(site: &Site, task: &Task, paper: &Paper) {
+    let number = Source::of(&task.spec.source).map_or(0, |source| source.number);
+    let wanted = improve::of_paper(paper, &|phase| Origin::Spec { issue: number, phase });
+    let wanted = improve::merged(wanted);
+    let mut wanted = wanted.iter().filter(|it| it.tier == ProposalTier::Issue).take(FILED_MAX).peekable();
+    if wanted.peek().is_none() {
+        return;
+    }
+    let Ok(tracker) = site.desk.tracker(site) else { return };
+    let Ok(known) = improve::open_issues(&*tracker) else { return };
+    for proposal in wanted {
+        if improve::file(&*tracker, &known, proposal).is_err() {
+            return; // `landfall issue proposals` still has them
+        }
+    }
+}
+
+fn try_write(
+    papers: &Path,
+    task: &Task,
+    lookback: Option<&Lookback>,
+) -> std::io::Result<(Digest, Option<Digest>)> {
     let keep = |text: &str, ending: &str| -> std::io::Result<Digest> {
         let digest = digest(text);
         disk::write_atomic(&papers.join(format!("{digest}.{ending}")), text.as_bytes())?;
@@ -42,7 +95,7 @@ fn try_write(papers: &Path, task: &Task) -> std::io::Result<(Digest, Option<Dige
     let mut told = task.clone();
     let code = if task.landed.is_some() { EndCode::Landed } else { EndCode::Accepted };
     told.state = State::Ended(Ending { kind: EndKind::Done, code, detail: String::new() });
-    let report = keep(&report_of(&told, &when), "md")?;
+    let report = keep(&report_of(&told, lookback, &when), "md")?;
     Ok((report, certificate))
 }
 
@@ -108,7 +161,7 @@ pub fn certificate_of(task: &Task) -> Option<Value> {
 
 /// A task's report for people, in Markdown.
 #[must_use]
-pub fn report_of(task: &Task, when: &dyn Fn(Timestamp) -> String) -> String {
+pub fn report_of(task: &Task, lookback: Option<&Lookback>, when: &dyn Fn(Timestamp) -> String) -> String {
     let mut out = format!("# {}: {}\n\n", task.id, task.spec.title);
     let why = landfall_model::why(task, &[], None, when);
     out.push_str(&format!("{why}\n\n"));
@@ -161,6 +214,9 @@ pub fn report_of(task: &Task, when: &dyn Fn(Timestamp) -> String) -> String {
             let subject = format!("{} ({})", task.spec.title, task.spec.source);
             out.push_str(&format!("\n{}", entry(recovery, &when(recovery.at), &subject, seen)));
         }
+    }
+    if let Some(lookback) = lookback {
+        out.push_str(&format!("\n{}", lookback.markdown()));
     }
     if !task.feedback.is_empty() {
         out.push_str("\n## What the agent will be told next\n");

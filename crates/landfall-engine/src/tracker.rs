@@ -1,6 +1,7 @@
 //! The tracker of a project, opened in one place: from settings, the repository and the environment. What it is asked
 //! is for others to say.
 
+mod clean;
 pub mod nudges;
 
 use std::ffi::{OsStr, OsString};
@@ -15,10 +16,13 @@ use landfall_trackers::github::{Base, Patience, TokenSources};
 use landfall_trackers::registry::{self, Entry, Setup};
 use landfall_trackers::tracker::{Answer, Clock, RepoName, Tracker, TrackerError, shown};
 
+use clean::Clean;
+
 use crate::confine::expand;
 use crate::folder::StateFolder;
 use crate::notify::proxy_address;
-use crate::settings::TrackerSettings;
+use crate::secrets::{self, Veil};
+use crate::settings::{Settings, TrackerSettings};
 
 /// What a tracker is opened in.
 #[derive(Debug, Clone, Copy)]
@@ -60,14 +64,16 @@ impl Clock for WallClock {
     }
 }
 
-/// Opens the tracker. Nobody is asked anything yet. Keep it: what it knows of the tracker's limits is in it.
+/// Opens the tracker. Nobody is asked anything yet. Keep it: what it knows of the tracker's limits is in it. Whatever is written to it
+/// goes without the secrets that are known, and without what looks like one.
 ///
 /// # Errors
 /// Why there is none.
-pub fn open(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Box<dyn Tracker>> {
-    let found = find(settings, around)?;
+pub fn open(settings: &Settings, around: &Around<'_>) -> Answer<Box<dyn Tracker>> {
+    let found = find(&settings.tracker, around)?;
     let entry = found.entry;
-    entry.tracker(found.setup)
+    let veil = Veil::new(&secrets::known(Some(settings), around));
+    Ok(Box::new(Clean::new(entry.tracker(found.setup)?, veil)))
 }
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
@@ -205,7 +211,6 @@ mod tests {
     use landfall_host::git::{BranchName, Signature};
 
     use super::*;
-    use crate::settings::Settings;
 
     struct Ground {
         folder: tempfile::TempDir,
@@ -259,7 +264,8 @@ mod tests {
         assert_eq!(place("[tracker]\nfolder = \".landfall/issues\"\n"), inside);
         assert_eq!(place("[tracker]\nfolder = \"~/issues\"\n"), "/home/p/issues");
         assert_eq!(look(&settings("[tracker]\nkind = \"none\"\n"), &ground.around()), Ok(None));
-        let none = open(&settings("[tracker]\nkind = \"none\"\n"), &ground.around()).map(drop);
+        let nobody = Settings::parse("[tracker]\nkind = \"none\"\n", "landfall.toml").expect("settings");
+        let none = open(&nobody, &ground.around()).map(drop);
         assert!(none.expect_err("there is none").to_string().contains("`tracker.kind`"));
     }
 

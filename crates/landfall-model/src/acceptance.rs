@@ -10,6 +10,9 @@ mod words;
 
 use std::collections::BTreeSet;
 
+use crate::event::Exit;
+use crate::issue::Depth;
+
 pub use address::{Address, AddressTemplate, is_loopback, is_private};
 pub use catalogue::{CATALOGUE, CommandSpec, InSafeMode, Permission};
 pub use handler::{HANDLER_FOLDERS, Handler, handler_names};
@@ -18,7 +21,10 @@ pub use outcome::{
     BaseUrls, ITERATIONS_MAX, Mode, Occasion, Plan, Standing, VerifyOutcome, VerifyResult, Where,
     next_iteration, outcome, plan,
 };
-pub use words::{Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, observed, waiting_for};
+pub use words::{
+    Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, held_in_passing, observed, passed_by,
+    waiting_for,
+};
 
 /// What an issue asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +90,44 @@ pub enum Observed {
 }
 
 impl Observed {
+    /// What a review of this depth is; none is no review.
+    #[must_use]
+    pub fn review(depth: Depth) -> Option<Self> {
+        match depth {
+            Depth::None => None,
+            Depth::Light => Some(Self::PrReviewLight),
+            Depth::Full => Some(Self::PrReviewFull),
+        }
+    }
+
+    /// What the end of an agent is, if anybody waits for such an end.
+    #[must_use]
+    pub fn end(exit: &Exit) -> Option<Self> {
+        match exit {
+            Exit::Silent => Some(Self::WatchdogKill),
+            _ => None,
+        }
+    }
+
+    /// What the verification of an issue is.
+    #[must_use]
+    pub fn verified(outcome: VerifyOutcome) -> Self {
+        match outcome {
+            VerifyOutcome::Reopen { .. } => Self::FixCycle,
+            VerifyOutcome::Done
+            | VerifyOutcome::LeftOver(_)
+            | VerifyOutcome::Exhausted { .. }
+            | VerifyOutcome::Waiting
+            | VerifyOutcome::Unsure => Self::AutoRun,
+        }
+    }
+
+    /// The event of this word.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.word() == word)
+    }
+
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::PrReviewFull, Self::PrReviewLight, Self::AutoRun, Self::WatchdogKill, Self::FixCycle];
@@ -295,8 +339,11 @@ fn kind_of(word: &str) -> Option<VerifyKind> {
         "manual" => Some(VerifyKind::Manual),
         "observation" => {
             let event = words.find_map(|word| word.strip_prefix("event="));
-            let known = Observed::ALL.into_iter().find(|known| Some(known.word()) == event);
-            Some(known.map_or(VerifyKind::Opportunistic, VerifyKind::Observation))
+            Some(
+                event
+                    .and_then(Observed::from_word)
+                    .map_or(VerifyKind::Opportunistic, VerifyKind::Observation),
+            )
         }
         _ => None,
     }

@@ -495,6 +495,8 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
                 IssueEvent::Wanted(_)
                 | IssueEvent::Routed(_)
                 | IssueEvent::PartsOver(_)
+                | IssueEvent::PartsCame { .. }
+                | IssueEvent::Levelled { .. }
                 | IssueEvent::Seen { .. }
                 | IssueEvent::Offered { .. }
                 | IssueEvent::Checks { .. }

@@ -334,6 +334,7 @@ impl Tally {
             words: (!words.is_empty()).then(|| digest(words)),
             sandbox: None,
             denials: self.denials,
+            quiet_ms: 0,
         }
     }
 }

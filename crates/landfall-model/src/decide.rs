@@ -331,6 +331,13 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             }
             _ => return Err(not_now(task, "it does not wait for its parts")),
         },
+        News::PartsCame { over, levels } => match &task.state {
+            State::Waiting { wait: Wait::Parts, .. } => {
+                draft.event(Event::Issue(IssueEvent::PartsCame { over: over.clone(), levels: *levels }))?;
+                draft.event(Event::Resumed { feedback: None })?;
+            }
+            _ => return Err(not_now(task, "it does not wait for its parts")),
+        },
         News::LookAgain => match &task.state {
             State::Waiting { wait: Wait::Blockers { .. }, .. } => {
                 draft.event(Event::Resumed { feedback: None })?;

@@ -118,6 +118,8 @@ pub struct Traces {
     pub denials: u32,
     /// The state of its module as it was left: whoever changes it meanwhile is not overruled.
     pub revision: Option<Digest>,
+    /// The longest it was silent, if that was long enough to be worth knowing; otherwise 0.
+    pub quiet_ms: u64,
 }
 
 /// One run of the agent in a few words, for whoever goes on without its memory.

@@ -248,9 +248,10 @@ impl StepKind {
             | Self::Land
             | Self::Report
             | Self::Ask { .. }
-            | Self::Tracker { .. }
             | Self::Target => &[],
             Self::Split => &[R::Blocked],
+            Self::Tracker { act: Act::Gather } => &[R::Split],
+            Self::Tracker { .. } => &[],
         }
     }
 

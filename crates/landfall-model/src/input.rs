@@ -341,6 +341,13 @@ pub enum News {
     },
     /// None of the issues it is made of goes on any more.
     PartsOver(Vec<PartEnd>),
+    /// More of the issues it is made of are over, and others go on.
+    PartsCame {
+        /// These are.
+        over: Vec<u64>,
+        /// So many levels of them are over as a whole.
+        levels: u32,
+    },
     /// What it waited for in the tracker may have happened.
     LookAgain,
     /// What was to be done about a step that failed was done, or could not be.
@@ -421,6 +428,18 @@ pub enum Exchanged {
     Parts(Vec<Part>),
     /// What was to be written down is.
     Told,
+    /// What became of its parts is written down.
+    Gathered {
+        /// How they ended, once what is done was held against the base once more.
+        ends: Vec<PartEnd>,
+        /// Those that were opened again, because they hold no more.
+        reopened: Vec<u64>,
+    },
+    /// How far its parts have come is written down.
+    Levelled {
+        /// What does not hold of the whole so far; none if nobody looked.
+        failing: Option<Vec<(String, String)>>,
+    },
     /// What is waited for has not happened yet.
     NotYet {
         /// This.

@@ -2,10 +2,14 @@
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
 mod ci;
+mod paper;
 mod phase;
 mod progress;
 mod reconcile;
+mod retro;
+mod rollup;
 mod summary;
+mod trail;
 mod whole;
 
 use std::fmt;
@@ -15,11 +19,17 @@ use crate::flow::Act;
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, overdue, weigh};
+pub use paper::{
+    Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
+};
 pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
-pub use summary::{Stand, Summary, summary};
-pub use whole::{ends, resting};
+pub use retro::{Lookback, lookback};
+pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
+pub use summary::{Stand, Summary, SummaryRow, summary};
+pub use trail::{Happening, Trace, trail};
+pub use whole::{Level, Parts, ends, levels, resting, stand};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -317,6 +327,20 @@ pub fn unasked(landed: bool, whole: bool) -> VerifyOutcome {
     if landed || whole { VerifyOutcome::Done } else { VerifyOutcome::Unsure }
 }
 
+/// What a whole comes to when so many of its parts landed and are left for a person: no further than they are.
+#[must_use]
+pub fn with_left(outcome: VerifyOutcome, left: usize) -> VerifyOutcome {
+    match outcome {
+        VerifyOutcome::Done if left > 0 => VerifyOutcome::LeftOver(left),
+        VerifyOutcome::LeftOver(own) => VerifyOutcome::LeftOver(own + left),
+        VerifyOutcome::Done
+        | VerifyOutcome::Reopen { .. }
+        | VerifyOutcome::Exhausted { .. }
+        | VerifyOutcome::Waiting
+        | VerifyOutcome::Unsure => outcome,
+    }
+}
+
 /// Whether checks of a forge that are not there yet may still begin. Where the base has none, none come; and a forge takes a moment, but
 /// no more than that.
 #[must_use]
@@ -368,6 +392,22 @@ pub fn is_of_round(number: u64, pipeline: &Pipeline) -> bool {
         None => pipeline.reworks == 0,
     }
 }
+
+/// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
+/// told of it only just now. Otherwise a person has to do something there.
+#[must_use]
+pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
+    let at_most = match checks {
+        Ci::Running(_) => CHECKS_END_MS,
+        Ci::Absent if base_has_some => CHECKS_BEGIN_MS,
+        Ci::Absent | Ci::Passed => FORGE_NOTICES_MS,
+        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => 0,
+    };
+    waited_ms < at_most
+}
+
+const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
+const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
 
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -446,6 +486,8 @@ pub struct PartEnd {
 pub enum PartFate {
     /// It is done.
     Done,
+    /// It landed, and something of it is left for a person to look at.
+    Left,
     /// It is not, for this reason.
     Failed(String),
     /// It never began: this one is in its way.
@@ -504,8 +546,22 @@ pub enum IssueEvent {
         /// These.
         parts: Vec<Part>,
     },
-    /// None of its parts goes on any more.
+    /// None of its parts goes on any more; or how they ended was looked at again.
     PartsOver(Vec<PartEnd>),
+    /// More of its parts are over, and others go on.
+    PartsCame {
+        /// These are.
+        over: Vec<u64>,
+        /// So many levels of them are over as a whole.
+        levels: u32,
+    },
+    /// What it promises as a whole was looked at while its parts go on.
+    Levelled {
+        /// By this attempt.
+        attempt: Attempt,
+        /// What does not hold so far: the criterion, and what was seen.
+        failing: Vec<(String, String)>,
+    },
 }
 
 impl IssueEvent {
@@ -519,8 +575,9 @@ impl IssueEvent {
             | Self::Accepted { attempt, .. }
             | Self::Looked { attempt }
             | Self::Reworked { attempt }
+            | Self::Levelled { attempt, .. }
             | Self::Parted { attempt, .. } => Some(*attempt),
-            Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) => None,
+            Self::Wanted(_) | Self::Routed(_) | Self::PartsOver(_) | Self::PartsCame { .. } => None,
         }
     }
 
@@ -577,6 +634,17 @@ impl IssueEvent {
                 let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
                 format!("{done} of its {} issues are done, and none goes on", ends.len())
             }
+            Self::PartsCame { over, levels } => {
+                let over: Vec<String> = over.iter().map(|number| format!("#{number}")).collect();
+                format!("of its issues {} are over ({levels} levels), and others go on", over.join(", "))
+            }
+            Self::Levelled { failing, .. } if failing.is_empty() => {
+                "was looked at as a whole while its issues go on".to_owned()
+            }
+            Self::Levelled { failing, .. } => {
+                let words: Vec<&str> = failing.iter().map(|(words, _)| words.as_str()).collect();
+                format!("as a whole, this does not hold so far: {}", words.join("; "))
+            }
         }
     }
 
@@ -594,6 +662,8 @@ impl IssueEvent {
             Self::Reworked { .. } => "issue-reworked",
             Self::Parted { .. } => "issue-parted",
             Self::PartsOver(_) => "issue-parts-over",
+            Self::PartsCame { .. } => "issue-parts-came",
+            Self::Levelled { .. } => "issue-levelled",
         }
     }
 }
@@ -619,6 +689,10 @@ pub struct Pipeline {
     pub parts: Vec<Part>,
     /// How they ended, once none goes on.
     pub ends: Option<Vec<PartEnd>>,
+    /// How they ended the time before, if it was made of others before.
+    pub ended_before: Vec<PartEnd>,
+    /// How far its parts have come, while some go on.
+    pub level: Level,
     /// Readers that have read the work as it is.
     pub readers: u32,
     /// How often something outside was looked for in vain.
@@ -640,6 +714,12 @@ impl Depth {
 }
 
 impl Pipeline {
+    /// How many of its parts landed and are left for a person.
+    #[must_use]
+    pub fn parts_left(&self) -> usize {
+        self.ends.iter().flatten().filter(|end| end.end == PartFate::Left).count()
+    }
+
     /// How many readers the work has.
     #[must_use]
     pub fn readers_wanted(&self) -> u32 {
@@ -680,9 +760,18 @@ impl Pipeline {
             }
             IssueEvent::Parted { parts, .. } => {
                 self.parts.clone_from(parts);
-                self.ends = None;
+                self.ended_before = self.ends.take().unwrap_or_default();
+                self.level = Level::default();
             }
             IssueEvent::PartsOver(ends) => self.ends = Some(ends.clone()),
+            IssueEvent::PartsCame { over, levels } => {
+                (self.level.over, self.level.levels) = (over.clone(), *levels);
+                self.level.told = false;
+            }
+            IssueEvent::Levelled { failing, .. } => {
+                let levels = self.level.levels;
+                (self.level.failing, self.level.held, self.level.told) = (failing.clone(), levels, true);
+            }
         }
     }
 }

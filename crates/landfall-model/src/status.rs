@@ -310,6 +310,9 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
         State::Active { step, doing } => {
             and_then_held(task, format!("{id} {}", active(task, step.as_str(), doing, when)))
         }
+        State::Waiting { wait: Wait::Parts, .. } => {
+            and_then_held(task, format!("{id} {}", with_level(task, waiting(id, &Wait::Parts, when))))
+        }
         State::Waiting { wait, .. } => and_then_held(task, format!("{id} {}", waiting(id, wait, when))),
         State::Review { .. } => {
             let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -321,6 +324,16 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
             and_then_held(task, sentence)
         }
         State::Ended(ending) => ended(task, ending, when),
+    }
+}
+
+/// The sentence with what does not hold of a whole while its parts go on.
+fn with_level(task: &Task, sentence: String) -> String {
+    let failing = task.issue.iter().flat_map(|issue| &issue.level.failing);
+    let words: Vec<&str> = failing.map(|(words, _)| words.as_str()).collect();
+    match words.is_empty() {
+        true => sentence,
+        false => format!("{sentence} As a whole, this does not hold so far: {}.", phrase(&words.join("; "))),
     }
 }
 

@@ -75,7 +75,12 @@ async fn operate(
 
 /// Whether everybody who asks this is answered the same until something is written.
 fn is_shared(asked: &Asked) -> bool {
-    matches!(asked, Asked::Status(_) | Asked::Board(_) | Asked::List(_) | Asked::Show(_) | Asked::Inbox(_))
+    match asked {
+        Asked::Status(_) | Asked::Board(_) | Asked::List(_) | Asked::Show(_) | Asked::Inbox(_) => true,
+        // The end of an output, as everybody who looks sees it. Whoever reads on from a place is the only one there.
+        Asked::Output(asked) => asked.backward && asked.at.is_none() && asked.search.is_empty(),
+        _ => false,
+    }
 }
 
 /// The answer to what is the same for everybody.
@@ -130,8 +135,15 @@ fn written(response: &Response) -> Result<Vec<u8>, Problem> {
     response.to_json().map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
 }
 
-/// Carries one request out, for whoever asks.
+/// Carries one request out, for whoever asks. Nobody is shown less after it.
 pub(crate) async fn call(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
+    let answer = call_untold(shared, who, asked).await;
+    shared.tell_all();
+    answer
+}
+
+/// The same; what it answers is told to nobody yet.
+pub(crate) async fn call_untold(shared: &Arc<Shared>, who: &Who, asked: Asked) -> Result<Response, Problem> {
     let room = shared.rooms.enter(&asked).await?;
     let (shared, who) = (Arc::clone(shared), who.clone());
     let done = tokio::task::spawn_blocking(move || {

@@ -95,6 +95,11 @@ impl Shared {
         }
     }
 
+    /// Somebody was told of everything that happened until now.
+    pub(crate) fn tell_all(&self) {
+        self.kept.told(self.service.mark().map_or(0, |mark| mark.seq));
+    }
+
     /// The name a request is for. It has passed the door, so there is one.
     pub(crate) fn name(&self, headers: &HeaderMap) -> Option<&Name> {
         let of = |name| headers.get(name).and_then(|it: &HeaderValue| it.to_str().ok());

@@ -127,6 +127,13 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
             None => LogAsked { limit: 1, last: true, ..LogAsked::default() },
         };
         if let Ok(page) = journal(&shared, asked).await {
+            // Whoever hears of something and asks finds it in the answers that are kept.
+            if at.is_some_and(|at| at < page.next)
+                && shared.service.mark().is_some_and(|mark| mark.seq >= page.next)
+            {
+                shared.kept.ready(page.next).await;
+            }
+            shared.kept.told(page.next);
             if at.is_some() && page.more {
                 pause = LOOK_ON;
             }
@@ -148,11 +155,14 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
         if live_at.elapsed() >= LIVE_EVERY {
             live_at = tokio::time::Instant::now();
             if let Ok(Response::Status(status)) =
-                api::call(&shared, &Who::Owner, Asked::Status(Nothing {})).await
+                api::call_untold(&shared, &Who::Owner, Asked::Status(Nothing {})).await
             {
                 let live = tricks::harmless(serde_json::to_vec(&status.active).unwrap_or_default()); // plain words and numbers
                 let live = String::from_utf8(live).unwrap_or_default(); // JSON is text
                 if live != last_live {
+                    let head = shared.service.mark().map_or(0, |mark| mark.seq);
+                    shared.kept.ready(head).await;
+                    shared.kept.told(head);
                     let event = Bytes::from(format!("event: live\ndata: {live}\n\n"));
                     last_live = live;
                     drop(shared.feed.line.send(Said::Live(event))); // the last viewer has left
@@ -163,7 +173,7 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopping: watch::Receiver<bool
 }
 
 async fn journal(shared: &Arc<Shared>, asked: LogAsked) -> Result<LogPage, Problem> {
-    match api::call(shared, &Who::Owner, Asked::Log(asked)).await? {
+    match api::call_untold(shared, &Who::Owner, Asked::Log(asked)).await? {
         Response::Log(page) => Ok(page),
         other => {
             Err(Problem::new(ProblemCode::Internal, format!("`{}` is no page of the journal", other.name())))
@@ -263,6 +273,7 @@ impl Viewer {
                 self.behind = page.more;
                 let told = Told::new(&page.entries).after(self.at, self.task);
                 self.at = self.at.max(page.next);
+                self.shared.kept.told(self.at);
                 if told.is_empty() {
                     continue;
                 }

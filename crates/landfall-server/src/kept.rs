@@ -1,12 +1,14 @@
 //! Answers that are the same for everybody: made once, and handed to all who ask while they hold.
 //!
 //! An answer holds until something is written, as the service's mark says, and never longer than [`AGE_MAX`]: what agents at
-//! work say is no older than that. So nobody is shown less than what they wrote themselves, or were told of. One is made at
-//! a time; who asks for the same meanwhile waits for it. What several ask for is made again as soon as something was written,
-//! before they ask.
+//! work say is no older than that. One is made at a time; who asks for the same meanwhile waits for it.
+//!
+//! What several ask for is made again as soon as something happened, before they ask, all of it in one round. Until the round is
+//! whole they are shown the one before, as long as nobody was told of more: what anybody was answered, or heard from the stream
+//! of events, is in everything that is shown after it. Whatever a request wrote is shown at once.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
@@ -23,87 +25,95 @@ const BYTES_MAX: usize = 1 << 20; // longer answers are made for who asks, and f
 const REST_MIN: Duration = Duration::from_millis(2); // events come in groups
 const REST_PER_WORK: u32 = 4; // making ahead takes at most a fifth of a processor …
 const WORK_MAX: Duration = Duration::from_millis(50); // … but for that long, after a quiet time
+const ROUND_TRIES: u32 = 3; // a round is begun again when something happens meanwhile
+const ROUND_WAIT_MAX: Duration = Duration::from_millis(150); // the stream of events waits no longer for a round
 
 /// Makes an answer.
 type Make = Arc<dyn Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync>;
 
 /// The answers that are kept.
-#[derive(Default)]
 pub(crate) struct Kept {
-    places: Mutex<BTreeMap<String, Arc<Place>>>,
+    state: Mutex<State>,
     /// Somebody asks for the same again.
     hot: Notify,
+    /// How far the last round came.
+    round: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    places: BTreeMap<String, Place>,
+    /// The last event anybody was told of.
+    told: u64,
 }
 
 /// One question.
 struct Place {
     make: Make,
     /// Held while an answer is made.
-    making: tokio::sync::Mutex<()>,
-    made: Mutex<Option<Made>>,
+    making: Arc<tokio::sync::Mutex<()>>,
+    made: Option<Made>,
     /// When it was asked last, and the time before.
-    asked: Mutex<[Option<Instant>; 2]>,
+    asked: [Option<Instant>; 2],
 }
 
 /// An answer.
+#[derive(Clone)]
 struct Made {
     /// How far things had come before it was begun.
     mark: Mark,
+    /// The last event it may tell of.
+    shows: u64,
     begun: Instant,
     bytes: Bytes,
 }
 
-impl Place {
-    /// The answer, if it holds for somebody who asks at `mark`, and is not older than that.
-    fn holds(&self, mark: Mark, age_max: Duration) -> Option<Bytes> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let good = |made: &&Made| made.mark.covers(mark) && made.begun.elapsed() <= age_max;
-        made.as_ref().filter(good).map(|made| made.bytes.clone())
+impl Made {
+    /// Makes an answer; None beside it if it cannot be kept.
+    fn new(make: &Make, shared: &Arc<Shared>) -> Result<(Bytes, Option<Self>), Problem> {
+        let (begun, before) = (Instant::now(), shared.service.mark());
+        let bytes = make(shared)?;
+        let (Some(mark), Some(after)) = (before, shared.service.mark()) else { return Ok((bytes, None)) };
+        let made = Self { mark, shows: after.seq.max(mark.seq), begun, bytes: bytes.clone() };
+        Ok((bytes, (made.bytes.len() <= BYTES_MAX).then_some(made)))
     }
 
-    fn ask(&self) -> bool {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        *asked = [Some(Instant::now()), asked[0]];
-        is_hot(*asked)
-    }
-
-    fn is_hot(&self) -> bool {
-        is_hot(*self.asked.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Makes it, unless somebody just did.
-    async fn made(
-        self: &Arc<Self>,
-        shared: &Arc<Shared>,
-        mark: Mark,
-        age_max: Duration,
-    ) -> Result<Bytes, Problem> {
-        let _one = self.making.lock().await;
-        if let Some(bytes) = self.holds(mark, age_max) {
-            return Ok(bytes);
-        }
-        let room = shared.rooms.read().await?;
-        let (place, shared) = (Arc::clone(self), Arc::clone(shared));
-        let made = tokio::task::spawn_blocking(move || {
-            let _room = room; // whoever hung up still takes it until it is made
-            let (begun, mark) = (Instant::now(), shared.service.mark());
-            let bytes = (place.make)(&shared)?;
-            let mut made = place.made.lock().unwrap_or_else(PoisonError::into_inner);
-            *made = mark.filter(|_| bytes.len() <= BYTES_MAX).map(|mark| Made {
-                mark,
-                begun,
-                bytes: bytes.clone(),
-            });
-            Ok(bytes)
-        });
-        made.await
-            .unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the answer could not be made")))
+    fn holds(&self, mark: Mark, age_max: Duration) -> bool {
+        self.mark.covers(mark) && self.begun.elapsed() <= age_max
     }
 }
 
-fn is_hot(asked: [Option<Instant>; 2]) -> bool {
-    let [Some(last), Some(before)] = asked else { return false };
-    last.elapsed() < HOT && last.duration_since(before) < HOT
+impl Place {
+    fn is_hot(&self) -> bool {
+        let [Some(last), Some(before)] = self.asked else { return false };
+        last.elapsed() < HOT && last.duration_since(before) < HOT
+    }
+}
+
+impl State {
+    /// The answer that holds for somebody who asks at `mark`. From here on everybody is shown at least as much.
+    fn answer(&mut self, name: &str, mark: Mark) -> Option<Bytes> {
+        let place = self.places.get(name)?;
+        let least = if place.is_hot() { Mark { seq: mark.seq.min(self.told), ..mark } } else { mark };
+        let made = place.made.as_ref().filter(|made| made.holds(least, AGE_MAX))?;
+        self.told = self.told.max(made.shows);
+        Some(made.bytes.clone())
+    }
+
+    /// Keeps an answer, unless one was begun after it.
+    fn put(&mut self, name: &str, made: Option<Made>) {
+        let Some(place) = self.places.get_mut(name) else { return };
+        let begun = |made: &Option<Made>| made.as_ref().map(|made| made.begun);
+        if made.is_none() || begun(&place.made) < begun(&made) {
+            place.made = made;
+        }
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { state: Mutex::default(), hot: Notify::new(), round: watch::Sender::new(0) }
+    }
 }
 
 impl Kept {
@@ -116,70 +126,103 @@ impl Kept {
     ) -> Result<Bytes, Problem> {
         let Some(mark) = shared.service.mark() else {
             // Nobody says how long it would hold.
-            let (room, shared) = (shared.rooms.read().await?, Arc::clone(shared));
-            let made = tokio::task::spawn_blocking(move || {
-                let _room = room; // whoever hung up still takes it until it is made
-                make(&shared)
-            });
-            return made.await.unwrap_or_else(|_| {
-                Err(Problem::new(ProblemCode::Internal, "the answer could not be made"))
-            });
+            return made(shared, &(Arc::new(make) as Make)).await.map(|(bytes, _)| bytes);
         };
-        let place = self.place(name, make);
-        if place.ask() {
-            self.hot.notify_one();
+        let (making, make) = {
+            let mut state = self.state();
+            let (place, hot) = asked(&mut state, name, make);
+            if hot {
+                self.hot.notify_one();
+            }
+            if let Some(bytes) = state.answer(name, mark) {
+                return Ok(bytes);
+            }
+            place
+        };
+        let _one = making.lock().await;
+        if let Some(bytes) = self.state().answer(name, mark) {
+            return Ok(bytes); // somebody just made it
         }
-        match place.holds(mark, AGE_MAX) {
-            Some(bytes) => Ok(bytes),
-            None => place.made(shared, mark, AGE_MAX).await,
+        let (bytes, made) = made(shared, &make).await?;
+        let mut state = self.state();
+        state.told = state.told.max(made.as_ref().map_or(0, |made| made.shows));
+        state.put(name, made);
+        Ok(bytes)
+    }
+
+    /// Somebody is told of everything up to this event, by another way: nobody is shown less from here on.
+    pub(crate) fn told(&self, seq: u64) {
+        let mut state = self.state();
+        state.told = state.told.max(seq);
+    }
+
+    /// Waits until what several ask for tells of this event, but not for long.
+    pub(crate) async fn ready(&self, seq: u64) {
+        let mut round = self.round.subscribe();
+        if self.any_hot() {
+            // Whoever asks before it is ready waits for it.
+            drop(tokio::time::timeout(ROUND_WAIT_MAX, round.wait_for(|round| *round >= seq)).await);
         }
     }
 
-    fn place(
-        &self,
-        name: &str,
-        make: impl Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync + 'static,
-    ) -> Arc<Place> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = places.get(name) {
-            return Arc::clone(place);
-        }
-        if places.len() >= PLACES_MAX {
-            let last = |place: &Arc<Place>| place.asked.lock().unwrap_or_else(PoisonError::into_inner)[0];
-            let oldest = places.iter().min_by_key(|(_, place)| last(place)).map(|(name, _)| name.clone());
-            oldest.and_then(|name| places.remove(&name));
-        }
-        let place = Arc::new(Place {
-            make: Arc::new(make),
-            making: tokio::sync::Mutex::default(),
-            made: Mutex::default(),
-            asked: Mutex::default(),
-        });
-        places.insert(name.to_owned(), Arc::clone(&place));
-        place
+    fn any_hot(&self) -> bool {
+        self.state().places.values().any(Place::is_hot)
     }
 
-    fn hot(&self) -> Vec<Arc<Place>> {
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.values().filter(|place| place.is_hot()).cloned().collect()
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What several ask for and is not known for `mark`, or soon will be old.
+    fn due(&self, mark: Mark) -> Vec<(String, Make)> {
+        let state = self.state();
+        let hot = state.places.iter().filter(|(_, place)| place.is_hot());
+        let due =
+            hot.filter(|(_, place)| !place.made.as_ref().is_some_and(|made| made.holds(mark, AGE_SOON)));
+        due.map(|(name, place)| (name.clone(), Arc::clone(&place.make))).collect()
     }
 }
 
-/// Makes what several ask for again whenever something was written, until the server ends.
+/// Notes that a question is asked: who makes its answer, and whether it is asked often.
+fn asked(
+    state: &mut State,
+    name: &str,
+    make: impl Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync + 'static,
+) -> ((Arc<tokio::sync::Mutex<()>>, Make), bool) {
+    let places = &mut state.places;
+    if places.len() >= PLACES_MAX && !places.contains_key(name) {
+        let oldest = places.iter().min_by_key(|(_, place)| place.asked[0]).map(|(name, _)| name.clone());
+        oldest.and_then(|name| places.remove(&name));
+    }
+    let new = || Place { make: Arc::new(make), making: Arc::default(), made: None, asked: [None; 2] };
+    let place = places.entry(name.to_owned()).or_insert_with(new);
+    place.asked = [Some(Instant::now()), place.asked[0]];
+    ((Arc::clone(&place.making), Arc::clone(&place.make)), place.is_hot())
+}
+
+/// Makes an answer in a thread of its own.
+async fn made(shared: &Arc<Shared>, make: &Make) -> Result<(Bytes, Option<Made>), Problem> {
+    let room = shared.rooms.read().await?;
+    let (make, shared) = (Arc::clone(make), Arc::clone(shared));
+    let made = tokio::task::spawn_blocking(move || {
+        let _room = room; // whoever hung up still takes it until it is made
+        Made::new(&make, &shared)
+    });
+    made.await.unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the answer could not be made")))
+}
+
+/// Makes what several ask for again whenever something happened, until the server ends.
 pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
     let mut work = Duration::ZERO; // less what was rested since
     loop {
-        let hot = shared.kept.hot();
-        let Some(mark) = shared.service.mark().filter(|_| !hot.is_empty()) else {
+        let Some(mark) = shared.service.mark().filter(|_| shared.kept.any_hot()) else {
             tokio::select! {
                 () = shared.kept.hot.notified() => continue,
                 _ = stopping.changed() => return,
             }
         };
         let began = Instant::now();
-        for place in &hot {
-            drop(place.made(&shared, mark, AGE_SOON).await); // whoever asks is told what is wrong
-        }
+        let mark = round(&shared, mark).await;
         work += began.elapsed();
         let rest = REST_MIN.max(work.saturating_sub(WORK_MAX) * REST_PER_WORK);
         let resting = Instant::now();
@@ -195,6 +238,30 @@ pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receive
             _ = stopping.changed() => return,
         }
     }
+}
+
+/// Makes all that is due, and shows it when it is whole: one answer must not tell of what another does not know yet.
+async fn round(shared: &Arc<Shared>, mut mark: Mark) -> Mark {
+    for last in (1..=ROUND_TRIES).map(|tries| tries == ROUND_TRIES) {
+        let mut all = Vec::new();
+        for (name, make) in shared.kept.due(mark) {
+            if let Ok((_, made)) = made(shared, &make).await {
+                all.push((name, made)); // whoever asks is told what is wrong with the others
+            }
+        }
+        let now = shared.service.mark().unwrap_or(mark);
+        if now == mark || last {
+            let mut state = shared.kept.state();
+            for (name, made) in all {
+                state.put(&name, made);
+            }
+            drop(state);
+            shared.kept.round.send_replace(mark.seq);
+            break;
+        }
+        mark = now;
+    }
+    mark
 }
 
 #[cfg(test)]
@@ -254,13 +321,17 @@ mod tests {
     }
 
     async fn ask(shared: &Arc<Shared>, toy: &Arc<Toy>) -> String {
+        ask_at(shared, toy, "/number").await
+    }
+
+    async fn ask_at(shared: &Arc<Shared>, toy: &Arc<Toy>, name: &str) -> String {
         let read = Arc::clone(toy);
-        let bytes = shared.kept.get(shared, "/number", move |_| Ok(read.read())).await.expect("an answer");
+        let bytes = shared.kept.get(shared, name, move |_| Ok(read.read())).await.expect("an answer");
         String::from_utf8(bytes.to_vec()).expect("a text")
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn who_asks_after_a_write_sees_it_and_who_asks_before_the_next_shares() {
+    async fn who_asks_after_a_write_or_what_they_were_told_of_sees_it_and_others_share() {
         let toy = marking(Duration::ZERO);
         let shared = shared(&toy);
         for round in 0..200 {
@@ -270,9 +341,68 @@ mod tests {
             toy.writes.fetch_add(1, Ordering::SeqCst); // a request
             assert_eq!(ask(&shared, &toy).await, (2 * round + 1).to_string());
             toy.seq.store(seq + 1, Ordering::SeqCst); // an event
+            shared.tell_all();
         }
         // Twice a round; on a slow machine one may grow old between two questions.
         assert!(toy.reads() < 500, "{} looks for 600 questions", toy.reads());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_happened_and_nobody_was_told_of_is_shown_to_one_who_asks_once_and_soon_to_the_others() {
+        let toy = marking(Duration::ZERO);
+        let shared = shared(&toy);
+        assert_eq!(ask(&shared, &toy).await, "0");
+        toy.seq.store(1, Ordering::SeqCst);
+        tokio::time::sleep(HOT).await;
+        assert_eq!(ask(&shared, &toy).await, "1", "nobody else asks: made for them");
+        let (asked, until) = (Instant::now(), Instant::now() + Duration::from_secs(20));
+        toy.seq.store(2, Ordering::SeqCst);
+        while ask(&shared, &toy).await != "2" {
+            assert!(Instant::now() < until, "never shown");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert!(asked.elapsed() < AGE_MAX * 20, "shown after {:?}", asked.elapsed());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nobody_is_shown_less_than_anybody_was_shown_before() {
+        let toy = marking(Duration::from_millis(1));
+        let shared = shared(&toy);
+        let (stop, stopping) = watch::channel(false);
+        let ahead = tokio::spawn(make_ahead(Arc::clone(&shared), stopping));
+        let until = Instant::now() + Duration::from_secs(3);
+        let (most, late) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
+        let readers: Vec<_> = (0..4)
+            .map(|number| {
+                let (shared, toy, most, late) =
+                    (Arc::clone(&shared), Arc::clone(&toy), Arc::clone(&most), Arc::clone(&late));
+                tokio::spawn(async move {
+                    while Instant::now() < until {
+                        for name in ["/a", "/b", "/c"] {
+                            let least = most.load(Ordering::SeqCst);
+                            let seen: u64 = ask_at(&shared, &toy, name).await.parse().expect("a number");
+                            assert!(seen >= least, "{name} tells reader {number} of {seen}, after {least}");
+                            most.fetch_max(seen, Ordering::SeqCst);
+                            late.fetch_add(
+                                usize::from(seen < toy.seq.load(Ordering::SeqCst)),
+                                Ordering::SeqCst,
+                            );
+                            tokio::time::sleep(Duration::from_millis(1)).await;
+                        }
+                    }
+                })
+            })
+            .collect();
+        while Instant::now() < until {
+            toy.seq.fetch_add(1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(17)).await;
+        }
+        for reader in readers {
+            reader.await.expect("nobody is shown less");
+        }
+        assert!(late.load(Ordering::SeqCst) > 0, "everything was made for who asked");
+        drop(stop);
+        ahead.await.expect("it ends");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -364,6 +494,6 @@ mod tests {
             let name = format!("/{number}");
             shared.kept.get(&shared, &name, |_| Ok(Bytes::new())).await.expect("an answer");
         }
-        assert_eq!(shared.kept.places.lock().expect("no panic").len(), PLACES_MAX);
+        assert_eq!(shared.kept.state().places.len(), PLACES_MAX);
     }
 }

@@ -157,7 +157,8 @@ impl Github {
         let what = format!("read issue {number}");
         let wire: IssueWire = self.client.ask(&Call::get(&what, self.at("issues", number.get(), [])))?;
         if wire.pull_request.is_some() {
-            return Err(TrackerError::NotFound { what }); // the number is a pull request's
+            let hint = format!("{number} is a pull request: `landfall issue pr {}` shows it", number.get());
+            return Err(TrackerError::NotFound { what, hint });
         }
         Ok(wire)
     }
@@ -592,6 +593,20 @@ impl Tracker for Github {
         self.once(&what, find, make).map(Once::into_inner)
     }
 
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        let what = format!("make {number} wait for {blocker} no longer");
+        let id = self.issue_wire(blocker)?.id;
+        let there = self.related(number, &what, &["dependencies", "blocked_by"])?;
+        if !there.iter().any(|wire| wire.id == id) {
+            return Ok(());
+        }
+        let path = self.at("issues", number.get(), ["dependencies", "blocked_by", &id.to_string()]);
+        match self.client.tell(&Call::delete(what, path)) {
+            Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear
+            other => other,
+        }
+    }
+
     fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
         self.pull_wire(number)?.into_pull_request()
     }
@@ -651,7 +666,7 @@ impl Tracker for Github {
         let what = format!("merge {number}");
         let path = self.at("pulls", number.get(), ["merge"]);
         let body = json!({
-            "merge_method": "squash",
+            "merge_method": "merge",
             "sha": merge.expected.as_str(),
             "commit_title": merge.subject.as_str(),
             "commit_message": fit(&merge.body),

@@ -65,9 +65,21 @@ impl Local {
 
     /// Reads a record of one kind.
     fn record(&self, number: u64, kind: Kind) -> Answer<Record> {
-        let record = Record::read(&self.path(number))?.filter(|record| record.head.kind == kind);
         let called = if kind == Kind::PullRequest { "pull request" } else { "issue" };
-        record.ok_or_else(|| TrackerError::NotFound { what: format!("{called} #{number}") })
+        let missing = |hint: String| TrackerError::NotFound { what: format!("{called} #{number}"), hint };
+        match Record::read(&self.path(number))? {
+            Some(record) if record.head.kind == kind => Ok(record),
+            Some(Record { head: Head { kind: Kind::PullRequest, .. }, .. }) => {
+                Err(missing(format!("#{number} is a pull request: `landfall issue pr {number}` shows it")))
+            }
+            Some(Record { head: Head { kind: Kind::Issue, .. }, .. }) => {
+                Err(missing(format!("#{number} is an issue: `landfall issue show {number}` shows it")))
+            }
+            Some(_) | None => Err(missing(format!(
+                "`landfall issue list --all` shows the issues there are; they are files in {}",
+                self.folder.display()
+            ))),
+        }
     }
 
     /// Changes a record, if the change changes anything.
@@ -109,14 +121,33 @@ impl Local {
         Ok(numbers)
     }
 
-    fn all(&self, kind: Kind) -> Answer<Vec<(u64, Record)>> {
-        let mut found = Vec::new();
+    /// Everything that can be read, and what is wrong with the rest. One that went away since is one less.
+    fn look(&self, kind: Kind) -> Answer<(Vec<(u64, Record)>, Vec<(u64, TrackerError)>)> {
+        let (mut found, mut unread) = (Vec::new(), Vec::new());
         for number in Self::numbers(&self.folder)? {
-            // One that went away since is one less.
-            let record = Record::read(&self.path(number))?;
-            found.extend(record.filter(|record| record.head.kind == kind).map(|record| (number, record)));
+            match Record::read(&self.path(number)) {
+                Ok(record) => {
+                    found.extend(record.filter(|it| it.head.kind == kind).map(|record| (number, record)));
+                }
+                Err(error @ TrackerError::Malformed { .. }) => unread.push((number, error)),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(found)
+        Ok((found, unread))
+    }
+
+    /// Everything that can be read, for whoever looks for `this` before it is made. What cannot be read and speaks of it is an
+    /// error: it may be there already.
+    fn all_for(&self, kind: Kind, this: &str) -> Answer<Vec<(u64, Record)>> {
+        let (found, unread) = self.look(kind)?;
+        let speaks = |number: u64| {
+            let text = fs::read(self.path(number)).unwrap_or_default(); // a link or a pipe is none of ours
+            text.windows(this.len().max(1)).any(|part| part == this.as_bytes())
+        };
+        match unread.into_iter().find(|(number, _)| file::is_plain(&self.path(*number)) && speaks(*number)) {
+            Some((_, error)) => Err(error),
+            None => Ok(found),
+        }
     }
 
     /// A number nobody had before, also when the last one was deleted.
@@ -300,8 +331,8 @@ impl Tracker for Local {
 
     fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
         let mut issues = Vec::new();
-        for (number, record) in self.all(Kind::Issue)?.into_iter().rev() {
-            let issue = self.as_issue(number, record)?;
+        for (number, record) in self.look(Kind::Issue)?.0.into_iter().rev() {
+            let Ok(issue) = self.as_issue(number, record) else { continue }; // told by `unreadable`
             let wanted =
                 filter.labels.is_subset(&issue.labels) && (issue.state.is_open() || !filter.only_open);
             if wanted && issues.len() < filter.most {
@@ -311,9 +342,21 @@ impl Tracker for Local {
         Ok(issues)
     }
 
+    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+        let mut unread = self.look(Kind::PullRequest)?.1;
+        for (number, record) in self.look(Kind::PullRequest)?.0 {
+            unread.extend(self.as_pull_request(number, record).err().map(|error| (number, error)));
+        }
+        for (number, record) in self.look(Kind::Issue)?.0 {
+            unread.extend(self.as_issue(number, record).err().map(|error| (number, error)));
+        }
+        unread.sort_by_key(|(number, _)| *number);
+        Ok(unread.into_iter().map(|(_, error)| error).collect())
+    }
+
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
         let writing = self.writing()?;
-        let mut there = self.all(Kind::Issue)?.into_iter();
+        let mut there = self.all_for(Kind::Issue, new.marker.key())?.into_iter();
         let found = there.find(|(_, record)| record.head.ours && new.marker.is_on(&record.body));
         if let Some((number, record)) = found {
             return self.as_issue(number, record).map(Once::Found);
@@ -436,7 +479,11 @@ impl Tracker for Local {
         if parent == child {
             return Err(TrackerError::Refused { what: what(), why: "nothing is part of itself".to_owned() });
         }
-        for (other, record) in self.all(Kind::Issue)? {
+        let (issues, unread) = self.look(Kind::Issue)?;
+        if let Some((_, error)) = unread.into_iter().next() {
+            return Err(error); // it may be a part of that one
+        }
+        for (other, record) in issues {
             if other != parent.get() && record.head.children.contains(&child.get()) {
                 let why = format!("it is part of #{other}");
                 return Err(TrackerError::Conflict { what: what(), why });
@@ -466,13 +513,18 @@ impl Tracker for Local {
         Ok(())
     }
 
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        self.change(number.get(), Kind::Issue, |record| Ok(record.head.blocked_by.remove(&blocker.get())))?;
+        Ok(())
+    }
+
     fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
         let record = self.record(number.get(), Kind::PullRequest)?;
         self.as_pull_request(number.get(), record)
     }
 
     fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>> {
-        let all = self.all(Kind::PullRequest)?.into_iter().rev();
+        let all = self.all_for(Kind::PullRequest, head.as_str())?.into_iter().rev();
         all.filter(|(_, record)| record.head.branch.as_deref() == Some(head.as_str()))
             .map(|(number, record)| self.as_pull_request(number, record))
             .collect()
@@ -594,11 +646,11 @@ impl Tracker for Local {
 
     fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {
         let mut seen = Vec::new();
-        for (number, record) in self.all(Kind::Issue)? {
+        for (number, record) in self.look(Kind::Issue)?.0 {
             let thread = IssueNumber::new(number).map(Thread::Issue);
             seen.extend(thread.map(|thread| Change { thread, at: record.head.updated() }));
         }
-        for (number, record) in self.all(Kind::PullRequest)? {
+        for (number, record) in self.look(Kind::PullRequest)?.0 {
             let thread = PrNumber::new(number).map(Thread::PullRequest);
             seen.extend(thread.map(|thread| Change { thread, at: record.head.updated() }));
         }

@@ -47,6 +47,11 @@ pub trait Tracker: Send + Sync {
     fn issue(&self, number: IssueNumber) -> Answer<Issue>;
     /// Issues, newest first. Pull requests are none.
     fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>>;
+    /// What is among its issues and pull requests and cannot be read: a list leaves it out. A tracker whose records only it
+    /// writes has none.
+    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+        Ok(Vec::new())
+    }
     /// Makes an issue, once.
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>>;
     /// Changes its words.
@@ -89,6 +94,8 @@ pub trait Tracker: Send + Sync {
     fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>>;
     /// Makes one issue wait for another. One that does already goes on doing so.
     fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()>;
+    /// Makes one issue wait for another no longer. One that does not wait for it stays as it is.
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()>;
 
     /// A pull request.
     fn pull_request(&self, number: PrNumber) -> Answer<PullRequest>;
@@ -100,7 +107,7 @@ pub trait Tracker: Send + Sync {
     fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()>;
     /// Says that a draft is ready. One that is ready stays so.
     fn mark_ready(&self, number: PrNumber) -> Answer<()>;
-    /// Merges into one commit, if the head is what we believe it is. One that is merged already stays so.
+    /// Merges, with every commit of it, if the head is what we believe it is. One that is merged already stays so.
     fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged>;
     /// Closes it without merging. One that is closed stays so.
     fn close_pull_request(&self, number: PrNumber) -> Answer<()>;

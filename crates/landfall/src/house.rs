@@ -22,6 +22,7 @@ mod flows;
 mod follow;
 mod graph;
 mod hidden;
+mod history;
 mod holds;
 mod import;
 mod inbox;
@@ -65,9 +66,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, HaulList, IssueChanged, IssueDetail, IssueList, IssueMade,
-    IssueSummary, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended, Problem, ProblemCode, Proposal,
-    Reconciliation, Service, TaskId,
+    AgentsAsked, AgentsFound, Ask as _, HaulList, ImprovementList, IssueChanged, IssueDetail, IssueList,
+    IssueMade, IssueSummary, IssueTrace, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended, Problem,
+    ProblemCode, Proposal, Reconciliation, Rollup, Service, TaskId,
 };
 
 use crate::running::{RunAsked, RunHandle};
@@ -181,6 +182,21 @@ pub fn follow_preview(dir: &Path, asked: &IssuesFollow) -> Result<IssuesFollowed
 /// What became of the issues of these tasks.
 pub fn issue_summaries(dir: &Path, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Problem> {
     follow::summaries(&Place::find(dir)?, tasks)
+}
+
+/// What happened to issues of the project around `dir`, oldest first; to all of them, if none is named.
+pub fn issue_events(dir: &Path, issues: &[u64]) -> Result<Vec<IssueTrace>, Problem> {
+    history::events(&Place::find(dir)?, issues)
+}
+
+/// What agents propose when they look back. Of those that are named, issues are made.
+pub fn issue_proposals(dir: &Path, file: &[String]) -> Result<ImprovementList, Problem> {
+    history::proposals(&Place::find(dir)?, file)
+}
+
+/// What happened to issues in the last days, summed up.
+pub fn rollup(dir: &Path, days: u32) -> Result<Rollup, Problem> {
+    history::rollup(&Place::find(dir)?, days)
 }
 
 /// Batches of issues of which something is left, newest first.

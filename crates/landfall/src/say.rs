@@ -88,6 +88,13 @@ pub fn print_json<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
     print(&(json_clean(&text) + "\n"))
 }
 
+/// JSON for stdout in one line, whoever reads it.
+pub fn print_json_line<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
+    let text = serde_json::to_string(value);
+    let text = text.map_err(|error| Failure::new(Exit::Internal, format!("write JSON: {error}")))?;
+    print(&(json_clean(&text) + "\n"))
+}
+
 /// The same JSON without characters that a terminal obeys. They occur inside strings only, where an escape means
 /// the same to every reader.
 fn json_clean(text: &str) -> String {

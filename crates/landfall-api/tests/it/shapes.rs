@@ -769,6 +769,7 @@ fn views(page: &mut Page) {
         "Days are those of the clock on the wall. `lead` is from the first work to landing.",
         &stats,
     );
+    rollup_samples(page);
     let output = api::OutputLine {
         key: "T7-a3-i2".to_owned(),
         kind: api::OutputKind::Agent,
@@ -1414,6 +1415,8 @@ fn follow_samples(page: &mut Page) {
             phase: "code".to_owned(),
             result: "done".to_owned(),
             notes: "1 red verification → fixed".to_owned(),
+            tokens: 12_000,
+            cost_usd: Some(0.4),
         }],
         pending: vec!["people like it (SKIPPED)".to_owned()],
         why: Some("no idea".to_owned()),
@@ -1458,6 +1461,73 @@ fn follow_samples(page: &mut Page) {
                 hint_pr_state: Some("pull request #13 is MERGED, its review is summed up".to_owned()),
             },
             diagnosis: "pull request #13 is MERGED".to_owned(),
+        },
+    );
+}
+
+fn rollup_samples(page: &mut Page) {
+    let count = |what: &str| api::RollupCount { what: what.to_owned(), count: 2 };
+    page.sample(
+        "`stats --phases`",
+        "What happened to issues: runs, how long phases took with their waits, what was done about failures, what each phase used.",
+        &api::Rollup {
+            from_ms: AT_MS,
+            sessions: vec![api::RollupSession {
+                session: "R3".to_owned(),
+                batches: vec!["H1".to_owned()],
+                from_ms: AT_MS,
+                until_ms: AT_MS,
+                issues: vec![12, 13],
+                done: 1,
+                failed: 1,
+            }],
+            phases: vec![api::RollupPhase {
+                phase: "code".to_owned(),
+                begun: 3,
+                count: 2,
+                median_ms: Some(600_000),
+                p95_ms: Some(900_000),
+            }],
+            recoveries: vec![api::RollupRecovery { tier: "2".to_owned(), count: 2, success: 1, failed: 1 }],
+            anomalies: vec![count("silent-no-op")],
+            interventions: vec![count("retry")],
+            tokens: vec![api::RollupTokens {
+                phase: "code".to_owned(),
+                model: "large-1".to_owned(),
+                runs: 3,
+                tokens_in: 100_000,
+                tokens_cached: 60_000,
+                tokens_out: 9_000,
+                cost_usd: Some(1.2),
+            }],
+        },
+    );
+    page.sample(
+        "`issue events`",
+        "One such object per line, oldest first. What else is known depends on `event`, and is text.",
+        &api::IssueTrace {
+            ts: "2026-07-29T14:03:00Z".to_owned(),
+            issue: 12,
+            event: "phase_complete".to_owned(),
+            session_id: "R3".to_owned(),
+            fields: [("phase", "code"), ("duration_sec", "312")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+        },
+    );
+    page.sample(
+        "`issue proposals`",
+        "What agents would have done otherwise in future. `tier` is `issue`, `memory` or `note`.",
+        &api::ImprovementList {
+            proposals: vec![api::Improvement {
+                id: "3fa91c07".to_owned(),
+                tier: "issue".to_owned(),
+                title: "Say where profiles are".to_owned(),
+                text: "Say where profiles are: nobody knows where they are read".to_owned(),
+                from: "the spec of #12, code".to_owned(),
+                issue: Some(14),
+                draft: Some(TaskId(9)),
+            }],
         },
     );
 }

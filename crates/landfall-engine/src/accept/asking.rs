@@ -8,9 +8,11 @@ use std::time::Duration;
 use landfall_model::acceptance::CATALOGUE;
 use landfall_model::{Scope, Spending, Usage, Verdict};
 
-use super::rubric::{Judge, Question};
+use super::rubric::{self, Judge, Question};
+use super::stamp;
 use crate::consult::{self, Ground};
 use crate::folder::StateFolder;
+use crate::launch::key_and_session;
 use crate::settings::{Profile, Settings};
 
 /// An agent that judges.
@@ -50,9 +52,6 @@ impl Asking<'_> {
 
 impl Judge for Asking<'_> {
     fn judge(&self, question: &Question<'_>) -> Result<String, String> {
-        if question.picture.is_some() {
-            return Err("this judge is shown no pictures".to_owned());
-        }
         let used = *self.used.borrow();
         let budgets = vec![
             (Scope::Attempt, self.settings.attempt_budget, used),
@@ -76,16 +75,86 @@ impl Judge for Asking<'_> {
             out_cap: self.settings.run.output_cap,
             is_stopped: self.is_stopped,
         };
-        let reply = consult::ask(&asked, &|_| Ok(question.prompt.to_owned()))?;
+        let shown = question.picture.map(Shown::new).transpose()?;
+        let prompt = |work: &Path| match &shown {
+            None => Ok(question.prompt.to_owned()),
+            Some(shown) => shown.lay_down(work).map(|words| format!("{}{words}", question.prompt)),
+        };
+        let reply = consult::ask(&asked, &prompt)?;
         self.note(reply.usage, reply.took_ms);
         match reply.verdict {
             Verdict::Complete | Verdict::Continue | Verdict::Checkpoint { .. } | Verdict::Pending { .. } => {
-                Ok(reply.texts.join("\n"))
+                let answer = reply.texts.join("\n");
+                match shown {
+                    Some(shown) => shown.seen_by(answer),
+                    None => Ok(answer),
+                }
             }
             _ => Err(match reply.complaint.as_str() {
                 "" => "the agent failed".to_owned(),
                 complaint => complaint.to_owned(),
             }),
         }
+    }
+}
+
+/// What a judge is told to open.
+const PICTURE: &str = "page.png";
+
+/// A picture that a judge is to look at, and what only somebody knows who did.
+struct Shown {
+    bytes: Vec<u8>,
+    digits: String,
+}
+
+impl Shown {
+    fn new(picture: &Path) -> Result<Self, String> {
+        let bytes = std::fs::read(picture).map_err(|error| format!("read the picture: {error}"))?;
+        let (random, _) = key_and_session().map_err(|error| format!("make a number: {error}"))?;
+        let digits = stamp::digits(&random);
+        Ok(Self { bytes: stamp::stamped(&bytes, &digits)?, digits })
+    }
+
+    /// Puts it where the agent works; what it is told about that.
+    fn lay_down(&self, work: &Path) -> Result<String, String> {
+        let written = std::fs::write(work.join(PICTURE), &self.bytes);
+        written.map(|()| stamp::words(PICTURE)).map_err(|error| format!("lay the picture down: {error}"))
+    }
+
+    /// An answer counts only if whoever gave it has seen the picture.
+    fn seen_by(&self, answer: String) -> Result<String, String> {
+        let digits = rubric::last_verdict(&answer).map(|verdict| match &verdict["digits"] {
+            serde_json::Value::String(text) => text.trim().to_owned(),
+            other => other.to_string(),
+        });
+        if digits.as_deref() == Some(&self.digits) {
+            return Ok(answer);
+        }
+        Err("it has not seen the picture: it could not repeat the digits on it; a profile whose agent reads pictures can be \
+             named as `judge.agent`"
+            .to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_cannot_repeat_the_digits_has_not_seen_the_picture() {
+        let shown = Shown { bytes: b"picture".to_vec(), digits: "042170".to_owned() };
+        let folder = tempfile::tempdir().expect("a folder");
+        let words = shown.lay_down(folder.path()).expect("there is room");
+        assert!(words.contains("`page.png`") && !words.contains("042170"), "{words}");
+        assert_eq!(std::fs::read(folder.path().join("page.png")).expect("it is there"), b"picture");
+        let answer = |digits: &str| format!(r#"{{"verdict": "PASS", "evidence": "a list"{digits}}}"#);
+        for right in [r#", "digits": "042170""#, r#", "digits": " 042170 ""#] {
+            assert!(shown.seen_by(answer(right)).is_ok(), "{right}");
+        }
+        for wrong in ["", r#", "digits": "042171""#, r#", "digits": 42170"#, r#", "digits": null"#] {
+            let why = shown.seen_by(answer(wrong)).expect_err(wrong);
+            assert!(why.contains("judge.agent"), "{why}");
+        }
+        assert!(shown.seen_by("042170".to_owned()).is_err(), "a number alone is no verdict");
     }
 }

@@ -23,9 +23,9 @@ const PIXELS_MAX: u64 = 40_000_000;
 
 /// A window of this size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Viewport {
-    width: u32,
-    height: u32,
+pub(super) struct Viewport {
+    pub width: u32,
+    pub height: u32,
 }
 
 const DESK: Viewport = Viewport { width: 1280, height: 800 };
@@ -234,7 +234,8 @@ fn differing(one: &[u8], two: &[u8]) -> Result<Differs, String> {
     Ok(Differs::PerMille((count * 1_000).div_ceil((one.len() as u64).max(1))))
 }
 
-fn pixels(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
+/// The size of a picture and its pixels.
+pub(super) fn pixels(bytes: &[u8]) -> Result<(Viewport, Vec<[u8; 4]>), String> {
     let wrong = |error: png::DecodingError| format!("a picture is no PNG that can be read: {error}");
     let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
     decoder.set_transformations(png::Transformations::normalize_to_color8() | png::Transformations::ALPHA);

@@ -180,7 +180,7 @@ pub(super) fn weigh(answer: Result<String, String>) -> Saw {
 }
 
 /// The last JSON object with a verdict.
-fn last_verdict(text: &str) -> Option<Value> {
+pub(super) fn last_verdict(text: &str) -> Option<Value> {
     const TRIES: usize = 200; // braces from the end; an answer has a few
     let starts = text.char_indices().filter(|(_, c)| *c == '{').map(|(at, _)| at);
     let starts: Vec<usize> = starts.collect();

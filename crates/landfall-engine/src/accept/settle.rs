@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use landfall_model::acceptance::{
     Counted, Criteria, Criterion, Finding, VerifyOutcome, VerifyResult, comment, count, outcome, tick_again,
 };
+use landfall_model::issue::with_left;
 use landfall_trackers::tracker::{
     Answer, CloseWhy, Comment, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once,
     PHASE_FAMILY, PrNumber, Thread, Tracker, TrackerError,
@@ -31,6 +32,8 @@ pub struct Settling<'a> {
     pub iterations_max: u32,
     /// The pull request, while it is open. Then the issue stays where it is, and the pull request is told.
     pub open_pr: Option<PrNumber>,
+    /// So many of the issues it is made of landed and are left for a person.
+    pub left: usize,
 }
 
 /// What was done.
@@ -56,6 +59,9 @@ impl Settling<'_> {
                 hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
             }
         }
+        if self.left > 0 {
+            hasher.update(&(self.left as u64).to_le_bytes());
+        }
         hasher.finalize().to_hex().as_str()[..16].to_owned()
     }
 
@@ -75,7 +81,8 @@ impl Settling<'_> {
         let ours: Vec<&str> = comments.iter().filter(told).map(|it| it.body.as_str()).collect();
         let counted = count(&ours, &self.fingerprint());
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
-        Ok((outcome(self.criteria, &results, counted.iteration, self.iterations_max), counted))
+        let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
+        Ok((with_left(own, self.left), counted))
     }
 }
 

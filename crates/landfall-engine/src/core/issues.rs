@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::haul::{HaulEvent, HaulId};
-use landfall_model::issue::{self, Source, Wishes};
+use landfall_model::issue::{self, PartFate, Parts, Source, Wishes};
 use landfall_model::{EndKind, Ending, EngineEvent, News, State, Task, TaskId, TaskSpec, Timestamp, Wait};
 
 use super::{Core, Outside};
@@ -149,11 +149,14 @@ impl Core {
     fn part(&mut self, out: &dyn Outside, whole: &Task) {
         let (Some(issue), Some(source)) = (&whole.issue, Source::of(&whole.spec.source)) else { return };
         let of = |number| Source { tracker: source.tracker.clone(), number };
-        let there: BTreeMap<u64, TaskId> = issue
-            .parts
-            .iter()
-            .filter_map(|part| Some((part.number, self.follower(&of(part.number))?.id)))
-            .collect();
+        // One that is done, and whose issue is open, is done by another task: it holds no more, or was opened again.
+        let stands = |part: &&issue::Part| {
+            self.follower(&of(part.number)).filter(|task| part.done || !is_done(task)).map(|task| task.id)
+        };
+        let there: BTreeMap<u64, TaskId> =
+            issue.parts.iter().filter_map(|part| Some((part.number, stands(&part)?))).collect();
+        let broken: BTreeMap<u64, String> =
+            issue.ended_before.iter().filter_map(|end| Some((end.number, broken(&end.end)?))).collect();
         let fresh: Vec<_> =
             issue.parts.iter().filter(|part| !part.done && !there.contains_key(&part.number)).collect();
         let place_of = |number: &u64| fresh.iter().position(|part| part.number == *number);
@@ -192,6 +195,10 @@ impl Core {
                 }
                 for id in ids {
                     self.hear(out, id, &News::Wish(wishes.clone()));
+                    let source = Source::of(&self.task(id).spec.source);
+                    if let Some(text) = source.and_then(|source| broken.get(&source.number)) {
+                        self.hear(out, id, &News::Message { text: text.clone(), now: false });
+                    }
                 }
                 // Whoever wants the whole wants its parts: those that gave up are tried again.
                 let gave_up = |id: &&TaskId| {
@@ -209,7 +216,7 @@ impl Core {
         }
     }
 
-    /// Tells a whole that none of its parts goes on any more, if that is so.
+    /// Tells a whole how far its parts have come, or that none of them goes on any more.
     fn consider_whole(&mut self, out: &dyn Outside, whole: TaskId) {
         let Some(task) = self.world.get(whole) else { return };
         let (State::Waiting { wait: Wait::Parts, .. }, Some(issue)) = (&task.state, &task.issue) else {
@@ -220,8 +227,12 @@ impl Core {
             let source = Source { tracker: source.tracker.clone(), number };
             self.follower(&source).map(|task| &**task)
         };
-        if let Some(ends) = issue::ends(&issue.parts, &of) {
-            self.hear(out, whole, &News::PartsOver(ends));
+        match issue::stand(&issue.parts, &of) {
+            Parts::Over(ends) => self.hear(out, whole, &News::PartsOver(ends)),
+            Parts::Going { over, levels } if over != issue.level.over => {
+                self.hear(out, whole, &News::PartsCame { over, levels });
+            }
+            Parts::Going { .. } => {}
         }
     }
 
@@ -251,6 +262,18 @@ impl Core {
             all.extend(more);
         }
     }
+}
+
+/// What the agent of a part is told that was done before, and failed or holds no more.
+fn broken(fate: &PartFate) -> Option<String> {
+    match fate {
+        PartFate::Failed(why) => Some(format!("This issue was worked on before. What came of it: {why}")),
+        PartFate::Done | PartFate::Left | PartFate::Skipped(_) => None,
+    }
+}
+
+fn is_done(task: &Task) -> bool {
+    matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }))
 }
 
 /// Whether a task is over for good.

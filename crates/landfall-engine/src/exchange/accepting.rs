@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use landfall_model::acceptance::{Criteria, Mode, Occasion};
+use landfall_host::git::Oid;
+use landfall_model::acceptance::{Criteria, Criterion, Handler, Mode, Occasion, VerifyOutcome, VerifyResult};
 use landfall_model::flow::Act;
-use landfall_model::issue::{Accepted, unasked};
+use landfall_model::issue::{Accepted, Phase, unasked, with_left};
 use landfall_model::recovery;
-use landfall_model::{Commit, EngineEvent, Exchanged, Spending, Task};
-use landfall_trackers::tracker::{CommitSha, PrNumber};
+use landfall_model::{EngineEvent, Exchanged, Spending, Task};
+use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
 
-use super::{Desked, Trouble};
-use crate::accept::{self, Asking, Checkout, Ground, IssueText, Judge, Settling, Shell, Tree};
+use super::{Desked, Trouble, seeing, stand};
+use crate::accept::{self, Asking, Checked, Checkout, Ground, IssueText, Judge, Settling, Shell, Tree};
 use crate::engine::Mail;
 use crate::land;
 use crate::site::{self, Site};
@@ -22,31 +23,116 @@ const DIFF_BYTES_MAX: usize = 1 << 20;
 
 /// Looks at every criterion on what landed, ticks the boxes, and moves the issue as the outcome says.
 pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let issue = task.issue.as_ref();
+    let pr = issue.and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
+    let landed = task
+        .landed
+        .as_ref()
+        .map(|landed| Landing { commit: site::oid(&landed.commit), before: site::oid(&landed.base_before) });
+    let left = issue.map_or(0, |issue| issue.parts_left());
+    let heard = hear(site, at, &Hearing { landed, pr, ..Hearing::of_base() })?;
+    if heard.criteria.items.is_empty() {
+        // Nothing is claimed about what nobody asked for; it is said where the issue is closed.
+        let whole = issue.is_some_and(|issue| issue.ends.is_some());
+        let outcome = with_left(unasked(task.landed.is_some(), whole), left);
+        if let VerifyOutcome::LeftOver(_) = outcome {
+            stand(at, Phase::Verify)?;
+        }
+        let accepted = Accepted { items: Vec::new(), outcome };
+        return Ok(Exchanged::Accepted { accepted, climbed: None });
+    }
+    // It took a while: what a person decided meanwhile stands.
+    if let Some(closed) = super::closed_meanwhile(task, Some(Act::Accept), at)? {
+        return Ok(Exchanged::Closed(closed));
+    }
+    let accepted = settle(site, at, heard, left)?;
+    let climbed = recovery::unmet(&site.catalogue, task, &accepted);
+    Ok(Exchanged::Accepted { accepted, climbed })
+}
+
+/// Where the work of an issue came onto the base.
+pub(super) struct Landing {
+    /// As this commit.
+    pub commit: Oid,
+    /// When the base was here.
+    pub before: Oid,
+}
+
+/// What is looked at, and how.
+pub(super) struct Hearing<'a> {
+    /// Where the work landed, if that is known.
+    pub landed: Option<Landing>,
+    /// Its pull request.
+    pub pr: Option<PrNumber>,
+    /// Only these.
+    pub only: &'a dyn Fn(&Criterion) -> bool,
+    /// Whether agents are asked for their judgement: that costs something.
+    pub judges: bool,
+    /// Why it is looked.
+    pub occasion: Occasion,
+}
+
+impl Hearing<'_> {
+    /// Everything, on the base as it is.
+    pub fn of_base() -> Self {
+        Self { landed: None, pr: None, only: &|_| true, judges: true, occasion: Occasion::Verify }
+    }
+}
+
+/// What was looked at, and what came of it.
+pub(super) struct Heard {
+    pub criteria: Criteria,
+    pub customs: BTreeSet<String>,
+    pub checked: Vec<Checked>,
+    pub commit: Oid,
+}
+
+impl Heard {
+    /// What does not hold: the criterion, and what was seen.
+    pub fn failing(&self) -> Vec<(String, String)> {
+        let both = self.criteria.items.iter().zip(&self.checked);
+        let failing = both.filter(|(_, it)| it.result == VerifyResult::Fail);
+        failing.map(|(criterion, it)| (criterion.text.clone(), it.evidence.clone())).collect()
+    }
+}
+
+/// Where the work of an issue landed, by what the base says.
+pub(super) fn landing_of(site: &Site, at: &Desked, issue: &Issue) -> Result<Option<Landing>, Trouble> {
+    let Some(commit) = seeing::landed_as(site, at, issue)? else { return Ok(None) };
+    let commit = site::oid(&commit);
+    let before = site.store.parents_of(&commit)?.into_iter().next();
+    Ok(before.map(|before| Landing { commit, before }))
+}
+
+/// The verify commands of the project's own, as the base has them.
+pub(super) fn handlers_of_base(site: &Site) -> Result<(Vec<Handler>, Vec<String>), Trouble> {
+    let base = land::base(site)?;
+    site.store.lend(&site.repo, &base)?;
+    Ok(accept::handlers(&Tree::Commit(site.repo.tree_at(&base)?)))
+}
+
+/// Looks at the criteria of an issue. Nothing is changed by it.
+pub(super) fn hear(site: &Arc<Site>, at: &Desked, hearing: &Hearing<'_>) -> Result<Heard, Trouble> {
     let issue = at.tracker.issue(at.number)?;
     // What is on the base now: a person may have mended it there since.
     let base = land::base(site)?;
-    let commit = match &task.landed {
-        Some(landed) if !site.store.is_ancestor(&site::oid(&landed.commit), &base)? => {
-            site::oid(&landed.commit)
-        }
+    let commit = match &hearing.landed {
+        Some(landed) if !site.store.is_ancestor(&landed.commit, &base)? => landed.commit.clone(),
         Some(_) | None => base,
     };
     site.store.lend(&site.repo, &commit)?;
     let tree = Tree::Commit(site.repo.tree_at(&commit)?);
     // What the work itself says about how it is verified is not asked.
-    let before = task.landed.as_ref().map_or_else(|| commit.clone(), |landed| site::oid(&landed.base_before));
+    let before = hearing.landed.as_ref().map_or_else(|| commit.clone(), |landed| landed.before.clone());
     site.store.lend(&site.repo, &before)?;
     let (handlers, _) = accept::handlers(&Tree::Commit(site.repo.tree_at(&before)?));
     let customs: BTreeSet<String> = handlers.iter().map(|handler| handler.name.clone()).collect();
-    let criteria = Criteria::of(&issue.body, &customs);
+    let mut criteria = Criteria::of(&issue.body, &customs);
+    criteria.items.retain(|it| (hearing.only)(it));
     if criteria.items.is_empty() {
-        // Nothing is claimed about what nobody asked for; it is said where the issue is closed.
-        let whole = task.issue.as_ref().is_some_and(|issue| issue.ends.is_some());
-        let outcome = unasked(task.landed.is_some(), whole);
-        let accepted = Accepted { items: Vec::new(), outcome };
-        return Ok(Exchanged::Accepted { accepted, climbed: None });
+        return Ok(Heard { criteria, customs, checked: Vec::new(), commit });
     }
-    let diff = task.landed.as_ref().and_then(|landed| changed(site, &landed.base_before, &landed.commit));
+    let diff = hearing.landed.as_ref().and_then(|landed| changed(site, &landed.before, &landed.commit));
     let shell = Shell {
         settings: &site.settings.run,
         folder: &site.folder,
@@ -58,7 +144,7 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
     let settings = &site.settings.tracker;
     let is_stopped = || site.interrupted.load(Ordering::SeqCst);
     let judge = site.settings.judge.as_deref().unwrap_or("default");
-    let asking = site.settings.agents.get(judge).map(|profile| Asking {
+    let asking = site.settings.agents.get(judge).filter(|_| hearing.judges).map(|profile| Asking {
         settings: &site.settings,
         profile,
         root: site.repo.root(),
@@ -69,19 +155,20 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         is_stopped: &is_stopped,
         used: RefCell::default(),
     });
-    let pr = task.issue.as_ref().and_then(|issue| PrNumber::new(issue.pr.as_ref()?.number));
+    let happened = accept::happened(&*at.tracker, at.number, &criteria)?;
     let ground = Ground {
         tree: &tree,
         issue: IssueText { title: &issue.title, body: &issue.body },
         mode: settings.verify_mode(),
         merged: true,
         leave: settings.verify_mode() == Mode::Full,
-        occasion: Occasion::Verify,
+        occasion: hearing.occasion,
+        happened: &happened,
         base_url: settings.production_url.as_ref(),
         allow_localhost: false,
         handlers: &handlers,
         tracker: Some(&*at.tracker),
-        pr,
+        pr: hearing.pr,
         head: Some(CommitSha::new(commit.as_str())?),
         diff: diff.as_deref(),
         spec_folder: &settings.spec_path,
@@ -104,10 +191,12 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
             drop(site.mail.send(Mail::Fact(fact))); // the engine has left: nobody counts any more
         }
     }
-    // It took a while: what a person decided meanwhile stands.
-    if let Some(closed) = super::closed_meanwhile(task, Some(Act::Accept), at)? {
-        return Ok(Exchanged::Closed(closed));
-    }
+    Ok(Heard { criteria, customs, checked, commit })
+}
+
+/// Ticks the boxes, and moves the issue as the outcome says. So many of its parts are left for a person.
+pub(super) fn settle(site: &Site, at: &Desked, heard: Heard, left: usize) -> Result<Accepted, Trouble> {
+    let Heard { criteria, customs, checked, commit } = heard;
     let settled = accept::settle(&Settling {
         tracker: &*at.tracker,
         issue: at.number,
@@ -115,18 +204,17 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         checked: &checked,
         customs: &customs,
         commit: commit.as_str(),
-        iterations_max: settings.verify_iterations_max,
+        iterations_max: site.settings.tracker.verify_iterations_max,
         open_pr: None,
+        left,
     })?;
     let items = criteria.items.iter().zip(checked);
     let items = items.map(|(criterion, it)| (criterion.text.clone(), it.result, it.evidence)).collect();
-    let accepted = Accepted { items, outcome: settled.outcome };
-    let climbed = recovery::unmet(&site.catalogue, task, &accepted);
-    Ok(Exchanged::Accepted { accepted, climbed })
+    Ok(Accepted { items, outcome: settled.outcome })
 }
 
-fn changed(site: &Site, before: &Commit, after: &Commit) -> Option<String> {
-    let (before, after) = (site::oid(before), site::oid(after));
-    let bytes = site.repo.diff_since(&before, &after, DIFF_BYTES_MAX).ok()?;
+fn changed(site: &Site, before: &Oid, after: &Oid) -> Option<String> {
+    site.store.lend(&site.repo, after).ok()?;
+    let bytes = site.repo.diff_since(before, after, DIFF_BYTES_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

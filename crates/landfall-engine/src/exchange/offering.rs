@@ -31,7 +31,14 @@ pub(super) fn offer(
     let branch = branch_of(at.number);
     let known = task.issue.as_ref().and_then(|issue| issue.pr.as_ref());
     if at.tracker.keeps_branches() {
-        push(site, at, &branch, &site::oid(head), known.map(|pr| site::oid(&pr.head)))?;
+        let Publish::Push { remote, .. } = &site.settings.land.publish else {
+            let why = format!(
+                "the tracker `{}` keeps branches, and none is pushed: set `land.publish = \"push\"` in landfall.toml",
+                at.source.tracker
+            );
+            return Err(Trouble::Else(why));
+        };
+        push(site, remote, &branch, &site::oid(head), known.map(|pr| site::oid(&pr.head)))?;
     }
     let new = NewPullRequest {
         head: branch,
@@ -81,21 +88,14 @@ fn tell_findings(task: &Task, attempt: Attempt, at: &Desked, pr: &PullRequest) -
     Ok(())
 }
 
-/// Pushes the branch, from where we left it. Work of others there is not overwritten.
-fn push(
+/// Pushes a branch of ours, from where we left it. Work of others there is not overwritten.
+pub(crate) fn push(
     site: &Site,
-    at: &Desked,
+    remote: &str,
     branch: &BranchName,
     head: &Oid,
     known: Option<Oid>,
 ) -> Result<(), Trouble> {
-    let Publish::Push { remote } = &site.settings.land.publish else {
-        let why = format!(
-            "the tracker `{}` keeps branches, and none is pushed: set `land.publish = \"push\"` in landfall.toml",
-            at.source.tracker
-        );
-        return Err(Trouble::Else(why));
-    };
     let name = GitBranch::new(branch.as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
     let seen = site.store.remote_seen(remote, &name)?.or(known);
     let tries = [seen.clone(), Some(head.clone()), None];
@@ -158,7 +158,7 @@ pub(super) fn merged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
 
 /// Whether the branch that is pushed to holds a commit, as far as we know.
 fn is_published(site: &Site, commit: &Commit) -> Result<bool, Trouble> {
-    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(true) };
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(true) };
     let Some(seen) = site.store.remote_seen(remote, &site.branch)? else { return Ok(false) };
     Ok(site.store.is_ancestor(&site::oid(commit), &seen)?)
 }

@@ -99,6 +99,18 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
     })
 }
 
+/// The newest commit of the base that says it closes the issue, whenever that was.
+pub(super) fn landed_as(site: &Site, at: &Desked, issue: &Issue) -> Result<Option<Commit>, Trouble> {
+    let ground = Ground {
+        store: &site.store,
+        base: land::base(site)?,
+        spec_path: &site.settings.tracker.spec_path,
+        work: Vec::new(),
+        pr: None,
+    };
+    closing_commit(&ground, at, issue.created, None)
+}
+
 /// The phase the labels say; of several, the furthest.
 pub(super) fn phase_of(issue: &Issue) -> Option<Phase> {
     issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?)).max()
@@ -206,7 +218,7 @@ fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trou
     if site.store.contains(&oid)? {
         return Ok(Some(head.clone()));
     }
-    let Publish::Push { remote } = &site.settings.land.publish else { return Ok(None) };
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(None) };
     if !at.tracker.keeps_branches() {
         return Ok(None);
     }

@@ -1,9 +1,9 @@
-//! What is written down in the tracker: what an issue is, what readers think, what became of its parts, that it is over.
+//! What is written down in the tracker: what an issue is, what readers think, that it is over.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use landfall_model::issue::{PartEnd, PartFate, Phase, aggregate};
+use landfall_model::issue::Phase;
 use landfall_model::{Exchanged, Size, Task};
 use landfall_trackers::tracker::{
     CloseWhy, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, Saying, Thread, unmarked,
@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use super::seeing::{self, REVIEW_MARKER};
 use super::{Desked, Trouble, stand};
-use crate::gate::digest;
 use crate::papers;
 use crate::perform::lower;
 use crate::site::Site;
@@ -109,7 +108,7 @@ pub(super) fn triaged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exch
     Ok(Exchanged::Seen { seen: Box::new(seeing::look(site, task, at)?), head: None })
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     landfall_trackers::tracker::shown(text, 1_000)
 }
 
@@ -157,39 +156,6 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     }
     stand(at, Phase::Merge)?;
     Ok(Exchanged::Told)
-}
-
-/// Writes down what became of the issues that one is made of.
-pub(super) fn gathered(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
-    let ends = task.issue.as_ref().and_then(|issue| issue.ends.clone()).unwrap_or_default();
-    let done = ends.iter().filter(|end| end.end == PartFate::Done).count();
-    let rows: String = ends.iter().map(row).collect();
-    let text =
-        format!("{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}", ends.len());
-    let marker = Marker::new(&format!("parts/{}/{}", lower(task.id), &digest(&text).as_str()[..16]))?;
-    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
-    let children = at.tracker.children(at.number)?;
-    let phases: Vec<Option<Phase>> = children
-        .iter()
-        .map(|child| match child.issue.state.is_open() {
-            true => seeing::phase_of(&child.issue),
-            false => Some(Phase::Done),
-        })
-        .collect();
-    let whole = at.tracker.issue(at.number)?;
-    if let Some(phase) = aggregate(seeing::phase_of(&whole), &phases, false) {
-        stand(at, phase)?;
-    }
-    Ok(Exchanged::Told)
-}
-
-fn row(end: &PartEnd) -> String {
-    let word = match &end.end {
-        PartFate::Done => "SUCCESS".to_owned(),
-        PartFate::Failed(why) => format!("FAILED ({})", unmarked(&cut(why)).replace(['|', '\n'], " ")),
-        PartFate::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
-    };
-    format!("| #{} | {word} |\n", end.number)
 }
 
 /// Says that everything holds, and closes the issue.

@@ -7,6 +7,7 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 pub const FEEDBACK_BYTES_MAX: usize = 32 * 1024;
 const DISCOVERIES_BYTES_MAX: usize = 8 * 1024; // two thousand tokens: what they save must outweigh what they cost
 const DISCOVERY_BYTES_MAX: usize = 1024; // one of them; a longer one is not a note but a report
+const HANDOFF_BYTES_MAX: usize = 8 * 1024; // a few points; a longer one is a second spec
 const LINE_BYTES_MAX: usize = 4 * 1024; // a title or a criterion is a sentence
 
 /// One line: a title, a criterion, a heading.
@@ -40,6 +41,13 @@ pub fn discoveries(found: &[(String, String)]) -> String {
         text.push_str(&entry);
     }
     quoted("NOTES", text.trim_end())
+}
+
+/// What an earlier phase hands on, one line each, between marks.
+pub fn handoff(points: &[String]) -> String {
+    let lines: Vec<String> =
+        points.iter().map(|point| format!("- {}", line(point).replace('\n', " "))).collect();
+    quoted("HANDOFF", &head(&lines.join("\n"), HANDOFF_BYTES_MAX))
 }
 
 /// Between two marks that the text does not hold: they are longer than any like them in it.

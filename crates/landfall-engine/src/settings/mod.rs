@@ -20,8 +20,8 @@ mod wholework;
 pub use describe::{Described, Key, Section, Wrong};
 pub use problem::SettingsProblem;
 pub use resolve::{
-    Checkpoint, Confinement, Disk, Keep, Land, Profile, Project, Publish, Review, Run, Settings, Verify,
-    VerifyCommand,
+    Checkpoint, Confinement, Disk, Keep, Land, Profile, Project, Publish, PushBy, Review, Run, Settings,
+    Verify, VerifyCommand,
 };
 pub(crate) use service::is_address;
 pub use service::{Address, Channel, Hooks, PortRange, Way, WorkspaceSettings};

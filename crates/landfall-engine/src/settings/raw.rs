@@ -96,6 +96,9 @@ pub struct RawTracker {
     pub spec_path: String,
     /// Whether even small issues land by a pull request.
     pub always_pr: bool,
+    /// Whether issues are made of what agents propose when they look back and think worth one. Otherwise they are only listed, by
+    /// `landfall issue proposals`.
+    pub file_proposals: bool,
     /// How often an issue that turns out not to hold is opened again, before a person has to look at it.
     pub verify_iterations_max: Whole<1, 20>,
     /// How many parts of one large issue are worked on at once.
@@ -126,6 +129,7 @@ impl Default for RawTracker {
             poll: Millis(MINUTE),
             spec_path: "docs/spec".to_owned(),
             always_pr: false,
+            file_proposals: false,
             verify_iterations_max: Whole(3),
             concurrent: Whole(5),
             production_url: None,
@@ -528,7 +532,7 @@ pub struct RawPrice {
 pub struct RawLand {
     /// Where landed work is published.
     pub publish: RawPublish,
-    /// The remote to push to, with `publish = "push"`. Without it, `origin`.
+    /// The remote to push to, with `publish = "push"` or `"pull-request"`. Without it, `origin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     /// Whether the engine commits what an agent left uncommitted.
@@ -640,12 +644,15 @@ impl Default for RawCheckpoint {
 
 /// Where landed work is published.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum RawPublish {
     /// Your branch is moved forward, and your checkout with it if it is clean. Nothing is ever overwritten.
     Checkout,
     /// The base branch is pushed to `remote`, never by force.
     Push,
+    /// For a base branch that nobody may push: it is pushed to `remote` as `landfall/land`, and the forge merges that by a
+    /// pull request once its own checks are green.
+    PullRequest,
     /// It stays in Landfall's own repository until you fetch it.
     None,
 }

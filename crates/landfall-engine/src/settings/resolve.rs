@@ -11,6 +11,7 @@ use landfall_model::pilot::Mode;
 use landfall_model::review::{ReviewMode, ReviewRule};
 use landfall_model::score::Dimension;
 use landfall_model::{Budget, Caps, Price, Prices, Purse, Style, Tag};
+use landfall_trackers::registry;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer, ValueDeserializer};
@@ -265,9 +266,20 @@ pub enum Publish {
     Push {
         /// Its name or address.
         remote: String,
+        /// How it gets onto the branch there.
+        by: PushBy,
     },
     /// Nowhere: it stays in the store.
     None,
+}
+
+/// How landed work gets onto the branch of a remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PushBy {
+    /// The branch is pushed.
+    Us,
+    /// Nobody may push it: the forge merges a pull request.
+    PullRequest,
 }
 
 /// How long things are kept.
@@ -475,7 +487,7 @@ fn resolve(raw: RawSettings) -> Result<Settings, Fault> {
         task_budget,
         purse: Purse { run: run_budget, day: day_budget },
         prices: prices(price),
-        land: publishing(land)?,
+        land: publishing(land, &tracker)?,
         review,
         judge,
         checkpoint: Checkpoint {
@@ -668,13 +680,27 @@ fn profile(name: String, raw: RawProfile, sandbox: Confinement) -> Result<Profil
     })
 }
 
-fn publishing(raw: RawLand) -> Result<Land, Fault> {
+fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<Land, Fault> {
+    let forge = tracker.kind.is_some_and(|kind| registry::find(kind).is_ok_and(|entry| entry.away));
+    if matches!(raw.publish, RawPublish::PullRequest) && !forge {
+        let what = format!(
+            "`land.publish` is \"pull-request\", and the tracker `{}` merges none",
+            tracker.kind.unwrap_or("none")
+        );
+        let fault = Fault::new(&["land", "publish"], what);
+        return Err(fault.hint("set `tracker.kind` to a forge such as \"github\", or publish by \"push\""));
+    }
     let publish = match (raw.publish, raw.remote) {
-        (RawPublish::Push, Some(remote)) if remote.is_empty() || remote.starts_with('-') => {
+        (RawPublish::Push | RawPublish::PullRequest, Some(remote))
+            if remote.is_empty() || remote.starts_with('-') =>
+        {
             let what = format!("`{}` is not a remote", remote.escape_debug());
             return Err(Fault::new(&["land", "remote"], what).hint("a name such as `origin`, or an address"));
         }
-        (RawPublish::Push, remote) => Publish::Push { remote: remote.unwrap_or_else(|| "origin".to_owned()) },
+        (RawPublish::Push | RawPublish::PullRequest, remote) => Publish::Push {
+            remote: remote.unwrap_or_else(|| "origin".to_owned()),
+            by: if matches!(raw.publish, RawPublish::Push) { PushBy::Us } else { PushBy::PullRequest },
+        },
         (RawPublish::Checkout | RawPublish::None, Some(_)) => {
             let fault = Fault::new(&["land", "remote"], "`land.remote` is set, but nothing is pushed");
             return Err(fault.hint("set `publish = \"push\"`, or take `remote` out"));

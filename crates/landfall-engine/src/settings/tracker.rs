@@ -35,6 +35,8 @@ pub struct TrackerSettings {
     pub spec_path: String,
     /// Whether even small issues land by a pull request.
     pub always_pr: bool,
+    /// Whether issues are made of what agents propose.
+    pub file_proposals: bool,
     /// How often an issue that does not hold is opened again.
     pub verify_iterations_max: u32,
     /// How many parts of one large issue are worked on at once.
@@ -98,6 +100,7 @@ pub(super) fn tracker(raw: RawTracker) -> Result<TrackerSettings, Fault> {
         spec_path: spec_path(&raw.spec_path)
             .map_err(|why| fault("spec_path", why).hint("such as `docs/spec`"))?,
         always_pr: raw.always_pr,
+        file_proposals: raw.file_proposals,
         verify_iterations_max: raw.verify_iterations_max.0,
         concurrent: raw.concurrent.0,
         production_url: url("production_url", raw.production_url)?,

@@ -29,7 +29,6 @@ const WITHOUT: &[&str] = &[
     "retro-proposals-upstream",
     "review-bug",
     "session-auto-rename",
-    "skill-proposals",
     "steering-docs-path",
     "steering-hint",
 ];
@@ -81,11 +80,11 @@ pub(super) fn take_over(raw: &mut RawSettings, said: &dyn Fn(&str, &str) -> bool
                 Ok(())
             }),
             "always-pr" => told.try_one(said, &key, "always_pr", || {
-                raw.tracker.always_pr = match one(&value)? {
-                    "true" => true,
-                    "false" => false,
-                    other => return Err(format!("`{}` is neither true nor false", other.escape_debug())),
-                };
+                raw.tracker.always_pr = yes_or_no(&value)?;
+                Ok(())
+            }),
+            "skill-proposals" => told.try_one(said, &key, "file_proposals", || {
+                raw.tracker.file_proposals = yes_or_no(&value)?;
                 Ok(())
             }),
             "verify-max-iterations" => told.try_one(said, &key, "verify_iterations_max", || {
@@ -189,6 +188,14 @@ fn one(value: &Value) -> Result<&str, String> {
     match value {
         Value::Text(text) => Ok(text),
         Value::List(_) | Value::Table(_) => Err("one value is wanted".to_owned()),
+    }
+}
+
+fn yes_or_no(value: &Value) -> Result<bool, String> {
+    match one(value)? {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(format!("`{}` is neither true nor false", other.escape_debug())),
     }
 }
 
@@ -318,6 +325,7 @@ mod tests {
 production-url: https://www.example.com   # live
 spec-path: \"docs/specs\"
 always-pr: true
+skill-proposals: true
 verify-max-iterations: 5
 auto-max-concurrent: 2
 verify-ignore-paths:
@@ -337,7 +345,7 @@ colour: blue
         let (raw, lines) = taken(&[], WHOLE);
         assert_eq!(raw.tracker.production_url.as_deref(), Some("https://www.example.com"));
         assert_eq!(raw.tracker.spec_path, "docs/specs");
-        assert!(raw.tracker.always_pr);
+        assert!(raw.tracker.always_pr && raw.tracker.file_proposals);
         assert_eq!((raw.tracker.verify_iterations_max.0, raw.tracker.concurrent.0), (5, 2));
         assert_eq!(raw.tracker.verify_ignore, ["docs/reports/", "*.log"]);
         assert_eq!(raw.run.silence.0, 4_680_000, "the longest cuts no phase short");
@@ -345,7 +353,7 @@ colour: blue
             lines,
             [
                 ".wholework.yml: taken over: production-url → tracker.production_url, spec-path → tracker.spec_path, \
-              always-pr → tracker.always_pr, verify-max-iterations → tracker.verify_iterations_max, \
+              always-pr → tracker.always_pr, skill-proposals → tracker.file_proposals, verify-max-iterations → tracker.verify_iterations_max, \
               auto-max-concurrent → tracker.concurrent, verify-ignore-paths → tracker.verify_ignore, \
               watchdog-timeout-seconds → run.silence, watchdog-timeout-code-seconds → run.silence; \
               without a counterpart here: permission-mode, capabilities; not known: colour"

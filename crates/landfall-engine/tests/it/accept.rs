@@ -142,6 +142,7 @@ fn ground<'a>(tree: &'a Tree, shell: Option<&'a Shell<'a>>, mode: Mode) -> Groun
         merged: true,
         leave: true,
         occasion: Occasion::Verify,
+        happened: &[],
         base_url: None,
         allow_localhost: false,
         handlers: &[],
@@ -751,6 +752,7 @@ fn verified(scene: &Scene, tracker: &dyn Tracker, issue: IssueNumber) -> (Vec<Ve
         commit: scene.commit.as_str(),
         iterations_max: 3,
         open_pr: None,
+        left: 0,
     });
     (checked.iter().map(|it| it.result).collect(), settled.expect("it can be settled"))
 }

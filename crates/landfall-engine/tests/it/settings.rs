@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use landfall_engine::settings::{Publish, Settings, SettingsProblem, Verify};
+use landfall_engine::settings::{Publish, PushBy, Settings, SettingsProblem, Verify};
 
 fn parse(text: &str) -> Settings {
     Settings::parse(text, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"))
@@ -226,6 +226,7 @@ fn an_empty_file_is_valid_and_means_the_defaults() {
                 poll_ms: 60000,
                 spec_path: "docs/spec",
                 always_pr: false,
+                file_proposals: false,
                 verify_iterations_max: 3,
                 concurrent: 5,
                 production_url: None,
@@ -473,7 +474,7 @@ fn a_value_of_the_wrong_type_says_what_is_wanted() {
     refuses(
         "[land]\npublish = \"pr\"\n",
         expect![[r#"
-            landfall.toml:2:11: `land.publish`: expected one of `checkout`, `push`, `none`, found unknown word `pr`
+            landfall.toml:2:11: `land.publish`: expected one of `checkout`, `push`, `pull-request`, `none`, found unknown word `pr`
         "#]],
     );
     refuses(
@@ -735,9 +736,12 @@ fn commands_are_tables_or_plain_lines_and_always_have_a_name() {
 #[test]
 fn publishing_is_a_word_and_a_remote() {
     assert_eq!(parse("[land]\npublish = \"none\"\n").land.publish, Publish::None);
-    let push = |remote: &str| Publish::Push { remote: remote.to_owned() };
+    let push = |remote: &str| Publish::Push { remote: remote.to_owned(), by: PushBy::Us };
     assert_eq!(parse("[land]\npublish = \"push\"\n").land.publish, push("origin"));
     assert_eq!(parse("[land]\npublish = \"push\"\nremote = \"up\"\n").land.publish, push("up"));
+    let forge = "[tracker]\nkind = \"github\"\n[land]\npublish = \"pull-request\"\n";
+    let offered = Publish::Push { remote: "origin".to_owned(), by: PushBy::PullRequest };
+    assert_eq!(parse(forge).land.publish, offered);
 }
 
 #[test]

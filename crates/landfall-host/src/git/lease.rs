@@ -37,9 +37,9 @@ impl Store {
                 format!("only branches of tasks are pushed like this; they begin with `{TASK_BRANCHES}`");
             return Err(GitError::output(doing, why));
         }
-        let mut have: Vec<Oid> = expected.into_iter().cloned().collect();
-        have.retain(|oid| self.contains(oid).unwrap_or(false));
-        have.extend(self.base()?);
+        // The base is in their repository only once it was published: what they have is asked for.
+        let mut have: Vec<Oid> = expected.into_iter().cloned().chain(self.base()?).collect();
+        have.retain(|oid| self.contains(oid).unwrap_or(false) && repo.has_commit(oid).unwrap_or(false));
         self.hand_over(repo, new, &have)?;
         let full = branch.full();
         let lease = format!("--force-with-lease={full}:{}", expected.map_or("", Oid::as_str));

@@ -64,6 +64,8 @@ pub struct Standing<'a> {
     pub handlers: &'a [Handler],
     /// Why it is looked.
     pub occasion: Occasion,
+    /// What has happened that criteria wait for.
+    pub happened: &'a [Observed],
 }
 
 /// Why criteria are looked at.
@@ -73,8 +75,6 @@ pub enum Occasion {
     Verify,
     /// Something else ended, and whoever comes by looks.
     Passing,
-    /// This has happened.
-    Seen(Observed),
 }
 
 /// Where a site can be looked at.
@@ -137,7 +137,13 @@ pub fn plan<'a>(criterion: &'a Criterion, standing: Standing<'_>) -> Plan<'a> {
             return known(VerifyResult::Skipped, "it is looked at when someone comes by");
         }
         VerifyKind::Observation(event)
-            if standing.occasion == Occasion::Seen(event) && criterion.verify.is_some() => {}
+            if standing.happened.contains(&event) && criterion.verify.is_some() => {}
+        VerifyKind::Observation(event) if standing.happened.contains(&event) => {
+            return Plan::Known(
+                VerifyResult::Skipped,
+                format!("{} has happened: a person looks at it", event.word()),
+            );
+        }
         VerifyKind::Observation(event) => {
             return Plan::Known(VerifyResult::Skipped, format!("it waits for {}", event.word()));
         }

@@ -345,6 +345,7 @@ fn standing(mode: Mode) -> Standing<'static> {
         allow_localhost: false,
         handlers: &[],
         occasion: Occasion::Verify,
+        happened: &[],
     }
 }
 
@@ -562,16 +563,48 @@ fn occasions_run_what_waited_for_them() {
         - [ ] <!-- verify: file_exists \"b\" --> b <!-- verify-type: observation event=fix-cycle -->\n\
         - [ ] c <!-- verify-type: observation event=fix-cycle -->\n";
     let criteria = Criteria::of(body, &customs());
-    let runs = |occasion| -> Vec<bool> {
-        let standing = Standing { occasion, ..standing(Mode::Full) };
+    let runs = |occasion, happened: &[Observed]| -> Vec<bool> {
+        let standing = Standing { occasion, happened, ..standing(Mode::Full) };
         criteria.items.iter().map(|it| matches!(plan(it, standing), Plan::Run(..))).collect()
     };
-    assert_eq!(runs(Occasion::Verify), [false, false, false]);
-    assert_eq!(runs(Occasion::Passing), [true, false, false]);
-    assert_eq!(runs(Occasion::Seen(Observed::FixCycle)), [false, true, false]);
+    assert_eq!(runs(Occasion::Verify, &[]), [false, false, false]);
+    assert_eq!(runs(Occasion::Passing, &[]), [true, false, false]);
+    assert_eq!(runs(Occasion::Verify, &[Observed::AutoRun]), [false, false, false]);
+    assert_eq!(runs(Occasion::Verify, &[Observed::AutoRun, Observed::FixCycle]), [false, true, false]);
     let said = observed(&criteria, Observed::FixCycle).expect("two wait");
     assert!(said.contains("- b\n- c\n"), "{said}");
     assert_eq!(observed(&criteria, Observed::AutoRun), None);
+}
+
+#[test]
+fn what_happens_in_a_run_is_an_event_that_boxes_wait_for() {
+    use crate::event::Exit;
+    use crate::issue::Depth;
+    assert_eq!(
+        Depth::ALL.map(Observed::review),
+        [None, Some(Observed::PrReviewLight), Some(Observed::PrReviewFull)]
+    );
+    assert_eq!(Observed::end(&Exit::Silent), Some(Observed::WatchdogKill));
+    assert_eq!(Observed::end(&Exit::Code(1)), None);
+    assert_eq!(Observed::verified(VerifyOutcome::Reopen { iteration: 1 }), Observed::FixCycle);
+    assert_eq!(Observed::verified(VerifyOutcome::Done), Observed::AutoRun);
+    assert!(Observed::ALL.into_iter().all(|event| Observed::from_word(event.word()) == Some(event)));
+}
+
+#[test]
+fn an_opportunistic_box_is_looked_at_at_the_end_of_the_phase_it_names() {
+    use crate::issue::Phase;
+    let body = "- [ ] <!-- verify: file_exists \"a\" --> when `/review` runs, a <!-- verify-type: opportunistic -->\n\
+        - [ ] <!-- verify: file_exists \"b\" --> after /code, b <!-- verify-type: observation event=full-moon -->\n\
+        - [ ] c, whenever /review runs <!-- verify-type: opportunistic -->\n\
+        - [x] <!-- verify: file_exists \"d\" --> d, /review <!-- verify-type: opportunistic -->\n\
+        - [ ] <!-- verify: file_exists \"e\" --> src/review is e <!-- verify-type: opportunistic -->\n\
+        - [ ] <!-- verify: file_exists \"f\" --> /review is f\n";
+    let criteria = Criteria::of(body, &customs());
+    let by = |phase| -> Vec<usize> { passed_by(&criteria, phase).iter().map(|it| it.line).collect() };
+    assert_eq!(by(Phase::Review), [0], "it is open, says how, and names the phase");
+    assert_eq!(by(Phase::Code), [1], "an event nobody knows is looked at when someone comes by");
+    assert!(by(Phase::Merge).is_empty());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::outcome::{VerifyOutcome, VerifyResult};
 use super::{Criteria, Criterion, Observed, VerifyKind};
+use crate::issue::Phase;
 
 /// What a program greps for when a person is needed.
 pub const MAX_ITERATIONS_REACHED: &str = "MAX_ITERATIONS_REACHED";
@@ -184,7 +185,37 @@ pub fn observed(criteria: &Criteria, event: Observed) -> Option<String> {
     }
     let lines: String = waiting.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
     Some(format!(
-        "`{}` has happened. These boxes waited for it; look whether they hold, and tick them:\n\n{lines}",
+        "`{}` has happened. These boxes waited for it; let them be looked at (`landfall verify`), or look whether they \
+         hold and tick them:\n\n{lines}",
         event.word()
     ))
+}
+
+/// The open boxes that are looked at by whoever comes to the end of this phase, and say how: `when /review runs`.
+#[must_use]
+pub fn passed_by(criteria: &Criteria, phase: Phase) -> Vec<&Criterion> {
+    let waits = |it: &&Criterion| {
+        !it.ticked
+            && it.kind == VerifyKind::Opportunistic
+            && matches!(it.verify, Some(Ok(_)))
+            && names(&it.text, phase)
+    };
+    criteria.items.iter().filter(waits).collect()
+}
+
+/// Whether a text names a phase as one would call it: `/review`.
+fn names(text: &str, phase: Phase) -> bool {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '/' || c == '-'));
+    words.filter_map(|word| word.strip_prefix('/')).any(|word| match word {
+        "triage" => phase == Phase::Issue,
+        "auto" => phase == Phase::Done,
+        word => word == phase.word(),
+    })
+}
+
+/// What is said when boxes were looked at in passing and hold.
+#[must_use]
+pub fn held_in_passing(held: &[&Criterion], phase: Phase) -> String {
+    let lines: String = held.iter().map(|it| format!("- {}\n", cell(&it.text, TEXT_CHARS_MAX))).collect();
+    format!("Looked at when `{}` ended, and ticked because they hold:\n\n{lines}", phase.word())
 }

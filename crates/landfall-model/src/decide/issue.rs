@@ -61,7 +61,7 @@ impl Draft {
     /// What needs no exchange is done at once; whether it was.
     pub(super) fn enter_tracker(&mut self, step: &StepName, act: Act) -> Result<bool, Refusal> {
         match act {
-            Act::Gather if self.pipeline().ends.is_none() => {
+            Act::Gather if self.pipeline().ends.is_none() && !self.pipeline().level.is_due() => {
                 self.event(Event::Waited { wait: Wait::Parts, then: step.clone() })?;
                 Ok(true)
             }
@@ -128,7 +128,8 @@ impl Draft {
             (Some(Act::Accept), Exchanged::Accepted { accepted, climbed }) => {
                 self.accepted(accepted, climbed.as_ref(), step)
             }
-            (Some(Act::Gather), Exchanged::Told) => self.gathered(),
+            (Some(Act::Gather), Exchanged::Gathered { ends, reopened }) => self.gathered(ends, reopened),
+            (Some(Act::Gather), Exchanged::Levelled { failing }) => self.levelled(failing.as_deref(), step),
             (Some(Act::Reviewed | Act::Merged | Act::Close), Exchanged::Told) => {
                 self.leave(StepResult::Done, None)
             }
@@ -361,14 +362,31 @@ impl Draft {
         self.leave(StepResult::Done, None)
     }
 
-    /// What became of the parts is written down: the whole goes on only if all are done.
-    fn gathered(&mut self) -> Result<(), Refusal> {
-        let ends = self.pipeline().ends.clone().unwrap_or_default();
-        let undone: Vec<String> = ends.iter().filter_map(undone).collect();
-        if undone.is_empty() {
-            return self.leave(StepResult::Done, None);
+    /// How far the parts have come is written down: the whole waits for the others. What does not hold yet is worth knowing and no more.
+    fn levelled(&mut self, failing: Option<&[(String, String)]>, step: StepName) -> Result<(), Refusal> {
+        let attempt = self.task.attempt;
+        let failing = failing.map_or_else(|| self.pipeline().level.failing.clone(), <[_]>::to_vec);
+        self.event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
+        self.yielded(Parting::Held, None)?;
+        self.event(Event::Waited { wait: Wait::Parts, then: step })
+    }
+
+    /// What became of the parts is written down: the whole goes on only if all are done. Those that were done and hold no more
+    /// are done again, unless something else keeps the whole from being done.
+    fn gathered(&mut self, ends: &[PartEnd], reopened: &[u64]) -> Result<(), Refusal> {
+        if self.pipeline().ends.as_deref() != Some(ends) {
+            self.event(Event::Issue(IssueEvent::PartsOver(ends.to_vec())))?;
         }
-        self.end(EndKind::Blocked, EndCode::PartsFailed, undone.join("; "))
+        let again = |end: &&PartEnd| !reopened.contains(&end.number);
+        let hopeless: Vec<String> = ends.iter().filter(again).filter_map(undone).collect();
+        match (hopeless.is_empty(), reopened.is_empty()) {
+            (true, true) => self.leave(StepResult::Done, None),
+            (true, false) => self.leave(StepResult::Split, None),
+            (false, _) => {
+                let all: Vec<String> = ends.iter().filter_map(undone).collect();
+                self.end(EndKind::Blocked, EndCode::PartsFailed, all.join("; "))
+            }
+        }
     }
 }
 
@@ -383,7 +401,7 @@ fn after_triage(seen: &Seen, routed: &Routed) -> StepResult {
 
 fn undone(end: &PartEnd) -> Option<String> {
     match &end.end {
-        PartFate::Done => None,
+        PartFate::Done | PartFate::Left => None,
         PartFate::Failed(why) => Some(format!("#{} failed: {why}", end.number)),
         PartFate::Skipped(by) => Some(format!("#{} was skipped: it waits for #{by}", end.number)),
     }

@@ -54,6 +54,7 @@ impl Draft {
         verdict: &Verdict,
         step: &StepName,
     ) -> Result<(), Refusal> {
+        let climbed = &lacking(climbed, &run.evidence.missing);
         let pause = match verdict {
             Verdict::Crashed { .. } | Verdict::Lost | Verdict::NotStarted { .. } => {
                 backoff_ms(self.task.counters.restarts, 500, 30_000)
@@ -152,6 +153,9 @@ impl Draft {
                 self.yielded(Parting::Recovered, None)?;
                 self.pause(LOOK_MS, &climbed.symptom, step)
             }
+            Climb::Stop(why) if let Some(lack) = lack(&climbed.tail) => {
+                self.give_up_recovery(step, format!("{why}; {lack}"))
+            }
             Climb::Stop(why) => self.give_up_recovery(step, why.clone()),
             Climb::Done | Climb::Act(_) | Climb::Diagnose => {
                 self.tried(climbed, Tier::Agent, DIAGNOSE.to_owned(), step)?;
@@ -162,6 +166,12 @@ impl Draft {
 
     /// A person has to look.
     fn give_up_recovery(&mut self, step: &StepName, why: String) -> Result<(), Refusal> {
+        // Which of its files a step did not leave is the first thing that a person wants to know.
+        let last = self.task.recoveries.tried.iter().rev().find(|it| it.step == *step);
+        let why = match last.and_then(|it| lack(&it.tail)).filter(|lack| !why.contains(lack)) {
+            Some(lack) => format!("{why}; {lack}"),
+            None => why,
+        };
         self.recovery_over(step, Outcome::Failed, why.clone())?;
         self.end(EndKind::Blocked, EndCode::RecoveryFailed, format!("step `{step}` failed by {why}"))
     }
@@ -258,6 +268,23 @@ impl Draft {
             None => Ok(()), // what lands is verified all the same
         }
     }
+}
+
+/// What stands in front of the names of files that a step was to leave and did not.
+const LACKS: &str = "it did not leave: ";
+
+/// The end of a run with what it did not leave as the last line of its log: whoever looks at it should know.
+fn lacking(climbed: &Climbed, missing: &[String]) -> Climbed {
+    let mut climbed = climbed.clone();
+    if !missing.is_empty() {
+        let gap = if climbed.tail.is_empty() || climbed.tail.ends_with('\n') { "" } else { "\n" };
+        climbed.tail.push_str(&format!("{gap}{LACKS}{}", missing.join(", ")));
+    }
+    climbed
+}
+
+fn lack(tail: &str) -> Option<&str> {
+    tail.lines().last().filter(|line| line.starts_with(LACKS))
 }
 
 /// What an agent is told that says it is done and has left nothing.

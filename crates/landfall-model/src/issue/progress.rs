@@ -5,6 +5,7 @@ use super::{IssueEvent, Phase, Routed, Way};
 use crate::event::{Event, StepResult};
 use crate::flow::{Act, Flow, StepKind, Target};
 use crate::recovery::{Outcome, RecoveryEvent};
+use crate::signal::Usage;
 use crate::task::{EndKind, Ending};
 use crate::{Commit, Step, StepName};
 
@@ -44,6 +45,12 @@ pub struct Row {
     pub landed: Option<Commit>,
     /// Ways that were left for another: `L → S: patch, spec first`.
     pub ways: Vec<String>,
+    /// What did not hold of a whole when its parts were last looked at.
+    pub failing: Vec<String>,
+    /// Times that parts were done and held no more.
+    pub regressed: u32,
+    /// What its runs used.
+    pub usage: Usage,
 }
 
 impl Row {
@@ -59,6 +66,9 @@ impl Row {
             recoveries: Vec::new(),
             landed: None,
             ways: Vec::new(),
+            failing: Vec::new(),
+            regressed: 0,
+            usage: Usage::default(),
         }
     }
 
@@ -77,6 +87,14 @@ impl Row {
         notes.extend(counted(self.conflicts, "conflict with the base", "conflicts with the base"));
         notes.extend(counted(self.changes, "round of changes", "rounds of changes"));
         notes.extend(counted(self.reworks, "failed acceptance", "failed acceptances"));
+        notes.extend(counted(
+            self.regressed,
+            "round of issues that held no more",
+            "rounds of issues that held no more",
+        ));
+        if !self.failing.is_empty() {
+            notes.push(format!("as a whole, not yet: {}", self.failing.join(", ")));
+        }
         for (symptom, recovered) in &self.recoveries {
             let note = match recovered {
                 true => format!("recovered from {symptom}"),
@@ -139,6 +157,9 @@ impl Progress {
             Event::Verified { report, .. } if !report.outcome().is_green() => {
                 self.note(|row| row.red += 1);
             }
+            Event::IterationEnded { usage, .. } => {
+                self.note(|row| row.usage = row.usage.plus(*usage));
+            }
             Event::Ejected { .. } => self.note(|row| row.red += 1),
             Event::Conflicted { .. } => self.note(|row| row.conflicts += 1),
             Event::Landed { commit, .. } => self.note(|row| row.landed = Some(commit.clone())),
@@ -154,6 +175,11 @@ impl Progress {
             }
             Event::Issue(IssueEvent::Routed(routed)) => return self.route(*routed),
             Event::Issue(IssueEvent::Offered { pr, .. }) => self.pr = Some(pr.number),
+            Event::Issue(IssueEvent::Levelled { failing, .. }) => {
+                self.note(|row| row.failing = failing.iter().map(|(words, _)| words.clone()).collect());
+            }
+            // What the whole promises is looked at once more from here, and told there.
+            Event::Issue(IssueEvent::PartsOver(_)) => self.note(|row| row.failing.clear()),
             Event::Issue(IssueEvent::Reworked { .. }) => {
                 self.pr = None;
                 self.row("verify").reworks += 1;
@@ -280,6 +306,9 @@ impl Progress {
             (Some(StepKind::Review), StepResult::Changes) => self.note(|row| row.changes += 1),
             (Some(StepKind::Tracker { act: Act::Checks }), StepResult::Fail) => {
                 self.note(|row| row.forge_red += 1);
+            }
+            (Some(StepKind::Tracker { act: Act::Gather }), StepResult::Split) => {
+                self.note(|row| row.regressed += 1);
             }
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use super::{Mark, Pipeline, Progress, Source};
 use crate::acceptance::{VerifyOutcome, VerifyResult};
+use crate::signal::Usage;
 use crate::task::{EndCode, EndKind, Ending, State, Task};
 use crate::{TaskId, Wait};
 
@@ -61,14 +62,27 @@ pub struct Summary {
     pub pr: Option<u64>,
     /// How it stands.
     pub stand: Stand,
-    /// Each phase: its name, what came of it, what is worth knowing.
-    pub rows: Vec<(&'static str, &'static str, String)>,
+    /// Each phase.
+    pub rows: Vec<SummaryRow>,
     /// What is left to be looked at, in the words of the issue.
     pub pending: Vec<String>,
     /// Why it stopped, in one line.
     pub why: Option<String>,
     /// What to do next.
     pub next: String,
+}
+
+/// A phase of an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryRow {
+    /// Its name.
+    pub phase: &'static str,
+    /// What came of it.
+    pub result: &'static str,
+    /// What is worth knowing.
+    pub notes: String,
+    /// What its runs used.
+    pub usage: Usage,
 }
 
 impl Summary {
@@ -104,7 +118,7 @@ pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
             Mark::Stopped => "stopped",
             Mark::UnderWay => "under way",
         };
-        (row.phase, result, row.notes())
+        SummaryRow { phase: row.phase, result, notes: row.notes(), usage: row.usage }
     });
     let rows = rows.collect();
     let pending = if stand == Stand::Partial || matches!(stand, Stand::NeedsPerson { .. }) {

@@ -83,6 +83,45 @@ fn a_whole_never_goes_backwards_unless_it_was_opened_again() {
 }
 
 #[test]
+fn parts_come_by_level_and_a_level_is_over_as_a_whole() {
+    let part = |number: u64, done: bool, needs: &[u64]| Part {
+        number,
+        title: String::new(),
+        size: None,
+        done,
+        needs: needs.to_vec(),
+    };
+    let of = |done: &[u64]| {
+        let needs: [(u64, &[u64]); 5] = [(1, &[]), (2, &[]), (3, &[1]), (4, &[2, 3]), (5, &[9])];
+        needs.map(|(number, needs)| part(number, done.contains(&number), needs)).to_vec()
+    };
+    assert_eq!(
+        levels(&of(&[])),
+        [vec![1, 2, 5], vec![3], vec![4]],
+        "what is outside of the whole is no need"
+    );
+    let at = |done: &[u64]| stand(&of(done), &|_| None);
+    let going = |over: &[u64], levels| Parts::Going { over: over.to_vec(), levels };
+    assert_eq!(at(&[]), going(&[], 0));
+    assert_eq!(at(&[1, 5]), going(&[1, 5], 0));
+    assert_eq!(at(&[1, 2, 5]), going(&[1, 2, 5], 1));
+    assert_eq!(at(&[1, 2, 3, 5]), going(&[1, 2, 3, 5], 2));
+    assert!(matches!(at(&[1, 2, 3, 4, 5]), Parts::Over(ends) if ends.len() == 5));
+    let circle = [part(1, false, &[2]), part(2, false, &[1]), part(3, false, &[])];
+    assert_eq!(levels(&circle), [vec![3], vec![1, 2]], "a circle ends, too");
+}
+
+#[test]
+fn what_is_left_of_parts_is_left_of_the_whole() {
+    assert_eq!(with_left(VerifyOutcome::Done, 0), VerifyOutcome::Done);
+    assert_eq!(with_left(VerifyOutcome::Done, 2), VerifyOutcome::LeftOver(2));
+    assert_eq!(with_left(VerifyOutcome::LeftOver(1), 2), VerifyOutcome::LeftOver(3));
+    for outcome in [VerifyOutcome::Unsure, VerifyOutcome::Waiting, VerifyOutcome::Reopen { iteration: 1 }] {
+        assert_eq!(with_left(outcome, 2), outcome);
+    }
+}
+
+#[test]
 fn an_old_commit_does_not_complete_what_was_opened_again() {
     let again = Seen { reopened: Some(Timestamp(5)), ..seen(true, Some(Phase::Code)) };
     let said = completion(Point::CodePatch, &again);
@@ -108,4 +147,23 @@ fn checks_that_are_not_there_yet_are_waited_for_a_moment_where_the_base_has_some
     assert!(checks_may_begin(true, since, Timestamp(90_999)));
     assert!(!checks_may_begin(true, since, Timestamp(91_000)));
     assert!(!checks_may_begin(false, None, Timestamp(1_000)));
+}
+
+#[test]
+fn a_forge_that_would_not_merge_is_asked_again_while_it_looks_and_not_when_it_has_seen_enough() {
+    let names = || vec!["ci".to_owned()];
+    for (checks, base_has_some, at_most_ms) in [
+        (Ci::Running(names()), true, 1_200_000),
+        (Ci::Running(names()), false, 1_200_000),
+        (Ci::Absent, true, 90_000),
+        (Ci::Absent, false, 15_000),
+        (Ci::Passed, true, 15_000),
+        (Ci::Passed, false, 15_000),
+    ] {
+        assert!(may_merge_yet(&checks, base_has_some, at_most_ms - 1), "{checks:?}");
+        assert!(!may_merge_yet(&checks, base_has_some, at_most_ms), "{checks:?}");
+    }
+    for checks in [Ci::Failed(names()), Ci::PreExisting(names()), Ci::Broken(names())] {
+        assert!(!may_merge_yet(&checks, true, 0), "{checks:?}: a person has to look");
+    }
 }

@@ -1,4 +1,4 @@
-//! An issue that is made of others: which of them are over, and how many are worked on at once.
+//! An issue that is made of others: which of them are over, how far they have come, and how many are worked on at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,99 @@ use crate::acceptance::VerifyOutcome;
 use crate::task::{EndKind, Ending, State, Task};
 use crate::{TaskId, Wait};
 
+/// How far the parts of a whole have come, and what was looked at on the way.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Level {
+    /// The parts that are over.
+    pub over: Vec<u64>,
+    /// How many levels are over as a whole, from the first.
+    pub levels: u32,
+    /// How many were when the whole was last looked at.
+    pub held: u32,
+    /// Whether this was told.
+    pub told: bool,
+    /// What the whole promises and does not hold so far: the criterion, and what was seen.
+    pub failing: Vec<(String, String)>,
+}
+
+impl Level {
+    /// Whether the tracker is to be told how far the parts have come.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        !self.told && !self.over.is_empty()
+    }
+
+    /// Whether the whole is to be looked at: another level is over.
+    #[must_use]
+    pub fn is_higher(&self) -> bool {
+        self.levels > self.held
+    }
+}
+
+/// How the parts of a whole stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parts {
+    /// Some go on, or may.
+    Going {
+        /// These are over.
+        over: Vec<u64>,
+        /// So many levels of them are over as a whole.
+        levels: u32,
+    },
+    /// None goes on.
+    Over(Vec<PartEnd>),
+}
+
+/// How the parts of a whole stand.
+#[must_use]
+pub fn stand<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Parts {
+    let known = fates(parts, task_of);
+    if let Some(ends) = ended(parts, task_of, &known) {
+        return Parts::Over(ends);
+    }
+    let is_over = |level: &Vec<u64>| level.iter().all(|number| known.contains_key(number));
+    let levels = levels(parts).iter().take_while(|level| is_over(level)).count();
+    Parts::Going { over: known.into_keys().collect(), levels: u32::try_from(levels).unwrap_or(u32::MAX) }
+}
+
+/// The parts by level: those that need no other of them, those that need only these, and so on. What needs itself in a circle
+/// comes last, together.
+#[must_use]
+pub fn levels(parts: &[Part]) -> Vec<Vec<u64>> {
+    let mut levels: Vec<Vec<u64>> = Vec::new();
+    let mut left: Vec<&Part> = parts.iter().collect();
+    while !left.is_empty() {
+        let open: BTreeSet<u64> = left.iter().map(|part| part.number).collect();
+        let (free, rest): (Vec<&Part>, Vec<&Part>) =
+            left.iter().partition(|part| !part.needs.iter().any(|need| open.contains(need)));
+        let (level, rest) = if free.is_empty() { (rest, free) } else { (free, rest) };
+        levels.push(level.iter().map(|part| part.number).collect());
+        left = rest;
+    }
+    levels
+}
+
 /// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
 /// not go on: it is left out, and so is whatever waits for it.
 #[must_use]
 pub fn ends<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Option<Vec<PartEnd>> {
+    ended(parts, task_of, &fates(parts, task_of))
+}
+
+fn ended<'a>(
+    parts: &[Part],
+    task_of: &dyn Fn(u64) -> Option<&'a Task>,
+    known: &BTreeMap<u64, PartFate>,
+) -> Option<Vec<PartEnd>> {
+    let end = |part: &Part| {
+        let end = known.get(&part.number)?.clone();
+        Some(PartEnd { number: part.number, task: task_of(part.number).map(|task| task.id), end })
+    };
+    parts.iter().map(end).collect()
+}
+
+/// What became of those that are over.
+fn fates<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> BTreeMap<u64, PartFate> {
     let mut known: BTreeMap<u64, PartFate> = BTreeMap::new();
     loop {
         let before = known.len();
@@ -22,14 +111,9 @@ pub fn ends<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Op
             }
         }
         if known.len() == before {
-            break;
+            return known;
         }
     }
-    let end = |part: &Part| {
-        let end = known.get(&part.number)?.clone();
-        Some(PartEnd { number: part.number, task: task_of(part.number).map(|task| task.id), end })
-    };
-    parts.iter().map(end).collect()
 }
 
 fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Option<PartFate> {
@@ -44,7 +128,7 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
         Some(State::Ended(Ending { kind: EndKind::Done, .. })) => {
             return Some(match task.is_some_and(is_accepted) {
                 true => PartFate::Done,
-                false => PartFate::Failed("it landed, and something is left for a person".to_owned()),
+                false => PartFate::Left,
             });
         }
         Some(State::Ended(ending)) => {
@@ -56,10 +140,9 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
         }
         Some(_) | None => {}
     }
-    let in_the_way = part
-        .needs
-        .iter()
-        .find(|need| matches!(known.get(need), Some(PartFate::Failed(_) | PartFate::Skipped(_))));
+    let in_the_way = part.needs.iter().find(|need| {
+        matches!(known.get(need), Some(PartFate::Failed(_) | PartFate::Left | PartFate::Skipped(_)))
+    });
     in_the_way.filter(|_| !begun).map(|need| PartFate::Skipped(*need))
 }
 

@@ -39,5 +39,6 @@ mod test_staged_status;
 mod test_stories;
 mod test_strides;
 mod test_touch;
+mod test_trail;
 mod test_walk;
 mod test_why;

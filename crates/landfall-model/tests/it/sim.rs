@@ -2109,6 +2109,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Annotate(_)
         | News::Wish(_)
         | News::PartsOver(_)
+        | News::PartsCame { .. }
         | News::LookAgain
         | News::Withdraw { .. } => None,
     }

@@ -20,11 +20,12 @@ fn flow() -> Arc<Flow> {
     let acts = Act::ALL.into_iter().map(|act| (act.word(), StepKind::Tracker { act }));
     let kinds = acts.chain([("split", StepKind::Split), ("report", StepKind::Report)]);
     let steps = kinds.map(|(name, kind)| {
-        let on = kind.must_route().iter().map(|result| Edge {
+        let on = kind.must_route().iter().chain(kind.may_route()).map(|result| Edge {
             result: *result,
             to: match (name, result.word()) {
                 ("observe", "split") => Target::Step(StepName::new("split")),
                 ("split", _) => Target::Step(StepName::new("gather")),
+                ("gather", "split") => Target::Step(StepName::new("split")),
                 ("observe", "landed") | ("gather", _) => Target::Step(StepName::new("accept")),
                 ("report", _) => Target::End,
                 _ => Target::Step(StepName::new("report")),
@@ -436,19 +437,72 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
         walk
     };
     let end = |number, end| PartEnd { number, task: Some(TaskId(2)), end };
-    let mut walk = split();
-    walk.hears(News::PartsOver(vec![end(8, PartFate::Done), end(9, PartFate::Done)]));
-    walk.granted();
-    walk.answers(Exchanged::Told);
+    let over = |ends: [PartEnd; 2], found: [PartEnd; 2], reopened: &[u64]| {
+        let mut walk = split();
+        walk.hears(News::PartsOver(ends.to_vec()));
+        walk.granted();
+        walk.answers(Exchanged::Gathered { ends: found.to_vec(), reopened: reopened.to_vec() });
+        walk
+    };
+    let failed = || PartFate::Failed("no hinge".to_owned());
+    let done = || [end(8, PartFate::Done), end(9, PartFate::Done)];
+    assert_eq!(over(done(), done(), &[]).stands(), "ready for accept by done");
+    let skipped = || [end(8, failed()), end(9, PartFate::Skipped(8))];
+    assert_eq!(over(skipped(), skipped(), &[]).stands(), "Blocked parts_failed");
+    // What landed and is left for a person keeps the whole from being done, and not from being looked at.
+    let left = || [end(8, PartFate::Left), end(9, PartFate::Done)];
+    let walk = over(left(), left(), &[]);
     assert_eq!(walk.stands(), "ready for accept by done");
-    let mut walk = split();
-    walk.hears(News::PartsOver(vec![
-        end(8, PartFate::Failed("no hinge".to_owned())),
-        end(9, PartFate::Skipped(8)),
-    ]));
+    assert_eq!(walk.task.issue.as_ref().map(|issue| issue.parts_left()), Some(1));
+    // One that broke another: it is done again, and the whole is made of them once more.
+    let broken = || [end(8, failed()), end(9, PartFate::Done)];
+    let mut walk = over(done(), broken(), &[8]);
+    assert_eq!(walk.stands(), "ready for split by split");
     walk.granted();
-    walk.answers(Exchanged::Told);
-    assert_eq!(walk.stands(), "Blocked parts_failed");
+    walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![8])]));
+    let issue = walk.task.issue.as_ref().expect("it follows one");
+    assert_eq!((issue.ends.as_ref(), &issue.ended_before), (None, &broken().to_vec()));
+    // As often as is allowed: then it is for a person, with its name.
+    let walk = over(done(), broken(), &[]);
+    let State::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
+    assert_eq!((ending.code, ending.detail.as_str()), (EndCode::PartsFailed, "#8 failed: no hinge"));
+    // Where another cannot be done anyway, nothing is begun again.
+    assert_eq!(over(skipped(), skipped(), &[8]).stands(), "Blocked parts_failed");
+}
+
+#[test]
+fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
+    let part = |number, needs| Part { number, title: "part".to_owned(), size: None, done: false, needs };
+    let mut walk = Walk::new(Wishes::default());
+    walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
+    walk.granted();
+    walk.answers(Exchanged::Parts(vec![part(8, vec![]), part(9, vec![]), part(10, vec![8])]));
+    walk.granted();
+    let level = |walk: &Walk| walk.task.issue.as_ref().expect("it follows one").level.clone();
+    walk.hears(News::PartsCame { over: vec![8], levels: 0 });
+    assert!(level(&walk).is_due() && !level(&walk).is_higher());
+    walk.granted();
+    walk.answers(Exchanged::Levelled { failing: None });
+    assert_eq!(walk.stands(), "waits for sub-issues");
+    walk.hears(News::PartsCame { over: vec![8, 9], levels: 1 });
+    assert!(level(&walk).is_due() && level(&walk).is_higher(), "another level is over");
+    walk.granted();
+    let failing = vec![("the door is quiet".to_owned(), "it creaks".to_owned())];
+    walk.answers(Exchanged::Levelled { failing: Some(failing.clone()) });
+    assert_eq!(walk.stands(), "waits for sub-issues", "what does not hold yet is worth knowing and no more");
+    assert_eq!(level(&walk).failing, failing);
+    let why = landfall_model::why(&walk.task, &[], None, &|_| String::new());
+    assert!(why.ends_with("As a whole, this does not hold so far: the door is quiet."), "{why}");
+    // A look that nobody took leaves what was seen before.
+    walk.hears(News::PartsCame { over: vec![8, 9, 10], levels: 1 });
+    walk.granted();
+    walk.answers(Exchanged::Levelled { failing: None });
+    assert_eq!(level(&walk).failing, failing);
+    let end = |number| PartEnd { number, task: None, end: PartFate::Done };
+    walk.hears(News::PartsOver([8, 9, 10].map(end).to_vec()));
+    walk.granted();
+    walk.answers(Exchanged::Gathered { ends: [8, 9, 10].map(end).to_vec(), reopened: Vec::new() });
+    assert_eq!(walk.stands(), "ready for accept by done");
 }
 
 #[test]

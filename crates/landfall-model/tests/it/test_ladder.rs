@@ -291,6 +291,28 @@ fn what_was_to_be_written_is_asked_for_again() {
 }
 
 #[test]
+fn what_a_step_did_not_leave_is_named_to_whoever_looks_and_at_the_end() {
+    let mut walk = Walk::at("spec");
+    let nothing = |walk: &mut Walk| {
+        walk.ends(Exit::Code(0), "all is well\n", |run| {
+            run.evidence.missing = vec!["docs/spec/issue-7-door.md".to_owned()];
+        })
+    };
+    nothing(&mut walk);
+    walk.goes_on();
+    assert_eq!(nothing(&mut walk), "ready for spec; recovery-ended, recovery-tried");
+    let told = "all is well\nit did not leave: docs/spec/issue-7-door.md";
+    assert!(walk.task.recoveries.tried.iter().all(|it| it.tail == told), "{:?}", walk.task.recoveries);
+    walk.goes_on();
+    walk.answers(diagnosed(Some(PlanAction::Abort), Vec::new()));
+    assert!(
+        walk.detail().ends_with("says: line 7 says so; it did not leave: docs/spec/issue-7-door.md"),
+        "{}",
+        walk.detail()
+    );
+}
+
+#[test]
 fn an_agent_that_could_not_be_started_is_tried_again_within_its_limits() {
     let mut walk = Walk::at("code");
     let exit = Exit::NotStarted { detail: "no room".to_owned(), hopeless: false };

@@ -323,6 +323,7 @@ async fn show(shared: &Arc<Shared>, entry: &'static Entry, request: Request<Body
             Ok(page) => (200, page),
             Err(problem) => (problem.code.status(), problem_page(&problem)),
         };
+        shared.tell_all();
         answer::html(status, frame(&visit, &path, &target, &page, &flashes))
     });
     drawn

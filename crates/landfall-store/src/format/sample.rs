@@ -215,6 +215,7 @@ fn every_fact() -> Vec<Entry> {
     haul_facts(&mut facts);
     proof_facts(&mut facts);
     ladder_facts(&mut facts);
+    level_facts(&mut facts);
     facts.entries
 }
 
@@ -371,6 +372,7 @@ fn work_facts(facts: &mut Facts) {
         let traces = match iteration % 2 {
             0 => Traces::default(),
             _ => Traces {
+                quiet_ms: 0,
                 revision: None,
                 session: Some("5f0c".to_owned()),
                 model: Some("opus".to_owned()),
@@ -1092,6 +1094,17 @@ fn ladder_facts(facts: &mut Facts) {
         task,
         Event::Ended(Ending { kind, code, detail: "step `offer` failed by `dco-missing`".to_owned() }),
     );
+}
+
+/// A whole whose parts come one after another.
+fn level_facts(facts: &mut Facts) {
+    let (task, attempt) = (12, Attempt(2));
+    let of = Event::Issue;
+    facts.task(task, of(IssueEvent::PartsCame { over: vec![10, 8], levels: 1 }));
+    let failing = vec![("the door is quiet".to_owned(), "it creaks".to_owned())];
+    facts.task(task, of(IssueEvent::Levelled { attempt, failing }));
+    let left = PartEnd { number: 8, task: Some(TaskId(2)), end: PartFate::Left };
+    facts.task(task, of(IssueEvent::PartsOver(vec![left])));
 }
 
 fn issue_facts(facts: &mut Facts) {

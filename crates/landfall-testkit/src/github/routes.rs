@@ -392,6 +392,13 @@ fn one_issue(
             blockers.push(blocker);
             Some(Reply::new(201, world.issue(at, blocker)))
         }
+        ("DELETE", ["dependencies", "blocked_by", id]) => {
+            let blocker = by_id(world, &json!(id.parse::<u64>().ok()?))?;
+            let blockers = &mut world.issues.get_mut(&number)?.blocked_by;
+            let place = blockers.iter().position(|it| *it == blocker)?;
+            blockers.remove(place);
+            Some(Reply::new(200, world.issue(at, blocker)))
+        }
         _ => None,
     }
 }
@@ -524,8 +531,23 @@ fn one_pull(
             if body["sha"].as_str().is_some_and(|sha| sha != head) {
                 return Some(Reply::said(409, "Head branch was modified. Review and try the merge again."));
             }
-            let merged = format!("{:040x}", world.tick());
-            world.branches.insert(pull.base.clone(), merged.clone());
+            if let Some(why) = &world.merges_none {
+                return Some(Reply::said(405, why));
+            }
+            let green = |checks: &Vec<super::state::FakeCheck>| {
+                !checks.is_empty() && checks.iter().all(|it| it.conclusion.as_deref() == Some("success"))
+            };
+            if world.needs_checks && !world.checks.get(&head).is_some_and(green) {
+                return Some(Reply::said(405, "Required status check \"ci\" is expected."));
+            }
+            let merged = match world.merge_kept(pull) {
+                Some(merged) => merged, // seen like a push, with all it brings
+                None => {
+                    let merged = format!("{:040x}", world.tick());
+                    world.branches.insert(pull.base.clone(), merged.clone());
+                    merged
+                }
+            };
             let pull = world.pulls.get_mut(&number)?;
             (pull.closed, pull.merged, pull.merged_head) = (true, Some(merged.clone()), Some(head));
             Some(Reply::new(

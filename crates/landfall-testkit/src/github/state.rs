@@ -44,6 +44,10 @@ pub struct World {
     pub has_projects: bool,
     /// The bare repository it keeps, if it keeps a real one: what is pushed there is seen here.
     pub kept: Option<PathBuf>,
+    /// Why it merges nothing at present, if so.
+    pub merges_none: Option<String>,
+    /// Whether it merges only what has a check, and none that is not green.
+    pub needs_checks: bool,
     /// Requests left in this window.
     pub left: u64,
     /// The next id of a comment or review.
@@ -214,6 +218,8 @@ impl Default for World {
             transferred: BTreeMap::new(),
             has_projects: false,
             kept: None,
+            merges_none: None,
+            needs_checks: false,
             left: 5_000,
             next_id: 1,
             now: BEGAN,
@@ -222,6 +228,24 @@ impl Default for World {
 }
 
 impl World {
+    /// Merges a pull request of the repository it keeps, with a merge commit, as GitHub does: nobody pushes.
+    pub fn merge_kept(&self, pull: &FakePull) -> Option<String> {
+        let kept = self.kept.as_ref()?;
+        let git = |args: &[&str]| {
+            let who = ["-c", "user.name=GitHub", "-c", "user.email=noreply@example.com"];
+            let said = Command::new("git").arg("--git-dir").arg(kept).args(who).args(args).output();
+            let said = said.expect("git can be run");
+            assert!(said.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&said.stderr));
+            String::from_utf8_lossy(&said.stdout).trim().to_owned()
+        };
+        let (base, head) = (self.branches.get(&pull.base)?, self.head_of(pull));
+        let tree = git(&["merge-tree", "--write-tree", base, &head]);
+        let message = format!("Merge {}", pull.head);
+        let merged = git(&["commit-tree", &tree, "-p", base, "-p", &head, "-m", &message]);
+        git(&["update-ref", &format!("refs/heads/{}", pull.base), &merged]);
+        Some(merged)
+    }
+
     /// Sees what was pushed, as GitHub does: branches are where they are, a pull request whose work the base holds is merged,
     /// and a commit that says so on the default branch closes its issue.
     pub fn see_pushes(&mut self) {

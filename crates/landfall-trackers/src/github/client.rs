@@ -148,6 +148,10 @@ pub(super) struct Pages<T> {
 }
 
 /// As much as GitHub gives at once.
+/// What is not there and what we may not see look alike from outside.
+pub(super) const UNSEEN: &str =
+    "see that the number and the repository are right, and that the token may see it";
+
 const PER_PAGE: usize = 100;
 /// Ten thousand items: more than anyone reads, and an end for a server that has none.
 const PAGES_MAX: usize = 100;
@@ -403,7 +407,7 @@ impl Client {
                 return Ok(Came::Limit(TrackerError::SecondaryLimit { what, until }));
             }
             403 | 451 => TrackerError::Forbidden { what, why },
-            404 | 410 => TrackerError::NotFound { what },
+            404 | 410 => TrackerError::NotFound { what, hint: UNSEEN.to_owned() },
             405 | 409 | 412 => TrackerError::Conflict { what, why },
             _ => TrackerError::Refused { what, why },
         })

@@ -6,7 +6,7 @@ use serde_json::json;
 use landfall_model::Size;
 
 use super::Github;
-use super::client::GraphqlError;
+use super::client::{GraphqlError, UNSEEN};
 use crate::tracker::{Answer, IssueNumber, TrackerError, shown};
 
 /// The items an issue is, in the projects it is in, with their size field. An issue is in a few projects at most.
@@ -138,7 +138,7 @@ fn refused(what: &str, errors: &[GraphqlError]) -> TrackerError {
     let why = shown(why, 300);
     match errors.first().and_then(|error| error.kind.as_deref()) {
         Some("FORBIDDEN" | "INSUFFICIENT_SCOPES") => TrackerError::Forbidden { what, why },
-        Some("NOT_FOUND") => TrackerError::NotFound { what },
+        Some("NOT_FOUND") => TrackerError::NotFound { what, hint: UNSEEN.to_owned() },
         Some(_) | None => TrackerError::Refused { what, why },
     }
 }

@@ -152,7 +152,7 @@ impl Record {
         let end = if rest.starts_with("+++\n") { Some(0) } else { rest.find("\n+++\n").map(|at| at + 1) };
         let end = end.or_else(|| rest.strip_suffix("\n+++").map(|head| head.len() + 1));
         let end = end.ok_or("the head is not ended by a line `+++`")?;
-        let head: Head = toml::from_str(&rest[..end]).map_err(|error| error.to_string())?;
+        let head: Head = toml::from_str(&rest[..end]).map_err(|error| at_line(&rest[..end], &error))?;
         let body = rest[end + FENCE.len()..].strip_prefix('\n').unwrap_or_default();
         let body = body.strip_prefix('\n').unwrap_or(body);
         Ok(Self { head, body: body.strip_suffix('\n').unwrap_or(body).to_owned() })
@@ -175,6 +175,24 @@ impl Record {
         }
         put(path, temporary, text.as_bytes()).map_err(|error| unavailable(path, &error))
     }
+}
+
+/// What is wrong with a head, and in which line of its file.
+fn at_line(head: &str, error: &toml::de::Error) -> String {
+    let said = error.message().lines().collect::<Vec<_>>().join("; ");
+    match error.span() {
+        // What is missing is in no line.
+        Some(span) if !said.starts_with("missing field") => {
+            let before = head.bytes().take(span.start).filter(|byte| *byte == b'\n').count();
+            format!("line {}: {said}", before + 2) // the fence is the first
+        }
+        Some(_) | None => said,
+    }
+}
+
+/// Whether it is a plain file, and can be read without waiting.
+pub(super) fn is_plain(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
 /// Puts a file in its place, synced. The folder is made if it is missing.

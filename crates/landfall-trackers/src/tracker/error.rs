@@ -13,6 +13,8 @@ pub enum TrackerError {
     NotFound {
         /// What was being done.
         what: String,
+        /// Where to look instead.
+        hint: String,
     },
     /// It is somewhere else now: transferred or renamed. Nothing is followed by itself, nothing was changed.
     #[error("{what}: moved to {to}")]
@@ -111,9 +113,7 @@ impl TrackerError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::NotFound { .. } => {
-                "see that the number and the repository are right, and that the token may see it".to_owned()
-            }
+            Self::NotFound { hint, .. } | Self::Unauthorized { hint, .. } => hint.clone(),
             Self::Moved { to, .. } => format!("name {to} instead"),
             Self::Forbidden { .. } => {
                 "give the token leave for issues, pull requests and contents of this repository".to_owned()
@@ -124,7 +124,6 @@ impl TrackerError {
             Self::Conflict { .. } => "look at what changed, then try again".to_owned(),
             Self::Refused { .. } => "see what the tracker says and change what it names".to_owned(),
             Self::Unavailable { .. } => "see that the tracker can be reached from here".to_owned(),
-            Self::Unauthorized { hint, .. } => hint.clone(),
             Self::Malformed { .. } => "if a person changed the file, put it right; else report it".to_owned(),
         }
     }

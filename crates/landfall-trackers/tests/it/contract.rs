@@ -237,6 +237,12 @@ fn an_issue_has_parts_that_wait_for_one_another() {
         assert_eq!(tracker.blocked_by(two).expect("known"), waits);
         assert_eq!(tracker.issue(parent).expect("there").children, 3);
         assert_eq!(tracker.children(one).expect("none"), []);
+        // What is taken away twice is gone once, and what it does not wait for changes nothing.
+        for _ in 0..2 {
+            tracker.remove_blocker(two, three).expect("it waits no longer");
+        }
+        tracker.remove_blocker(one, three).expect("it never did");
+        assert_eq!(tracker.blocked_by(two).expect("known"), waits[..1]);
         // A part has one whole.
         let elsewhere = tracker.add_child(three, two).expect_err("it is part of another");
         assert!(

@@ -131,6 +131,7 @@ fn everything(it: &Fake) {
         github.set_size(one, Size::M)?;
         github.add_child(one, two)?;
         github.add_blocker(two, number(1))?;
+        github.remove_blocker(two, number(1))?;
         github.children(one)?;
         let it = github.create_pull_request(&pull())?.into_inner().number;
         github.pull_request(it)?;

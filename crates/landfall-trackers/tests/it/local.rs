@@ -60,10 +60,30 @@ fn a_file_that_makes_no_sense_is_named() {
         let error = files.local.issue(number(1)).expect_err("it makes no sense");
         let TrackerError::Malformed { what, why } = &error else { panic!("{text:?}: {error:?}") };
         assert!(what.ends_with("1.md") && !why.is_empty(), "{error}");
-        assert!(matches!(files.local.issues(&all()), Err(TrackerError::Malformed { .. })), "{text:?}");
+        assert_eq!(files.local.unreadable(), Ok(vec![error.clone()]), "{text:?}");
     }
     fs::write(folder.join("1.md"), [0xff, 0xfe]).expect("written");
     assert!(matches!(files.local.issue(number(1)), Err(TrackerError::Malformed { .. })));
+}
+
+#[test]
+fn a_file_that_makes_no_sense_leaves_the_others_readable_and_says_in_which_line_it_is() {
+    let files = files();
+    let folder = files.folder.path().join("issues");
+    let [one, three] = ["one", "three"].map(|title| make(&files.local, title));
+    let broken =
+        "+++\nkind = \"issue\"\ntitle = \"two\ncreated = \"2026-01-02T03:04:05Z\"\n+++\n\nlandfall: own/1\n";
+    fs::write(folder.join("7.md"), broken).expect("written");
+    assert_eq!(files.local.issues(&all()), Ok(vec![three, one]), "the others are shown");
+    let unread = files.local.unreadable().expect("looked at");
+    let [TrackerError::Malformed { what, why }] = &unread[..] else { panic!("{unread:?}") };
+    assert!(what.ends_with("7.md") && why.starts_with("line 3: "), "{what}: {why}");
+    assert_eq!(make(&files.local, "next").number, number(8), "and new ones are made");
+    // What may be there already is not made again.
+    let again = files.local.create_issue(&new_issue("own/1", "two", ""));
+    assert!(matches!(again, Err(TrackerError::Malformed { .. })), "{again:?}");
+    let missing = files.local.issue(number(99)).expect_err("nobody made it");
+    assert!(missing.hint().contains("landfall issue list") && !missing.hint().contains("token"), "{missing}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use landfall_api::{
 use super::run::{Started, drive_through};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::{moment, plural};
+use crate::format::{count, moment, plural, usd};
 use crate::running::RunAsked;
 use crate::say::{clean, talk};
 use crate::table::Table;
@@ -358,9 +358,18 @@ fn one_text(issue: &IssueSummary) -> String {
         text += &format!("{}\n", clean(way));
     }
     if !issue.phases.is_empty() {
-        let mut table = Table::new(&["PHASE", "RESULT", "NOTES"]);
+        // What agents used has a column once one of them has told.
+        let told = issue.phases.iter().any(|row| row.tokens > 0 || row.cost_usd.is_some());
+        let heads: &[&str] =
+            if told { &["PHASE", "RESULT", "TOKENS", "COST", "NOTES"] } else { &["PHASE", "RESULT", "NOTES"] };
+        let mut table = Table::new(heads);
         for row in &issue.phases {
-            table.row([&row.phase, &row.result, &row.notes]);
+            let tokens = if row.tokens > 0 { count(row.tokens) } else { String::new() };
+            let cost = row.cost_usd.map(usd).unwrap_or_default();
+            match told {
+                true => table.row([row.phase.as_str(), &row.result, &tokens, &cost, &row.notes]),
+                false => table.row([&row.phase, &row.result, &row.notes]),
+            }
         }
         text += &format!("\n{}\n", table.text());
     }

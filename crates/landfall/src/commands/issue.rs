@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use landfall_api::{IssueChanged, IssueDetail, IssueLine, IssueList, IssueMade, IssueState, Size};
+use landfall_api::{ImprovementList, IssueChanged, IssueDetail, IssueLine, IssueList, IssueMade, IssueState, Size};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format::moment;
 use crate::house::{self, IssueAsked, IssueChange, IssuesAsked};
-use crate::say::{clean, clean_block, talk};
+use crate::say::{clean, clean_block, print_json_line, talk};
 use crate::table::Table;
 
 /// Makes, shows and changes issues: files beside Landfall's state, or those of the tracker that landfall.toml names.
@@ -99,6 +99,18 @@ enum Action {
         #[arg(long, value_name = "LABEL")]
         remove: Vec<String>,
     },
+    /// Prints what happened to issues, a JSON object per line, oldest first.
+    Events {
+        /// Which issues; all that were ever followed, if none is named.
+        #[arg(value_name = "N", value_parser = number)]
+        issues: Vec<u64>,
+    },
+    /// Lists what agents propose when they look back, and makes issues of what you want.
+    Proposals {
+        /// Makes an issue of the proposal with this id, unless there is one; may be given several times.
+        #[arg(long, value_name = "ID")]
+        file: Vec<String>,
+    },
     /// Says how big an issue is.
     Size {
         /// Which issue.
@@ -142,6 +154,18 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Action::Close { issue, not_planned: true } => change(issue, IssueChange::Drop)?,
         Action::Reopen { issue } => change(issue, IssueChange::Reopen)?,
         Action::Label { issue, add, remove } => change(issue, IssueChange::Label { add, remove })?,
+        Action::Events { issues } => {
+            for line in house::issue_events(&context.dir, &issues)? {
+                print_json_line(&line)?;
+            }
+        }
+        Action::Proposals { file } => {
+            let list = house::issue_proposals(&context.dir, &file)?;
+            context.answer(&list, proposals_text)?;
+            if !context.json && list.proposals.is_empty() {
+                talk("nobody has proposed anything: neither in a spec that landed nor by recoveries");
+            }
+        }
         Action::Size { issue, size } => change(issue, IssueChange::Size(size))?,
     }
     Ok(Exit::Ok)
@@ -184,6 +208,18 @@ fn list_text(list: &IssueList) -> String {
 fn labels(issue: &IssueLine) -> Vec<String> {
     let sized = |label: &str| issue.size.is_some_and(|size| label.eq_ignore_ascii_case(&format!("size/{}", size.word())));
     issue.labels.iter().filter(|label| !sized(label)).cloned().collect()
+}
+
+fn proposals_text(list: &ImprovementList) -> String {
+    if list.proposals.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["ID", "TIER", "ISSUE", "FROM", "TITLE"]);
+    for it in &list.proposals {
+        let issue = it.issue.map(|number| format!("#{number}")).unwrap_or_default();
+        table.row([&it.id, &it.tier, &issue, &it.from, &it.title]);
+    }
+    table.text()
 }
 
 fn detail_text(detail: &IssueDetail) -> String {

@@ -1,11 +1,12 @@
 //! `landfall stats`: what came of the work.
 
-use landfall_api::{Ask, Spread, Stats, StatsAsked};
+use landfall_api::{Ask, Rollup, RollupCount, Spread, Stats, StatsAsked};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
+use crate::say::talk;
 use crate::table::Table;
+use crate::{format, house};
 
 /// Shows what came of the work: by day, by agent and in all.
 #[derive(clap::Args)]
@@ -13,9 +14,21 @@ pub struct Args {
     /// The last so many days, today included.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=366))]
     days: u32,
+
+    /// What happened to issues instead: runs, how long each phase took, what was done about failures, tokens by phase and model.
+    #[arg(long)]
+    phases: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
+    if args.phases {
+        let found = house::rollup(&context.dir, args.days)?;
+        context.answer(&found, rollup_text)?;
+        if !context.json && found.sessions.is_empty() {
+            talk("no issue was followed in this time; `landfall auto 12` follows one");
+        }
+        return Ok(Exit::Ok);
+    }
     let found = context.service()?.stats(StatsAsked { days: args.days })?;
     context.answer(&found, |found| text(found))?;
     Ok(Exit::Ok)
@@ -73,6 +86,79 @@ fn text(found: &Stats) -> String {
     text.push_str(&took("\nfrom being added to landing", &found.cycle));
     text.push_str(&took("from the first work to landing", &found.lead));
     text
+}
+
+fn rollup_text(found: &Rollup) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if !found.sessions.is_empty() {
+        let mut table = Table::new(&["RUN", "BATCH", "BEGUN", "TOOK", "ISSUES", "DONE", "FAILED"]);
+        for it in &found.sessions {
+            let issues: Vec<String> = it.issues.iter().map(|number| format!("#{number}")).collect();
+            table.row([
+                &it.session,
+                &it.batches.join(" "),
+                &format::moment(it.from_ms),
+                &format::duration(u64::try_from(it.until_ms - it.from_ms).unwrap_or(0)),
+                &issues.join(" "),
+                &it.done.to_string(),
+                &it.failed.to_string(),
+            ]);
+        }
+        parts.push(table.text());
+    }
+    if !found.phases.is_empty() {
+        let mut table = Table::new(&["PHASE", "BEGUN", "THROUGH", "MEDIAN", "P95"]);
+        for it in &found.phases {
+            let took = |ms: Option<u64>| ms.map(format::duration).unwrap_or_default();
+            table.row([
+                &it.phase,
+                &it.begun.to_string(),
+                &it.count.to_string(),
+                &took(it.median_ms),
+                &took(it.p95_ms),
+            ]);
+        }
+        parts.push(table.text());
+    }
+    if !found.tokens.is_empty() {
+        let mut table = Table::new(&["PHASE", "MODEL", "RUNS", "IN", "CACHED", "OUT", "COST"]);
+        for it in &found.tokens {
+            table.row([
+                &it.phase,
+                &it.model,
+                &it.runs.to_string(),
+                &format::count(it.tokens_in),
+                &format::count(it.tokens_cached),
+                &format::count(it.tokens_out),
+                &it.cost_usd.map(format::usd).unwrap_or_default(),
+            ]);
+        }
+        parts.push(table.text());
+    }
+    if !found.recoveries.is_empty() {
+        let mut table = Table::new(&["RECOVERY TIER", "COUNT", "HELPED", "FAILED"]);
+        for it in &found.recoveries {
+            let name = match it.tier.as_str() {
+                "1" => "1 (was there after all)",
+                "2" => "2 (catalogue)",
+                "3" => "3 (an agent)",
+                other => other,
+            };
+            table.row([name, &it.count.to_string(), &it.success.to_string(), &it.failed.to_string()]);
+        }
+        parts.push(table.text());
+    }
+    parts.extend(counts("OUT OF THE ORDINARY", &found.anomalies));
+    parts.extend(counts("A PERSON STEPPED IN", &found.interventions));
+    parts.join("\n")
+}
+
+fn counts(name: &str, all: &[RollupCount]) -> Option<String> {
+    let mut table = Table::new(&[name, "COUNT"]);
+    for it in all {
+        table.row([it.what.as_str(), &it.count.to_string()]);
+    }
+    (!all.is_empty()).then(|| table.text())
 }
 
 fn took(what: &str, spread: &Spread) -> String {

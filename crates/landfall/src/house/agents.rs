@@ -16,6 +16,7 @@ use landfall_api::{
     AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed, Problem, ProblemCode, nearest,
 };
 use landfall_engine::model::Verdict;
+use landfall_engine::secrets::is_secret;
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::{ProbeAsked, agent_profile, engine};
 use rustix::process::{Pid, Signal};
@@ -272,28 +273,6 @@ fn shown(word: &OsStr, secrets: &BTreeSet<&str>, hide: bool) -> String {
         Some((name, _)) if name.starts_with('-') && is_secret(name) => format!("{name}={HIDDEN}"),
         Some(_) | None => quoted(&text),
     }
-}
-
-/// Whether something of this name is likely to be a secret.
-pub(super) fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase().replace('-', "_");
-    let parts: Vec<&str> = name.split('_').collect();
-    [
-        "KEY",
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "PASS",
-        "AUTH",
-        "CREDENTIAL",
-        "CREDENTIALS",
-        "COOKIE",
-        "BEARER",
-    ]
-    .iter()
-    .any(|word| parts.contains(word) || parts.iter().any(|part| part.ends_with(word) && word.len() > 4))
-        || parts.iter().any(|part| part.ends_with("APIKEY"))
 }
 
 /// A word as a shell reads it back.

@@ -54,8 +54,7 @@ pub(super) fn of<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<AttemptLin
                 attempt.iterations += 1;
                 attempt.end = words::verdict_words(verdict);
                 if let Some(run) = attempt.runs.last_mut() {
-                    let Traces { session, model, context, words: _, sandbox, denials: _, revision: _ } =
-                        traces.clone();
+                    let Traces { session, model, context, sandbox, .. } = traces.clone();
                     run.took_ms = Some(*took_ms);
                     (run.session, run.model, run.sandbox) = (session, model, sandbox);
                     run.context_percent = context.map(Context::percent);

@@ -407,10 +407,12 @@ pub(super) fn progress(
 }
 
 fn wire_summary(it: issue::Summary) -> api::IssueSummary {
-    let phase = |(phase, result, notes): &(&str, &str, String)| api::PhaseLine {
-        phase: (*phase).to_owned(),
-        result: (*result).to_owned(),
-        notes: notes.clone(),
+    let phase = |row: &issue::SummaryRow| api::PhaseLine {
+        phase: row.phase.to_owned(),
+        result: row.result.to_owned(),
+        notes: row.notes.clone(),
+        tokens: row.usage.tokens(),
+        cost_usd: wire::usd(row.usage.micro_usd),
     };
     api::IssueSummary {
         number: it.number,

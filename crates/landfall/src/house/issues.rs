@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
-use landfall_engine::settings::TrackerSettings;
+use landfall_engine::settings::Settings;
 use landfall_engine::tracker::nudges::{self, NotHeard};
 use landfall_engine::tracker::{self, Around, Standing};
 use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
@@ -183,18 +183,15 @@ pub(super) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
 pub(super) fn look(place: &Place) -> Result<Option<Standing>, Problem> {
-    with(place, tracker::look)
+    with(place, |settings, around| tracker::look(&settings.tracker, around))
 }
 
 pub(super) fn open(place: &Place) -> Result<Box<dyn Tracker>, Problem> {
     with(place, tracker::open)
 }
 
-fn with<T>(
-    place: &Place,
-    ask: impl FnOnce(&TrackerSettings, &Around<'_>) -> Answer<T>,
-) -> Result<T, Problem> {
-    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?.tracker;
+fn with<T>(place: &Place, ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>) -> Result<T, Problem> {
+    let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?;
     let environment = place.environment();
     let named = |name: &str| {
         environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.to_string_lossy())

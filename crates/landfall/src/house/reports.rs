@@ -11,7 +11,7 @@ use landfall_engine::{report_of, run_report};
 
 use super::place::Place;
 use super::reads::Look;
-use super::{moment, problem, wire, words, writes};
+use super::{history, moment, problem, wire, words, writes};
 
 const RUNS_MAX: u32 = 100; // a page; older ones are in the log
 
@@ -91,7 +91,8 @@ pub(super) fn report(look: &Look<'_>, asked: api::ReportAsked) -> Result<api::Re
             let id = wire::model_task(task);
             let reader = look.place.reader()?.ok_or_else(|| problem::unknown_task(id))?;
             let task = look.task(&reader, id)?;
-            Ok(api::Report { of, markdown: report_of(&task, &moment::dated) })
+            let lookback = history::look_back(look.place, &reader, &task)?;
+            Ok(api::Report { of, markdown: report_of(&task, lookback.as_ref(), &moment::dated) })
         }
         api::ReportOf::Run(run) => run_paper(look, RunId(run.0)),
         api::ReportOf::LastRun => {

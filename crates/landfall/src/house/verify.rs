@@ -54,7 +54,7 @@ pub(super) fn verify(
     let environment = place.environment();
     let around =
         Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
-    let tracker = tracker::open(&settings.tracker, &around).map_err(|error| tracker_problem(&error))?;
+    let tracker = tracker::open(&settings, &around).map_err(|error| tracker_problem(&error))?;
     let number = IssueNumber::new(asked.issue).ok_or_else(|| no_number("issue"))?;
     let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
     let pull = match asked.pr {
@@ -113,6 +113,7 @@ pub(super) fn verify(
             used: RefCell::default(),
         }),
     };
+    let happened = accept::happened(&*tracker, number, &criteria).map_err(|error| tracker_problem(&error))?;
     let ground = Ground {
         tree: &tree,
         issue: IssueText { title: &issue.title, body: &issue.body },
@@ -120,6 +121,7 @@ pub(super) fn verify(
         merged,
         leave: asked.full, // whoever says `--full` gives it
         occasion: Occasion::Verify,
+        happened: &happened,
         base_url: urls.of(if merged { Where::Production } else { Where::Preview }),
         allow_localhost: asked.allow_localhost,
         handlers: &handlers,
@@ -145,6 +147,7 @@ pub(super) fn verify(
         commit: sight.commit.as_str(),
         iterations_max: settings.tracker.verify_iterations_max,
         open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
+        left: 0,
     };
     let (outcome, ticked, told) = if asked.dry_run {
         (settling.outcome().map_err(|error| tracker_problem(&error))?, 0, false)

@@ -100,8 +100,13 @@ impl World {
 
     /// An issue as the tracker shows it.
     pub fn shown(&self, number: u64) -> Value {
-        self.landfall(&["--json", "issue", "show", &number.to_string()]).json()
+        show(self, number)
     }
+}
+
+/// An issue as the tracker of a project shows it.
+pub fn show(scratch: &Scratch, number: u64) -> Value {
+    scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
 }
 
 /// The labels of an issue as it is shown.

@@ -59,6 +59,7 @@ fn log(scratch: &Scratch, task: &str) -> String {
 
 on_both!(
     behaviour_22_nothing_done_is_tried_once_more_then_an_agent_looks_then_a_person,
+    a_spec_that_nobody_wrote_is_named_by_why,
     behaviour_23_finished_work_lands_whatever_the_exit_code_says,
     behaviour_24_killed_after_the_commit_it_goes_on_with_the_offer,
     behaviour_27_what_comes_a_third_time_becomes_a_draft,
@@ -80,6 +81,15 @@ fn behaviour_22_nothing_done_is_tried_once_more_then_an_agent_looks_then_a_perso
     let runs = world.prompts("T1").len();
     assert_eq!(runs, 3, "once, once more, and once after an agent had looked: {log}");
     assert!(world.prompts("T1")[1].contains("is not there"), "the agent is told");
+}
+
+fn a_spec_that_nobody_wrote_is_named_by_why(world: &World) {
+    looks(world, r#"{"action": "abort", "rationale": "somebody has to say what is wanted"}"#);
+    let said = follow(world, "Idle", &[idles("spec"), idles("spec"), idles("spec")], "S");
+    assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let why = world.why("T1");
+    assert!(why.contains("it did not leave: docs/spec/issue-1-idle.md"), "{why}");
+    assert!(world.prompts("T1")[1].contains("docs/spec/issue-1-idle.md"), "the agent is told which");
 }
 
 fn behaviour_23_finished_work_lands_whatever_the_exit_code_says(world: &World) {

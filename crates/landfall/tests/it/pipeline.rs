@@ -13,12 +13,12 @@ use crate::sandbox::open;
 const FINE: &str = r#"{"findings": [], "resolved": []}"#;
 
 /// The script of an agent, as an issue carries it.
-fn script(turns: &[String]) -> String {
+pub fn script(turns: &[String]) -> String {
     format!("```landfall-script\n{}\n```\n", turns.concat())
 }
 
 /// A step in which it writes a file with these words.
-fn writes(step: &str, path: &str, text: &str) -> String {
+pub fn writes(step: &str, path: &str, text: &str) -> String {
     format!(
         "[[step.{step}]]\nsignal = \"complete\"\n[[step.{step}.write]]\npath = {path:?}\ntext = {text:?}\n"
     )
@@ -32,16 +32,16 @@ fn leaves(step: &str, path: &str, text: &str) -> String {
 }
 
 /// A criterion that a file is there.
-fn there(path: &str) -> String {
+pub fn there(path: &str) -> String {
     format!("- [ ] <!-- verify: file_exists \"{path}\" --> there is {path}\n")
 }
 
-fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
+pub fn issue(scratch: &Scratch, title: &str, body: &str, more: &[&str]) -> u64 {
     let args = [&["--json", "issue", "new", title, "--body", body], more].concat();
     scratch.landfall(&args).json()["issue"]["number"].as_u64().expect("a number")
 }
 
-fn auto(scratch: &Scratch, args: &[&str]) -> Said {
+pub fn auto(scratch: &Scratch, args: &[&str]) -> Said {
     scratch.landfall(&[&["auto"], args].concat())
 }
 

@@ -201,6 +201,28 @@ struct EndBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task: Option<u32>,
     end: FateBody,
+    /// It landed, and something is left for a person: an older reader takes it for one that failed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    left: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PartsCameBody {
+    over: Vec<u64>,
+    levels: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LevelledBody {
+    attempt: u32,
+    failing: Vec<FailingBody>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FailingBody {
+    text: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    seen: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -260,13 +282,26 @@ pub(super) fn encode(event: &IssueEvent) -> String {
             let end = |PartEnd { number, task, end }: &PartEnd| EndBody {
                 number: *number,
                 task: task.map(|task| task.0),
+                left: *end == PartFate::Left,
                 end: match end {
                     PartFate::Done => FateBody::Done,
+                    PartFate::Left => {
+                        FateBody::Failed("it landed, and something is left for a person".to_owned())
+                    }
                     PartFate::Failed(why) => FateBody::Failed(why.clone()),
                     PartFate::Skipped(by) => FateBody::Skipped(*by),
                 },
             };
             json(&PartsOverBody { ends: ends.iter().map(end).collect() })
+        }
+        IssueEvent::PartsCame { over, levels } => {
+            json(&PartsCameBody { over: over.clone(), levels: *levels })
+        }
+        IssueEvent::Levelled { attempt, failing } => {
+            let failing = failing.iter();
+            let failing =
+                failing.map(|(text, seen)| FailingBody { text: text.clone(), seen: seen.clone() }).collect();
+            json(&LevelledBody { attempt: attempt.0, failing })
         }
     }
 }
@@ -442,16 +477,26 @@ pub(super) fn decode(raw: Raw<'_>) -> Result<Option<Event>, FormatErrorKind> {
         }
         "issue-parts-over" => {
             let PartsOverBody { ends } = body(raw)?;
-            let end = |EndBody { number, task, end }| PartEnd {
+            let end = |EndBody { number, task, end, left }| PartEnd {
                 number,
                 task: task.map(TaskId),
                 end: match end {
                     FateBody::Done => PartFate::Done,
+                    FateBody::Failed(_) if left => PartFate::Left,
                     FateBody::Failed(why) => PartFate::Failed(why),
                     FateBody::Skipped(by) => PartFate::Skipped(by),
                 },
             };
             IssueEvent::PartsOver(ends.into_iter().map(end).collect())
+        }
+        "issue-parts-came" => {
+            let PartsCameBody { over, levels } = body(raw)?;
+            IssueEvent::PartsCame { over, levels }
+        }
+        "issue-levelled" => {
+            let LevelledBody { attempt, failing } = body(raw)?;
+            let failing = failing.into_iter().map(|it: FailingBody| (it.text, it.seen)).collect();
+            IssueEvent::Levelled { attempt: Attempt(attempt), failing }
         }
         _ => return Ok(None),
     };

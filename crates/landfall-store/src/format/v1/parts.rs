@@ -530,6 +530,12 @@ pub(super) struct Traces<'a> {
     denials: u32,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     revision: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "is_none")]
+    quiet_ms: u64,
+}
+
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -544,7 +550,7 @@ pub(super) struct Context {
 
 impl<'a> From<&'a model::Traces> for Traces<'a> {
     fn from(traces: &'a model::Traces) -> Self {
-        let model::Traces { session, model, context, words, sandbox, denials, revision } = traces;
+        let model::Traces { session, model, context, words, sandbox, denials, revision, quiet_ms } = traces;
         Self {
             session: session.as_ref().map(Into::into),
             model: model.as_ref().map(Into::into),
@@ -553,13 +559,14 @@ impl<'a> From<&'a model::Traces> for Traces<'a> {
             sandbox: sandbox.as_ref().map(Into::into),
             denials: *denials,
             revision: revision.as_ref().map(|revision| revision.as_str().into()),
+            quiet_ms: *quiet_ms,
         }
     }
 }
 
 impl From<Traces<'_>> for model::Traces {
     fn from(traces: Traces<'_>) -> Self {
-        let Traces { session, model, context, words, sandbox, denials, revision } = traces;
+        let Traces { session, model, context, words, sandbox, denials, revision, quiet_ms } = traces;
         Self {
             session: session.map(Text::into_string),
             model: model.map(Text::into_string),
@@ -568,6 +575,7 @@ impl From<Traces<'_>> for model::Traces {
             sandbox: sandbox.map(Text::into_string),
             denials,
             revision: revision.map(|revision| model::Digest::new(revision.as_str())),
+            quiet_ms,
         }
     }
 }
@@ -1623,4 +1631,20 @@ pub(super) fn strings(texts: Vec<Text<'_>>) -> Vec<String> {
 
 pub(super) fn is_false(it: &bool) -> bool {
     !*it
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_silence_is_kept_and_none_is_not_written() {
+        let quiet = model::Traces { quiet_ms: 61_000, ..model::Traces::default() };
+        let text = serde_json::to_string(&Traces::from(&quiet)).expect("it is JSON");
+        assert_eq!(text, r#"{"quiet_ms":61000}"#);
+        let read: Traces<'_> = serde_json::from_str(&text).expect("it is read again");
+        assert_eq!(model::Traces::from(read), quiet);
+        let none = serde_json::to_string(&Traces::from(&model::Traces::default())).expect("it is JSON");
+        assert_eq!(none, "{}");
+    }
 }

@@ -1,0 +1,122 @@
+//! What happens in one run is what boxes of other issues wait for: they are told of it, and what can be looked at in passing is.
+//!
+//! It keeps nothing from going on: a tracker that is away is told by whoever needs it. Repeated, it says nothing twice.
+
+use std::sync::Arc;
+
+use landfall_model::acceptance::{
+    Criteria, Criterion, Observed, Occasion, VerifyResult, handler_names, held_in_passing, observed,
+    passed_by,
+};
+use landfall_model::flow::Act;
+use landfall_model::issue::{Phase, Source};
+use landfall_model::{Exchanged, Task};
+use landfall_trackers::tracker::{Issue, IssueFilter, Label, Marker, PHASE_FAMILY, Thread};
+
+use super::accepting::{self, Hearing};
+use super::{Desked, Trouble};
+use crate::accept::{self, OBSERVED_MARKER};
+use crate::gate::digest;
+use crate::site::Site;
+
+/// Issues that are looked through for boxes that wait.
+const WAITING_MAX: usize = 200;
+
+/// What the end of an exchange is to others.
+pub(super) struct Passing {
+    /// This phase is over.
+    phase: Phase,
+    /// This has happened.
+    event: Option<Observed>,
+}
+
+/// What an exchange that is over is to others: nothing, mostly.
+pub(super) fn passing(task: &Task, act: Option<Act>, exchanged: &Exchanged) -> Option<Passing> {
+    let of = |phase, event| Some(Passing { phase, event });
+    match (act?, exchanged) {
+        (Act::Triaged, Exchanged::Seen { .. }) => of(Phase::Issue, None),
+        (Act::Sized, Exchanged::Seen { .. }) => of(Phase::Spec, None),
+        (Act::Offer, Exchanged::Offered(_)) => of(Phase::Code, None),
+        (Act::Reviewed, Exchanged::Told) => {
+            let depth = task.issue.as_ref().and_then(|issue| issue.routed).map(|routed| routed.depth);
+            of(Phase::Review, depth.and_then(Observed::review))
+        }
+        (Act::Merged, Exchanged::Told) => of(Phase::Merge, None),
+        (Act::Accept, Exchanged::Accepted { accepted, .. }) => {
+            of(Phase::Verify, Some(Observed::verified(accepted.outcome)))
+        }
+        (Act::Close, Exchanged::Told) => of(Phase::Done, None),
+        _ => None,
+    }
+}
+
+/// Tells those that wait for it.
+pub(super) fn pass(site: &Arc<Site>, at: &Desked, passing: &Passing) {
+    drop(try_pass(site, at, Some(passing.phase), passing.event)); // nobody's work depends on it
+}
+
+/// Tells those that wait for something that happened to an agent of a task.
+pub(crate) fn tell(site: &Arc<Site>, task: &Task, event: Observed) {
+    if let Ok(at) = super::desk(site, task) {
+        drop(try_pass(site, &at, None, Some(event))); // nobody's work depends on it
+    }
+}
+
+fn try_pass(
+    site: &Arc<Site>,
+    at: &Desked,
+    phase: Option<Phase>,
+    event: Option<Observed>,
+) -> Result<(), Trouble> {
+    let verify = Label::new(&format!("{PHASE_FAMILY}{}", Phase::Verify.word()))?;
+    let filter = IssueFilter { only_open: true, labels: [verify].into(), most: WAITING_MAX };
+    let others: Vec<Issue> =
+        at.tracker.issues(&filter)?.into_iter().filter(|issue| issue.number != at.number).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let (handlers, _) = accepting::handlers_of_base(site)?;
+    let customs = handler_names(&handlers);
+    for issue in others {
+        let source = Source { number: issue.number.get(), ..at.source.clone() };
+        let other = Desked { tracker: at.tracker.clone(), source, number: issue.number };
+        let criteria = Criteria::of(&issue.body, &customs);
+        if let Some(text) = event.and_then(|event| observed(&criteria, event)) {
+            let word = event.map_or("", Observed::word);
+            let marker = Marker::new(&format!("{OBSERVED_MARKER}{word}/{}", issue.number.get()))?;
+            at.tracker.comment(Thread::Issue(issue.number), &marker, &text)?;
+        }
+        if let Some(phase) = phase {
+            look_in_passing(site, &other, &issue, &criteria, phase)?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at the boxes that name this phase, and ticks those that hold. What does not hold waits for the next time.
+fn look_in_passing(
+    site: &Arc<Site>,
+    at: &Desked,
+    issue: &Issue,
+    criteria: &Criteria,
+    phase: Phase,
+) -> Result<(), Trouble> {
+    let lines: Vec<usize> = passed_by(criteria, phase).iter().map(|it| it.line).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let only = |it: &Criterion| lines.contains(&it.line);
+    let hearing = Hearing { only: &only, judges: false, occasion: Occasion::Passing, ..Hearing::of_base() };
+    let heard = accepting::hear(site, at, &hearing)?;
+    let both = heard.criteria.items.iter().zip(&heard.checked);
+    let held: Vec<&Criterion> =
+        both.filter(|(_, it)| it.result == VerifyResult::Pass).map(|(criterion, _)| criterion).collect();
+    if held.is_empty() {
+        return Ok(());
+    }
+    accept::tick_boxes(&*at.tracker, issue.number, &held, &heard.customs)?;
+    let text = held_in_passing(&held, phase);
+    let marker = Marker::new(&format!("passing/{}/{}", issue.number.get(), &digest(&text).as_str()[..16]))?;
+    at.tracker.comment(Thread::Issue(issue.number), &marker, &text)?;
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! A whole and its parts, in the tracker: how far they have come, whether what is done still holds, and what became of each.
+
+use std::sync::Arc;
+
+use landfall_model::acceptance::{Criterion, Section, VerifyOutcome, VerifyResult};
+use landfall_model::issue::{Accepted, PartEnd, PartFate, Phase, Pipeline, Source, aggregate};
+use landfall_model::{Exchanged, Task};
+use landfall_trackers::tracker::{CloseWhy, Issue, IssueNumber, IssueState, Marker, Thread, unmarked};
+
+use super::accepting::{self, Hearing};
+use super::telling::cut;
+use super::{Desked, Trouble, seeing, stand};
+use crate::gate::digest;
+use crate::perform::lower;
+use crate::site::Site;
+
+/// Writes down how far the parts of a whole have come; or, when none goes on, what became of each.
+pub(super) fn gather(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
+    let Some(issue) = task.issue.as_deref() else {
+        return Err(Trouble::Else(format!("{} follows no issue", task.id)));
+    };
+    match &issue.ends {
+        None => levelled(site, issue, at),
+        Some(ends) => gathered(site, task, issue, ends, at),
+    }
+}
+
+/// The phase of the whole follows those of its parts. When another level is over, what the whole promises is looked at, so that what
+/// goes wrong between its parts is seen early. Nothing is ticked and nothing is said by that; and what keeps it from being looked at
+/// keeps nobody from working.
+fn levelled(site: &Arc<Site>, issue: &Pipeline, at: &Desked) -> Result<Exchanged, Trouble> {
+    match follow_parts(at) {
+        Err(Trouble::Tracker(error)) if error.passes().is_none() => {}
+        other => other?,
+    }
+    if !issue.level.is_higher() || !issue.wishes.accept {
+        return Ok(Exchanged::Levelled { failing: None });
+    }
+    let before = |it: &Criterion| it.section == Section::PreMerge;
+    let hearing = Hearing { only: &before, judges: false, ..Hearing::of_base() };
+    match accepting::hear(site, at, &hearing) {
+        Ok(heard) => Ok(Exchanged::Levelled { failing: Some(heard.failing()) }),
+        Err(Trouble::Interrupted) => Err(Trouble::Interrupted),
+        Err(_) => Ok(Exchanged::Levelled { failing: None }),
+    }
+}
+
+/// Lets the whole stand where its parts do.
+fn follow_parts(at: &Desked) -> Result<(), Trouble> {
+    let children = at.tracker.children(at.number)?;
+    let phase = |issue: &Issue| match issue.state.is_open() {
+        true => seeing::phase_of(issue),
+        false => Some(Phase::Done),
+    };
+    let phases: Vec<Option<Phase>> = children.iter().map(|child| phase(&child.issue)).collect();
+    let now = seeing::phase_of(&at.tracker.issue(at.number)?);
+    match aggregate(now, &phases, false) {
+        Some(phase) if Some(phase) != now => Ok(stand(at, phase)?),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Holds what is done against the base once more, one part after another, and writes down what became of each.
+fn gathered(
+    site: &Arc<Site>,
+    task: &Task,
+    issue: &Pipeline,
+    ends: &[PartEnd],
+    at: &Desked,
+) -> Result<Exchanged, Trouble> {
+    let (mut told, mut reopened): (Vec<PartEnd>, Vec<u64>) = (Vec::new(), Vec::new());
+    for end in ends {
+        let mut end = end.clone();
+        if end.end == PartFate::Done && issue.wishes.accept {
+            let part = part_of(at, end.number)?;
+            if let Some(accepted) = hold(site, &part)? {
+                if let VerifyOutcome::Reopen { .. } = accepted.outcome {
+                    reopened.push(end.number);
+                }
+                end.end = PartFate::Failed(no_more(&accepted));
+            }
+        }
+        told.push(end);
+    }
+    let done = told.iter().filter(|end| end.end == PartFate::Done).count();
+    let rows: String = told.iter().map(row).collect();
+    let again = match reopened.is_empty() {
+        true => String::new(),
+        false => {
+            let names: Vec<String> = reopened.iter().map(|number| format!("#{number}")).collect();
+            format!(
+                "\nWhat was done for {} does not hold on the base as it is now: opened again.\n",
+                names.join(", ")
+            )
+        }
+    };
+    let text = format!(
+        "{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}{again}",
+        told.len()
+    );
+    let marker = Marker::new(&format!("parts/{}/{}", lower(task.id), &digest(&text).as_str()[..16]))?;
+    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    follow_parts(at)?;
+    Ok(Exchanged::Gathered { ends: told, reopened })
+}
+
+fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
+    let none = || Trouble::Else("0 is not the number of an issue".to_owned());
+    Ok(Desked {
+        tracker: at.tracker.clone(),
+        source: Source { tracker: at.source.tracker.clone(), number },
+        number: IssueNumber::new(number).ok_or_else(none)?,
+    })
+}
+
+/// What a part that is done promised, against the base as it is now: another part may have broken it since. None if nothing fails.
+/// One that fails is opened again, as by any verification.
+fn hold(site: &Arc<Site>, part: &Desked) -> Result<Option<Accepted>, Trouble> {
+    let issue = part.tracker.issue(part.number)?;
+    if let IssueState::Closed { why: CloseWhy::NotPlanned, .. } = issue.state {
+        return Ok(None); // somebody decided that it promises nothing any more
+    }
+    let landed = accepting::landing_of(site, part, &issue)?;
+    let hearing = Hearing { landed, ..Hearing::of_base() };
+    let heard = accepting::hear(site, part, &hearing)?;
+    if !heard.checked.iter().any(|it| it.result == VerifyResult::Fail) {
+        return Ok(None);
+    }
+    accepting::settle(site, part, heard, 0).map(Some)
+}
+
+/// Why a part that was done is not, in a line.
+fn no_more(accepted: &Accepted) -> String {
+    let failed = accepted.items.iter().filter(|(_, result, _)| *result == VerifyResult::Fail);
+    let words: Vec<String> = failed.map(|(words, _, seen)| format!("{words} ({seen})")).collect();
+    let person = match accepted.outcome {
+        VerifyOutcome::Exhausted { .. } => ", and it needs a person",
+        VerifyOutcome::Done
+        | VerifyOutcome::LeftOver(_)
+        | VerifyOutcome::Reopen { .. }
+        | VerifyOutcome::Waiting
+        | VerifyOutcome::Unsure => "",
+    };
+    format!("it was done, and does not hold any more{person}: {}", words.join("; "))
+}
+
+fn row(end: &PartEnd) -> String {
+    let word = match &end.end {
+        PartFate::Done => "SUCCESS".to_owned(),
+        PartFate::Left => "LANDED (something is left for a person)".to_owned(),
+        PartFate::Failed(why) => format!("FAILED ({})", unmarked(&cut(why)).replace(['|', '\n'], " ")),
+        PartFate::Skipped(by) => format!("SKIPPED (blocked by #{by})"),
+    };
+    format!("| #{} | {word} |\n", end.number)
+}

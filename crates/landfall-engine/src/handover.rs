@@ -1,0 +1,89 @@
+//! What the agents of an issue leave for each other: read out of the spec in a workspace, or out of the paper that takes its
+//! place where there is none. It reaches the next prompt as data, and only as much of it as the model lets through.
+
+use std::path::Path;
+
+use landfall_host::git::Nook;
+use landfall_model::Task;
+use landfall_model::flow::{Step, StepKind};
+use landfall_model::issue::{Paper, Phase, Source, later};
+use landfall_trackers::tracker::IssueNumber;
+
+use crate::exchange::{is_spec, spec_of};
+use crate::papers;
+use crate::site::Site;
+
+/// The paper by which work without a spec is handed on.
+pub(crate) const PAPER: &str = "handoff.md";
+
+const BYTES_MAX: usize = 256 * 1024; // what the model reads of it
+
+/// What is handed to whoever begins.
+#[derive(Debug, Default)]
+pub(crate) struct Handed {
+    /// Each point, in the words of the agent before.
+    pub points: Vec<String>,
+    /// The phase that wrote them.
+    pub phase: Option<Phase>,
+    /// What the spec was asked for and does not say.
+    pub gaps: Vec<String>,
+    /// Where to leave what the next phase should know; empty if nothing is to be left.
+    pub to: String,
+}
+
+impl Handed {
+    /// The phase that wrote the points, in a word.
+    pub fn by(&self) -> String {
+        self.phase.map(|phase| phase.word().to_owned()).unwrap_or_default()
+    }
+}
+
+/// What is handed to the agent of `step`, which begins in `workspace`.
+pub(crate) fn handed(site: &Site, task: &Task, step: Option<&Step>, workspace: &Path) -> Handed {
+    let phase = step.and_then(|step| Phase::from_word(&step.phase));
+    let (Some(issue), Some(step), Some(phase)) = (&task.issue, step, phase) else {
+        return Handed::default();
+    };
+    let spec = read_spec(site, task, workspace);
+    let paper = paper_of(site, task);
+    let bug = issue.seen.as_ref().is_some_and(|seen| seen.kind.as_deref() == Some("bug"));
+    let works = phase == Phase::Code && matches!(step.kind, StepKind::Agent { .. });
+    // A spec that was written is held against what was asked for; one that nobody was to write is nobody's lack.
+    let gaps = spec.as_ref().filter(|_| works && issue.routed.is_some_and(|routed| routed.spec));
+    let gaps = gaps.map(|spec| spec.gaps(bug)).unwrap_or_default();
+    let to = match &spec {
+        _ if !works => String::new(),
+        Some(_) => spec_of(site, task).unwrap_or_default(),
+        None => format!("{}/{PAPER}", papers::FOLDER),
+    };
+    let handoff = later(spec.and_then(|it| it.handoff), paper.and_then(|it| it.handoff));
+    let handoff = handoff.filter(|it| it.is_for(phase)).unwrap_or_default();
+    Handed {
+        points: handoff.lines(),
+        phase: handoff.phase,
+        gaps: gaps.into_iter().map(ToOwned::to_owned).collect(),
+        to,
+    }
+}
+
+/// The spec of the issue of a task, as it is in a workspace. No link is followed on the way to it.
+fn read_spec(site: &Site, task: &Task, workspace: &Path) -> Option<Paper> {
+    let number = IssueNumber::new(Source::of(&task.spec.source)?.number)?;
+    let folder = &site.settings.tracker.spec_path;
+    let names = std::fs::read_dir(workspace.join(folder)).ok()?.flatten();
+    let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| is_spec(name, number));
+    names.sort();
+    let wanted = spec_of(site, task);
+    let named = |name: &&String| wanted.as_deref() == Some(format!("{folder}/{name}").as_str());
+    let name = names.iter().find(named).or(names.first())?;
+    let bytes = Nook::open(workspace, folder).ok()?.read(name, BYTES_MAX).ok()??;
+    Some(Paper::read(&String::from_utf8_lossy(&bytes)))
+}
+
+/// The paper that takes the place of a spec, as the journal knows it.
+pub(crate) fn paper_of(site: &Site, task: &Task) -> Option<Paper> {
+    let digest = task.staged.papers.get(PAPER)?;
+    let text = papers::read(&site.folder.papers(), digest).ok()?;
+    Some(Paper::read(&text))
+}

@@ -1,0 +1,259 @@
+//! What agents would have done otherwise in future: found in the specs that landed, in the papers of work without one, and in
+//! what was recovered from again and again. They are listed for a person; an issue is made of one only if somebody wants it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use landfall_host::git::{GitError, Oid, Store};
+use landfall_model::issue::{Paper, ProposalTier, Source, normalised};
+use landfall_model::{State, Task, TaskId};
+use landfall_trackers::tracker::{
+    Answer, IssueFilter, IssueNumber, Label, LabelSpec, Marker, NewIssue, Once, Title, Tracker,
+};
+
+use crate::gate::digest;
+use crate::handover::PAPER;
+use crate::papers;
+
+const BYTES_MAX: u64 = 256 * 1024; // what the model reads of a spec
+const SPECS_MAX: usize = 2_000;
+const OPEN_MAX: usize = 500; // open issues that are looked through for the same
+const RECOVERY: &str = "recovery:";
+
+/// Something that should be done otherwise in future.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// What it is known by: the same for the same title, however it is set.
+    pub id: String,
+    /// What whoever proposed it would have become of it.
+    pub tier: ProposalTier,
+    /// In one line.
+    pub title: String,
+    /// All of it.
+    pub text: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a proposal comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The spec of an issue, by the retrospective of a phase.
+    Spec {
+        /// The issue.
+        issue: u64,
+        /// The phase; empty if it does not say.
+        phase: String,
+    },
+    /// A paper of a task.
+    Paper {
+        /// The task.
+        task: TaskId,
+        /// The phase; empty if it does not say.
+        phase: String,
+    },
+    /// What was recovered from again and again: a draft stands there for it.
+    Recovery {
+        /// The draft.
+        draft: TaskId,
+    },
+}
+
+impl Proposal {
+    fn new(tier: ProposalTier, title: &str, text: &str, origin: Origin) -> Self {
+        Self { id: id_of(title), tier, title: title.to_owned(), text: text.to_owned(), origin }
+    }
+
+    /// Where it comes from, in words.
+    #[must_use]
+    pub fn from(&self) -> String {
+        let of = |phase: &str| if phase.is_empty() { String::new() } else { format!(", {phase}") };
+        match &self.origin {
+            Origin::Spec { issue, phase } => format!("the spec of #{issue}{}", of(phase)),
+            Origin::Paper { task, phase } => format!("{task}{}", of(phase)),
+            Origin::Recovery { draft } => format!("recoveries ({draft})"),
+        }
+    }
+
+    fn marker(&self) -> Marker {
+        Marker::new(&format!("proposal/{}", self.id)).expect("hexadecimal digits are a key")
+    }
+}
+
+fn id_of(title: &str) -> String {
+    digest(&normalised(title)).to_string().chars().filter(char::is_ascii_hexdigit).take(8).collect()
+}
+
+/// Those in the specs on `base`.
+///
+/// # Errors
+/// Why they could not be read.
+pub fn in_specs(store: &Store, base: &Oid, folder: &str) -> Result<Vec<Proposal>, GitError> {
+    let mut all = Vec::new();
+    for name in store.names_in(base, folder)?.into_iter().take(SPECS_MAX) {
+        let Some(issue) = issue_of(&name) else { continue };
+        if let Some(paper) = read(store, base, &format!("{folder}/{name}")) {
+            all.extend(of_paper(&paper, &|phase| Origin::Spec { issue, phase }));
+        }
+    }
+    Ok(all)
+}
+
+/// Those in the papers of tasks, and those about what their recoveries have in common.
+#[must_use]
+pub fn of_tasks<'a>(papers: &Path, tasks: impl IntoIterator<Item = &'a Task>) -> Vec<Proposal> {
+    let mut all = Vec::new();
+    for task in tasks {
+        if let Some(paper) = paper_of(papers, task) {
+            all.extend(of_paper(&paper, &|phase| Origin::Paper { task: task.id, phase }));
+        }
+        if task.spec.source.starts_with(RECOVERY) && task.state == State::Draft {
+            let origin = Origin::Recovery { draft: task.id };
+            all.push(Proposal::new(ProposalTier::Issue, &task.spec.title, &task.spec.body, origin));
+        }
+    }
+    all
+}
+
+/// Each once, those that are worth an issue first.
+#[must_use]
+pub fn merged(all: Vec<Proposal>) -> Vec<Proposal> {
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let mut once: Vec<Proposal> = Vec::new();
+    for proposal in all {
+        match known.get(&proposal.id) {
+            Some(at) => once[*at].tier = once[*at].tier.min(proposal.tier),
+            None => {
+                known.insert(proposal.id.clone(), once.len());
+                once.push(proposal);
+            }
+        }
+    }
+    once.sort_by_key(|it| it.tier);
+    once
+}
+
+/// The spec of the issue of a task on `base`, or the paper that takes its place.
+#[must_use]
+pub fn paper(store: &Store, base: &Oid, folder: &str, papers: &Path, task: &Task) -> Option<Paper> {
+    let number = Source::of(&task.spec.source)?.number;
+    let names = store.names_in(base, folder).ok()?;
+    let name = names.into_iter().find(|name| issue_of(name) == Some(number));
+    let spec = name.and_then(|name| read(store, base, &format!("{folder}/{name}")));
+    spec.or_else(|| paper_of(papers, task))
+}
+
+/// The proposals of one paper.
+#[must_use]
+pub fn of_paper(paper: &Paper, origin: &dyn Fn(String) -> Origin) -> Vec<Proposal> {
+    let made = paper.proposals();
+    made.map(|(phase, it)| Proposal::new(it.tier, &it.title, &it.text, origin(phase.to_owned()))).collect()
+}
+
+/// What open issues say already: the number of the issue, by the id of a proposal.
+///
+/// # Errors
+/// Why the tracker does not tell.
+pub fn open_issues(tracker: &dyn Tracker) -> Answer<BTreeMap<String, u64>> {
+    let filter = IssueFilter { only_open: true, labels: BTreeSet::new(), most: OPEN_MAX };
+    let mut known = BTreeMap::new();
+    for issue in tracker.issues(&filter)? {
+        let number = issue.number.get();
+        known.insert(id_of(&issue.title), number);
+        if let Some((marker, _)) = Marker::of(&issue.body)
+            && let Some(id) = marker.key().strip_prefix("proposal/")
+        {
+            known.insert(id.to_owned(), number);
+        }
+    }
+    Ok(known)
+}
+
+/// Makes an issue of a proposal, unless there is one: an open one that says the same, or one that was made of it before, whatever
+/// became of that.
+///
+/// # Errors
+/// Why the tracker does not take it.
+pub fn file(
+    tracker: &dyn Tracker,
+    known: &BTreeMap<String, u64>,
+    proposal: &Proposal,
+) -> Answer<(u64, bool)> {
+    if let Some(number) = known.get(&proposal.id) {
+        return Ok((*number, false));
+    }
+    let phase = match &proposal.origin {
+        Origin::Spec { phase, .. } | Origin::Paper { phase, .. } => phase.as_str(),
+        Origin::Recovery { .. } => "auto",
+    };
+    let known_phase = ["issue", "spec", "code", "review", "verify", "auto"].contains(&phase);
+    let label = Label::new(&format!("retro/{}", if known_phase { phase } else { "auto" }))?;
+    let about = "Proposed by an agent, looking back.".to_owned();
+    tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: [0xc5, 0xde, 0xf5], about }])?;
+    // An agent wrote it: nothing in it may be taken for a criterion that is verified by a command.
+    let text = proposal.text.replace("<!--", "&lt;!--");
+    let body = format!("{text}\n\nProposed by an agent, looking back: {}.", proposal.from());
+    let new = NewIssue {
+        marker: proposal.marker(),
+        title: Title::of(&proposal.title),
+        body,
+        labels: BTreeSet::from([label]),
+    };
+    Ok(match tracker.create_issue(&new)? {
+        Once::Made(issue) => (issue.number.get(), true),
+        Once::Found(issue) => (issue.number.get(), false),
+    })
+}
+
+/// The issue that a file of the folder of specs is about.
+fn issue_of(name: &str) -> Option<u64> {
+    let rest = name.strip_prefix("issue-")?.strip_suffix(".md")?;
+    let digits = rest.split('-').next().filter(|it| it.bytes().all(|byte| byte.is_ascii_digit()))?;
+    IssueNumber::new(digits.parse().ok()?).map(IssueNumber::get)
+}
+
+/// A file that is too long to be a spec is none.
+fn read(store: &Store, commit: &Oid, path: &str) -> Option<Paper> {
+    let bytes = store.read_blob(commit, path.as_bytes(), BYTES_MAX).ok()??;
+    Some(Paper::read(&String::from_utf8_lossy(&bytes)))
+}
+
+fn paper_of(papers: &Path, task: &Task) -> Option<Paper> {
+    let text = papers::read(papers, task.staged.papers.get(PAPER)?).ok()?;
+    Some(Paper::read(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_proposed_twice_is_one_and_the_stronger_wish_counts() {
+        let of = |tier, title: &str, task| {
+            Proposal::new(tier, title, title, Origin::Paper { task: TaskId(task), phase: String::new() })
+        };
+        let all = merged(vec![
+            of(ProposalTier::Note, "Name the profiles", 1),
+            of(ProposalTier::Note, "Other", 2),
+            of(ProposalTier::Issue, "name *the* profiles!", 3),
+        ]);
+        let shown: Vec<_> = all.iter().map(|it| (it.tier, it.title.as_str(), it.from())).collect();
+        assert_eq!(
+            shown,
+            [
+                (ProposalTier::Issue, "Name the profiles", "T1".to_owned()),
+                (ProposalTier::Note, "Other", "T2".to_owned())
+            ]
+        );
+        assert_eq!(all[0].id.len(), 8);
+    }
+
+    #[test]
+    fn a_spec_is_known_by_the_number_in_its_name() {
+        assert_eq!(issue_of("issue-7-door.md"), Some(7));
+        assert_eq!(issue_of("issue-70.md"), Some(70));
+        for other in ["issue-0-x.md", "issue-x.md", "issue-7-door.txt", "notes.md", "issue-.md"] {
+            assert_eq!(issue_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! For a base that nobody may push: landed work is offered as a pull request of its own, and the forge merges it.
+//!
+//! What is offered holds all that the branch of the remote holds, so the merge has the very tree that was verified. Commits that
+//! others bring there meanwhile are taken in and verified with it first; what falls into the moment of the merge itself
+//! is taken in afterwards, like any push of theirs.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use landfall_host::crash;
+use landfall_host::git::{LogEntry, LogRange, Oid};
+use landfall_model::issue::{Ci, may_merge_yet};
+use landfall_trackers::tracker::{
+    Answer, BranchName, ChecksSum, CommitSha, Merge, NewPullRequest, PrState, Title, Tracker, TrackerError,
+    sum, unmarked,
+};
+
+use crate::exchange::{Trouble, offering};
+use crate::land;
+use crate::site::Site;
+
+/// The branch that is offered.
+const LAND: &str = "landfall/land";
+const SUBJECTS_MAX: u32 = 50; // more than one landing brings together; a longer list is read by nobody
+const ASK_MS: u64 = 2_000; // whoever waits for checks of a forge waits for minutes
+const NAP: Duration = Duration::from_millis(100);
+
+/// What came of it.
+pub(super) enum Carried {
+    /// It is on the branch.
+    Merged {
+        /// By what, in words.
+        how: String,
+    },
+    /// Others brought something: there is more to be verified first.
+    Moved,
+    /// The engine is stopping; the next run goes on.
+    Interrupted,
+}
+
+/// Has the forge bring `ours` onto the branch of the remote.
+pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Trouble> {
+    let tracker = site.desk.tracker(site)?;
+    let head = BranchName::new(LAND)?;
+    let sha = CommitSha::new(ours.as_str())?;
+    let there = site.store.remote_seen(remote, &site.branch)?;
+    let range = LogRange { from: there.clone(), to: ours.clone(), first_parent: true };
+    let landings = site.store.log(&range, SUBJECTS_MAX)?;
+    offering::push(site, remote, &head, ours, None)?;
+    let title = Title::of(&title(&landings));
+    let new = NewPullRequest {
+        head,
+        head_sha: sha.clone(),
+        base: BranchName::new(site.branch.as_str())?,
+        title: title.clone(),
+        body: body(&landings),
+        draft: false,
+    };
+    let pr = tracker.create_pull_request(&new)?.into_inner();
+    if pr.state == PrState::Draft {
+        tracker.mark_ready(pr.number)?;
+    }
+    let base_has_some = match &there {
+        Some(there) => sum(&tracker.checks(&CommitSha::new(there.as_str())?)?) != ChecksSum::None,
+        None => false,
+    };
+    let began = site.clock.mono_ms();
+    let merge = Merge { expected: sha.clone(), subject: title, body: String::new(), landed: None };
+    loop {
+        let seen = land::look_far(site, 0)?;
+        if seen.ours != *ours || seen.apart.is_some() || seen.trouble.is_some() {
+            return Ok(Carried::Moved);
+        }
+        crash::point("publish.merge.before");
+        let no = match tracker.merge(pr.number, &merge) {
+            Ok(_) => {
+                crash::point("publish.merge.after");
+                return Ok(Carried::Merged {
+                    how: format!("it was merged as pull request #{}", pr.number.get()),
+                });
+            }
+            Err(error @ (TrackerError::Conflict { .. } | TrackerError::Refused { .. })) => error,
+            Err(error) => return Err(error.into()),
+        };
+        let checks = checks(&*tracker, &sha)?;
+        if !may_merge_yet(&checks, base_has_some, site.clock.mono_ms().saturating_sub(began)) {
+            return Err(Trouble::Refused(format!(
+                "pull request #{} brings landed work to `{}`, and is not merged{}: {no}; see {}",
+                pr.number.get(),
+                site.branch.as_str(),
+                of(&checks),
+                pr.url
+            )));
+        }
+        let until = site.clock.mono_ms().saturating_add(ASK_MS);
+        while site.clock.mono_ms() < until {
+            if site.interrupted.load(Ordering::SeqCst) {
+                return Ok(Carried::Interrupted);
+            }
+            std::thread::sleep(NAP);
+        }
+    }
+}
+
+fn checks(tracker: &dyn Tracker, sha: &CommitSha) -> Answer<Ci> {
+    let all = tracker.checks(sha)?;
+    let names = || all.iter().map(|check| check.name.clone()).collect();
+    Ok(match sum(&all) {
+        ChecksSum::None => Ci::Absent,
+        ChecksSum::Pending => Ci::Running(names()),
+        ChecksSum::Passed => Ci::Passed,
+        ChecksSum::Failed => Ci::Failed(names()),
+        ChecksSum::Broken => Ci::Broken(names()),
+    })
+}
+
+fn of(checks: &Ci) -> &'static str {
+    match checks {
+        Ci::Failed(_) | Ci::PreExisting(_) => ", for checks of the forge failed",
+        Ci::Broken(_) => ", for checks of the forge were broken off",
+        Ci::Running(_) => ", for checks of the forge take very long",
+        Ci::Absent | Ci::Passed => "",
+    }
+}
+
+fn title(landings: &[LogEntry]) -> String {
+    match landings {
+        [one] => format!("Land: {}", one.subject),
+        all => format!("Land {} changes", all.len()),
+    }
+}
+
+fn body(landings: &[LogEntry]) -> String {
+    let lines: String = landings.iter().map(|it| format!("- {}\n", unmarked(&it.subject))).collect();
+    format!(
+        "Verified by Landfall as a whole, on a clean checkout that holds the branch as it is:\n\n{lines}\n\
+         Merge it with a merge commit: each commit is named by the certificate of its task.\n"
+    )
+}

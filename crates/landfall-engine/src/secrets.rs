@@ -1,0 +1,273 @@
+//! Secrets: those that are known, and what looks like one. What an agent says, a check prints or a person pastes may hold some, and
+//! what is written to a tracker is read by many.
+//!
+//! This is against accidents: whoever wants to give something away can write it in ways nobody knows.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::settings::{Settings, Way};
+use crate::tracker::{Around, secrets_in_files};
+
+/// Texts that nobody is to read: what is set for agents and for whom to tell, what the files of the tracker hold, and what the
+/// environment calls a key or a token.
+#[must_use]
+pub fn known(settings: Option<&Settings>, around: &Around<'_>) -> Vec<String> {
+    let environment = around.environment;
+    let mut found = BTreeSet::new();
+    let mut note = |value: &str| {
+        // A path tells nobody anything, and words with blanks are sentences.
+        if !value.starts_with('/') && !value.contains(char::is_whitespace) {
+            found.insert(value.to_owned());
+        }
+    };
+    for (name, value) in environment {
+        if is_secret(&name.to_string_lossy()) {
+            note(&value.to_string_lossy());
+        }
+    }
+    let Some(settings) = settings else { return found.into_iter().collect() };
+    for profile in settings.agents.values() {
+        profile.env.iter().filter(|(name, _)| is_secret(name)).for_each(|(_, value)| note(value));
+    }
+    for secret in secrets_in_files(&settings.tracker, around) {
+        note(&secret);
+    }
+    for channel in &settings.notify {
+        let (Way::Webhook(address) | Way::Ntfy(address) | Way::Slack(address)) = &channel.way else {
+            continue;
+        };
+        if let Some(url) = &address.url {
+            note(url);
+        }
+        for name in [&address.url_env, &address.token_env].into_iter().flatten() {
+            let value = environment.iter().find(|(key, _)| key.to_str() == Some(name));
+            if let Some((_, value)) = value {
+                note(&value.to_string_lossy());
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Whether something of this name is likely to be a secret.
+#[must_use]
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    let parts: Vec<&str> = name.split('_').collect();
+    [
+        "KEY",
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASS",
+        "AUTH",
+        "CREDENTIAL",
+        "CREDENTIALS",
+        "COOKIE",
+        "BEARER",
+    ]
+    .iter()
+    .any(|word| parts.contains(word) || parts.iter().any(|part| part.ends_with(word) && word.len() > 4))
+        || parts.iter().any(|part| part.ends_with("APIKEY"))
+}
+
+/// What stands in the place of a secret.
+const HIDDEN: &str = "***";
+/// Shorter words are found in other words.
+const LETTERS_MIN: usize = 12;
+/// A key of another kind than a person or a program types.
+const LETTERS_MAX: usize = 4_096;
+
+/// What secrets look like that nobody has told us: tokens of forges, models and clouds, keys, and passwords in addresses. The group
+/// `keep` before it stays.
+const SHAPES: &[&str] = &[
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}",
+    r"\bgithub_pat_[A-Za-z0-9_]{20,}",
+    r"\bglpat-[A-Za-z0-9_-]{20,}",
+    r"\bsk-[A-Za-z0-9_-]{20,}",
+    r"\b[sr]k_live_[A-Za-z0-9]{16,}",
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    r"\bAIza[0-9A-Za-z_-]{35}",
+    r"\bya29\.[0-9A-Za-z_-]{20,}",
+    r"\bxox[abeprs]-[A-Za-z0-9-]{10,}",
+    r"\bnpm_[A-Za-z0-9]{36}",
+    r"\bhf_[A-Za-z0-9]{30,}",
+    r"\bpypi-[A-Za-z0-9_-]{40,}",
+    r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+    r"(?P<bearer>(?i:\bbearer )) *[A-Za-z0-9._~+/-]{20,}=*",
+    r"(?P<address>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s/@]{3,}@",
+];
+
+static SHAPE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&SHAPES.join("|")).expect("our own patterns can be read"));
+
+/// What is put over secrets before a text is shown to others.
+pub struct Veil {
+    /// Every way to write one that is known, the longest first.
+    words: Vec<String>,
+}
+
+impl Veil {
+    /// A veil over these, and over what looks like one.
+    #[must_use]
+    pub fn new(secrets: &[String]) -> Self {
+        let fits = |it: &&String| (LETTERS_MIN..=LETTERS_MAX).contains(&it.len());
+        let words: BTreeSet<String> = secrets.iter().filter(fits).flat_map(|it| ways(it)).collect();
+        let mut words: Vec<String> = words.into_iter().collect();
+        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        Self { words }
+    }
+
+    /// The text without them.
+    #[must_use]
+    pub fn over(&self, text: &str) -> String {
+        self.over_all_but(text, "")
+    }
+
+    /// The same; what only looks like a secret and stands in `there` already stays, because others wrote it.
+    #[must_use]
+    pub fn over_all_but(&self, text: &str, there: &str) -> String {
+        let mut veiled = text.to_owned();
+        for word in &self.words {
+            if veiled.contains(word.as_str()) {
+                veiled = veiled.replace(word.as_str(), HIDDEN);
+            }
+        }
+        let hide = |found: &Captures<'_>| {
+            let all = found.get(0).map_or("", |all| all.as_str());
+            if !there.is_empty() && there.contains(all) {
+                return all.to_owned();
+            }
+            let address = found.name("address").map(|it| format!("{}{HIDDEN}@", it.as_str()));
+            let bearer = || found.name("bearer").map(|it| format!("{}{HIDDEN}", it.as_str()));
+            address.or_else(bearer).unwrap_or_else(|| HIDDEN.to_owned())
+        };
+        SHAPE.replace_all(&veiled, hide).into_owned()
+    }
+
+    /// Whether there is something in a text that nobody is to read.
+    #[must_use]
+    pub fn covers(&self, text: &str) -> bool {
+        self.over(text) != text
+    }
+}
+
+/// How programs write a text: as it is, in JSON, in an address, in hexadecimal digits and in base 64.
+fn ways(secret: &str) -> Vec<String> {
+    let quoted = serde_json::to_string(secret).unwrap_or_default(); // text always can be written
+    let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    let percent = |byte: &u8| {
+        if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    let percent: String = secret.as_bytes().iter().map(percent).collect();
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut ways = vec![secret.to_owned(), json, percent, hex.to_uppercase(), hex];
+    for letters in [BASE64, BASE64_URL] {
+        ways.extend((0..3).map(|before| base64(letters, before, secret.as_bytes())));
+    }
+    ways.retain(|it| it.len() >= LETTERS_MIN);
+    ways
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The letters that depend on the secret alone when so many bytes stand before it.
+fn base64(letters: &[u8; 64], before: usize, secret: &[u8]) -> String {
+    let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.iter().copied()).collect();
+    let letter = |at: usize| {
+        let bit = at * 6;
+        let two = u16::from(bytes[bit / 8]) << 8 | u16::from(bytes.get(bit / 8 + 1).copied().unwrap_or(0));
+        char::from(letters[usize::from(two >> (10 - bit % 8)) & 63])
+    };
+    ((before * 8).div_ceil(6)..bytes.len() * 8 / 6).map(letter).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// One of each shape. Made up, and put together here so that nobody who looks for leaks finds one in this file.
+    pub(crate) fn samples() -> Vec<String> {
+        let letters = "Zk7Qw3Rt9Yp2Lm5Nx8Vb4Hc6Jd1Gf0AsEuTiOoPa";
+        let upper = letters.to_uppercase();
+        let of = |front: &str, many: usize| format!("{front}{}", &letters[..many]);
+        vec![
+            of("ghp_", 36),
+            of("gho_", 36),
+            of("ghs_", 36),
+            of("github_pat_", 40),
+            of("glpat-", 20),
+            of("sk-ant-api03-", 40),
+            of("sk-proj-", 40),
+            of("sk_live_", 24),
+            format!("AKIA{}", &upper[..16]),
+            of("AIza", 35),
+            of("ya29.", 30),
+            of("xoxb-123456789012-", 24),
+            of("npm_", 36),
+            of("hf_", 34),
+            of("pypi-", 40),
+            format!("{}.{}.{}", of("eyJ", 20), of("eyJ", 20), of("", 20)),
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{letters}\n-----END RSA PRIVATE KEY-----"),
+            format!("-----BEGIN PRIVATE KEY-----\n{letters}"),
+        ]
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_hidden_and_what_is_around_it_stays() {
+        let veil = Veil::new(&[]);
+        for secret in samples() {
+            let open = secret.starts_with("-----BEGIN PRIVATE"); // its end is missing: so is all that follows
+            let veiled = veil.over(&format!("before {secret} after"));
+            assert_eq!(veiled, if open { "before ***" } else { "before *** after" }, "{secret}");
+            assert!(veil.covers(&secret));
+        }
+        let letters = "Zk7Qw3Rt9Yp2Lm5Nx8Vb4Hc6";
+        let bearer = format!("Authorization: Bearer {letters}");
+        assert_eq!(veil.over(&bearer), "Authorization: Bearer ***");
+        assert_eq!(
+            veil.over("clone https://me:hunter22@example.org/a.git now"),
+            "clone https://me:***@example.org/a.git now"
+        );
+    }
+
+    #[test]
+    fn what_only_reminds_of_one_stays() {
+        let veil = Veil::new(&["short".to_owned()]);
+        for text in [
+            "the task-list-of-the-night-that-is-long",
+            "a token such as ghp_… or sk-… is no secret",
+            "see https://example.org:8080/a@b and http://localhost:3000/",
+            "commit 4f5e6d7c8b9a0f1e2d3c4b5a69788f7e6d5c4b3a, blake3:16ab",
+            "short words, an AKIA and a bearer of news",
+            "landfall/issue-7 at 12:30:15, user@example.org",
+        ] {
+            assert_eq!(veil.over(text), text);
+        }
+    }
+
+    #[test]
+    fn a_known_secret_is_hidden_however_it_is_written() {
+        let secret = "Zk7+/\"<&>'canary-of-ours";
+        let veil = Veil::new(&[secret.to_owned()]);
+        for way in ways(secret) {
+            assert_eq!(veil.over(&format!("a {way} b")), "a *** b", "{way}");
+        }
+        assert_eq!(veil.over("canary-of-ours"), "canary-of-ours");
+    }
+
+    #[test]
+    fn what_others_wrote_before_stays_unless_it_is_known() {
+        let (shape, known) = (samples().remove(0), "canary-of-ours-17");
+        let veil = Veil::new(&[known.to_owned()]);
+        let there = format!("an example: {shape}, {known}");
+        assert_eq!(veil.over_all_but(&there, &there), format!("an example: {shape}, ***"));
+    }
+}

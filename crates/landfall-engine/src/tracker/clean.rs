@@ -1,0 +1,343 @@
+//! A tracker that hears no secrets: whatever is written to it goes through a veil first. There is no other way to one, so that nobody
+//! who writes has to think of it.
+
+use std::collections::BTreeSet;
+
+use landfall_model::{Size, Timestamp};
+use landfall_trackers::tracker::{
+    Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, Issue,
+    IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue, NewPullRequest,
+    NewReview, Once, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread, Title, Tracker,
+    TrackerError,
+};
+
+use crate::secrets::Veil;
+
+/// A tracker behind a veil.
+pub(super) struct Clean {
+    inner: Box<dyn Tracker>,
+    veil: Veil,
+}
+
+impl Clean {
+    pub(super) fn new(inner: Box<dyn Tracker>, veil: Veil) -> Self {
+        Self { inner, veil }
+    }
+
+    fn title(&self, title: &Title) -> Title {
+        Title::of(&self.veil.over(title.as_str()))
+    }
+
+    /// A name is what others find something by: it cannot be changed, so it is refused.
+    fn name(&self, what: &str, name: &str) -> Answer<()> {
+        if !self.veil.covers(name) {
+            return Ok(());
+        }
+        let why = format!("the name of the {what} holds a secret, or what looks like one");
+        Err(TrackerError::Refused { what: format!("name a {what}"), why })
+    }
+
+    fn labels<'a>(&self, labels: impl IntoIterator<Item = &'a Label>) -> Answer<()> {
+        labels.into_iter().try_for_each(|label| self.name("label", label.as_str()))
+    }
+}
+
+/// What writes words goes through the veil. All the rest is asked as it is.
+impl Tracker for Clean {
+    fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
+        self.labels(&new.labels)?;
+        let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
+        self.inner.create_issue(&NewIssue { title, body, ..new.clone() })
+    }
+
+    fn edit_issue(&self, number: IssueNumber, edit: &IssueEdit) -> Answer<Issue> {
+        let touched = |text: &str| self.veil.covers(text);
+        let title = edit.title.as_ref().map(|title| self.title(title));
+        let body = match &edit.body {
+            // A person may have written something there that only looks like a secret; a tick does not take it away.
+            Some(body) if touched(body) => {
+                Some(self.veil.over_all_but(body, &self.inner.issue(number)?.body))
+            }
+            other => other.clone(),
+        };
+        self.inner.edit_issue(number, &IssueEdit { title, body })
+    }
+
+    fn comment(&self, thread: Thread, marker: &Marker, body: &str) -> Answer<Once<Comment>> {
+        self.inner.comment(thread, marker, &self.veil.over(body))
+    }
+
+    fn ensure_labels(&self, labels: &[LabelSpec]) -> Answer<()> {
+        self.labels(labels.iter().map(|spec| &spec.label))?;
+        let veiled = |spec: &LabelSpec| LabelSpec { about: self.veil.over(&spec.about), ..spec.clone() };
+        self.inner.ensure_labels(&labels.iter().map(veiled).collect::<Vec<_>>())
+    }
+
+    fn change_labels(
+        &self,
+        number: IssueNumber,
+        add: &BTreeSet<Label>,
+        remove: &BTreeSet<Label>,
+    ) -> Answer<BTreeSet<Label>> {
+        self.labels(add)?;
+        self.inner.change_labels(number, add, remove)
+    }
+
+    fn swap_label(&self, number: IssueNumber, family: &str, to: Option<&Label>) -> Answer<BTreeSet<Label>> {
+        self.labels(to)?;
+        self.inner.swap_label(number, family, to)
+    }
+
+    fn create_pull_request(&self, new: &NewPullRequest) -> Answer<Once<PullRequest>> {
+        self.name("branch", new.head.as_str())?;
+        let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
+        self.inner.create_pull_request(&NewPullRequest { title, body, ..new.clone() })
+    }
+
+    fn merge(&self, number: PrNumber, merge: &Merge) -> Answer<Merged> {
+        let (subject, body) = (self.title(&merge.subject), self.veil.over(&merge.body));
+        self.inner.merge(number, &Merge { subject, body, ..merge.clone() })
+    }
+
+    fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>> {
+        self.inner.review(number, &NewReview { body: self.veil.over(&new.body), ..new.clone() })
+    }
+
+    fn keeps_branches(&self) -> bool {
+        self.inner.keeps_branches()
+    }
+
+    fn default_branch(&self) -> Answer<Option<BranchName>> {
+        self.inner.default_branch()
+    }
+
+    fn issue(&self, number: IssueNumber) -> Answer<Issue> {
+        self.inner.issue(number)
+    }
+
+    fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>> {
+        self.inner.issues(filter)
+    }
+
+    fn close_issue(&self, number: IssueNumber, why: CloseWhy) -> Answer<Issue> {
+        self.inner.close_issue(number, why)
+    }
+
+    fn reopen_issue(&self, number: IssueNumber) -> Answer<Issue> {
+        self.inner.reopen_issue(number)
+    }
+
+    fn last_reopened(&self, number: IssueNumber) -> Answer<Option<Timestamp>> {
+        self.inner.last_reopened(number)
+    }
+
+    fn comments(&self, thread: Thread) -> Answer<Vec<Comment>> {
+        self.inner.comments(thread)
+    }
+
+    fn size(&self, number: IssueNumber) -> Answer<Option<SizeSeen>> {
+        self.inner.size(number)
+    }
+
+    fn set_size(&self, number: IssueNumber, size: Size) -> Answer<SizeStands> {
+        self.inner.set_size(number, size)
+    }
+
+    fn children(&self, number: IssueNumber) -> Answer<Vec<Child>> {
+        self.inner.children(number)
+    }
+
+    fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()> {
+        self.inner.add_child(parent, child)
+    }
+
+    fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
+        self.inner.blocked_by(number)
+    }
+
+    fn add_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        self.inner.add_blocker(number, blocker)
+    }
+
+    fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
+        self.inner.remove_blocker(number, blocker)
+    }
+
+    fn pull_request(&self, number: PrNumber) -> Answer<PullRequest> {
+        self.inner.pull_request(number)
+    }
+
+    fn pull_requests_of(&self, head: &BranchName) -> Answer<Vec<PullRequest>> {
+        self.inner.pull_requests_of(head)
+    }
+
+    fn pushed(&self, number: PrNumber, head: &CommitSha) -> Answer<()> {
+        self.inner.pushed(number, head)
+    }
+
+    fn mark_ready(&self, number: PrNumber) -> Answer<()> {
+        self.inner.mark_ready(number)
+    }
+
+    fn close_pull_request(&self, number: PrNumber) -> Answer<()> {
+        self.inner.close_pull_request(number)
+    }
+
+    fn reviews(&self, number: PrNumber) -> Answer<Vec<Review>> {
+        self.inner.reviews(number)
+    }
+
+    fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>> {
+        self.inner.checks(commit)
+    }
+
+    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize> {
+        self.inner.rerun_checks(commit)
+    }
+
+    fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {
+        self.inner.changes(since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::path::Path;
+
+    use landfall_trackers::tracker::Saying;
+
+    use super::*;
+    use crate::folder::StateFolder;
+    use crate::secrets::tests::samples;
+    use crate::settings::Settings;
+    use crate::tracker::{Around, open};
+
+    /// Everything that was written to files below a folder.
+    fn written(folder: &Path) -> String {
+        let mut all = String::new();
+        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
+            let path = entry.path();
+            match path.is_dir() {
+                true => all.push_str(&written(&path)),
+                false => all.push_str(&String::from_utf8_lossy(&std::fs::read(&path).expect("a file"))),
+            }
+        }
+        all
+    }
+
+    /// Writes this with every word of the trait that takes any.
+    fn say_everywhere(tracker: &dyn Tracker, text: &str) {
+        let marker = |key: &str| Marker::new(key).expect("a key");
+        let sha = CommitSha::new(&"a".repeat(40)).expect("a commit");
+        let branch = |name: &str| BranchName::new(name).expect("a name");
+        let title = || Title::of(text);
+        let new = NewIssue {
+            marker: marker("new"),
+            title: title(),
+            body: text.to_owned(),
+            labels: BTreeSet::new(),
+        };
+        let issue = tracker.create_issue(&new).expect("made").into_inner();
+        let edit = IssueEdit { title: Some(title()), body: Some(format!("edited: {text}")) };
+        tracker.edit_issue(issue.number, &edit).expect("edited");
+        tracker.comment(Thread::Issue(issue.number), &marker("said"), text).expect("said");
+        let label = Label::new("night").expect("a label");
+        let spec = LabelSpec { label, colour: [0, 0, 0], about: text.to_owned() };
+        tracker.ensure_labels(&[spec]).expect("there");
+        let pr = NewPullRequest {
+            head: branch("landfall/issue-1"),
+            head_sha: sha.clone(),
+            base: branch("main"),
+            title: title(),
+            body: text.to_owned(),
+            draft: false,
+        };
+        let pr = tracker.create_pull_request(&pr).expect("made").into_inner();
+        tracker.comment(Thread::PullRequest(pr.number), &marker("pr"), text).expect("said");
+        let review = NewReview {
+            marker: marker("review"),
+            says: Saying::Comment,
+            body: text.to_owned(),
+            commit: sha.clone(),
+        };
+        tracker.review(pr.number, &review).expect("reviewed");
+        let merge = Merge {
+            expected: sha.clone(),
+            subject: title(),
+            body: text.to_owned(),
+            landed: Some(sha.clone()),
+        };
+        tracker.merge(pr.number, &merge).expect("merged");
+    }
+
+    #[test]
+    fn no_secret_reaches_a_tracker_by_any_of_its_writes() {
+        let known = ["canary-of-the-environment", "canary-of-a-profile"];
+        let settings = "[agent.default]\nuse = \"script\"\nenv = { MY_API_KEY = \"canary-of-a-profile\" }\n";
+        let settings =
+            Settings::parse(settings, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
+        let environment = [(OsString::from("DEPLOY_TOKEN"), OsString::from(known[0]))];
+        for secret in samples().into_iter().chain(known.map(str::to_owned)) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let state = StateFolder::at(folder.path().to_owned());
+            let around =
+                Around { root: folder.path(), folder: &state, environment: &environment, author: "a person" };
+            let tracker = open(&settings, &around).expect("it opens");
+            let line = secret.lines().next().expect("a line").to_owned();
+            say_everywhere(&*tracker, &format!("see {secret}"));
+            let all = written(folder.path());
+            let last = secret.lines().nth(1).unwrap_or(&line);
+            assert!(!all.contains(last), "{secret} got through:\n{all}");
+            assert!(all.matches("***").count() >= 7, "something was written: {all}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_holds_a_secret_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = StateFolder::at(folder.path().to_owned());
+        let around = Around { root: folder.path(), folder: &state, environment: &[], author: "a person" };
+        let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
+        let tracker = open(&settings, &around).expect("it opens");
+        let label = Label::new(&samples()[4]).expect("a label");
+        let labels = BTreeSet::from([label.clone()]);
+        let marker = Marker::new("new").expect("a key");
+        let new = NewIssue { marker, title: Title::of("A"), body: String::new(), labels: labels.clone() };
+        let why = tracker.create_issue(&new).map(drop).expect_err("refused").to_string();
+        assert!(why.contains("the name of the label") && !why.contains(label.as_str()), "{why}");
+        let plain = NewIssue { labels: BTreeSet::new(), ..new };
+        let number = tracker.create_issue(&plain).expect("made").into_inner().number;
+        assert!(tracker.change_labels(number, &labels, &BTreeSet::new()).is_err());
+        assert!(tracker.swap_label(number, "glpat", Some(&label)).is_err());
+        assert!(tracker.change_labels(number, &BTreeSet::new(), &labels).is_ok(), "it may be taken away");
+    }
+
+    #[test]
+    fn a_tick_leaves_what_a_person_wrote() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = StateFolder::at(folder.path().to_owned());
+        let around = Around { root: folder.path(), folder: &state, environment: &[], author: "a person" };
+        let settings = Settings::parse("", "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
+        let tracker = open(&settings, &around).expect("it opens");
+        let marker = Marker::new("new").expect("a key");
+        let new = NewIssue { marker, title: Title::of("A"), body: "x".to_owned(), labels: BTreeSet::new() };
+        let number = tracker.create_issue(&new).expect("made").into_inner().number;
+        let (theirs, ours) = (&samples()[0], &samples()[4]);
+        let file = written_file(&state.issues());
+        let text =
+            std::fs::read_to_string(&file).expect("a file").replace("\nx", &format!("\n- [ ] {theirs}"));
+        std::fs::write(&file, text).expect("a person writes");
+        let body = tracker.issue(number).expect("there").body;
+        assert!(body.contains(theirs.as_str()), "{body}");
+        let body = format!("{} {ours}", body.replace("[ ]", "[x]"));
+        let edit = IssueEdit { title: None, body: Some(body) };
+        let after = tracker.edit_issue(number, &edit).expect("edited").body;
+        assert!(after.contains(&format!("[x] {theirs}")) && after.ends_with("***"), "{after}");
+    }
+
+    fn written_file(folder: &Path) -> std::path::PathBuf {
+        let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("one").path());
+        entries.filter(|path| path.extension().is_some_and(|it| it == "md")).min().expect("an issue")
+    }
+}

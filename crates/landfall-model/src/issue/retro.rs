@@ -1,0 +1,144 @@
+//! What is said about an issue when it is over: always of one that was made of others, otherwise only if something was out of
+//! the ordinary.
+
+use std::collections::BTreeMap;
+
+use super::paper::Paper;
+use super::trail::{Happening, Trace};
+use super::{PartEnd, PartFate, Source, Way};
+use crate::Task;
+
+/// What is said afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lookback {
+    /// `SUCCESS`, or `FAILED (…)`.
+    pub result: String,
+    /// What was out of the ordinary, a line each.
+    pub unusual: Vec<String>,
+    /// What became of the issues it was made of, a line each.
+    pub parts: Vec<String>,
+    /// What was left for later on purpose.
+    pub deferred: Vec<String>,
+    /// What its spec was asked for and does not say.
+    pub gaps: Vec<String>,
+    /// What should be done otherwise in future: the tier and the title.
+    pub proposals: Vec<(&'static str, String)>,
+}
+
+/// What is said about the issue of a task; none if nothing is worth saying. `result` is how it ended, in a word of the log; none
+/// while it is about to end well. `paper` is its spec, or what takes its place.
+#[must_use]
+pub fn lookback(task: &Task, trail: &[Trace], paper: Option<&Paper>) -> Option<Lookback> {
+    let issue = task.issue.as_deref()?;
+    Source::of(&task.spec.source)?;
+    let split = issue.routed.is_some_and(|routed| routed.way == Way::Split);
+    let unusual = unusual(trail);
+    if unusual.is_empty() && !split {
+        return None;
+    }
+    let ended = trail.iter().rev().find_map(|trace| match &trace.what {
+        Happening::SubComplete { result } => Some(Some(result.clone())),
+        Happening::SubStart { .. } => Some(None), // taken up again since
+        _ => None,
+    });
+    let bug = issue.seen.as_ref().is_some_and(|seen| seen.kind.as_deref() == Some("bug"));
+    let specified = issue.routed.is_some_and(|routed| routed.spec);
+    let gaps = paper.filter(|_| specified).map(|paper| paper.gaps(bug)).unwrap_or_default();
+    let handoff = paper.and_then(|paper| paper.handoff.as_ref());
+    let proposals = paper
+        .map(|paper| paper.proposals().map(|(_, it)| (it.tier.word(), it.title.clone())).collect::<Vec<_>>());
+    Some(Lookback {
+        result: ended.flatten().unwrap_or_else(|| "SUCCESS".to_owned()),
+        unusual,
+        parts: issue.ends.iter().flatten().map(part).collect(),
+        deferred: handoff.map(|handoff| handoff.deferred.clone()).unwrap_or_default(),
+        gaps: gaps.into_iter().map(ToOwned::to_owned).collect(),
+        proposals: proposals.unwrap_or_default(),
+    })
+}
+
+fn part(end: &PartEnd) -> String {
+    let number = end.number;
+    match &end.end {
+        PartFate::Done => format!("#{number}: SUCCESS"),
+        PartFate::Left => format!("#{number}: LANDED (something is left for a person)"),
+        PartFate::Failed(why) => format!("#{number}: FAILED ({})", why.lines().next().unwrap_or_default()),
+        PartFate::Skipped(by) => format!("#{number}: SKIPPED (blocked by #{by})"),
+    }
+}
+
+/// What was out of the ordinary: a phase that was done again, a recovery, a person who stepped in, a limit that was hit.
+fn unusual(trail: &[Trace]) -> Vec<String> {
+    let mut begun: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut lines: Vec<String> = Vec::new();
+    let mut counted: Vec<(String, u32)> = Vec::new();
+    let mut count = |line: String| match counted.iter_mut().find(|(known, _)| *known == line) {
+        Some((_, many)) => *many += 1,
+        None => counted.push((line, 1)),
+    };
+    for Trace { what, .. } in trail {
+        match what {
+            Happening::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
+            Happening::Recovery { phase, tier, symptom, result } if *result != "partial" => {
+                count(format!("{phase}: `{symptom}`, recovered by tier {tier}: {result}"));
+            }
+            Happening::Anomaly { phase, pattern, .. }
+                if pattern == "base-conflict" || pattern == "red-together" =>
+            {
+                count(format!("{phase}: {pattern}"));
+            }
+            Happening::WatchdogKill { phase, .. } => {
+                count(format!("{phase}: silent for too long, and ended"))
+            }
+            Happening::ManualIntervention { phase, kind } => {
+                count(format!("{phase}: a person stepped in ({kind})"))
+            }
+            Happening::VerifyReopenCycle { iteration, reason } => {
+                lines.push(format!("verify: opened again ({iteration}): {reason}"));
+            }
+            Happening::SizeRefresh { from, to, .. } => {
+                lines.push(format!("its size went from {from} to {to}"))
+            }
+            Happening::Recovery { .. }
+            | Happening::Anomaly { .. }
+            | Happening::SubStart { .. }
+            | Happening::WrapperExit { .. }
+            | Happening::MaxSilentWindow { .. }
+            | Happening::TokenUsage { .. }
+            | Happening::PhaseComplete { .. }
+            | Happening::SubComplete { .. }
+            | Happening::ConcurrentCommit { .. }
+            | Happening::CiWait { .. }
+            | Happening::TestResult { .. } => {}
+        }
+    }
+    let again = begun.iter().filter(|(_, many)| **many > 1);
+    let again = again.map(|(phase, many)| format!("{phase}: begun {many} times"));
+    let counted = counted.into_iter().map(|(line, many)| match many {
+        1 => line,
+        many => format!("{line} ({many} times)"),
+    });
+    again.chain(counted).chain(lines).collect()
+}
+
+impl Lookback {
+    /// As Markdown, below a heading of its own.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let list = |name: &str, lines: &[String]| -> String {
+            let lines: String = lines.iter().map(|line| format!("- {}\n", line.replace('\n', " "))).collect();
+            if lines.is_empty() { lines } else { format!("\n### {name}\n\n{lines}") }
+        };
+        let proposals: Vec<String> =
+            self.proposals.iter().map(|(tier, title)| format!("[{tier}] {title}")).collect();
+        format!(
+            "## Auto Retrospective\n\nResult: {}\n{}{}{}{}{}",
+            self.result,
+            list("Sub-issues", &self.parts),
+            list("Out of the ordinary", &self.unusual),
+            list("Deferred Items", &self.deferred),
+            list("What the spec did not say", &self.gaps),
+            list("Improvement Proposals", &proposals),
+        )
+    }
+}

@@ -1,0 +1,487 @@
+//! The journal of an issue's task as a log of a pipeline: when a phase began and ended, what its runs used, what went wrong and
+//! what was done about it. The words are those that other tools read; nothing is in it that the journal does not say.
+
+use super::{Ci, IssueEvent, Mark, Progress, Routed};
+use crate::acceptance::VerifyResult;
+use crate::event::{Event, Exit, Warning};
+use crate::flow::Flow;
+use crate::recovery::{RecoveryEvent, Tier};
+use crate::signal::Usage;
+use crate::staged::StagedEvent;
+use crate::task::EndKind;
+use crate::{RunId, Timestamp};
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// When.
+    pub at: Timestamp,
+    /// In this run, as far as that is known.
+    pub run: Option<RunId>,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Happening {
+    /// Its task was taken up.
+    SubStart {
+        /// How big it is, if that is known.
+        size: String,
+    },
+    /// A phase began.
+    PhaseStart {
+        /// This one.
+        phase: &'static str,
+    },
+    /// A run of an agent ended.
+    WrapperExit {
+        /// In this phase.
+        phase: &'static str,
+        /// In the way shells count ends.
+        code: i32,
+        /// How, in a word.
+        how: &'static str,
+        /// After so long.
+        took_ms: u64,
+    },
+    /// An agent was ended because it was silent for too long.
+    WatchdogKill {
+        /// In this phase.
+        phase: &'static str,
+        /// After so long in all.
+        took_ms: u64,
+        /// It was silent for so long.
+        silent_ms: u64,
+    },
+    /// The longest that an agent was silent in a run, where that was long.
+    MaxSilentWindow {
+        /// In this phase.
+        phase: &'static str,
+        /// So long.
+        silent_ms: u64,
+    },
+    /// What a run used.
+    TokenUsage {
+        /// In this phase.
+        phase: &'static str,
+        /// The model, or else the profile.
+        model: String,
+        /// This much.
+        usage: Usage,
+    },
+    /// What was done about a failure came to this.
+    Recovery {
+        /// In this phase.
+        phase: &'static str,
+        /// The rung: `1` looked again, `2` the catalogue, `3` an agent, `manual` a person.
+        tier: &'static str,
+        /// What it is counted as.
+        symptom: String,
+        /// What came of it.
+        result: &'static str,
+    },
+    /// Something went otherwise than it should.
+    Anomaly {
+        /// In this phase.
+        phase: &'static str,
+        /// What, in a word.
+        pattern: String,
+        /// In words.
+        detail: String,
+    },
+    /// A phase is through.
+    PhaseComplete {
+        /// This one.
+        phase: &'static str,
+        /// After so long, waits included.
+        took_ms: u64,
+    },
+    /// Its task is over.
+    SubComplete {
+        /// `SUCCESS`, `FAILED (…)` or `CANCELLED`.
+        result: String,
+    },
+    /// Its size, or the way that follows from it, is another.
+    SizeRefresh {
+        /// It was this.
+        from: String,
+        /// It is this.
+        to: String,
+        /// And takes this way.
+        route: String,
+    },
+    /// Somebody else moved the base meanwhile.
+    ConcurrentCommit {
+        /// To here.
+        commit: String,
+    },
+    /// The checks of the forge were waited for.
+    CiWait {
+        /// So long.
+        wait_ms: u64,
+        /// What came of it.
+        result: &'static str,
+        /// So many failed.
+        failed: usize,
+    },
+    /// The work was verified.
+    TestResult {
+        /// To this.
+        result: &'static str,
+        /// So many tests ran, if anybody told.
+        tests: Option<u64>,
+    },
+    /// A person stepped in.
+    ManualIntervention {
+        /// In this phase.
+        phase: &'static str,
+        /// How, in a word.
+        kind: &'static str,
+    },
+    /// What landed does not hold, and it is opened again.
+    VerifyReopenCycle {
+        /// So often by now.
+        iteration: u32,
+        /// What did not hold first.
+        reason: String,
+    },
+}
+
+impl Happening {
+    /// The word of the log.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::SubStart { .. } => "sub_start",
+            Self::PhaseStart { .. } => "phase_start",
+            Self::WrapperExit { .. } => "wrapper_exit",
+            Self::WatchdogKill { .. } => "watchdog_kill",
+            Self::MaxSilentWindow { .. } => "max_silent_window",
+            Self::TokenUsage { .. } => "token_usage",
+            Self::Recovery { .. } => "recovery",
+            Self::Anomaly { .. } => "anomaly",
+            Self::PhaseComplete { .. } => "phase_complete",
+            Self::SubComplete { .. } => "sub_complete",
+            Self::SizeRefresh { .. } => "size_refresh",
+            Self::ConcurrentCommit { .. } => "concurrent_commit_detected",
+            Self::CiWait { .. } => "ci_wait",
+            Self::TestResult { .. } => "test_result",
+            Self::ManualIntervention { .. } => "manual_intervention",
+            Self::VerifyReopenCycle { .. } => "verify_reopen_cycle",
+        }
+    }
+
+    /// What else is known, by name. All of it is text, as in the logs that are read beside it.
+    #[must_use]
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let seconds = |ms: &u64| (ms / 1_000).to_string();
+        match self {
+            Self::SubStart { size } => vec![("size", size.clone())],
+            Self::PhaseStart { phase } => vec![("phase", (*phase).to_owned())],
+            Self::WrapperExit { phase, code, how, took_ms } => vec![
+                ("phase", (*phase).to_owned()),
+                ("exit_code", code.to_string()),
+                ("how", (*how).to_owned()),
+                ("duration_sec", seconds(took_ms)),
+            ],
+            Self::WatchdogKill { phase, took_ms, silent_ms } => vec![
+                ("phase", (*phase).to_owned()),
+                ("duration_sec", seconds(took_ms)),
+                ("silent_window_sec", seconds(silent_ms)),
+            ],
+            Self::MaxSilentWindow { phase, silent_ms } => {
+                vec![("phase", (*phase).to_owned()), ("silent_window_sec", seconds(silent_ms))]
+            }
+            Self::TokenUsage { phase, model, usage } => vec![
+                ("phase", (*phase).to_owned()),
+                ("model", model.clone()),
+                ("input", usage.tokens_in.to_string()),
+                ("output", usage.tokens_out.to_string()),
+                ("cache_read", usage.tokens_cached.to_string()),
+                ("micro_usd", usage.micro_usd.to_string()),
+            ],
+            Self::Recovery { phase, tier, symptom, result } => vec![
+                ("phase", (*phase).to_owned()),
+                ("tier", (*tier).to_owned()),
+                ("symptom", symptom.clone()),
+                ("result", (*result).to_owned()),
+            ],
+            Self::Anomaly { phase, pattern, detail } => {
+                vec![("phase", (*phase).to_owned()), ("pattern", pattern.clone()), ("detail", detail.clone())]
+            }
+            Self::PhaseComplete { phase, took_ms } => {
+                vec![("phase", (*phase).to_owned()), ("duration_sec", seconds(took_ms))]
+            }
+            Self::SubComplete { result } => vec![("result", result.clone())],
+            Self::SizeRefresh { from, to, route } => {
+                vec![("from", from.clone()), ("to", to.clone()), ("route", route.clone())]
+            }
+            Self::ConcurrentCommit { commit } => vec![("commit_sha", commit.clone())],
+            Self::CiWait { wait_ms, result, failed } => vec![
+                ("wait_sec", seconds(wait_ms)),
+                ("result", (*result).to_owned()),
+                ("failed", failed.to_string()),
+            ],
+            Self::TestResult { result, tests } => vec![
+                ("result", (*result).to_owned()),
+                ("tests", tests.map(|tests| tests.to_string()).unwrap_or_default()),
+            ],
+            Self::ManualIntervention { phase, kind } => {
+                vec![("recovery_target", (*phase).to_owned()), ("intervention_type", (*kind).to_owned())]
+            }
+            Self::VerifyReopenCycle { iteration, reason } => {
+                vec![("iteration", iteration.to_string()), ("reopen_reason", reason.clone())]
+            }
+        }
+    }
+}
+
+/// The log of a task, by its facts, oldest first.
+#[must_use]
+pub fn trail<'a>(flow: Option<&Flow>, facts: impl IntoIterator<Item = (Timestamp, &'a Event)>) -> Vec<Trace> {
+    let mut trail = Trail { flow, ..Trail::default() };
+    for (at, event) in facts {
+        trail.hear(at, event);
+    }
+    trail.traces
+}
+
+#[derive(Default)]
+struct Trail<'f> {
+    flow: Option<&'f Flow>,
+    traces: Vec<Trace>,
+    progress: Progress,
+    run: Option<RunId>,
+    /// Whether it was taken up and is not over.
+    begun: bool,
+    /// The phase under way, and since when.
+    since: Option<(&'static str, Timestamp)>,
+    profile: String,
+    tried: Option<(Tier, String)>,
+    ci_since: Option<Timestamp>,
+    failed: String,
+    reworks: u32,
+}
+
+impl Trail<'_> {
+    fn hear(&mut self, at: Timestamp, event: &Event) {
+        if let Event::Entered { run, .. } = event {
+            self.run = Some(*run);
+            if !self.begun {
+                self.begun = true;
+                let size = size_of(self.progress.routed());
+                self.say(at, Happening::SubStart { size });
+            }
+        }
+        let before = self.progress.routed().copied();
+        self.progress.hear(self.flow, event);
+        self.in_phase(at, event);
+        self.turn(at);
+        if let (Event::Issue(IssueEvent::Routed(now)), Some(before)) = (event, before)
+            && before != *now
+            && before.size.is_some()
+        {
+            let (from, to) = (size_of(Some(&before)), size_of(Some(now)));
+            self.say(at, Happening::SizeRefresh { from, to, route: now.way.word().to_owned() });
+        }
+        if let Event::Ended(ending) = event {
+            self.begun = false;
+            let result = match ending.kind {
+                EndKind::Done => "SUCCESS".to_owned(),
+                EndKind::Cancelled => "CANCELLED".to_owned(),
+                EndKind::Failed | EndKind::Timeout | EndKind::Blocked => {
+                    format!("FAILED ({})", ending.code.word())
+                }
+            };
+            self.say(at, Happening::SubComplete { result });
+        }
+    }
+
+    /// What is said of the phase under way.
+    fn in_phase(&mut self, at: Timestamp, event: &Event) {
+        let phase = self.since.map(|(phase, _)| phase).or(self.progress.now()).unwrap_or("observe");
+        let anomaly = |pattern: &str, detail: String| Happening::Anomaly {
+            phase,
+            pattern: pattern.to_owned(),
+            detail: line(&detail),
+        };
+        let manual = |kind: &'static str| Happening::ManualIntervention { phase, kind };
+        match event {
+            Event::Bound { driving, .. } => self.profile.clone_from(&driving.profile),
+            Event::IterationEnded { exit, took_ms, usage, traces, .. } => {
+                let (code, how) = exit_of(exit);
+                self.say(at, Happening::WrapperExit { phase, code, how, took_ms: *took_ms });
+                if *exit == Exit::Silent {
+                    let (took_ms, silent_ms) = (*took_ms, traces.quiet_ms);
+                    self.say(at, Happening::WatchdogKill { phase, took_ms, silent_ms });
+                } else if traces.quiet_ms > 0 {
+                    self.say(at, Happening::MaxSilentWindow { phase, silent_ms: traces.quiet_ms });
+                }
+                if *usage != Usage::default() {
+                    let model = traces.model.clone().unwrap_or_else(|| self.profile.clone());
+                    self.say(at, Happening::TokenUsage { phase, model, usage: *usage });
+                }
+            }
+            Event::Recovery(RecoveryEvent::Tried { symptom, tier, action, .. }) => {
+                self.tried = Some((*tier, symptom.clone()));
+                match tier {
+                    Tier::Person => self.say(at, manual("recovery")),
+                    Tier::Reconcile | Tier::Pattern | Tier::Agent => {
+                        self.say(at, anomaly(symptom, action.clone()));
+                    }
+                }
+            }
+            Event::Recovery(RecoveryEvent::Ended { outcome, .. }) => {
+                if let Some((tier, symptom)) = self.tried.clone() {
+                    let (tier, result) = (tier_of(tier), outcome.word());
+                    self.say(at, Happening::Recovery { phase, tier, symptom, result });
+                }
+            }
+            Event::Warned(warning) => {
+                if let Some(pattern) = unusual(warning) {
+                    self.say(at, anomaly(pattern, warning.sentence()));
+                }
+            }
+            Event::Conflicted { paths, .. } => self.say(at, anomaly("base-conflict", paths.join(", "))),
+            Event::Ejected { .. } => {
+                self.say(
+                    at,
+                    anomaly("red-together", "green alone, red with what landed before it".to_owned()),
+                );
+            }
+            Event::BaseMoved { to, .. } => {
+                self.say(at, Happening::ConcurrentCommit { commit: to.as_str().to_owned() });
+            }
+            Event::Verified { report, .. } => {
+                let (result, tests) = (report.outcome().word(), report.tests());
+                self.say(at, Happening::TestResult { result, tests });
+            }
+            Event::Issue(issue) => self.of_issue(at, issue),
+            Event::Retried { .. } => self.say(at, manual("retry")),
+            Event::Messaged { .. } => self.say(at, manual("message")),
+            Event::Reviewed { .. } => self.say(at, manual("review")),
+            Event::Held { .. } => self.say(at, manual("hold")),
+            Event::Directed { .. } => self.say(at, manual("directed")),
+            Event::Reopened { .. } => self.say(at, manual("reopen")),
+            Event::Staged(StagedEvent::Refined { .. }) => self.say(at, manual("refine")),
+            _ => {}
+        }
+    }
+
+    fn of_issue(&mut self, at: Timestamp, event: &IssueEvent) {
+        match event {
+            IssueEvent::Checks { ci, .. } => {
+                let since = *self.ci_since.get_or_insert(at);
+                let (result, failed) = match ci {
+                    Ci::Running(_) => return,
+                    Ci::Absent => ("absent", 0),
+                    Ci::Passed => ("passed", 0),
+                    Ci::Failed(names) => ("failed", names.len()),
+                    Ci::PreExisting(names) => ("pre-existing", names.len()),
+                    Ci::Broken(names) => ("infrastructure", names.len()),
+                };
+                self.ci_since = None;
+                self.say(at, Happening::CiWait { wait_ms: span(since, at), result, failed });
+            }
+            IssueEvent::Accepted { accepted, .. } => {
+                let failed = accepted.items.iter().find(|(_, result, _)| *result == VerifyResult::Fail);
+                self.failed = failed.map(|(words, _, _)| line(words)).unwrap_or_default();
+            }
+            IssueEvent::Reworked { .. } => {
+                self.reworks += 1;
+                let (iteration, reason) = (self.reworks, std::mem::take(&mut self.failed));
+                self.say(at, Happening::VerifyReopenCycle { iteration, reason });
+            }
+            IssueEvent::Wanted(_)
+            | IssueEvent::Seen { .. }
+            | IssueEvent::Routed(_)
+            | IssueEvent::Offered { .. }
+            | IssueEvent::Looked { .. }
+            | IssueEvent::Parted { .. }
+            | IssueEvent::PartsCame { .. }
+            | IssueEvent::Levelled { .. }
+            | IssueEvent::PartsOver(_) => {}
+        }
+    }
+
+    /// The phase that ended and the one that began, if that changed.
+    fn turn(&mut self, at: Timestamp) {
+        let rows = self.progress.rows();
+        let mark = |phase: &str| rows.iter().find(|row| row.phase == phase).map(|row| row.mark);
+        if let Some((phase, since)) = self.since {
+            if mark(phase) == Some(Mark::Done) {
+                self.since = None;
+                self.say(at, Happening::PhaseComplete { phase, took_ms: span(since, at) });
+            } else if mark(phase) == Some(Mark::Stopped) || self.progress.now() != Some(phase) {
+                self.since = None; // it was left without an end of its own
+            }
+        }
+        let now = self.progress.now().filter(|now| mark(now) == Some(Mark::UnderWay));
+        if let Some(phase) = now.filter(|_| self.since.is_none()) {
+            self.since = Some((phase, at));
+            self.say(at, Happening::PhaseStart { phase });
+        }
+    }
+
+    fn say(&mut self, at: Timestamp, what: Happening) {
+        self.traces.push(Trace { at, run: self.run, what });
+    }
+}
+
+fn size_of(routed: Option<&Routed>) -> String {
+    routed.and_then(|routed| routed.size).map(|size| size.to_string()).unwrap_or_default()
+}
+
+fn span(since: Timestamp, until: Timestamp) -> u64 {
+    u64::try_from(until.0 - since.0).unwrap_or(0) // a clock that was set back
+}
+
+fn tier_of(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Reconcile => "1",
+        Tier::Pattern => "2",
+        Tier::Agent => "3",
+        Tier::Person => "manual",
+    }
+}
+
+/// An end as shells count it: a signal is 128 more than its number, a limit of time is 124.
+fn exit_of(exit: &Exit) -> (i32, &'static str) {
+    match exit {
+        Exit::Code(code) => (*code, "exit"),
+        Exit::Signal(signal) => (128 + signal, "signal"),
+        Exit::Deadline => (124, "deadline"),
+        Exit::Silent => (143, "silence"),
+        Exit::Looping => (143, "loop"),
+        Exit::OverBudget { .. } => (143, "budget"),
+        Exit::ContextUsedUp => (143, "context"),
+        Exit::Asked => (143, "asked"),
+        Exit::NotStarted { .. } => (127, "not-started"),
+        Exit::Lost => (137, "lost"),
+    }
+}
+
+/// The word for a warning that is out of the ordinary.
+fn unusual(warning: &Warning) -> Option<&'static str> {
+    match warning {
+        Warning::Stuck { .. } => Some("no-commits"),
+        Warning::OptionalFailed { .. } => Some("optional-check-failed"),
+        Warning::Flaky { .. } => Some("flaky-check"),
+        Warning::SignalMalformed { .. } => Some("signal-malformed"),
+        Warning::SettingsTouched { .. } => Some("settings-touched"),
+        Warning::HookFailed { .. } => Some("hook-failed"),
+        Warning::NearIterationsMax { .. }
+        | Warning::VerificationEmpty
+        | Warning::LeftoversCommitted
+        | Warning::Discovery { .. }
+        | Warning::Folder { .. } => None,
+    }
+}
+
+const LINE_CHARS_MAX: usize = 300;
+
+fn line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(LINE_CHARS_MAX).collect()
+}

@@ -1,0 +1,287 @@
+//! The journal of an issue as a log of a pipeline, what many of them come to, and what is said when one is over.
+
+use std::sync::Arc;
+
+use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
+use landfall_model::flow::{Act, Step};
+use landfall_model::issue::{
+    Accepted, Ci, Depth, IssueEvent, Paper, PartEnd, PartFate, Pipeline, Routed, Trace, Way, lookback,
+    rollup, trail,
+};
+use landfall_model::recovery::{Outcome, RecoveryEvent, Tier};
+use landfall_model::{
+    Attempt, Commit, Driving, EndCode, EndKind, Ending, Event, Exit, Flow, Opening, RunId, Size, StepKind,
+    StepName, StepResult, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Usage,
+    Verdict,
+};
+
+const ONE: Attempt = Attempt(1);
+
+fn flow() -> Arc<Flow> {
+    let agent = || StepKind::Agent { prompt: "x".to_owned(), iterate: true, every: 0, output: Vec::new() };
+    let steps = [
+        ("observe", "issue", StepKind::Tracker { act: Act::Observe }),
+        ("spec", "spec", agent()),
+        ("code", "code", agent()),
+        ("review", "review", StepKind::Review),
+        ("land", "merge", StepKind::Land),
+        ("accept", "verify", StepKind::Tracker { act: Act::Accept }),
+    ];
+    let steps = steps.into_iter().map(|(name, phase, kind)| Step {
+        name: StepName::new(name),
+        phase: phase.to_owned(),
+        before: None,
+        agent: None,
+        on: Vec::new(),
+        kind,
+    });
+    Arc::new(Flow {
+        name: "issue".to_owned(),
+        about: String::new(),
+        entry: StepName::new("observe"),
+        entries: Default::default(),
+        commands: Default::default(),
+        style: None,
+        steps: steps.collect(),
+    })
+}
+
+fn entered(step: &str) -> Event {
+    Event::Entered { attempt: ONE, step: StepName::new(step), run: RunId(3), opening: Opening::Workspace }
+}
+
+fn left(step: &str, result: StepResult, to: &str) -> Event {
+    let to = if to == "end" { Target::End } else { Target::Step(StepName::new(to)) };
+    Event::Left { attempt: ONE, step: StepName::new(step), result, to, feedback: None }
+}
+
+fn ran(exit: Exit, tokens_in: u64) -> Event {
+    let usage = Usage { tokens_in, tokens_out: 5, micro_usd: 70, ..Usage::default() };
+    Event::IterationEnded {
+        attempt: ONE,
+        iteration: 1,
+        exit,
+        verdict: Verdict::Complete,
+        took_ms: 4_000,
+        usage: if tokens_in == 0 { Usage::default() } else { usage },
+        head: None,
+        traces: Traces {
+            model: (tokens_in > 100).then(|| "large".to_owned()),
+            quiet_ms: tokens_in * 1_000,
+            ..Traces::default()
+        },
+    }
+}
+
+fn routed(size: Size, way: Way) -> Event {
+    Event::Issue(IssueEvent::Routed(Routed { size: Some(size), way, spec: true, depth: Depth::Light }))
+}
+
+fn bound() -> Event {
+    let driving = Driving { profile: "small".to_owned(), account: "a".to_owned(), style: Style::Fresh };
+    Event::Bound { flow: flow(), limits: TaskLimits::default(), driving }
+}
+
+fn ended(kind: EndKind, code: EndCode) -> Event {
+    Event::Ended(Ending { kind, code, detail: String::new() })
+}
+
+/// A second passes between two facts.
+fn log(events: &[Event]) -> Vec<Trace> {
+    let flow = flow();
+    trail(Some(&flow), (0..).map(|n| Timestamp(n * 1_000)).zip(events))
+}
+
+fn lines(traces: &[Trace]) -> String {
+    let line = |trace: &Trace| {
+        let fields: Vec<String> =
+            trace.what.fields().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{} {} {}\n", trace.at.0 / 1_000, trace.what.word(), fields.join(" "))
+    };
+    traces.iter().map(line).collect()
+}
+
+fn whole() -> Vec<Event> {
+    let accepted = Accepted {
+        items: vec![("it greets".to_owned(), VerifyResult::Fail, "no".to_owned())],
+        outcome: VerifyOutcome::Reopen { iteration: 1 },
+    };
+    vec![
+        bound(),
+        entered("observe"),
+        routed(Size::L, Way::Pr),
+        left("observe", StepResult::Spec, "spec"),
+        entered("spec"),
+        ran(Exit::Code(0), 200),
+        left("spec", StepResult::Done, "code"),
+        routed(Size::M, Way::Pr),
+        entered("code"),
+        ran(Exit::Silent, 50),
+        Event::Recovery(RecoveryEvent::Tried {
+            step: StepName::new("code"),
+            symptom: "watchdog-kill".to_owned(),
+            tier: Tier::Pattern,
+            action: "retry".to_owned(),
+            exit: None,
+            tail: String::new(),
+        }),
+        entered("code"),
+        Event::Recovery(RecoveryEvent::Ended {
+            step: StepName::new("code"),
+            outcome: Outcome::Success,
+            detail: String::new(),
+        }),
+        Event::Messaged { text: "hurry".to_owned() },
+        left("code", StepResult::Done, "review"),
+        entered("review"),
+        Event::Issue(IssueEvent::Checks { attempt: ONE, ci: Ci::Running(vec!["a".to_owned()]) }),
+        Event::Issue(IssueEvent::Checks { attempt: ONE, ci: Ci::Passed }),
+        left("review", StepResult::Approved, "land"),
+        entered("land"),
+        Event::BaseMoved { attempt: ONE, to: Commit::new("abc") },
+        left("land", StepResult::Landed, "accept"),
+        entered("accept"),
+        Event::Issue(IssueEvent::Accepted { attempt: ONE, accepted }),
+        Event::Issue(IssueEvent::Reworked { attempt: ONE }),
+        left("accept", StepResult::Fail, "code"),
+        entered("code"),
+        ended(EndKind::Blocked, EndCode::AcceptanceFailed),
+    ]
+}
+
+#[test]
+fn the_journal_of_an_issue_is_a_log_of_its_phases() {
+    expect_test::expect![[r#"
+        1 sub_start size=
+        4 phase_start phase=spec
+        5 wrapper_exit phase=spec exit_code=0 how=exit duration_sec=4
+        5 max_silent_window phase=spec silent_window_sec=200
+        5 token_usage phase=spec model=large input=200 output=5 cache_read=0 micro_usd=70
+        6 phase_complete phase=spec duration_sec=2
+        7 size_refresh from=L to=M route=pr
+        8 phase_start phase=code
+        9 wrapper_exit phase=code exit_code=143 how=silence duration_sec=4
+        9 watchdog_kill phase=code duration_sec=4 silent_window_sec=50
+        9 token_usage phase=code model=small input=50 output=5 cache_read=0 micro_usd=70
+        10 anomaly phase=code pattern=watchdog-kill detail=retry
+        12 recovery phase=code tier=2 symptom=watchdog-kill result=success
+        13 manual_intervention recovery_target=code intervention_type=message
+        14 phase_complete phase=code duration_sec=6
+        15 phase_start phase=review
+        17 ci_wait wait_sec=1 result=passed failed=0
+        18 phase_complete phase=review duration_sec=3
+        19 phase_start phase=merge
+        20 concurrent_commit_detected commit_sha=abc
+        21 phase_complete phase=merge duration_sec=2
+        22 phase_start phase=verify
+        24 verify_reopen_cycle iteration=1 reopen_reason=it greets
+        26 phase_start phase=code
+        27 sub_complete result=FAILED (acceptance_failed)
+    "#]]
+    .assert_eq(&lines(&log(&whole())));
+}
+
+#[test]
+fn a_log_that_is_cut_anywhere_is_the_beginning_of_the_whole() {
+    let events = whole();
+    let all = log(&events);
+    for cut in 0..events.len() {
+        let part = log(&events[..cut]);
+        assert_eq!(part[..], all[..part.len()], "cut after {cut}");
+    }
+}
+
+#[test]
+fn many_logs_come_to_counts_times_and_tokens() {
+    let (first, second) = (log(&whole()), log(&whole()[..8]));
+    let all = [(7, &first[..]), (8, &second[..])];
+    let sum = rollup(all, Timestamp(0));
+    let [session] = &sum.sessions[..] else { panic!("{:?}", sum.sessions) };
+    assert_eq!((session.run, session.issues.len(), session.done, session.failed), (RunId(3), 2, 0, 1));
+    let phases: Vec<_> = sum
+        .phases
+        .iter()
+        .map(|it| (it.phase.as_str(), it.begun, it.count, it.median_ms, it.p95_ms))
+        .collect();
+    assert_eq!(
+        phases,
+        [
+            ("spec", 2, 2, Some(2_000), Some(2_000)),
+            ("code", 2, 1, Some(6_000), Some(6_000)),
+            ("review", 1, 1, Some(3_000), Some(3_000)),
+            ("merge", 1, 1, Some(2_000), Some(2_000)),
+            ("verify", 1, 0, None, None),
+        ]
+    );
+    assert_eq!(sum.anomalies, [("watchdog-kill".to_owned(), 1)]);
+    assert_eq!(sum.interventions, [("message".to_owned(), 1)]);
+    let tiers: Vec<_> = sum.recoveries.iter().map(|it| (it.tier.as_str(), it.count, it.success)).collect();
+    assert_eq!(tiers, [("2", 1, 1)]);
+    let tokens: Vec<_> = sum
+        .tokens
+        .iter()
+        .map(|it| (it.phase.as_str(), it.model.as_str(), it.runs, it.usage.tokens_in))
+        .collect();
+    assert_eq!(tokens, [("spec", "large", 2, 400), ("code", "small", 1, 50)]);
+    assert!(rollup(all, Timestamp(1_000_000)).phases.is_empty(), "what is older is left out");
+}
+
+fn task(way: Way, ends: Option<Vec<PartEnd>>) -> Task {
+    let mut spec = TaskSpec::new("Greet").expect("a title");
+    spec.source = "local:#7".to_owned();
+    let mut task = Task::added(TaskId(1), spec, Timestamp(0));
+    let routed = Routed { size: Some(Size::M), way, spec: way != Way::Split, depth: Depth::Light };
+    task.issue = Some(Box::new(Pipeline { routed: Some(routed), ends, ..Pipeline::default() }));
+    task
+}
+
+#[test]
+fn something_is_said_afterwards_only_of_what_was_out_of_the_ordinary() {
+    let smooth = [bound(), entered("spec"), left("spec", StepResult::Done, "code"), entered("code")];
+    assert_eq!(lookback(&task(Way::Pr, None), &log(&smooth), None), None);
+    let paper = Paper::read(
+        "## Overview\nx\n## Phase Handoff\n### Deferred Items\n- the plural\n## Code Retrospective\n### Improvement Proposals\n- [issue] Name it: why\n",
+    );
+    let said = lookback(&task(Way::Pr, None), &log(&whole()), Some(&paper)).expect("much was");
+    expect_test::expect![[r#"
+        ## Auto Retrospective
+
+        Result: FAILED (acceptance_failed)
+
+        ### Out of the ordinary
+
+        - code: begun 2 times
+        - code: silent for too long, and ended
+        - code: `watchdog-kill`, recovered by tier 2: success
+        - code: a person stepped in (message)
+        - its size went from L to M
+        - verify: opened again (1): it greets
+
+        ### Deferred Items
+
+        - the plural
+
+        ### What the spec did not say
+
+        - Changed Files
+        - Implementation Steps
+        - Verification
+
+        ### Improvement Proposals
+
+        - [issue] Name it
+    "#]]
+    .assert_eq(&said.markdown());
+}
+
+#[test]
+fn of_a_whole_something_is_always_said() {
+    let ends = vec![
+        PartEnd { number: 8, task: None, end: PartFate::Done },
+        PartEnd { number: 9, task: None, end: PartFate::Failed("no key\nat all".to_owned()) },
+        PartEnd { number: 10, task: None, end: PartFate::Skipped(9) },
+    ];
+    let said = lookback(&task(Way::Split, Some(ends)), &[], None).expect("it is a whole");
+    assert_eq!(said.result, "SUCCESS");
+    assert_eq!(said.parts, ["#8: SUCCESS", "#9: FAILED (no key)", "#10: SKIPPED (blocked by #9)"]);
+}

@@ -1,0 +1,211 @@
+//! A base that nobody may push: landed work is offered as a pull request, and the forge merges it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use landfall_testkit::{FAKE_TOKEN, FakeCheck, FakeGithub, Scratch};
+
+use crate::LANDFALL;
+use crate::lifecycle::{says, works};
+
+/// A project whose `origin` refuses whatever is pushed to `main`.
+fn protected(publish: &str) -> (FakeGithub, Scratch, PathBuf) {
+    let fake = FakeGithub::start();
+    let mut scratch = Scratch::new(LANDFALL);
+    let bare = scratch.root().join("forge.git");
+    let bare_text = bare.to_str().expect("a path is text here");
+    scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
+    scratch.git(&["remote", "add", "origin", bare_text]);
+    scratch.more_settings(&format!(
+        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"{publish}\"\n",
+        fake.url()
+    ));
+    scratch.git(&["push", "--quiet", "origin", "main"]);
+    let hook = bare.join("hooks/update");
+    std::fs::write(
+        &hook,
+        "#!/bin/sh\nif [ \"$1\" = refs/heads/main ]; then echo 'GH006: Protected branch update failed' >&2; exit 1; fi\n",
+    )
+    .expect("a hook can be written");
+    std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    scratch.be_patient(Duration::from_secs(300)); // changes go one at a time there, with a second between them
+    scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
+    fake.world(|world| world.kept = Some(bare.clone()));
+    (fake, scratch, bare)
+}
+
+fn adds(file: &str) -> String {
+    format!("signal = \"complete\"\n[[write]]\npath = \"{file}\"\ntext = \"x\\n\"\n")
+}
+
+fn on_main(scratch: &Scratch) -> String {
+    scratch.git(&["fetch", "--quiet", "origin"]);
+    scratch.git(&["ls-tree", "--name-only", "origin/main"])
+}
+
+#[test]
+fn landed_work_reaches_a_base_that_nobody_may_push_with_the_tree_that_was_verified() {
+    let (fake, scratch, _) = protected("pull-request");
+    for (task, file) in [("T1", "one.txt"), ("T2", "two.txt")] {
+        scratch.task(&format!("Add {file}"), &adds(file), &[]);
+        let said = scratch.landfall(&["run"]);
+        assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+        assert!(on_main(&scratch).contains(file), "{}\n{}", said.out, said.err);
+        let certificate = scratch.landfall(&["certificate", task]).json();
+        let landed = certificate["landing"]["commit"].as_str().expect("it landed").to_owned();
+        let tree = |of: &str| scratch.git(&["rev-parse", &format!("{of}^{{tree}}")]);
+        assert_eq!(tree("origin/main"), tree(&landed), "what is there is what was verified");
+        assert_eq!(scratch.git(&["merge-base", &landed, "origin/main"]), landed, "with its own commits");
+    }
+    fake.world(|world| {
+        let lands: Vec<_> = world.pulls.values().filter(|it| it.head == "landfall/land").collect();
+        assert_eq!(lands.len(), 2, "one for each landing: {lands:?}");
+        assert!(lands.iter().all(|it| it.merged.is_some()), "{lands:?}");
+        assert!(
+            lands[0].title.contains("Add one.txt") && lands[1].title.contains("Add two.txt"),
+            "{lands:?}"
+        );
+    });
+    assert_eq!(scratch.left_behind(), []);
+}
+
+#[test]
+fn an_issue_is_merged_with_the_landing_that_the_forge_merges() {
+    let (fake, scratch, _) = protected("pull-request");
+    let turns = [
+        "[[step.spec]]\nsignal = \"complete\"\n[[step.spec.write]]\npath = \"docs/spec/issue-1-greet.md\"\ntext = \"# Greet\\n\"\n".to_owned(),
+        works("code", "greet.txt", "\"complete\""),
+        says("review", r#"{"findings": [], "resolved": []}"#),
+    ];
+    let body = format!(
+        "- [ ] <!-- verify: file_exists \"greet.txt\" --> it is there\n```landfall-script\n{}\n```\n",
+        turns.concat()
+    );
+    let number = fake.world(|world| world.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
+    let said = scratch.landfall(&["auto", &number.to_string()]);
+    let log = scratch.landfall(&["log", "T1"]).out;
+    assert_eq!(said.code, Some(0), "{}\n{}\n{log}", said.out, said.err);
+    assert!(on_main(&scratch).contains("greet.txt"));
+    fake.world(|world| {
+        world.see_pushes();
+        let merged = |head: &str| world.pulls.values().any(|it| it.head == head && it.merged.is_some());
+        assert!(merged("landfall/land") && merged("landfall/issue-1"), "{:?}", world.pulls);
+        assert!(world.issues[&number].closed.is_some(), "{:?}", world.issues[&number]);
+    });
+}
+
+#[test]
+fn what_the_forge_looks_at_first_is_merged_when_its_checks_are_green() {
+    let (fake, scratch, bare) = protected("pull-request");
+    fake.world(|world| world.needs_checks = true);
+    scratch.task("Add one.txt", &adds("one.txt"), &[]);
+    let mut run = scratch.start(&["run"]);
+    let head = || {
+        let git_dir = format!("--git-dir={}", bare.display());
+        let said = std::process::Command::new("git")
+            .args([git_dir.as_str(), "rev-parse", "--verify", "--quiet", "refs/heads/landfall/land"])
+            .output()
+            .expect("git can be run");
+        String::from_utf8(said.stdout).expect("text").trim().to_owned()
+    };
+    scratch.eventually("the landing to be offered", || !head().is_empty());
+    let check = |conclusion: Option<&str>| FakeCheck {
+        name: "ci".to_owned(),
+        status: if conclusion.is_some() { "completed" } else { "in_progress" }.to_owned(),
+        conclusion: conclusion.map(str::to_owned),
+    };
+    fake.world(|world| world.checks.insert(head(), vec![check(None)]));
+    std::thread::sleep(Duration::from_secs(4)); // it is asked meanwhile, and says no
+    assert!(!run.is_over(), "{}", scratch.landfall(&["log", "T1"]).out);
+    assert!(!on_main(&scratch).contains("one.txt"));
+    fake.world(|world| world.checks.insert(head(), vec![check(Some("success"))]));
+    assert_eq!(run.wait(Duration::from_secs(60)), Some(0));
+    assert!(on_main(&scratch).contains("one.txt"));
+}
+
+#[test]
+fn a_forge_that_merges_nothing_is_told_of_and_the_next_run_goes_on() {
+    let (fake, scratch, _) = protected("pull-request");
+    let why = "At least 1 approving review is required by reviewers with write access.";
+    fake.world(|world| world.merges_none = Some(why.to_owned()));
+    scratch.task("Add one.txt", &adds("one.txt"), &[]);
+    let said = scratch.landfall(&["run"]);
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("approving review") && told.contains("pull request #"), "{told}");
+    assert!(!on_main(&scratch).contains("one.txt"), "nothing was forced");
+    fake.world(|world| world.merges_none = None);
+    scratch.landfall(&["run"]).ok();
+    assert!(on_main(&scratch).contains("one.txt"));
+    fake.world(|world| assert_eq!(world.pulls.len(), 1, "it is the same pull request: {:?}", world.pulls));
+}
+
+#[test]
+fn others_who_merge_meanwhile_are_verified_with_it_first() {
+    let (fake, scratch, bare) = protected("pull-request");
+    fake.world(|world| world.needs_checks = true);
+    scratch.task("Add one.txt", &adds("one.txt"), &[]);
+    let mut run = scratch.start(&["run"]);
+    let git = |args: &[&str]| {
+        let said = std::process::Command::new("git")
+            .arg(format!("--git-dir={}", bare.display()))
+            .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.com"])
+            .args(args)
+            .output()
+            .expect("git can be run");
+        String::from_utf8(said.stdout).expect("text").trim().to_owned()
+    };
+    let head = || git(&["rev-parse", "--verify", "--quiet", "refs/heads/landfall/land"]);
+    scratch.eventually("the landing to be offered", || !head().is_empty());
+    let first = head();
+    let (main, tree) = (git(&["rev-parse", "main"]), git(&["rev-parse", "main^{tree}"]));
+    let theirs = git(&["commit-tree", &tree, "-p", &main, "-m", "Somebody else's"]);
+    git(&["update-ref", "refs/heads/main", &theirs]);
+    scratch.eventually("theirs to be taken in", || head() != first);
+    let green = FakeCheck {
+        name: "ci".to_owned(),
+        status: "completed".to_owned(),
+        conclusion: Some("success".to_owned()),
+    };
+    fake.world(|world| world.checks.insert(head(), vec![green]));
+    assert_eq!(run.wait(Duration::from_secs(60)), Some(0));
+    assert!(on_main(&scratch).contains("one.txt"));
+    assert_eq!(scratch.git(&["merge-base", &theirs, "origin/main"]), theirs);
+    assert_eq!(scratch.git(&["merge-base", &theirs, &head()]), theirs, "what was merged held theirs");
+}
+
+#[test]
+fn an_engine_that_ends_around_the_merge_lands_once() {
+    for point in ["publish.merge.before", "publish.merge.after"] {
+        let (fake, mut scratch, _) = protected("pull-request");
+        scratch.task("Add one.txt", &adds("one.txt"), &[]);
+        scratch.set("LANDFALL_CRASH", point);
+        let crashed = scratch.landfall(&["run"]);
+        assert!(crashed.code.is_none(), "{point} was passed and ended the engine: {crashed:?}");
+        scratch.unset("LANDFALL_CRASH");
+        scratch.landfall(&["run"]).ok();
+        assert!(on_main(&scratch).contains("one.txt"), "{point}");
+        fake.world(|world| assert_eq!(world.pulls.len(), 1, "{point}: {:?}", world.pulls));
+        let merges =
+            scratch.git(&["log", "--merges", "--format=%s", "--grep=^Merge landfall/land", "origin/main"]);
+        assert_eq!(merges.lines().count(), 1, "{point}: {merges}");
+    }
+}
+
+#[test]
+fn a_branch_that_cannot_be_pushed_is_named_with_the_way_out() {
+    let (_fake, scratch, _) = protected("push");
+    scratch.task("Add one.txt", &adds("one.txt"), &[]);
+    let said = scratch.landfall(&["run"]);
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("Protected branch") && told.contains("land.publish = \"pull-request\""), "{told}");
+}
+
+#[test]
+fn without_a_forge_nobody_merges_a_pull_request() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.more_settings("[land]\npublish = \"pull-request\"\n");
+    let said = scratch.landfall(&["run"]);
+    assert_ne!(said.code, Some(0));
+    assert!(said.err.contains("merges none") && said.err.contains("tracker.kind"), "{}", said.err);
+}
