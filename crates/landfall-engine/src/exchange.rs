@@ -14,11 +14,11 @@ use std::sync::{Arc, OnceLock};
 
 use landfall_host::git::{BranchName as GitBranch, GitError, Repo, Store};
 use landfall_model::flow::Act;
-use landfall_model::issue::{Part, Phase, Seen, Source};
+use landfall_model::issue::{ClosedAs, Part, Phase, Seen, Source, stops_at};
 use landfall_model::{Attempt, Exchanged, News, Task};
 use landfall_trackers::tracker::{
-    Answer, BranchName, IssueNumber, Label, LabelSpec, NameError, PHASE_FAMILY, PrNumber, Slug, Tracker,
-    TrackerError,
+    Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
+    PrNumber, Slug, Tracker, TrackerError,
 };
 use thiserror::Error;
 
@@ -198,6 +198,9 @@ fn refused(trouble: &Trouble) -> Option<String> {
 
 fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, act: Option<Act>) -> Result<Exchanged, Trouble> {
     let at = desk(site, task)?;
+    if let Some(closed) = closed_meanwhile(task, act, &at)? {
+        return Ok(Exchanged::Closed(closed));
+    }
     let exchanged = act_on(site, task, attempt, act, &at)?;
     if let Some(passing) = observing::passing(task, act, &exchanged) {
         observing::pass(site, &at, &passing);
@@ -225,6 +228,22 @@ fn act_on(
         Some(Act::Close) => telling::closed(task, at),
         None => seeing::parts(at),
     }
+}
+
+/// How the issue was closed, if that was since its task looked at it and nothing is to be done against it.
+fn closed_meanwhile(task: &Task, act: Option<Act>, at: &Desked) -> Answer<Option<ClosedAs>> {
+    let was_open = task.issue.as_ref().and_then(|issue| issue.seen.as_ref()).is_some_and(|seen| seen.open);
+    let Some(act) = act.filter(|_| was_open) else { return Ok(None) };
+    // Where no way of closing it would stop anything, nobody needs to look.
+    if ![ClosedAs::Done, ClosedAs::NotPlanned].into_iter().any(|closed| stops_at(act, closed)) {
+        return Ok(None);
+    }
+    let closed = match at.tracker.issue(at.number)?.state {
+        IssueState::Open => return Ok(None),
+        IssueState::Closed { why: CloseWhy::Done, .. } => ClosedAs::Done,
+        IssueState::Closed { why: CloseWhy::NotPlanned, .. } => ClosedAs::NotPlanned,
+    };
+    Ok(Some(closed).filter(|closed| stops_at(act, *closed)))
 }
 
 pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {

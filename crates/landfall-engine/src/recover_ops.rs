@@ -55,6 +55,8 @@ pub struct Ground<'a> {
     pub body: &'a str,
     /// Who signs off, and signs commits.
     pub by: &'a Signature,
+    /// Whether a pull request of the branch belongs to the round of work that is under way.
+    pub is_of_round: &'a dyn Fn(PrNumber) -> bool,
     /// What the issue has left behind, looked at now.
     pub hints: &'a dyn Fn() -> Result<Hints, String>,
     /// Runs a check of the settings, by its name, on this work; the error says how it failed.
@@ -130,7 +132,8 @@ impl Ground<'_> {
                 return Err(format!("the work has moved to {}", seen.short()));
             }
         }
-        if self.tracker.pull_requests_of(self.branch).map_err(told)?.iter().any(is_merged) {
+        let all = self.tracker.pull_requests_of(self.branch).map_err(told)?;
+        if all.iter().any(|pr| is_merged(pr) && (self.is_of_round)(pr.number)) {
             return Err(format!("the pull request of `{}` was merged", self.branch));
         }
         Ok(())
@@ -351,8 +354,8 @@ impl Hands<'_> {
     fn rerun_checks(&mut self) -> Result<String, String> {
         let pr = self.must_be_open()?;
         match self.ground.tracker.rerun_checks(&pr.head_sha).map_err(told)? {
-            0 => Err(format!("there is nothing to run again for {}", pr.number)),
-            count => Ok(format!("{count} checks of {} run again", pr.number)),
+            0 => Ok(format!("nothing of {} can be run again", pr.number)),
+            count => Ok(format!("the failed jobs of {count} runs of {} run again", pr.number)),
         }
     }
 

@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landfall_host::git::{CollectOptions, LostHead, Merge, Oid, Signature, Workspace};
-use landfall_model::issue::SeenPrState;
+use landfall_model::issue::{Ci, SeenPrState, is_of_round};
 use landfall_model::liveness::Watch;
 use landfall_model::recovery::{
-    self, Action, Agent, Climbed, Due, Hints, Known, Op, PlanAction, Recovery, Symptoms, brought_about, point,
+    self, Action, Agent, Climbed, Due, Hints, Known, Op, PlanAction, Recovery, Symptoms, base_moved,
+    brought_about, point,
 };
 use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Recovered, Scope, Spending, StepKind, Task};
 use landfall_trackers::tracker::BranchName;
@@ -60,7 +61,21 @@ fn is_changed(site: &Site, task: &Task) -> bool {
 
 /// What follows from an exchange that was refused.
 pub(crate) fn stuck(site: &Site, task: &Task, detail: &str) -> Option<Climbed> {
-    recovery::stuck(&site.catalogue, Agent::Free, task, detail)
+    recovery::stuck(&site.catalogue, Agent::Free, task, detail, moved_base(site, task))
+}
+
+/// Whether the base has moved since the work was made, also where others push to, and whether the two still go together.
+fn moved_base(site: &Site, task: &Task) -> Option<Known> {
+    let head = site::oid(task.head.as_ref().filter(|_| task.landed.is_none())?);
+    let base = land::look_far(site, 0).ok()?.ours; // one that cannot be asked is not known to have moved
+    let held = site.store.is_ancestor(&base, &head).ok()?;
+    let merges = held || matches!(site.store.merge(&base, &head).ok()?, Merge::Clean { .. });
+    base_moved(held, merges)
+}
+
+/// What is done about what the checks of the forge came to.
+pub(crate) fn checked(site: &Site, task: &Task, ci: &Ci) -> Option<Climbed> {
+    recovery::checked(&site.catalogue, task, ci, site.now())
 }
 
 /// How long the agent of a task may be silent: longer, if it was ended for that too early.
@@ -229,6 +244,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Resul
         title: &gate::headline(task),
         body: &offering::body(task, &at),
         by: &by,
+        is_of_round: &|pr| task.issue.as_ref().is_none_or(|issue| is_of_round(pr.get(), issue)),
         hints: &hints,
         run_check: &|name, head| run_check(site, task, name, head),
     };

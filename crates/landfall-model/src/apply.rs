@@ -630,7 +630,8 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::OutputMissing
         | Parting::Redirected
         | Parting::Held
-        | Parting::Recovered => {}
+        | Parting::Recovered
+        | Parting::NotYet => {}
     }
 }
 

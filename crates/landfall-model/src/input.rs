@@ -9,7 +9,7 @@ use crate::conflict::Clash;
 use crate::driving::{Driving, Traces};
 use crate::flow::Flow;
 use crate::gate::GateReport;
-use crate::issue::{Accepted, Ci, Part, PartEnd, Pr, Seen, Wishes};
+use crate::issue::{Accepted, Ci, ClosedAs, Part, PartEnd, Pr, Seen, Wishes};
 use crate::plan::Outline;
 use crate::proof;
 use crate::queue::BatchId;
@@ -89,6 +89,8 @@ pub enum Parting {
     Held,
     /// It failed, and something is done about that.
     Recovered,
+    /// It looked for something outside that has not happened yet.
+    NotYet,
 }
 
 /// What a task can hear.
@@ -408,10 +410,22 @@ pub enum Exchanged {
     },
     /// The work is offered; none: its way is straight onto the base.
     Offered(Option<Pr>),
-    /// The checks of the forge came to this.
-    Checks(Ci),
+    /// The issue was closed since the task began, and nothing was done.
+    Closed(ClosedAs),
+    /// The checks of the forge were looked at.
+    Checks {
+        /// They came to this.
+        ci: Ci,
+        /// What is done about it, if something is.
+        climbed: Option<Climbed>,
+    },
     /// What was promised was held against what is there.
-    Accepted(Accepted),
+    Accepted {
+        /// It came to this.
+        accepted: Accepted,
+        /// What is done about what does not hold, if something does not.
+        climbed: Option<Climbed>,
+    },
     /// It is made of these.
     Parts(Vec<Part>),
     /// What was to be written down is.

@@ -1,6 +1,7 @@
 //! The way of an issue from its tracker onto the base: how it is routed by its size, what was seen of it, and what of its
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
+mod ci;
 mod kind;
 mod paper;
 mod phase;
@@ -15,8 +16,10 @@ mod whole;
 use std::fmt;
 
 use crate::acceptance::{VerifyOutcome, VerifyResult};
+use crate::flow::Act;
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
+pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
@@ -380,6 +383,49 @@ pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
 
 const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
 const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
+
+/// How an issue was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClosedAs {
+    /// What it asks for is there.
+    Done,
+    /// Nobody will do it.
+    NotPlanned,
+}
+
+impl ClosedAs {
+    /// The words people use.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::NotPlanned => "not planned",
+        }
+    }
+}
+
+/// Whether a task stops before `act` because its issue was closed since it began. Until the work has landed it is a person who
+/// closes it. After that a forge closes it by itself, and so do we, as done: what was promised is still held against what landed.
+/// What nobody will do any more is left alone in any case.
+#[must_use]
+pub fn stops_at(act: Act, closed: ClosedAs) -> bool {
+    match (act, closed) {
+        (Act::Observe, _) => false, // it says by itself where an issue goes on that is closed
+        (Act::Triaged | Act::Sized | Act::Offer | Act::Checks | Act::Reviewed | Act::Gather, _) => true,
+        (Act::Merged | Act::Accept | Act::Close, ClosedAs::NotPlanned) => true,
+        (Act::Merged | Act::Accept | Act::Close, ClosedAs::Done) => false,
+    }
+}
+
+/// Whether a pull request of an issue's branch belongs to the round of work that is under way: it is the one that was offered in
+/// it. What landed and did not hold was an earlier round.
+#[must_use]
+pub fn is_of_round(number: u64, pipeline: &Pipeline) -> bool {
+    match &pipeline.pr {
+        Some(pr) => pr.number == number,
+        None => pipeline.reworks == 0,
+    }
+}
 
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]

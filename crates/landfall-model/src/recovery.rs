@@ -15,7 +15,7 @@ mod place;
 mod plan;
 
 pub(crate) use climbed::is_climbed;
-pub use climbed::{Climb, Climbed, brought_about, look, point, stuck};
+pub use climbed::{Climb, Climbed, base_moved, brought_about, checked, look, point, stuck, unmet};
 pub use event::{Diagnosis, Due, Outcome, Recoveries, Recovery, RecoveryEvent, Tier};
 pub use ladder::{ACTIONS_PER_STEP_MAX, Agent, Rung, climb};
 pub use log::{Candidate, PROMOTED_AT, entry, promotion};

@@ -12,8 +12,8 @@ mod scratch;
 
 pub use blanked::blanked;
 pub use github::{
-    FAKE_TOKEN, FakeCheck, FakeComment, FakeGithub, FakeIssue, FakePull, FakeReview, FakeStatus, Heard,
-    Trouble, World,
+    FAKE_TOKEN, FakeCheck, FakeComment, FakeGithub, FakeIssue, FakeJob, FakePull, FakeReview, FakeStatus,
+    Heard, Trouble, World,
 };
 pub use model::{Asked, Dialect, Gate, ModelServer, Play, Tokens, Turn};
 pub use processes::{Process, left_behind};

@@ -4,6 +4,7 @@
 //! What is made bears a marker, is looked for before and after, and a marker counts only in what our own account wrote: anybody may
 //! write one into a comment.
 
+mod actions;
 mod address;
 mod budget;
 mod client;
@@ -20,10 +21,10 @@ use landfall_model::{Size, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor, Issue,
-    IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
-    NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, RepoName, Review, SIZE_FAMILY,
-    Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
+    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor,
+    FailedJob, Issue, IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge,
+    Merged, NewIssue, NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, RepoName,
+    Review, SIZE_FAMILY, Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
 };
 pub use address::Base;
 use address::Path;
@@ -365,7 +366,7 @@ impl Tracker for Github {
     }
 
     fn unreadable(&self) -> Answer<Vec<TrackerError>> {
-        Ok(Vec::new())
+        Ok(Vec::new()) // nobody writes its records but itself
     }
 
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
@@ -760,6 +761,14 @@ impl Tracker for Github {
             runs.items.into_iter().map(wire::CheckRun::into_check).collect::<Answer<_>>()?;
         checks.extend(statuses.items.into_iter().map(Check::from));
         Ok(checks)
+    }
+
+    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+        self.jobs_that_failed(commit)
+    }
+
+    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize> {
+        self.run_again(commit)
     }
 
     fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {

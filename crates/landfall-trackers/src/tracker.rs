@@ -18,10 +18,10 @@ pub use names::{
     unmarked,
 };
 pub use values::{
-    Blocker, Change, Check, CheckState, ChecksSum, Child, CloseWhy, Comment, Conclusion, Cursor, Issue,
-    IssueEdit, IssueFilter, IssueState, LabelSpec, Merge, Merged, NewIssue, NewPullRequest, NewReview, Once,
-    PHASE_FAMILY, Place, PrState, PullRequest, Review, ReviewVerdict, SIZE_FAMILY, Saying, SizeSeen,
-    SizeStands, Thread, sum,
+    Blocker, Change, Check, CheckState, ChecksSum, Child, CloseWhy, Comment, Conclusion, Cursor, FailedJob,
+    Issue, IssueEdit, IssueFilter, IssueState, JobStep, LabelSpec, Merge, Merged, NewIssue, NewPullRequest,
+    NewReview, Once, PHASE_FAMILY, Place, PrState, PullRequest, Review, ReviewVerdict, SIZE_FAMILY, Saying,
+    SizeSeen, SizeStands, Thread, sum,
 };
 
 /// What a tracker answers.
@@ -35,7 +35,8 @@ pub trait Clock: Send + Sync {
     fn wait(&self, ms: u64);
 }
 
-/// Where issues and pull requests are kept.
+/// Where issues and pull requests are kept. Nothing has an answer of its own here: one tracker stands before another, and must
+/// hand on all that is asked.
 pub trait Tracker: Send + Sync {
     /// Whether it keeps the branches of pull requests, so that it merges them. One that does not only writes down
     /// what was landed.
@@ -115,11 +116,12 @@ pub trait Tracker: Send + Sync {
     fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>>;
     /// The jobs that look at a commit, each in its newest run.
     fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>>;
-    /// Has the jobs run again that failed or were broken off, and says of how many runs. None of a tracker that runs
+    /// How the jobs that failed on a commit came to fail, as far as that can be told. A tracker that runs nothing knows
     /// nothing.
-    fn rerun_checks(&self, _commit: &CommitSha) -> Answer<usize> {
-        Ok(0)
-    }
+    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>>;
+    /// Has the jobs run again that failed or were broken off, and says of how many runs. None of a tracker that runs
+    /// nothing. Runs that are under way are left alone, so asking again starts nothing twice.
+    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize>;
 
     /// What changed since then, oldest first.
     fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)>;

@@ -1548,7 +1548,7 @@ fn rollup_samples(page: &mut Page) {
         "`issue events`",
         "One such object per line, oldest first. What else is known depends on `event`, and is text.",
         &api::IssueTrace {
-            ts: "2026-07-29T14:03:00Z".to_owned(),
+            ts: "2026-07-29T14:03:00.120Z".to_owned(),
             issue: 12,
             event: "phase_complete".to_owned(),
             session_id: "R3".to_owned(),

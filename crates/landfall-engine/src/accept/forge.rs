@@ -312,7 +312,7 @@ fn runs_hold(checks: &[Check], shown: &Shown, value: &str) -> Saw {
         ChecksSum::Failed => CheckState::Done(Conclusion::Failure),
         ChecksSum::Broken => CheckState::Done(Conclusion::Cancelled),
     };
-    let whole = Check { name: "all jobs".to_owned(), by: None, state, started: None, url: None };
+    let whole = Check { id: None, name: "all jobs".to_owned(), by: None, state, started: None, url: None };
     listed(checks, vec![row(&whole)], shown, value)
 }
 

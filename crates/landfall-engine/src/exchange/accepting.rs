@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering;
 
 use landfall_host::git::Oid;
 use landfall_model::acceptance::{Criteria, Criterion, Handler, Mode, Occasion, VerifyOutcome, VerifyResult};
+use landfall_model::flow::Act;
 use landfall_model::issue::{Accepted, Phase, unasked, with_left};
+use landfall_model::recovery;
 use landfall_model::{EngineEvent, Exchanged, Spending, Task};
 use landfall_trackers::tracker::{CommitSha, Issue, PrNumber};
 
@@ -36,9 +38,15 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         if let VerifyOutcome::LeftOver(_) = outcome {
             stand(at, Phase::Verify)?;
         }
-        return Ok(Exchanged::Accepted(Accepted { items: Vec::new(), outcome }));
+        return Ok(Exchanged::Accepted { accepted: Accepted { items: Vec::new(), outcome }, climbed: None });
     }
-    settle(site, at, heard, left).map(Exchanged::Accepted)
+    // It took a while: what a person decided meanwhile stands.
+    if let Some(closed) = super::closed_meanwhile(task, Some(Act::Accept), at)? {
+        return Ok(Exchanged::Closed(closed));
+    }
+    let accepted = settle(site, at, heard, left)?;
+    let climbed = recovery::unmet(&site.catalogue, task, &accepted);
+    Ok(Exchanged::Accepted { accepted, climbed })
 }
 
 /// Where the work of an issue came onto the base.

@@ -42,7 +42,7 @@ pub(super) fn passing(task: &Task, act: Option<Act>, exchanged: &Exchanged) -> O
             of(Phase::Review, depth.and_then(Observed::review))
         }
         (Act::Merged, Exchanged::Told) => of(Phase::Merge, None),
-        (Act::Accept, Exchanged::Accepted(accepted)) => {
+        (Act::Accept, Exchanged::Accepted { accepted, .. }) => {
             of(Phase::Verify, Some(Observed::verified(accepted.outcome)))
         }
         (Act::Close, Exchanged::Told) => of(Phase::Done, None),

@@ -26,9 +26,6 @@ pub(super) fn offer(
     if way != Some(Way::Pr) {
         return Ok(Exchanged::Offered(None));
     }
-    if !at.tracker.issue(at.number)?.state.is_open() {
-        return Err(Trouble::Else(format!("{} was closed meanwhile; open it again to go on", at.number)));
-    }
     let head = task.head.as_ref().ok_or_else(|| Trouble::Else("there is no work to offer".to_owned()))?;
     let sha = CommitSha::new(head.as_str())?;
     let branch = branch_of(at.number);

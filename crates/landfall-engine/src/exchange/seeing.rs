@@ -3,16 +3,19 @@
 use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
-use landfall_model::issue::{Ci, IssueKind, Part, Phase, Seen, SeenPr, SeenPrState, checks_may_begin};
+use landfall_model::issue::{
+    CheckStand, Ci, IssueKind, Part, Phase, Seen, SeenCheck, SeenJob, SeenPr, SeenPrState, StepEnd, weigh,
+};
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
-    Answer, Blocker, Check, CheckState, ChecksSum, Child, CloseWhy, CommitSha, Conclusion, Issue,
-    IssueNumber, IssueState, Marker, PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread, Tracker,
-    shown, sum,
+    Answer, Blocker, Check, CheckState, Child, CloseWhy, CommitSha, Conclusion, FailedJob, Issue,
+    IssueNumber, IssueState, JobStep, Marker, PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread,
+    Tracker, shown,
 };
 
 use super::{Desked, Trouble, branch_of, stand};
 use crate::land;
+use crate::recovering;
 use crate::settings::Publish;
 use crate::site::{self, Site};
 
@@ -267,61 +270,69 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
     Ok(parts)
 }
 
-/// What the checks of the forge say about the offered work.
+/// What the checks of the forge say about the offered work, held against those of the base it was merged with.
 pub(super) fn checks(site: &Site, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
-    let Some(pr) = task.issue.as_ref().and_then(|issue| issue.pr.as_ref()) else {
-        return Ok(Exchanged::Checks(Ci::Absent));
+    let issue = task.issue.as_ref();
+    let Some(pr) = issue.and_then(|issue| issue.pr.as_ref()) else {
+        return Ok(Exchanged::Checks { ci: Ci::Absent, climbed: None });
     };
-    let checks = at.tracker.checks(&CommitSha::new(pr.head.as_str())?)?;
-    let names = |is: &dyn Fn(&Check) -> bool| -> Vec<String> {
-        checks.iter().filter(|check| is(check)).map(|check| shown(&check.name, 80)).collect()
-    };
-    let ci = match sum(&checks) {
-        ChecksSum::None if may_come(site, task, at)? => {
-            Ci::Running(vec!["those that have not begun".to_owned()])
-        }
-        ChecksSum::None => Ci::Absent,
-        ChecksSum::Passed => Ci::Passed,
-        ChecksSum::Pending => {
-            Ci::Running(names(&|check| matches!(check.state, CheckState::Waiting | CheckState::Running)))
-        }
-        ChecksSum::Broken => Ci::Broken(names(&|check| {
-            !matches!(
-                check.state,
-                CheckState::Done(Conclusion::Success | Conclusion::Neutral | Conclusion::Skipped)
-            )
-        })),
-        ChecksSum::Failed => failed(task, at, &checks)?,
-    };
-    Ok(Exchanged::Checks(ci))
-}
-
-/// Whether checks that are not there yet may still begin: a forge takes a moment. Where the base has none, none come.
-fn may_come(site: &Site, task: &Task, at: &Desked) -> Result<bool, Trouble> {
-    let since = task.issue.as_ref().and_then(|issue| issue.ci.as_ref()).map(|(_, since)| *since);
-    let base = task.gate.as_ref().map(|gate| gate.base.as_str()).filter(|_| at.tracker.keeps_branches());
-    let has_some = match base {
-        Some(base) => sum(&at.tracker.checks(&CommitSha::new(base)?)?) != ChecksSum::None,
-        None => false,
-    };
-    Ok(checks_may_begin(has_some, since, site.now()))
-}
-
-/// What fails on the work and not on the base it was merged with; or else what fails on both.
-fn failed(task: &Task, at: &Desked, checks: &[Check]) -> Answer<Ci> {
-    let fails = |check: &&Check| check.state == CheckState::Done(Conclusion::Failure);
-    let names = |checks: &[Check]| -> Vec<String> {
-        checks.iter().filter(fails).map(|check| check.name.clone()).collect()
-    };
-    let here = names(checks);
-    let base =
-        task.gate.as_ref().map(|gate| gate.base.as_str()).or(task.workspace.as_ref().map(Commit::as_str));
-    let there = match base {
-        Some(base) => names(&at.tracker.checks(&CommitSha::new(base)?)?),
+    let here = checks_of(at, pr.head.as_str(), &|_| true)?;
+    let says_something = |check: &SeenCheck| check.stand != CheckStand::Silent;
+    let fails: Vec<&str> = here.iter().filter(|it| it.fails()).map(|it| it.name.as_str()).collect();
+    let base = task.gate.as_ref().map(|gate| &gate.base).or(task.workspace.as_ref());
+    // Where all is well here, nobody needs to know how the base is.
+    let base = base.filter(|_| !fails.is_empty() || !here.iter().any(says_something));
+    let base = match base.filter(|_| at.tracker.keeps_branches()) {
+        Some(base) => checks_of(at, base.as_str(), &|name| fails.contains(&name))?,
         None => Vec::new(),
     };
-    let new: Vec<String> = here.iter().filter(|name| !there.contains(name)).cloned().collect();
-    Ok(if new.is_empty() { Ci::PreExisting(here) } else { Ci::Failed(new) })
+    let since = issue.and_then(|issue| issue.ci.as_ref()).map(|(_, since)| *since);
+    let ci = weigh(&here, &base, since, site.now());
+    let climbed = recovering::checked(site, task, &ci);
+    Ok(Exchanged::Checks { ci, climbed })
+}
+
+/// The checks of a commit. How they failed is asked for only where one did whose name is wanted.
+fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer<Vec<SeenCheck>> {
+    let commit = CommitSha::new(commit)?;
+    let checks = at.tracker.checks(&commit)?;
+    let failed = |check: &Check| check.state == CheckState::Done(Conclusion::Failure) && wanted(&check.name);
+    let jobs = match checks.iter().any(failed) {
+        true => at.tracker.failed_jobs(&commit)?,
+        false => Vec::new(),
+    };
+    let seen = |check: &Check| SeenCheck {
+        name: shown(&check.name, 80),
+        stand: match check.state {
+            CheckState::Waiting => CheckStand::Queued,
+            CheckState::Running => CheckStand::Running,
+            CheckState::Done(Conclusion::Success) => CheckStand::Passed,
+            CheckState::Done(Conclusion::Neutral | Conclusion::Skipped) => CheckStand::Silent,
+            CheckState::Done(Conclusion::Failure) => {
+                CheckStand::Failed(jobs.iter().find(|job| Some(job.check) == check.id).map(seen_job))
+            }
+            CheckState::Done(
+                Conclusion::Cancelled
+                | Conclusion::TimedOut
+                | Conclusion::ActionRequired
+                | Conclusion::Stale
+                | Conclusion::StartupFailure,
+            ) => CheckStand::Broken,
+        },
+    };
+    Ok(checks.iter().map(seen).collect())
+}
+
+fn seen_job(job: &FailedJob) -> SeenJob {
+    let end = |step: &JobStep| match step.ended {
+        Some(Conclusion::Success | Conclusion::Neutral | Conclusion::Skipped) => StepEnd::Fine,
+        Some(Conclusion::Failure | Conclusion::TimedOut | Conclusion::ActionRequired) => StepEnd::Failed,
+        Some(Conclusion::Cancelled | Conclusion::Stale | Conclusion::StartupFailure) | None => StepEnd::Cut,
+    };
+    SeenJob {
+        steps: job.steps.iter().map(|step| (step.name.clone(), end(step))).collect(),
+        remarks: job.remarks.clone(),
+    }
 }
 
 #[cfg(test)]

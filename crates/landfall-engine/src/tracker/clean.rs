@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use landfall_model::{Size, Timestamp};
 use landfall_trackers::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, Issue,
-    IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue, NewPullRequest,
-    NewReview, Once, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread, Title, Tracker,
-    TrackerError,
+    Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, FailedJob,
+    Issue, IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
+    NewPullRequest, NewReview, Once, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread, Title,
+    Tracker, TrackerError,
 };
 
 use crate::secrets::Veil;
@@ -44,6 +44,10 @@ impl Clean {
 
 /// What writes words goes through the veil. All the rest is asked as it is.
 impl Tracker for Clean {
+    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+        self.inner.unreadable()
+    }
+
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
         self.labels(&new.labels)?;
         let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
@@ -101,10 +105,6 @@ impl Tracker for Clean {
 
     fn review(&self, number: PrNumber, new: &NewReview) -> Answer<Once<Review>> {
         self.inner.review(number, &NewReview { body: self.veil.over(&new.body), ..new.clone() })
-    }
-
-    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
-        self.inner.unreadable()
     }
 
     fn keeps_branches(&self) -> bool {
@@ -195,6 +195,10 @@ impl Tracker for Clean {
         self.inner.checks(commit)
     }
 
+    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+        self.inner.failed_jobs(commit)
+    }
+
     fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize> {
         self.inner.rerun_checks(commit)
     }
@@ -278,7 +282,7 @@ mod tests {
     #[test]
     fn no_secret_reaches_a_tracker_by_any_of_its_writes() {
         let known = ["canary-of-the-environment", "canary-of-a-profile"];
-        let settings = "[agent.default]\nuse = \"script\"\nenv = { MY_API_KEY = \"canary-of-a-profile\" }\n";
+        let settings = "[agent.default]\nkind = \"script\"\nenv = { MY_API_KEY = \"canary-of-a-profile\" }\n";
         let settings =
             Settings::parse(settings, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let environment = [(OsString::from("DEPLOY_TOKEN"), OsString::from(known[0]))];

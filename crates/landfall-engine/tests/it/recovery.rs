@@ -26,12 +26,12 @@ fn every_pattern_gets_its_own_sample_and_orders_this() {
     expect![[r#"
         dco-missing: sign-off (amend-signoff, push-branch), at most 1×
         conflict-marker-residual: retry, at most 1×
-        code-base-conflict-overlap: escalate, at most 1×
-        code-base-conflict: rebase (rebase-onto-base, push-branch), at most 1×
         ff-only-merge-fallback: rebase (rebase-onto-base, push-branch), at most 1×
         patch-lock-timeout: retry-after, at most 3×
         async-external-commit: resume, at most 2×
         pr-extraction-failure: resume, at most 2×
+        code-base-conflict-overlap: escalate, at most 1×
+        code-base-conflict: rebase (rebase-onto-base, push-branch), at most 1×
         mid-run-api-error: restore-label, at most 1×
         ci-wait-silence-timeout: rerun-ci (rerun-checks), at most 1×
         watchdog-kill: raise-timeout, at most 1×

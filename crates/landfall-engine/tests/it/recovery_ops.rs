@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use landfall_engine::host::git::{Oid, Signature, Workspace};
 use landfall_engine::recover_ops::{Did, Ground, OpsError, perform};
-use landfall_model::issue::Phase;
+use landfall_model::issue::{Phase, Pipeline, Pr, is_of_round};
 use landfall_model::recovery::{Action, Hints, Op};
-use landfall_model::{TaskId, Timestamp};
+use landfall_model::{Commit, TaskId, Timestamp};
 use landfall_trackers::local::Local;
 use landfall_trackers::tracker::{
-    BranchName, Clock, CloseWhy, IssueNumber, Marker, NewIssue, PHASE_FAMILY, Thread, Title, Tracker as _,
+    BranchName, Clock, CloseWhy, CommitSha, IssueNumber, Marker, Merge, NewIssue, PHASE_FAMILY, Thread,
+    Title, Tracker as _,
 };
 
 use crate::workspace::Scene;
@@ -45,6 +46,8 @@ struct Case {
     issue: IssueNumber,
     workspace: Workspace,
     hints: Hints,
+    /// The pull request of the round of work that is under way, and how many rounds were before.
+    round: (Option<u64>, u32),
 }
 
 impl Case {
@@ -73,6 +76,7 @@ impl Case {
             issue,
             workspace,
             hints: Hints { spec: true, commit: true, ..Hints::default() },
+            round: (None, 0),
         };
         case.work("greet.txt", "hello\n");
         case
@@ -129,6 +133,10 @@ impl Case {
             "test" => Ok(()),
             other => Err(format!("`{other}` ended with code 1")),
         };
+        let (pr, reworks) = self.round;
+        let commit = Commit::new(head.as_str());
+        let pr = pr.map(|number| Pr { number, url: String::new(), head: commit });
+        let pipeline = Pipeline { pr, reworks, ..Pipeline::default() };
         let ground = Ground {
             store: &site.store,
             repo: &site.repo,
@@ -144,6 +152,7 @@ impl Case {
             title: "Greet by name",
             body: "for everyone",
             by: &by,
+            is_of_round: &|pr| is_of_round(pr.get(), &pipeline),
             hints: &|| Ok(self.hints),
             run_check: &run_check,
         };
@@ -308,6 +317,34 @@ fn the_tracker_is_told_what_is_so_and_nothing_twice() {
         case.perform(&head, &[Op::MarkReview]).unwrap_or_else(|error| panic!("{error}"));
     }
     assert_eq!(case.tracker.comments(thread).expect("read").len(), 2);
-    let error = case.perform(&head, &[Op::RerunChecks]).expect_err("files run no checks");
-    assert!(error.to_string().contains("there is nothing to run again"), "{error}");
+    let did = case.perform(&head, &[Op::RerunChecks]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(did.lines, [format!("nothing of {pr} can be run again")], "files run no checks");
+}
+
+#[test]
+fn a_pull_request_of_an_earlier_round_that_was_merged_keeps_nothing_from_being_done() {
+    let mut case = Case::new();
+    let head = case.collected();
+    let first = case.perform(&head, &[Op::PushBranch, Op::OpenPr]).expect("offered").pr.expect("it was made");
+    let sha = CommitSha::new(head.as_str()).expect("a commit");
+    let merge = Merge {
+        expected: sha.clone(),
+        subject: Title::of("Greet by name"),
+        body: String::new(),
+        landed: Some(sha),
+    };
+    case.tracker.merge(first, &merge).expect("merged");
+    for round in [(None, 0), (Some(first.get()), 0), (Some(first.get()), 1)] {
+        case.round = round;
+        let error = case.perform(&head, &[Op::PushBranch]).expect_err("it is over");
+        assert!(error.to_string().contains("was merged"), "{round:?}: {error}");
+    }
+    // What landed did not hold: it is worked on again, and offered anew.
+    case.round = (None, 1);
+    let again = case.work("greet.txt", "hello again\n");
+    let second = case.perform(&again, &[Op::CommitLeftovers, Op::PushBranch, Op::OpenPr]);
+    let second = second.unwrap_or_else(|error| panic!("{error}")).pr.expect("it was made");
+    assert_ne!(first, second);
+    case.round = (Some(second.get()), 1);
+    case.perform(&again, &[Op::PushBranch]).unwrap_or_else(|error| panic!("{error}"));
 }

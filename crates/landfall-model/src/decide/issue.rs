@@ -6,14 +6,13 @@ use crate::event::{Event, StepResult, Warning};
 use crate::flow::{Act, StepKind};
 use crate::input::{Exchanged, Parting};
 use crate::issue::{
-    self, Accepted, Ci, Depth, IssueEvent, Onward, Part, PartEnd, PartFate, Pipeline, Pr, Routed, Seen, Way,
-    Wishes,
+    self, Accepted, Ci, ClosedAs, Depth, IssueEvent, Onward, Part, PartEnd, PartFate, Pipeline, Pr, Routed,
+    Seen, Way, Wishes,
 };
+use crate::recovery::{Action, Climb, Climbed, Outcome, Tier};
 use crate::task::{Doing, EndCode, EndKind, Feedback, State, Stop};
 use crate::{Commit, StepName, Wait};
 
-/// How long the checks of a forge are waited for. Ours have passed by then: what hangs there says nothing about the work.
-const CI_WAIT_MS: u64 = 20 * 60 * 1000;
 /// How often is looked whether something outside has happened.
 const LOOK_MS: u64 = 60_000;
 /// How often is looked whether a landing can be seen from outside.
@@ -108,6 +107,7 @@ impl Draft {
                 self.not_yet(detail, OUTAGE_MS, step)
             }
             (_, Exchanged::Stuck(climbed)) => self.stuck(climbed, &step),
+            (_, Exchanged::Closed(closed)) => self.closed_meanwhile(*closed),
             (Some(Act::Observe), Exchanged::Seen { seen, head }) => self.observed(seen, head.as_ref(), &step),
             (Some(Act::Triaged), Exchanged::Seen { seen, .. }) => {
                 let routed = self.seen(seen)?;
@@ -124,8 +124,10 @@ impl Draft {
             }
             (Some(Act::Offer), Exchanged::Offered(None)) => self.leave(StepResult::Patch, None),
             (Some(Act::Offer), Exchanged::Offered(Some(pr))) => self.offered(pr),
-            (Some(Act::Checks), Exchanged::Checks(ci)) => self.ci(ci, step),
-            (Some(Act::Accept), Exchanged::Accepted(accepted)) => self.accepted(accepted, step),
+            (Some(Act::Checks), Exchanged::Checks { ci, climbed }) => self.ci(ci, climbed.as_ref(), step),
+            (Some(Act::Accept), Exchanged::Accepted { accepted, climbed }) => {
+                self.accepted(accepted, climbed.as_ref(), step)
+            }
             (Some(Act::Gather), Exchanged::Gathered { ends, reopened }) => self.gathered(ends, reopened),
             (Some(Act::Gather), Exchanged::Levelled { failing }) => self.levelled(failing.as_deref(), step),
             (Some(Act::Reviewed | Act::Merged | Act::Close), Exchanged::Told) => {
@@ -139,6 +141,22 @@ impl Draft {
                 self.end(EndKind::Failed, EndCode::Machine, detail)
             }
         }
+    }
+
+    /// Somebody closed the issue. Nothing of ours is thrown away, and nothing is done against that.
+    fn closed_meanwhile(&mut self, closed: ClosedAs) -> Result<(), Refusal> {
+        let kept = match (&self.task.landed, &self.pipeline().pr, &self.task.head) {
+            (Some(landed), _, _) => format!("its work has landed as {}", landed.commit.short()),
+            (None, Some(pr), _) => format!("its work is kept as pull request #{}", pr.number),
+            (None, None, Some(head)) => format!("its work is kept at {}", head.short()),
+            (None, None, None) => "nothing was made yet".to_owned(),
+        };
+        let number = self.pipeline().seen.as_ref().map(|seen| seen.number).unwrap_or_default();
+        let detail = format!(
+            "#{number} was closed as {} meanwhile; {kept}. Open it again and ask for it again, and it goes on",
+            closed.words()
+        );
+        self.end(EndKind::Blocked, EndCode::Tracker, detail)
     }
 
     /// A person wanted it stopped meanwhile. What was done in the tracker is found there again.
@@ -178,7 +196,7 @@ impl Draft {
         let onward = issue::onward(seen, &routed);
         let begins = matches!(onward, Onward::Triage | Onward::Spec | Onward::Code | Onward::Split);
         if begins && !seen.blockers.is_empty() {
-            self.yielded(Parting::Held, None)?;
+            self.yielded(Parting::NotYet, None)?;
             let wait = Wait::Blockers { by: seen.blockers.clone() };
             return self.event(Event::Waited { wait, then: step.clone() });
         }
@@ -216,10 +234,27 @@ impl Draft {
         self.leave(StepResult::Pr, None)
     }
 
-    /// The forge's own checks. Ours have passed already: what is broken there, or was before, keeps nothing from landing.
-    fn ci(&mut self, ci: &Ci, step: StepName) -> Result<(), Refusal> {
+    /// The forge's own checks. Ours have passed already: what is broken there, or was before, keeps nothing from landing. What
+    /// counts against the work is run once more on the same commit before the work is blamed.
+    fn ci(&mut self, ci: &Ci, climbed: Option<&Climbed>, step: StepName) -> Result<(), Refusal> {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Checks { attempt, ci: ci.clone() }))?;
+        match climbed.map(|climbed| (climbed, &climbed.climb)) {
+            Some((climbed, Climb::Act(Action::RerunCi | Action::RetryAfter(_)))) => {
+                return self.stuck(climbed, &step);
+            }
+            Some((climbed, Climb::Act(action @ Action::Proceed))) => {
+                self.tried(climbed, Tier::Pattern, action.said(), &step)?;
+            }
+            // The rest is for steps that can be done otherwise. Here it is the checks that say what follows.
+            Some((_, Climb::Done | Climb::Act(_) | Climb::Diagnose | Climb::Wait | Climb::Stop(_)))
+            | None => {
+                if matches!(ci, Ci::Failed(_) | Ci::Broken(_)) {
+                    let detail = "they end on the same commit as before".to_owned();
+                    self.recovery_over(&step, Outcome::Failed, detail)?;
+                }
+            }
+        }
         match ci {
             Ci::Absent | Ci::Passed => self.leave(StepResult::Pass, None),
             Ci::Failed(names) => {
@@ -238,13 +273,12 @@ impl Draft {
                 self.leave(StepResult::Pass, None)
             }
             Ci::Running(names) => {
-                let since = self.pipeline().ci.as_ref().map_or(self.at, |(_, since)| *since);
-                if self.at >= since.plus_ms(CI_WAIT_MS) {
+                if issue::overdue(self.pipeline(), &self.task.recoveries, &step, self.at) {
                     self.unheeded(names)?;
                     return self.leave(StepResult::Pass, None);
                 }
                 let cause = format!("checks of the forge run: {}", names.join(", "));
-                self.back_off(Parting::Held, LOOK_MS, cause, step)
+                self.back_off(Parting::NotYet, LOOK_MS, cause, step)
             }
         }
     }
@@ -264,12 +298,17 @@ impl Draft {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Looked { attempt }))?;
         let pause = backoff_ms(1 + self.pipeline().looks / 5, every_ms, REST_MS);
-        self.yielded(Parting::Held, None)?;
+        self.yielded(Parting::NotYet, None)?;
         let until = self.at.plus_ms(jittered(self.task.id, pause));
         self.event(Event::Waited { wait: Wait::Backoff { until, cause: what.to_owned() }, then: step })
     }
 
-    fn accepted(&mut self, accepted: &Accepted, step: StepName) -> Result<(), Refusal> {
+    fn accepted(
+        &mut self,
+        accepted: &Accepted,
+        climbed: Option<&Climbed>,
+        step: StepName,
+    ) -> Result<(), Refusal> {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Accepted { attempt, accepted: accepted.clone() }))?;
         match accepted.outcome {
@@ -286,7 +325,15 @@ impl Draft {
                     format!("its parts are done, but the whole does not hold:\n{}", accepted.complaint());
                 self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
             }
+            VerifyOutcome::Reopen { .. } if let Some(Climb::Stop(why)) = climbed.map(|it| &it.climb) => {
+                let detail = format!("{why}\n{}", accepted.complaint());
+                self.end(EndKind::Blocked, EndCode::AcceptanceFailed, detail)
+            }
             VerifyOutcome::Reopen { .. } => {
+                // How often is for the tracker's own count to say; what it may cost, for the budget that every run is held to.
+                if let Some(climbed) = climbed {
+                    self.tried(climbed, Tier::Pattern, Action::Retry.said(), &step)?;
+                }
                 let feedback = Feedback {
                     about: "Your work landed, but its issue's acceptance criteria do not hold".to_owned(),
                     text: accepted.complaint(),
@@ -320,7 +367,7 @@ impl Draft {
         let attempt = self.task.attempt;
         let failing = failing.map_or_else(|| self.pipeline().level.failing.clone(), <[_]>::to_vec);
         self.event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
-        self.yielded(Parting::Held, None)?;
+        self.yielded(Parting::NotYet, None)?;
         self.event(Event::Waited { wait: Wait::Parts, then: step })
     }
 

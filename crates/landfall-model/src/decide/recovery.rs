@@ -34,7 +34,7 @@ impl Draft {
         self.recovery(RecoveryEvent::Ended { step: step.clone(), outcome, detail })
     }
 
-    fn tried(
+    pub(super) fn tried(
         &mut self,
         climbed: &Climbed,
         tier: Tier,

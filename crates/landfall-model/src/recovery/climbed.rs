@@ -4,13 +4,14 @@
 use super::event::Recoveries;
 use super::ladder::{Agent, Rung, climb};
 use super::pattern::{Action, Known, Pattern, Symptoms, detect};
-use crate::StepName;
+use crate::acceptance::VerifyOutcome;
 use crate::event::Exit;
 use crate::flow::{Step, StepKind};
 use crate::input::EndedRun;
-use crate::issue::{Phase, Point, Way};
+use crate::issue::{self, Accepted, Ci, Phase, Point, Way};
 use crate::judge::{Evidence, Verdict, judge};
 use crate::task::Task;
+use crate::{StepName, Timestamp};
 
 /// So much of a log goes into the journal: enough to know the failure again.
 const TAIL_LINES_KEPT: usize = 60;
@@ -188,19 +189,100 @@ pub fn look(
         (true, Some(false)) if task.head.is_none() => drop(symptoms.facts.insert(Known::NoCommit)),
         (true, _) | (false, _) => {}
     }
+    if changed {
+        symptoms.facts.insert(Known::OwnChanges);
+    }
     if step.kind == StepKind::Review && run.evidence.opinion.is_none() {
         symptoms.facts.insert(Known::NoReview);
+    }
+    let offered = task.issue.as_ref().is_some_and(|issue| issue.pr.is_some());
+    if offered && waits_for_checks(&symptoms.tail) {
+        symptoms.facts.insert(Known::WaitedForChecks);
     }
     Some(Climbed::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
 }
 
-/// Which rung follows from an exchange that did not work out, in these words.
+/// What agents say, and run, that wait for the checks of their pull request; in small letters.
+const WAITS: [&str; 4] = ["waiting for checks", "wait for ci", "waiting for ci", "gh pr checks --watch"];
+
+/// Whether the last words of a run are about checks of a forge that it waits for.
+fn waits_for_checks(tail: &str) -> bool {
+    let last: Vec<&str> = tail.lines().rev().filter(|line| !line.trim().is_empty()).take(5).collect();
+    let last = last.join("\n").to_lowercase();
+    let counted = last.contains("waiting for ") && last.contains(" checks of #");
+    counted || WAITS.iter().any(|words| last.contains(words))
+}
+
+/// What is known by how the base stands to the work: whether the work holds it, and whether the two merge. Nothing, if the base
+/// has not moved.
 #[must_use]
-pub fn stuck(catalogue: &[Pattern], agent: Agent, task: &Task, detail: &str) -> Option<Climbed> {
+pub fn base_moved(held: bool, merges: bool) -> Option<Known> {
+    match (held, merges) {
+        (true, _) => None,
+        (false, true) => Some(Known::BaseMovedApart),
+        (false, false) => Some(Known::BaseMovedOverlapping),
+    }
+}
+
+/// Which rung follows from an exchange that did not work out, in these words. `facts` are what else is known of it.
+#[must_use]
+pub fn stuck(
+    catalogue: &[Pattern],
+    agent: Agent,
+    task: &Task,
+    detail: &str,
+    facts: impl IntoIterator<Item = Known>,
+) -> Option<Climbed> {
     let step = task.flow.as_ref()?.step(task.step()?)?;
     let mut symptoms = Symptoms::of(point(task, step)?, &Exit::Code(1), 0, detail, Some(false));
+    symptoms.facts.extend(facts);
     if task.head.is_some() {
         symptoms.facts.insert(Known::Commit);
     }
     Some(Climbed::of(catalogue, &task.recoveries, agent, &step.name, &symptoms))
+}
+
+/// Which rung follows from what the checks of the forge came to. None where nothing has to be done about it. What was tried
+/// for a commit before this one does not count: each may be unlucky once.
+#[must_use]
+pub fn checked(catalogue: &[Pattern], task: &Task, ci: &Ci, now: Timestamp) -> Option<Climbed> {
+    let pipeline = task.issue.as_ref()?;
+    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let passed_before = matches!(pipeline.ci, Some((Ci::Passed, _)));
+    let (facts, names) = match ci {
+        Ci::Absent | Ci::Passed => return None,
+        Ci::Running(_) if !issue::overdue(pipeline, &task.recoveries, &step.name, now) => return None,
+        Ci::Running(names) => (vec![Known::Silence, Known::WaitedForChecks], names),
+        Ci::Failed(names) if passed_before => (vec![Known::ChecksFlaky], names),
+        Ci::Failed(names) => (vec![Known::ChecksFailed], names),
+        Ci::PreExisting(names) => (vec![Known::FailsOnBase], names),
+        Ci::Broken(names) => (vec![Known::ChecksBroken], names),
+    };
+    let mut symptoms = Symptoms::of(point(task, step)?, &Exit::Code(0), 0, &names.join("\n"), Some(false));
+    symptoms.exit = None; // no program of ours ended
+    symptoms.facts = facts.into_iter().collect();
+    symptoms.facts.insert(Known::Commit);
+    let mut past = task.recoveries.clone();
+    let first = pipeline.ci.as_ref().map(|(_, since)| *since);
+    let of_this = past.tried.iter().position(|it| first.is_some_and(|first| it.at >= first));
+    past.past = past.past.max(of_this.unwrap_or(past.tried.len()));
+    Some(Climbed::of(catalogue, &past, Agent::Off, &step.name, &symptoms))
+}
+
+/// What is done about what landed and does not hold what its issue promises. None where it holds, and where the catalogue does
+/// not know about it.
+#[must_use]
+pub fn unmet(catalogue: &[Pattern], task: &Task, accepted: &Accepted) -> Option<Climbed> {
+    let VerifyOutcome::Reopen { .. } = accepted.outcome else { return None };
+    let step = task.flow.as_ref()?.step(task.step()?)?;
+    let mut symptoms =
+        Symptoms::of(point(task, step)?, &Exit::Code(0), 0, &accepted.complaint(), Some(false));
+    symptoms.facts = [Known::CriterionFails].into();
+    let pattern = detect(catalogue, &symptoms)?;
+    let climb = match pattern.action {
+        Action::Stop => Climb::Stop(format!("`{}`: {}", pattern.name, pattern.about)),
+        action => Climb::Act(action),
+    };
+    let (symptom, tail) = (pattern.name.clone(), kept(&symptoms.tail));
+    Some(Climbed { symptom, exit: None, tail, climb })
 }

@@ -62,6 +62,8 @@ words!(
         StrangeChanges = "strange-changes",
         /// The pull request has neither a review nor a comment.
         NoReview = "no-review",
+        /// A check failed that did not fail on the base.
+        ChecksFailed = "checks-failed",
         /// A check failed that passed on the same commit before.
         ChecksFlaky = "checks-flaky",
         /// Checks were cancelled, timed out or could not begin: they say nothing about the commit.
@@ -70,9 +72,9 @@ words!(
         FailsOnBase = "fails-on-base",
         /// Marks of a conflict are in the work.
         ConflictMarks = "conflict-marks",
-        /// The base has moved, in files that the work does not touch.
+        /// The base has moved, and the work merges with it.
         BaseMovedApart = "base-moved-apart",
-        /// The base has moved, in files that the work touches too.
+        /// The base has moved, and the work is in dispute with it.
         BaseMovedOverlapping = "base-moved-overlapping",
         /// Someone else committed to the branch or closed the issue meanwhile.
         StrangeCommit = "strange-commit",

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{Act, Edge, Step};
 use landfall_model::issue::{
-    Accepted, Ci, Depth, Part, PartEnd, PartFate, Phase, Point, Pr, Seen, SeenPr, SeenPrState, Way, Wishes,
-    completion, precondition,
+    Accepted, Ci, ClosedAs, Depth, Part, PartEnd, PartFate, Phase, Pipeline, Point, Pr, Seen, SeenPr,
+    SeenPrState, Way, Wishes, completion, is_of_round, precondition, stops_at,
 };
+use landfall_model::recovery::{Action, Known, Outcome, Pattern, Sample, Sign, checked, unmet};
 use landfall_model::{
-    Commit, Drive, Driving, Effect, EndCode, EndKind, Event, Exchanged, Flow, Input, News, RunId, Size,
-    State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait, expects,
-    step,
+    Commit, Drive, Driving, Effect, EndCode, EndKind, Event, Exchanged, Flow, Input, News, Recovered, RunId,
+    Size, State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait,
+    expects, step,
 };
 
 /// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
@@ -33,7 +34,7 @@ fn flow() -> Arc<Flow> {
         });
         Step {
             name: StepName::new(name),
-            phase: name.to_owned(),
+            phase: if name == "checks" { "review".to_owned() } else { name.to_owned() },
             before: None,
             agent: None,
             on: on.collect(),
@@ -185,7 +186,7 @@ fn work_of_a_pull_request_is_taken_up_and_not_done_again() {
 fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
     let by = |ci: Ci| {
         let mut walk = Walk::at(Act::Checks, seen(Some(Phase::Code), Some(Size::M)));
-        walk.answers(Exchanged::Checks(ci));
+        walk.answers(Exchanged::Checks { ci, climbed: None });
         walk
     };
     let names = || vec!["build".to_owned()];
@@ -200,13 +201,172 @@ fn checks_of_the_forge_are_waited_for_and_judged_by_what_is_new() {
     walk.at += 21 * 60 * 1_000;
     walk.hears(News::Due);
     walk.granted();
-    walk.answers(Exchanged::Checks(Ci::Running(names())));
+    walk.answers(Exchanged::Checks { ci: Ci::Running(names()), climbed: None });
     assert_eq!(walk.stands(), "ready for report by pass");
+}
+
+/// The catalogue, as far as it is about the checks of a forge.
+fn about_checks() -> Vec<Pattern> {
+    let of = |name: &str, fact: Known, action: Action| Pattern {
+        name: name.to_owned(),
+        about: String::new(),
+        phases: Vec::new(),
+        all: vec![Sign::Fact(fact)],
+        any: Vec::new(),
+        action,
+        limit: 1,
+        sample: Sample {
+            phase: Point::Review,
+            log: String::new(),
+            exit: None,
+            took_s: 0,
+            matches: None,
+            facts: Default::default(),
+        },
+    };
+    vec![
+        of("waited", Known::WaitedForChecks, Action::RerunCi),
+        of("before", Known::FailsOnBase, Action::Proceed),
+        of("failed", Known::ChecksFailed, Action::RerunCi),
+        of("flaky", Known::ChecksFlaky, Action::RerunCi),
+        of("broken", Known::ChecksBroken, Action::RerunCi),
+    ]
+}
+
+impl Walk {
+    fn checks(&mut self, ci: Ci) -> String {
+        let climbed = checked(&about_checks(), &self.task, &ci, Timestamp(self.at + 1_000));
+        self.answers(Exchanged::Checks { ci, climbed });
+        self.stands()
+    }
+
+    /// The wait is over, and what failed is run again.
+    fn runs_again(&mut self) {
+        self.at += 2_000;
+        self.hears(News::Due);
+        self.granted();
+        assert!(matches!(self.effects[..], [Effect::Recover { .. }]), "{:?}", self.effects);
+        let recovered = Recovered::Done { head: None, lines: vec!["run again".to_owned()] };
+        self.hears(News::Recovered { attempt: self.task.attempt, recovered });
+        self.granted();
+    }
+
+    /// Other work is offered.
+    fn offers(&mut self, digit: char) {
+        let step = |act: Act| State::Ready { next: Some(StepName::new(act.word())), since: Timestamp(0) };
+        self.task.state = step(Act::Offer);
+        self.granted();
+        let head = Commit::new(&digit.to_string().repeat(40));
+        self.answers(Exchanged::Offered(Some(Pr { number: 9, url: String::new(), head })));
+        self.task.state = step(Act::Checks);
+        self.granted();
+    }
+
+    /// What was tried about the checks: the symptom, and what came of it.
+    fn tried(&self) -> Vec<(&str, Option<Outcome>)> {
+        let tried = self.task.recoveries.tried.iter();
+        tried.map(|it| (it.symptom.as_str(), it.outcome.as_ref().map(|it| it.0))).collect()
+    }
+}
+
+#[test]
+fn what_fails_is_run_once_more_on_the_same_commit_before_the_work_is_blamed() {
+    let names = || vec!["build".to_owned()];
+    let at = || Walk::at(Act::Checks, seen(Some(Phase::Code), Some(Size::M)));
+    let mut walk = at();
+    assert_eq!(walk.checks(Ci::Failed(names())), "waits for backoff");
+    walk.runs_again();
+    assert_eq!(walk.checks(Ci::Running(names())), "waits for backoff");
+    walk.at += 2 * 60 * 1_000;
+    walk.hears(News::Due);
+    walk.granted();
+    assert_eq!(walk.checks(Ci::Passed), "ready for report by pass");
+    assert_eq!(walk.tried(), [("failed", Some(Outcome::Success))]);
+
+    let mut walk = at();
+    walk.checks(Ci::Failed(names()));
+    walk.runs_again();
+    assert_eq!(walk.checks(Ci::Failed(names())), "ready for report by fail");
+    assert_eq!(walk.tried(), [("failed", Some(Outcome::Failed))]);
+    // Other work may be unlucky, too.
+    walk.offers('b');
+    assert_eq!(walk.checks(Ci::Failed(names())), "waits for backoff");
+    walk.runs_again();
+    assert_eq!(walk.checks(Ci::Failed(names())), "ready for report by fail");
+    assert_eq!(walk.tried().len(), 2);
+}
+
+#[test]
+fn what_says_nothing_about_the_work_is_run_once_more_and_then_keeps_nothing_from_landing() {
+    let names = || vec!["build".to_owned()];
+    let at = || Walk::at(Act::Checks, seen(Some(Phase::Code), Some(Size::M)));
+    let mut walk = at();
+    assert_eq!(walk.checks(Ci::Broken(names())), "waits for backoff");
+    walk.runs_again();
+    assert_eq!(walk.checks(Ci::Broken(names())), "ready for report by pass");
+    assert_eq!((walk.tried(), walk.task.warnings.len()), (vec![("broken", Some(Outcome::Failed))], 1));
+
+    let mut walk = at();
+    assert_eq!(walk.checks(Ci::PreExisting(names())), "ready for report by pass");
+    assert_eq!((walk.tried(), walk.task.warnings.len()), (vec![("before", Some(Outcome::Success))], 1));
+
+    // What hangs is run again once, and waited for as long again.
+    let mut walk = at();
+    let late = |walk: &mut Walk| {
+        walk.at += 21 * 60 * 1_000;
+        walk.hears(News::Due);
+        walk.granted();
+        walk.checks(Ci::Running(names()))
+    };
+    assert_eq!(walk.checks(Ci::Running(names())), "waits for backoff");
+    assert_eq!(late(&mut walk), "waits for backoff");
+    assert_eq!(walk.tried(), [("waited", None)]);
+    walk.runs_again();
+    assert_eq!(walk.checks(Ci::Running(names())), "waits for backoff", "it was run again just now");
+    assert_eq!(late(&mut walk), "ready for report by pass");
+}
+
+#[test]
+fn an_issue_that_was_closed_meanwhile_is_left_alone_and_its_work_is_kept() {
+    for act in Act::ALL {
+        let expected = match act {
+            Act::Observe => [false, false],
+            Act::Merged | Act::Accept | Act::Close => [false, true],
+            Act::Triaged | Act::Sized | Act::Offer | Act::Checks | Act::Reviewed | Act::Gather => {
+                [true, true]
+            }
+        };
+        assert_eq!([ClosedAs::Done, ClosedAs::NotPlanned].map(|how| stops_at(act, how)), expected, "{act:?}");
+    }
+    let mut walk = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::M)));
+    walk.offers('b');
+    walk.answers(Exchanged::Closed(ClosedAs::NotPlanned));
+    assert_eq!(walk.stands(), "Blocked tracker");
+    let State::Ended(ending) = &walk.task.state else { panic!("it is over: {:?}", walk.task.state) };
+    assert_eq!(
+        ending.detail,
+        "#7 was closed as not planned meanwhile; its work is kept as pull request #9. Open it again and ask for it again, \
+         and it goes on"
+    );
+}
+
+#[test]
+fn a_pull_request_belongs_to_the_round_it_was_offered_in() {
+    let head = Commit::new(&"a".repeat(40));
+    let of = |pr: Option<u64>, reworks| Pipeline {
+        pr: pr.map(|number| Pr { number, url: String::new(), head: head.clone() }),
+        reworks,
+        ..Pipeline::default()
+    };
+    assert!(is_of_round(9, &of(None, 0)), "somebody else may have made it");
+    assert!(is_of_round(9, &of(Some(9), 0)) && is_of_round(9, &of(Some(9), 2)));
+    assert!(!is_of_round(9, &of(None, 1)), "what landed did not hold");
+    assert!(!is_of_round(9, &of(Some(12), 1)));
 }
 
 fn accepted(result: VerifyResult, outcome: VerifyOutcome) -> Exchanged {
     let items = vec![("the door is quiet".to_owned(), result, "it creaks".to_owned())];
-    Exchanged::Accepted(Accepted { items, outcome })
+    Exchanged::Accepted { accepted: Accepted { items, outcome }, climbed: None }
 }
 
 #[test]
@@ -228,6 +388,39 @@ fn what_does_not_hold_goes_back_to_work_and_at_last_to_a_person() {
     let State::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
     assert_eq!((ending.kind, ending.code), (EndKind::Blocked, EndCode::AcceptanceFailed));
     assert!(ending.detail.starts_with("MAX_ITERATIONS_REACHED") && ending.detail.contains("needs a person"));
+}
+
+#[test]
+fn what_does_not_hold_is_known_to_the_catalogue_which_may_stop_it() {
+    let failed = Accepted {
+        items: vec![("the door is quiet".to_owned(), VerifyResult::Fail, "it creaks".to_owned())],
+        outcome: VerifyOutcome::Reopen { iteration: 1 },
+    };
+    let by = |action: Action| {
+        let mut walk = Walk::at(Act::Accept, seen(Some(Phase::Verify), Some(Size::M)));
+        let mut catalogue = about_checks();
+        let again = Pattern { all: vec![Sign::Fact(Known::CriterionFails)], action, ..catalogue[0].clone() };
+        catalogue.insert(0, Pattern { name: "again".to_owned(), ..again });
+        let task = Task { flow: walk.task.flow.clone().map(|flow| verifying(&flow)), ..walk.task.clone() };
+        let climbed = unmet(&catalogue, &task, &failed);
+        walk.answers(Exchanged::Accepted { accepted: failed.clone(), climbed });
+        walk
+    };
+    let walk = by(Action::Retry);
+    assert_eq!((walk.stands().as_str(), walk.tried()[0].0), ("ready for report by fail", "again"));
+    assert_eq!(by(Action::Stop).stands(), "Blocked acceptance_failed");
+    let walk = Walk::at(Act::Accept, seen(Some(Phase::Verify), Some(Size::M)));
+    let fine = Accepted { outcome: VerifyOutcome::Done, ..failed };
+    assert_eq!(unmet(&about_checks(), &walk.task, &fine), None);
+}
+
+/// The same flow, whose step `accept` is in the phase in which it is.
+fn verifying(flow: &Flow) -> Arc<Flow> {
+    let mut flow = flow.clone();
+    for step in flow.steps.iter_mut().filter(|step| step.name.as_str() == "accept") {
+        "verify".clone_into(&mut step.phase);
+    }
+    Arc::new(flow)
 }
 
 #[test]

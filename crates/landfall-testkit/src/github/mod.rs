@@ -1,6 +1,7 @@
 //! A GitHub that remembers, on a port of its own: issues, labels, comments, sub-issues, pull requests, reviews and checks of one
 //! repository. It answers as GitHub does where Landfall looks, and misbehaves when it is told to.
 
+mod actions;
 mod routes;
 mod state;
 
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::http::{self, Request};
-pub use state::{FakeCheck, FakeComment, FakeIssue, FakePull, FakeReview, FakeStatus, World};
+pub use state::{FakeCheck, FakeComment, FakeIssue, FakeJob, FakePull, FakeReview, FakeStatus, World};
 
 /// A fake GitHub; it ends when dropped.
 pub struct FakeGithub {

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::Reply;
 use super::state::{FakeComment, FakeIssue, FakePull, FakeReview, World, id_of, moment};
+use super::{Reply, actions};
 use crate::http::Request;
 
-type Query = [(String, String)];
+pub(super) type Query = [(String, String)];
 
 /// The path below `/api/v3` and the query, decoded.
 pub(super) fn parted(target: &str) -> (String, Vec<(String, String)>) {
@@ -32,7 +32,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn value<'a>(query: &'a Query, name: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(query: &'a Query, name: &str) -> Option<&'a str> {
     query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
 
@@ -74,7 +74,7 @@ pub(super) fn route(
 }
 
 /// One page of a list, and where the next one is.
-fn paged(at: SocketAddr, path: &str, query: &Query, mut reply: Reply) -> Reply {
+pub(super) fn paged(at: SocketAddr, path: &str, query: &Query, mut reply: Reply) -> Reply {
     let number =
         |name: &str, default: usize| value(query, name).and_then(|it| it.parse().ok()).unwrap_or(default);
     let (page, per_page) = (number("page", 1).max(1), number("per_page", 30).clamp(1, 100));
@@ -175,28 +175,8 @@ fn repository(
         }
         (_, ["issues", rest @ ..]) => issues(world, at, method, rest, query, body),
         (_, ["pulls", rest @ ..]) => pulls(world, at, method, rest, query, body),
-        ("GET", ["commits", sha, "check-runs"]) => {
-            let runs = world.checks.get(*sha).cloned().unwrap_or_default();
-            let total = runs.len();
-            let runs: Vec<Value> = runs
-                .into_iter()
-                .enumerate()
-                .map(|(id, run)| {
-                    let (began, over) = (moment(world.now), run.conclusion.is_some().then(|| moment(world.now)));
-                    json!({
-                        "id": id, "name": run.name, "head_sha": sha, "status": run.status, "conclusion": run.conclusion,
-                        "started_at": began, "completed_at": over, "html_url": format!("http://{at}/runs/{id}"),
-                        "app": { "id": 1, "name": "GitHub Actions", "slug": "github-actions" },
-                    })
-                })
-                .collect();
-            let page = paged(
-                at,
-                &format!("/repos/o/r/commits/{sha}/check-runs"),
-                query,
-                Reply::new(200, runs.into()),
-            );
-            Some(Reply { body: json!({ "total_count": total, "check_runs": page.body }), ..page })
+        ("GET", ["commits", _, "check-runs"]) | (_, ["actions" | "check-runs", ..]) => {
+            actions::route(world, at, method, parts, query)
         }
         ("GET", ["commits", sha, "status"]) => {
             let statuses = world.statuses.get(*sha).cloned().unwrap_or_default();

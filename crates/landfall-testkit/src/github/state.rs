@@ -30,6 +30,12 @@ pub struct World {
     pub branches: BTreeMap<String, String>,
     /// Check runs by commit.
     pub checks: BTreeMap<String, Vec<FakeCheck>>,
+    /// What is known of the jobs behind check runs, by commit and name.
+    pub jobs: BTreeMap<(String, String), FakeJob>,
+    /// How often the workflow of a commit was run again.
+    pub reruns: BTreeMap<String, u64>,
+    /// The checks that the head of a branch gets when it is pushed, by the branch.
+    pub workflows: BTreeMap<String, Vec<(FakeCheck, FakeJob)>>,
     /// The older kind, by commit.
     pub statuses: BTreeMap<String, Vec<FakeStatus>>,
     /// Issues that were moved to another repository: `owner/name#12` by number.
@@ -151,6 +157,36 @@ pub struct FakeCheck {
     pub conclusion: Option<String>,
 }
 
+impl FakeCheck {
+    /// A check that is over.
+    #[must_use]
+    pub fn over(name: &str, conclusion: &str) -> Self {
+        let (status, conclusion) = ("completed".to_owned(), Some(conclusion.to_owned()));
+        Self { name: name.to_owned(), status, conclusion }
+    }
+}
+
+/// The job behind a check run.
+#[derive(Debug, Clone, Default)]
+pub struct FakeJob {
+    /// Its steps, and how each ended.
+    pub steps: Vec<(String, Option<String>)>,
+    /// What its runner remarked about the failure.
+    pub remarks: Vec<String>,
+    /// How it ends when it is run again, one time after the other; as before if nothing is said.
+    pub again: Vec<String>,
+}
+
+impl FakeJob {
+    /// One that was set up, and whose step `Run tests` ended like this.
+    #[must_use]
+    pub fn tested(conclusion: &str) -> Self {
+        let steps = [("Set up job", "success"), ("Run tests", conclusion)];
+        let steps = steps.map(|(name, ended)| (name.to_owned(), Some(ended.to_owned()))).to_vec();
+        Self { steps, ..Self::default() }
+    }
+}
+
 /// A commit status.
 #[derive(Debug, Clone)]
 pub struct FakeStatus {
@@ -175,6 +211,9 @@ impl Default for World {
             labels: BTreeSet::new(),
             branches: BTreeMap::from([("main".to_owned(), "0".repeat(40))]),
             checks: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            reruns: BTreeMap::new(),
+            workflows: BTreeMap::new(),
             statuses: BTreeMap::new(),
             transferred: BTreeMap::new(),
             has_projects: false,
@@ -224,6 +263,7 @@ impl World {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, oid)| (name.to_owned(), oid.to_owned()))
             .collect();
+        self.run_workflows();
         let now = self.branches.get(&self.default_branch).cloned();
         if now == before {
             return;
@@ -259,6 +299,19 @@ impl World {
                     issue.updated = tick;
                     issue.events.push(("closed".to_owned(), tick));
                 }
+            }
+        }
+    }
+
+    /// Heads that were pushed get the checks of their branch, once.
+    fn run_workflows(&mut self) {
+        for (branch, checks) in &self.workflows {
+            let Some(sha) = self.branches.get(branch).filter(|sha| !self.checks.contains_key(*sha)) else {
+                continue;
+            };
+            for (check, job) in checks {
+                self.checks.entry(sha.clone()).or_default().push(check.clone());
+                self.jobs.insert((sha.clone(), check.name.clone()), job.clone());
             }
         }
     }
@@ -438,6 +491,11 @@ impl World {
 /// The id of an issue is not its number; a client that mixes them up is found out.
 pub(super) fn id_of(number: u64) -> u64 {
     number + 1_000_000
+}
+
+/// The one run of workflows of a commit.
+pub(super) fn run_of(sha: &str) -> u64 {
+    u64::from_str_radix(sha.get(..8).unwrap_or_default(), 16).unwrap_or_default() + 1
 }
 
 /// Days since 1970 as year, month and day.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::client::repository_of;
 use crate::tracker::{
     Answer, BranchName, Check, CheckState, CloseWhy, CommitSha, Conclusion, Issue, IssueNumber, IssueState,
-    Label, PrNumber, PrState, PullRequest, ReviewVerdict, TrackerError, shown,
+    JobStep, Label, PrNumber, PrState, PullRequest, ReviewVerdict, TrackerError, shown,
 };
 
 #[derive(Debug, Deserialize)]
@@ -269,6 +269,7 @@ pub(super) struct CheckRuns {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct CheckRun {
+    pub id: u64,
     pub name: String,
     pub status: CheckStatus,
     pub conclusion: Option<ConclusionWire>,
@@ -338,8 +339,74 @@ impl CheckRun {
             ) => CheckState::Waiting,
         };
         let by = self.app.map(|app| app.name);
-        Ok(Check { name: self.name, by, state, started: self.started_at, url: self.html_url })
+        let (name, started, url) = (self.name, self.started_at, self.html_url);
+        Ok(Check { id: Some(self.id), name, by, state, started, url })
     }
+}
+
+/// Runs of workflows.
+#[derive(Debug, Deserialize)]
+pub(super) struct Runs {
+    pub workflow_runs: Vec<Run>,
+}
+
+/// A run of a workflow. Its words are open lists at GitHub, so they are read as text.
+#[derive(Debug, Deserialize)]
+pub(super) struct Run {
+    pub id: u64,
+    pub head_sha: String,
+    pub status: Option<String>,
+    pub conclusion: Option<String>,
+    /// How often it was run.
+    pub run_attempt: Option<u64>,
+}
+
+impl Run {
+    /// Whether it is over, and some of it failed or was broken off.
+    pub(super) fn is_red(&self) -> bool {
+        let red = ["failure", "cancelled", "timed_out", "startup_failure", "stale"];
+        self.is_over() && self.conclusion.as_deref().is_some_and(|word| red.contains(&word))
+    }
+
+    /// Whether nothing of it goes on.
+    pub(super) fn is_over(&self) -> bool {
+        self.status.as_deref() == Some("completed")
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Jobs {
+    pub jobs: Vec<Job>,
+}
+
+/// A job of a run. It is a check, and both have one number.
+#[derive(Debug, Deserialize)]
+pub(super) struct Job {
+    pub id: u64,
+    pub conclusion: Option<ConclusionWire>,
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Step {
+    pub name: String,
+    pub conclusion: Option<String>,
+}
+
+impl From<Step> for JobStep {
+    fn from(wire: Step) -> Self {
+        // The description has no list of these words; those that are no conclusion of a check are no end.
+        let word = serde_json::Value::from(wire.conclusion);
+        let ended = serde_json::from_value::<ConclusionWire>(word).ok().map(Conclusion::from);
+        Self { name: wire.name, ended }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Annotation {
+    pub annotation_level: Option<String>,
+    pub message: Option<String>,
 }
 
 /// The older way to tell about a commit.
@@ -373,7 +440,8 @@ impl From<StatusWire> for Check {
             StatusState::Failure | StatusState::Error => CheckState::Done(Conclusion::Failure),
             StatusState::Pending => CheckState::Waiting,
         };
-        Self { name: wire.context, by: None, state, started: wire.created_at, url: wire.target_url }
+        let (name, started, url) = (wire.context, wire.created_at, wire.target_url);
+        Self { id: None, name, by: None, state, started, url }
     }
 }
 

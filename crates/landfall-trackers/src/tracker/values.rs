@@ -416,6 +416,8 @@ pub enum Saying {
 /// One job that looks at a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
+    /// What the tracker knows it by; another run of the same job has another one.
+    pub id: Option<u64>,
     /// What it is called: text of others. Never read for words such as "fail".
     pub name: String,
     /// Who runs it, if the tracker says.
@@ -460,6 +462,26 @@ pub enum Conclusion {
     Stale,
     /// It could not even begin.
     StartupFailure,
+}
+
+/// How a job that failed came to fail, as its runner tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedJob {
+    /// The check it is: see [`Check::id`].
+    pub check: u64,
+    /// Its steps, in their order.
+    pub steps: Vec<JobStep>,
+    /// What its runner or its steps remarked about the failure: text of others.
+    pub remarks: Vec<String>,
+}
+
+/// A step of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobStep {
+    /// What it is called: text of others.
+    pub name: String,
+    /// How it ended; none if nobody saw its end.
+    pub ended: Option<Conclusion>,
 }
 
 /// What the checks of a commit come to.
@@ -576,7 +598,7 @@ mod tests {
     use super::*;
 
     fn check(name: &str, state: CheckState) -> Check {
-        Check { name: name.to_owned(), by: None, state, started: None, url: None }
+        Check { id: None, name: name.to_owned(), by: None, state, started: None, url: None }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use landfall_model::{Size, Timestamp};
-use landfall_testkit::{FakeCheck, FakeGithub, FakePull, FakeStatus, Trouble, World};
+use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeStatus, Trouble, World};
 use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
 use landfall_trackers::tracker::{
     BranchName, CheckState, ChecksSum, CommitSha, Conclusion, Cursor, IssueFilter, Merge, NewPullRequest,
@@ -464,6 +464,97 @@ fn checks_are_read_by_what_they_concluded() {
     it.fake.world(|world| world.checks.insert("a".repeat(40), vec![run("a", Some("splendid"))]));
     let error = it.github.checks(&commit).expect_err("an unknown word");
     assert!(matches!(&error, TrackerError::Malformed { why, .. } if why.contains("splendid")), "{error:?}");
+}
+
+/// A commit with a job that passed and one that failed, which ends like this when it is run again.
+fn red(it: &Fake, again: &[&str]) -> CommitSha {
+    let (commit, key) = (sha('a'), "a".repeat(40));
+    let again = again.iter().map(|word| (*word).to_owned()).collect();
+    let remarks = vec!["Process completed with exit code 1.".to_owned()];
+    it.fake.world(|world| {
+        let checks = vec![FakeCheck::over("lint", "success"), FakeCheck::over("test", "failure")];
+        world.checks.insert(key.clone(), checks);
+        world.jobs.insert((key, "test".to_owned()), FakeJob { remarks, again, ..FakeJob::tested("failure") });
+    });
+    commit
+}
+
+fn ends(it: &Fake, commit: &CommitSha) -> Vec<CheckState> {
+    it.github.checks(commit).expect("checks").into_iter().map(|check| check.state).collect()
+}
+
+const PASSED: CheckState = CheckState::Done(Conclusion::Success);
+const FAILED: CheckState = CheckState::Done(Conclusion::Failure);
+
+#[test]
+fn a_job_that_failed_tells_its_steps_and_what_was_remarked() {
+    let it = fake();
+    let commit = red(&it, &[]);
+    let checks = it.github.checks(&commit).expect("checks");
+    let failed = it.github.failed_jobs(&commit).expect("jobs");
+    assert_eq!(failed.len(), 1, "what passed is not asked about: {failed:?}");
+    assert_eq!(Some(failed[0].check), checks[1].id, "a job is known by its check");
+    let steps: Vec<_> = failed[0].steps.iter().map(|step| (step.name.as_str(), step.ended)).collect();
+    let expected = [("Set up job", Some(Conclusion::Success)), ("Run tests", Some(Conclusion::Failure))];
+    assert_eq!(steps, expected);
+    assert_eq!(failed[0].remarks, ["Process completed with exit code 1."]);
+    // A step whose end nobody saw has none.
+    it.fake.world(|world| {
+        let job = world.jobs.values_mut().next().expect("the job");
+        job.steps = vec![("Run tests".to_owned(), None)];
+    });
+    assert_eq!(it.github.failed_jobs(&commit).expect("jobs")[0].steps[0].ended, None);
+    // Whoever may not look, and a server without runs, know nothing: that is no failure.
+    for status in [403, 404] {
+        it.fake.fault("GET", "/actions/runs", 1, Trouble::Status(status));
+        assert_eq!(it.github.failed_jobs(&commit).expect("nothing is known"), []);
+    }
+    assert_eq!(it.github.failed_jobs(&sha('b')).expect("a commit without runs"), []);
+}
+
+#[test]
+fn what_failed_is_run_again_once_whatever_becomes_of_the_answer() {
+    let it = fake();
+    let commit = red(&it, &["success"]);
+    let before = it.github.checks(&commit).expect("checks");
+    assert_eq!(it.github.rerun_checks(&commit).expect("run again"), 1);
+    assert_eq!(ends(&it, &commit), [PASSED, PASSED]);
+    let after = it.github.checks(&commit).expect("checks");
+    assert_ne!(before[1].id, after[1].id, "another run of the same job is another check");
+    assert_eq!(it.github.rerun_checks(&commit).expect("nothing is red"), 0);
+    assert_eq!(it.fake.count("POST", "/rerun-failed-jobs"), 1);
+
+    for trouble in [Trouble::DoneAndCut, Trouble::DoneBut(502), Trouble::Status(503), Trouble::DoneAndSilent]
+    {
+        let it = fake();
+        let commit = red(&it, &["failure", "success"]);
+        it.fake.fault("POST", "/rerun-failed-jobs", 1, trouble);
+        assert_eq!(it.github.rerun_checks(&commit).expect("run again"), 1);
+        assert_eq!(it.fake.world(|world| world.reruns.values().copied().collect::<Vec<_>>()), [1]);
+        assert_eq!(ends(&it, &commit), [PASSED, FAILED], "it failed again, and was not run a third time");
+    }
+}
+
+#[test]
+fn what_cannot_be_run_again_is_left_as_it_is() {
+    let it = fake();
+    let commit = red(&it, &[]);
+    for status in [403, 422] {
+        it.fake.fault("POST", "/rerun-failed-jobs", 1, Trouble::Status(status));
+        assert_eq!(it.github.rerun_checks(&commit).expect("that is an answer"), 0);
+    }
+    // A run that is under way is nobody's to run again.
+    it.fake.world(|world| {
+        let checks = world.checks.values_mut().next().expect("checks");
+        checks.push(FakeCheck {
+            name: "slow".to_owned(),
+            status: "in_progress".to_owned(),
+            conclusion: None,
+        });
+    });
+    assert_eq!(it.github.rerun_checks(&commit).expect("it goes on"), 0);
+    assert_eq!(it.fake.world(|world| world.reruns.len()), 0);
+    assert_eq!(it.github.rerun_checks(&sha('b')).expect("no runs"), 0);
 }
 
 #[test]

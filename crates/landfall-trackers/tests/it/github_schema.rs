@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use landfall_model::{Size, Timestamp};
-use landfall_testkit::{FakeCheck, Trouble};
+use landfall_testkit::{FakeCheck, FakeJob, Trouble};
 use landfall_trackers::github::Github;
 use landfall_trackers::tracker::{
     Answer, BranchName, CloseWhy, CommitSha, Cursor, IssueEdit, IssueFilter, LabelSpec, Merge,
@@ -47,6 +47,11 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("pulls/list-reviews", "GET"),
     ("pulls/create-review", "POST"),
     ("checks/list-for-ref", "GET"),
+    ("checks/list-annotations", "GET"),
+    ("actions/list-workflow-runs-for-repo", "GET"),
+    ("actions/get-workflow-run", "GET"),
+    ("actions/list-jobs-for-workflow-run", "GET"),
+    ("actions/re-run-workflow-failed-jobs", "POST"),
     ("repos/get-combined-status-for-ref", "GET"),
 ];
 
@@ -97,6 +102,10 @@ fn everything(it: &Fake) {
         world.branches.insert("work".to_owned(), "a".repeat(40));
         let check = FakeCheck { name: "a".to_owned(), status: "queued".to_owned(), conclusion: None };
         world.checks.insert("a".repeat(40), vec![check]);
+        world.checks.insert("b".repeat(40), vec![FakeCheck::over("b", "failure")]);
+        let remarks = vec!["it broke".to_owned()];
+        let job = FakeJob { remarks, again: vec!["success".to_owned()], ..FakeJob::tested("failure") };
+        world.jobs.insert(("b".repeat(40), "b".to_owned()), job);
         for index in 0..120 {
             world.opened(&format!("old {index}"), "", &["triaged"]);
         }
@@ -131,6 +140,8 @@ fn everything(it: &Fake) {
         github.reviews(it)?;
         github.comment(it.into(), &marker("a"), "text")?;
         github.checks(&sha('a'))?;
+        github.failed_jobs(&sha('b'))?;
+        github.rerun_checks(&sha('b'))?;
         github.merge(it, &merge())?;
         let again = NewPullRequest { title: Title::of("again"), ..pull() };
         github.close_pull_request(github.create_pull_request(&again)?.into_inner().number)?;
@@ -249,6 +260,24 @@ fn readings() -> Vec<Reading> {
         }),
         reading!("checks/list-for-ref", "GET", "/check-runs", |it| it.checks(&sha('a')).map(drop)),
         reading!("repos/get-combined-status-for-ref", "GET", "/status", |it| it.checks(&sha('a')).map(drop)),
+        reading!("actions/list-workflow-runs-for-repo", "GET", "/repos/o/r/actions/runs", |it| it
+            .failed_jobs(&sha('a'))
+            .map(drop)),
+        reading!("actions/get-workflow-run", "GET", "/repos/o/r/actions/runs/2863311531", |it| it
+            .rerun_checks(&sha('a'))
+            .map(drop)),
+        reading!(
+            "actions/list-jobs-for-workflow-run",
+            "GET",
+            "/repos/o/r/actions/runs/2863311531/jobs",
+            |it| { it.failed_jobs(&sha('a')).map(drop) }
+        ),
+        reading!(
+            "checks/list-annotations",
+            "GET",
+            "/repos/o/r/check-runs/286331153101000/annotations",
+            |it| { it.failed_jobs(&sha('a')).map(drop) }
+        ),
         reading!("users/get-authenticated", "GET", "/user", |it| it
             .comment(number(1).into(), &marker("d"), "x")
             .map(drop)),
@@ -265,6 +294,7 @@ const UNREAD: &[&str] = &[
     "issues/get-label",
     "issues/remove-label",
     "pulls/update",
+    "actions/re-run-workflow-failed-jobs",
 ];
 
 #[test]
@@ -287,6 +317,7 @@ fn every_answer_that_github_describes_can_be_read() {
         let state = match reading.operation {
             "pulls/list-reviews" | "pulls/create-review" => "CHANGES_REQUESTED",
             "repos/get-combined-status-for-ref" => "success",
+            "actions/list-jobs-for-workflow-run" => "completed",
             _ => "closed",
         };
         let made = [Sample::Least, Sample::Most];
@@ -299,6 +330,7 @@ fn every_answer_that_github_describes_can_be_read() {
                 for branch in ["work", "other"] {
                     world.branches.insert(branch.to_owned(), "a".repeat(40));
                 }
+                world.checks.insert("a".repeat(40), vec![FakeCheck::over("a", "failure")]);
             });
             let made =
                 it.github.create_pull_request(&NewPullRequest { draft: false, ..pull() }).expect("made");

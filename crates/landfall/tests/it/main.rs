@@ -56,6 +56,7 @@ mod served_attacks;
 mod services;
 mod shares;
 mod signal;
+mod signs;
 mod sprint;
 mod styles;
 mod support;

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use landfall_testkit::{Said, Scratch};
+use landfall_testkit::{Said, Scratch, Trouble, World as Forge};
 
 use crate::both::{World, labels, on_both};
 use crate::lifecycle::{says, works};
+use crate::sandbox::open;
 
 /// A reviewer who finds nothing.
 const FINE: &str = r#"{"findings": [], "resolved": []}"#;
@@ -49,6 +50,7 @@ on_both!(
     an_issue_nobody_looked_at_is_triaged_specified_reviewed_and_merged,
     behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_a_person,
     behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes_on,
+    an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_when_it_is_opened_again,
 );
 
 fn a_small_issue_goes_straight_onto_the_base_is_accepted_and_closed(world: &World) {
@@ -132,6 +134,40 @@ fn behaviour_32_what_does_not_hold_is_opened_again_and_at_last_shown_as_needing_
     assert!(labels(&shown).contains(&"phase/verify".to_owned()), "{shown}");
 }
 
+fn an_issue_that_a_person_closes_on_the_way_stops_keeps_its_work_and_goes_on_when_it_is_opened_again(
+    world: &World,
+) {
+    // Straight onto the base, and by a pull request that is being read.
+    for (number, size, step) in [(1, "XS", "code"), (2, "M", "review")] {
+        let file = format!("{number}.txt");
+        let spec = format!("docs/spec/issue-{number}-x.md");
+        let turns =
+            [writes("spec", &spec, "# X\n"), works("code", &file, "\"complete\""), says("review", FINE)];
+        let slow = turns.map(|turn| {
+            turn.replacen(&format!("[[step.{step}]]\n"), &format!("[[step.{step}]]\nsleep = \"6s\"\n"), 1)
+        });
+        let made =
+            issue(world, &format!("Issue {number}"), &script(&slow), &["--size", size, "--label", "triaged"]);
+        let (made, task) = (made.to_string(), format!("T{number}"));
+        let mut run = world.start(&["auto", &made]);
+        let asked = if step == "code" { 1 } else { 3 };
+        world.eventually("its agent is at work", || world.prompts(&task).len() == asked);
+        world.landfall(&["issue", "close", &made, "--not-planned"]).ok();
+        assert_ne!(run.wait(Duration::from_secs(180)), Some(0), "{}", world.heard());
+        assert_eq!(world.status(&task), "blocked");
+        let why = world.why(&task);
+        assert!(why.contains("was closed as not planned meanwhile; its work is kept"), "{why}");
+        assert!(!world.files().contains(&file), "nothing lands against a person's word");
+        let shown = world.shown(made.parse().expect("a number"));
+        assert_eq!(shown["issue"]["state"], "not-planned", "{shown}");
+        // They think better of it: what was made is not made again.
+        world.landfall(&["issue", "reopen", &made]).ok();
+        let said = auto(world, &[&made]);
+        assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+        assert_eq!(world.landed(&file), "x");
+    }
+}
+
 /// One issue of seven parts in three levels: two that need nothing, three that need one of those, two that need one of these.
 /// The second of the first level fails. Gives the whole and its parts.
 fn large(scratch: &Scratch) -> (u64, Vec<u64>) {
@@ -171,6 +207,49 @@ fn behaviour_29_a_part_that_fails_leaves_out_what_waits_for_it_and_the_rest_goes
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[1])), "{comments}");
     assert!(comments.contains(&format!("SKIPPED (blocked by #{})", parts[4])), "{comments}");
     assert!(world.why("T1").contains("parts_failed"), "{}", world.why("T1"));
+}
+
+/// It landed, its criteria fail, and by then nobody wants it: it is not opened again.
+fn stays_closed(world: &World, number: u64) {
+    assert_eq!(world.status("T1"), "blocked");
+    let why = world.why("T1");
+    assert!(why.contains("was closed as not planned meanwhile; its work has landed as"), "{why}");
+    let shown = world.shown(number);
+    assert_eq!(shown["issue"]["state"], "not-planned", "{shown}");
+    assert!(!shown["comments"].to_string().contains("verify-iteration"), "{shown}");
+}
+
+#[test]
+fn an_issue_of_files_that_nobody_wants_any_more_is_not_opened_again_by_what_landed() {
+    let world = World::local();
+    let slow = "- [ ] <!-- verify: command \"touch ~/open/began; sleep 4; false\" --> it holds\n";
+    let body = format!("{slow}\n{}", script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(&world, "Landed", &body, &["--size", "XS", "--label", "triaged"]);
+    open(&world);
+    let mut run = world.start(&["auto", &number.to_string()]);
+    let began = world.root().join("home/open/began");
+    world.eventually("its criterion is looked at", || began.exists());
+    world.landfall(&["issue", "close", &number.to_string(), "--not-planned"]).ok();
+    assert_ne!(run.wait(Duration::from_secs(120)), Some(0), "{}", world.heard());
+    stays_closed(&world, number);
+}
+
+#[test]
+fn an_issue_of_github_that_nobody_wants_any_more_is_not_opened_again_by_what_landed() {
+    let world = World::github();
+    let body = format!("{}\n{}", there("never.txt"), script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(&world, "Landed", &body, &["--size", "XS", "--label", "triaged"]);
+    let closes = move |forge: &mut Forge| {
+        let issue = forge.issues.get_mut(&number).expect("it is there");
+        if issue.labels.contains(&"phase/verify".to_owned()) {
+            issue.closed = Some("not_planned".to_owned());
+        }
+    };
+    let then = Trouble::Then(std::sync::Arc::new(closes));
+    world.forge().fault("POST", &format!("/issues/{number}/labels"), 10, then);
+    let said = auto(&world, &[&number.to_string()]);
+    assert_ne!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    stays_closed(&world, number);
 }
 
 #[test]

@@ -1,0 +1,266 @@
+//! What the checks of a forge say about a commit: which count against it, which failed before it, and which say nothing about
+//! it at all.
+
+use super::{Ci, Pipeline};
+use crate::recovery::{Action, Recoveries};
+use crate::{StepName, Timestamp};
+
+/// How long the checks of a forge are waited for. Ours have passed by then: what hangs there says nothing about the work.
+const CI_WAIT_MS: u64 = 20 * 60 * 1000;
+/// How long a check may stand in line before it counts as one that could not begin.
+const QUEUE_MS: u64 = 10 * 60 * 1000;
+
+/// A check of a forge, as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenCheck {
+    /// What it is called.
+    pub name: String,
+    /// How it stands.
+    pub stand: CheckStand,
+}
+
+/// How a check of a forge stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckStand {
+    /// It waits for its turn.
+    Queued,
+    /// It runs.
+    Running,
+    /// It passed.
+    Passed,
+    /// It is over and says nothing either way.
+    Silent,
+    /// It failed; how, if its runner tells.
+    Failed(Option<SeenJob>),
+    /// It was cancelled, timed out or could not begin.
+    Broken,
+}
+
+/// What the runner of a failed check tells about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SeenJob {
+    /// Its steps, in their order.
+    pub steps: Vec<(String, StepEnd)>,
+    /// What was remarked about the failure.
+    pub remarks: Vec<String>,
+}
+
+/// How a step of a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StepEnd {
+    /// It passed, or was left out.
+    Fine,
+    /// It failed.
+    Failed,
+    /// It was broken off, or nobody saw its end.
+    Cut,
+}
+
+/// Steps that are the runner's own: nothing of the work has run before they are through.
+const OWN_STEPS: [&str; 3] = ["Set up job", "Set up runner", "Initialize containers"];
+/// The step that fetches the work. What it does goes over the network and runs nothing of the work.
+const FETCHES: &str = "Run actions/checkout";
+/// What is said of a network that failed.
+const NETWORK: [&str; 6] = [
+    "could not resolve host",
+    "connection timed out",
+    "connection reset",
+    "tls handshake timeout",
+    "network is unreachable",
+    "early eof",
+];
+
+impl SeenJob {
+    /// Why a job that failed says nothing about the work, if that is so. What its own steps remark is believed only of steps
+    /// that run nothing of the work: whatever the work prints could say the same.
+    #[must_use]
+    pub fn broken_by(&self) -> Option<&'static str> {
+        if self.steps.is_empty() {
+            return Some("no step of it ran");
+        }
+        let failed = || self.steps.iter().filter(|(_, end)| *end == StepEnd::Failed).map(|(name, _)| name);
+        if failed().next().is_none() {
+            let cut = self.steps.iter().any(|(_, end)| *end == StepEnd::Cut);
+            return cut.then_some("its runner went away");
+        }
+        if failed().all(|name| OWN_STEPS.contains(&name.as_str())) {
+            return Some("it could not be set up");
+        }
+        let offline = self.remarks.iter().map(|remark| remark.to_lowercase());
+        let offline = offline.into_iter().any(|remark| NETWORK.iter().any(|words| remark.contains(words)));
+        (failed().all(|name| name.starts_with(FETCHES)) && offline).then_some("the network failed")
+    }
+}
+
+impl SeenCheck {
+    /// Whether it failed for reasons that may be in the work.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        match &self.stand {
+            CheckStand::Failed(job) => job.as_ref().is_none_or(|job| job.broken_by().is_none()),
+            CheckStand::Queued
+            | CheckStand::Running
+            | CheckStand::Passed
+            | CheckStand::Silent
+            | CheckStand::Broken => false,
+        }
+    }
+
+    /// Why it says nothing about the work, if it is over and says nothing.
+    fn broken(&self, stalled: bool) -> Option<String> {
+        let why = match &self.stand {
+            CheckStand::Broken => return Some(self.name.clone()),
+            CheckStand::Failed(job) => job.as_ref()?.broken_by()?,
+            CheckStand::Queued if stalled => "it stands in line for too long",
+            CheckStand::Queued | CheckStand::Running | CheckStand::Passed | CheckStand::Silent => {
+                return None;
+            }
+        };
+        Some(format!("{}: {why}", self.name))
+    }
+}
+
+/// What the checks of a commit come to, held against those of the base it is to go onto. `since` is when they were first
+/// looked at. A check that fails on the base as well was broken before; one that fails only here counts.
+#[must_use]
+pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], since: Option<Timestamp>, now: Timestamp) -> Ci {
+    let names = |checks: Vec<&SeenCheck>| checks.into_iter().map(|it| it.name.clone()).collect();
+    let fails_there = |name: &str| base.iter().any(|it| it.name == name && it.fails());
+    let (old, new): (Vec<_>, Vec<_>) =
+        here.iter().filter(|it| it.fails()).partition(|it| fails_there(&it.name));
+    if !new.is_empty() {
+        return Ci::Failed(names(new));
+    }
+    let stalled = since.is_some_and(|since| now >= since.plus_ms(QUEUE_MS));
+    let goes_on = |it: &&SeenCheck| match it.stand {
+        CheckStand::Running => true,
+        CheckStand::Queued => !stalled,
+        CheckStand::Passed | CheckStand::Silent | CheckStand::Failed(_) | CheckStand::Broken => false,
+    };
+    let running: Vec<_> = here.iter().filter(goes_on).collect();
+    if !running.is_empty() {
+        return Ci::Running(names(running));
+    }
+    let broken: Vec<String> = here.iter().filter_map(|it| it.broken(stalled)).collect();
+    if !broken.is_empty() {
+        return Ci::Broken(broken);
+    }
+    if !old.is_empty() {
+        return Ci::PreExisting(names(old));
+    }
+    if here.iter().any(|it| it.stand == CheckStand::Passed) {
+        return Ci::Passed;
+    }
+    let expected = base.iter().any(|it| it.stand != CheckStand::Silent);
+    if super::checks_may_begin(expected, since, now) {
+        return Ci::Running(vec!["those that have not begun".to_owned()]);
+    }
+    if expected { Ci::Broken(vec!["no run began for this commit".to_owned()]) } else { Ci::Absent }
+}
+
+/// Whether the checks of the forge have been waited for long enough: since they were first looked at, or since they were last
+/// run again.
+#[must_use]
+pub fn overdue(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> bool {
+    let Some((_, since)) = pipeline.ci else { return false };
+    let reruns = recoveries.tried.iter().filter(|it| it.step == *step);
+    let reruns = reruns.filter(|it| Action::of_said(&it.action) == Some(Action::RerunCi));
+    let since = reruns.map(|it| it.at).max().map_or(since, |again| again.max(since));
+    now >= since.plus_ms(CI_WAIT_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Timestamp = Timestamp(1_000);
+
+    fn check(name: &str, stand: CheckStand) -> SeenCheck {
+        SeenCheck { name: name.to_owned(), stand }
+    }
+
+    fn job(steps: &[(&str, StepEnd)], remarks: &[&str]) -> SeenJob {
+        SeenJob {
+            steps: steps.iter().map(|(name, end)| ((*name).to_owned(), *end)).collect(),
+            remarks: remarks.iter().map(|it| (*it).to_owned()).collect(),
+        }
+    }
+
+    fn failed() -> CheckStand {
+        CheckStand::Failed(Some(job(&[("Set up job", StepEnd::Fine), ("Run tests", StepEnd::Failed)], &[])))
+    }
+
+    fn now(here: &[SeenCheck], base: &[SeenCheck]) -> Ci {
+        weigh(here, base, None, SECOND)
+    }
+
+    fn of(names: &[&str]) -> Vec<String> {
+        names.iter().map(|it| (*it).to_owned()).collect()
+    }
+
+    #[test]
+    fn only_what_fails_here_and_not_on_the_base_counts() {
+        let (lint, test) = (check("lint", failed()), check("test", failed()));
+        assert_eq!(now(&[lint.clone(), test.clone()], &[]), Ci::Failed(of(&["lint", "test"])));
+        let base = [check("lint", failed()), check("test", CheckStand::Passed)];
+        assert_eq!(now(&[lint.clone(), test.clone()], &base), Ci::Failed(of(&["test"])));
+        let passed = check("test", CheckStand::Passed);
+        assert_eq!(now(&[lint.clone(), passed.clone()], &base), Ci::PreExisting(of(&["lint"])));
+        assert_eq!(
+            now(&[check("lint", CheckStand::Passed), passed.clone()], &base),
+            Ci::Passed,
+            "it is mended"
+        );
+        // What fails on the base says nothing about those that still run.
+        let runs = check("test", CheckStand::Running);
+        assert_eq!(now(&[lint.clone(), runs.clone()], &base), Ci::Running(of(&["test"])));
+        assert_eq!(now(&[test, runs], &base), Ci::Failed(of(&["test"])), "one that counts is enough");
+        // A base whose machine broke has not shown that it fails.
+        let unseen = [check("lint", CheckStand::Failed(Some(SeenJob::default())))];
+        assert_eq!(now(&[lint.clone(), passed], &unseen), Ci::Failed(of(&["lint"])));
+        assert_eq!(now(&[check("lint", CheckStand::Failed(None))], &[lint]), Ci::PreExisting(of(&["lint"])));
+    }
+
+    #[test]
+    fn a_machine_that_broke_says_nothing_about_the_work() {
+        use StepEnd::{Cut, Failed, Fine};
+        let by = |steps: &[(&str, StepEnd)], remarks: &[&str]| job(steps, remarks).broken_by();
+        assert_eq!(by(&[], &[]), Some("no step of it ran"));
+        assert_eq!(by(&[("Set up job", Failed)], &[]), Some("it could not be set up"));
+        let cut = [("Set up job", Fine), ("Run tests", Cut)];
+        let shutdown = "The runner has received a shutdown signal.";
+        assert_eq!(by(&cut, &[shutdown]), Some("its runner went away"));
+        let fetch = [("Set up job", Fine), ("Run actions/checkout@v4", Failed)];
+        assert_eq!(by(&fetch, &["fatal: Could not resolve host: github.com"]), Some("the network failed"));
+        assert_eq!(by(&fetch, &["fatal: path not found"]), None);
+        // What the work itself prints excuses nothing.
+        let tests = [("Set up job", Fine), ("Run tests", Failed)];
+        assert_eq!(by(&tests, &[shutdown, "Could not resolve host: example.org"]), None);
+        assert_eq!(by(&[("Set up job", Failed), ("Run tests", Failed)], &[]), None);
+        assert_eq!(by(&[("Run tests", Fine)], &[]), None, "nothing says what failed");
+
+        let broken = check("test", CheckStand::Failed(Some(SeenJob::default())));
+        assert_eq!(now(&[broken], &[]), Ci::Broken(of(&["test: no step of it ran"])));
+        let cancelled = check("test", CheckStand::Broken);
+        assert_eq!(now(&[cancelled, check("lint", CheckStand::Passed)], &[]), Ci::Broken(of(&["test"])));
+    }
+
+    #[test]
+    fn what_does_not_begin_is_waited_for_and_then_said() {
+        let queued = [check("test", CheckStand::Queued)];
+        let at =
+            |here: &[SeenCheck], base: &[SeenCheck], ms| weigh(here, base, Some(SECOND), SECOND.plus_ms(ms));
+        assert_eq!(at(&queued, &[], QUEUE_MS - 1), Ci::Running(of(&["test"])));
+        assert_eq!(at(&queued, &[], QUEUE_MS), Ci::Broken(of(&["test: it stands in line for too long"])));
+        let running = [check("test", CheckStand::Running)];
+        assert_eq!(at(&running, &[], QUEUE_MS), Ci::Running(of(&["test"])), "it has begun");
+
+        let base = [check("test", CheckStand::Passed)];
+        let none = Ci::Running(of(&["those that have not begun"]));
+        assert_eq!(at(&[], &base, 1_000), none);
+        assert_eq!(at(&[check("docs", CheckStand::Silent)], &base, 1_000), none);
+        assert_eq!(at(&[], &base, QUEUE_MS), Ci::Broken(of(&["no run began for this commit"])));
+        assert_eq!(at(&[], &[], 0), Ci::Absent);
+        assert_eq!(at(&[], &[check("docs", CheckStand::Silent)], 0), Ci::Absent);
+    }
+}

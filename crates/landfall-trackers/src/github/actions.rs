@@ -1,0 +1,128 @@
+//! What GitHub's own runners tell about jobs that failed, and having them run again.
+//!
+//! Checks of other services can be asked for again by those services alone. Whoever may not look at the runs of a repository
+//! knows nothing about them: that is no failure, it only leaves more to the checks themselves.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::Github;
+use super::client::{Call, Method, Repeat, read};
+use super::wire::{Annotation, ConclusionWire, Job, Jobs, Run, Runs};
+use crate::tracker::{Answer, CommitSha, FailedJob, JobStep, Tracker as _, TrackerError, shown};
+
+/// Jobs whose remarks are read: a matrix that fails everywhere says the same thing everywhere.
+const REMARKS_OF_JOBS_MAX: usize = 20;
+const REMARKS_MAX: usize = 20;
+const REMARK_CHARS_MAX: usize = 500;
+
+impl Github {
+    /// The jobs that failed on a commit, in the last attempt of each run.
+    pub(super) fn jobs_that_failed(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+        let mut failed = Vec::new();
+        for run in self.red_runs(commit)? {
+            let jobs = self.jobs(&run)?.into_iter();
+            failed.extend(jobs.filter(|job| matches!(job.conclusion, Some(ConclusionWire::Failure))));
+        }
+        let mut told = Vec::new();
+        for (place, job) in failed.into_iter().enumerate() {
+            let remarks = if place < REMARKS_OF_JOBS_MAX { self.remarks(&job)? } else { Vec::new() };
+            let steps = job.steps.into_iter().map(JobStep::from).collect();
+            told.push(FailedJob { check: job.id, steps, remarks });
+        }
+        Ok(told)
+    }
+
+    /// Has what failed run again; of how many runs. It returns when the checks that were red are no longer the newest: whoever
+    /// looks then does not see the old end once more.
+    pub(super) fn run_again(&self, commit: &CommitSha) -> Answer<usize> {
+        let mut count = 0;
+        let mut old = BTreeSet::new();
+        for run in self.red_runs(commit)? {
+            let what = format!("run the failed jobs of run {} again", run.id);
+            let jobs = self.jobs(&run)?;
+            let path = self.path(["actions", "runs", &run.id.to_string(), "rerun-failed-jobs"]);
+            let call = Call::write(&what, Method::Post, path, json!({}), Repeat::Twice);
+            let began = || {
+                let now = self.run(run.id)?;
+                Ok((!now.is_over() || now.run_attempt > run.run_attempt).then_some(()))
+            };
+            match self.once(&what, began, || self.client.tell(&call)) {
+                Ok(_) => {
+                    count += 1;
+                    old.extend(jobs.iter().filter(|job| job.is_red()).map(|job| job.id));
+                }
+                // It is too old to be run again, or not ours to run.
+                Err(TrackerError::Forbidden { .. } | TrackerError::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for tried in 1..=self.client.patience.tries_max {
+            let now = self.checks(commit)?;
+            if !now.iter().any(|check| check.id.is_some_and(|id| old.contains(&id))) {
+                break;
+            }
+            self.client.again(tried);
+        }
+        Ok(count)
+    }
+
+    /// The runs of a commit that are over and did not pass.
+    fn red_runs(&self, commit: &CommitSha) -> Answer<Vec<Run>> {
+        let what = format!("read the runs of {commit}");
+        let call = Call::get(&what, self.path(["actions", "runs"])).query("head_sha", commit.as_str());
+        let pages =
+            self.client.pages(call, |what, body| Ok(read::<Runs>(what, body)?.workflow_runs), |_| false);
+        let runs = known(pages.map(|pages| pages.items))?;
+        let mut seen = BTreeSet::new();
+        let here = |run: &Run| run.head_sha.eq_ignore_ascii_case(commit.as_str()) && run.is_red();
+        Ok(runs.into_iter().filter(|run| here(run) && seen.insert(run.id)).collect())
+    }
+
+    fn run(&self, id: u64) -> Answer<Run> {
+        let path = self.path(["actions", "runs", &id.to_string()]);
+        self.client.ask_anew(&Call::get(format!("read run {id}"), path))
+    }
+
+    fn jobs(&self, run: &Run) -> Answer<Vec<Job>> {
+        let path = self.path(["actions", "runs", &run.id.to_string(), "jobs"]);
+        let call = Call::get(format!("read the jobs of run {}", run.id), path).query("filter", "latest");
+        let pages = self.client.pages(call, |what, body| Ok(read::<Jobs>(what, body)?.jobs), |_| false);
+        known(pages.map(|pages| pages.items))
+    }
+
+    /// What was remarked about the failure of a job.
+    fn remarks(&self, job: &Job) -> Answer<Vec<String>> {
+        let path = self.path(["check-runs", &job.id.to_string(), "annotations"]);
+        let all: Vec<Annotation> =
+            known(self.client.list(Call::get(format!("read the remarks of job {}", job.id), path)))?;
+        let failures = all.into_iter().filter(|it| it.annotation_level.as_deref() == Some("failure"));
+        let words = failures.filter_map(|it| it.message).map(|words| shown(&words, REMARK_CHARS_MAX));
+        Ok(words.take(REMARKS_MAX).collect())
+    }
+}
+
+impl Job {
+    fn is_red(&self) -> bool {
+        match self.conclusion {
+            Some(ConclusionWire::Success | ConclusionWire::Neutral | ConclusionWire::Skipped) | None => false,
+            Some(
+                ConclusionWire::Failure
+                | ConclusionWire::Cancelled
+                | ConclusionWire::TimedOut
+                | ConclusionWire::ActionRequired
+                | ConclusionWire::Stale
+                | ConclusionWire::StartupFailure,
+            ) => true,
+        }
+    }
+}
+
+/// What may not be looked at, and what a server does not have, is not known.
+fn known<T>(answer: Answer<Vec<T>>) -> Answer<Vec<T>> {
+    match answer {
+        Err(TrackerError::Forbidden { .. } | TrackerError::NotFound { .. }) => Ok(Vec::new()),
+        other => other,
+    }
+}
