@@ -14,10 +14,10 @@ use std::sync::Arc;
 use landfall_model::{Size, Timestamp};
 
 use crate::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor, Issue,
-    IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
-    NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, Review, ReviewVerdict,
-    SIZE_FAMILY, Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
+    Answer, Blocker, BranchName, Change, Check, Child, Clock, CloseWhy, Comment, CommitSha, Cursor,
+    FailedJob, Issue, IssueEdit, IssueFilter, IssueNumber, IssueState, Label, LabelSpec, Marker, Merge,
+    Merged, NewIssue, NewPullRequest, NewReview, Once, Place, PrNumber, PrState, PullRequest, Review,
+    ReviewVerdict, SIZE_FAMILY, Saying, SizeSeen, SizeStands, Thread, Tracker, TrackerError,
 };
 use file::{Head, Kind, Record, State, Verdict, put, unavailable};
 
@@ -642,6 +642,14 @@ impl Tracker for Local {
 
     fn checks(&self, _: &CommitSha) -> Answer<Vec<Check>> {
         Ok(Vec::new()) // nobody runs any; the gate is Landfall's own
+    }
+
+    fn failed_jobs(&self, _: &CommitSha) -> Answer<Vec<FailedJob>> {
+        Ok(Vec::new()) // nothing runs here
+    }
+
+    fn rerun_checks(&self, _: &CommitSha) -> Answer<usize> {
+        Ok(0)
     }
 
     fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)> {

@@ -119,14 +119,10 @@ pub trait Tracker: Send + Sync {
     fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>>;
     /// How the jobs that failed on a commit came to fail, as far as that can be told. A tracker that runs nothing knows
     /// nothing.
-    fn failed_jobs(&self, _commit: &CommitSha) -> Answer<Vec<FailedJob>> {
-        Ok(Vec::new())
-    }
+    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>>;
     /// Has the jobs run again that failed or were broken off, and says of how many runs. None of a tracker that runs
     /// nothing. Runs that are under way are left alone, so asking again starts nothing twice.
-    fn rerun_checks(&self, _commit: &CommitSha) -> Answer<usize> {
-        Ok(0)
-    }
+    fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize>;
 
     /// What changed since then, oldest first.
     fn changes(&self, since: &Cursor) -> Answer<(Vec<Change>, Cursor)>;

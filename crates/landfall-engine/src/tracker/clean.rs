@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use landfall_model::{Size, Timestamp};
 use landfall_trackers::tracker::{
-    Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, Issue,
-    IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue, NewPullRequest,
-    NewReview, Once, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread, Title, Tracker,
-    TrackerError,
+    Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, FailedJob,
+    Issue, IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
+    NewPullRequest, NewReview, Once, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread, Title,
+    Tracker, TrackerError,
 };
 
 use crate::secrets::Veil;
@@ -189,6 +189,10 @@ impl Tracker for Clean {
 
     fn checks(&self, commit: &CommitSha) -> Answer<Vec<Check>> {
         self.inner.checks(commit)
+    }
+
+    fn failed_jobs(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
+        self.inner.failed_jobs(commit)
     }
 
     fn rerun_checks(&self, commit: &CommitSha) -> Answer<usize> {
