@@ -99,7 +99,11 @@ fn try_check(
     };
     crash::point("check.collected");
     drop(site.landing.lock().expect("no thread panics while it lands"));
-    let base = land::base(site).map_err(git)?;
+    // What others push to a forge while an issue is worked on is met here, before anybody reads the work.
+    let base = match task.issue {
+        Some(_) => land::look_far(site, 0).map_err(git)?.ours,
+        None => land::base(site).map_err(git)?,
+    };
     let by = Signature::landfall(site.clock.now_ms());
     let conflict = |head: &Oid, paths: &[ConflictedPath]| {
         let (head, base) = (site::commit(head), site::commit(&base));
