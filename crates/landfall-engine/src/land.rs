@@ -1,8 +1,12 @@
 //! Moving the base: by compare-and-swap to exactly the commit that was verified, and looking again afterwards.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::MutexGuard;
+
 use landfall_host::crash;
 use landfall_host::git::{
-    BranchNews, Cas, GitError, LandingClaim, LandingMismatch, Merge, Oid, RefName, Signature,
+    BranchNews, Cas, GitError, LandingClaim, LandingMismatch, LogEntry, LogRange, Merge, Oid, RefName,
+    Signature, Store,
 };
 use landfall_model::checkpoint::{Checkpoint, CheckpointEvent};
 use landfall_model::queue::{HoldWhy, QueueNews};
@@ -12,7 +16,7 @@ use crate::ask::Rewritten;
 use crate::engine::Mail;
 use crate::perform::task_ref;
 use crate::settings::Publish;
-use crate::site::{self, Site};
+use crate::site::{self, Afar, Site};
 
 /// The tip of the base, after taking in what a person did to their branch meanwhile. Their commits win: if they only
 /// went ahead, so does the base. If they rewrote or deleted it, the landing queue is held until they say what is meant. A
@@ -112,6 +116,28 @@ pub(crate) fn look_far(site: &Site, pace_ms: u64) -> Result<Look, GitError> {
         afar.asked_ms = Some(site.clock.mono_ms().saturating_add(DEAF_MS));
         return Ok(near);
     };
+    heard(site, near, afar, (remote, news))
+}
+
+/// Like [`look_far`], for whoever must know how it is now: the remote is asked, and if it does not answer nothing is known.
+pub(crate) fn look_now(site: &Site) -> Result<Look, GitError> {
+    let near = look(site)?;
+    let Publish::Push { remote, .. } = &site.settings.land.publish else { return Ok(near) };
+    if near.trouble.is_some() {
+        return Ok(near);
+    }
+    let afar = site.afar.lock().expect("no thread panics while it asks");
+    let news = ask_afar(site, remote, &near.ours)?;
+    heard(site, near, afar, (remote, news))
+}
+
+/// What follows from what a remote's branch is like.
+fn heard(
+    site: &Site,
+    near: Look,
+    mut afar: MutexGuard<'_, Afar>,
+    (remote, news): (&str, Far),
+) -> Result<Look, GitError> {
     afar.trouble = None;
     let tip = match news {
         Far::At(tip) => tip,
@@ -185,6 +211,32 @@ fn follow(site: &Site, ours: Oid, theirs: &Oid) -> Result<Oid, GitError> {
         Cas::Lost { actual } => actual.unwrap_or(ours),
     })
 }
+
+/// The commits that brought the base to where it is, newest first: each that was put on it, and, where the forge or a rebuild
+/// brought a line of landings in, those of that line.
+pub(crate) fn line(store: &Store, range: &LogRange, most: u32) -> Result<Vec<LogEntry>, GitError> {
+    let all = LogRange { first_parent: false, ..range.clone() };
+    let entries = store.log(&all, most)?;
+    let by: HashMap<&Oid, &LogEntry> = entries.iter().map(|entry| (&entry.oid, entry)).collect();
+    let (mut on, mut next) = (HashSet::new(), vec![&range.to]);
+    while let Some(oid) = next.pop() {
+        let Some(entry) = by.get(oid).copied().filter(|entry| on.insert(&entry.oid)) else { continue };
+        let [first, rest @ ..] = entry.parents.as_slice() else { continue };
+        next.push(first);
+        let joins = |other: &&Oid| {
+            let brought = by.get(*other).is_some_and(|other| other.tree == entry.tree);
+            entry.subject.starts_with(TOGETHER) || brought && !entry.message.contains(TASK_TRAILER)
+        };
+        next.extend(rest.iter().filter(joins));
+    }
+    Ok(entries.iter().filter(|entry| on.contains(&entry.oid)).cloned().collect())
+}
+
+/// What a landing says of the task it is of.
+const TASK_TRAILER: &str = "\nLandfall-Task: ";
+
+/// How the message of a rebuild begins.
+pub(crate) const TOGETHER: &str = "Bring landed work and";
 
 /// What git calls the repository one is in, where it wants the name of a remote.
 const HERE: &str = ".";

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use landfall_host::crash;
 use landfall_host::git::{Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature};
+use landfall_model::issue::refused_rest_ms;
 use landfall_model::{EngineEvent, Mover};
 
 use self::carry::Carried;
@@ -27,7 +28,15 @@ pub(crate) struct Publisher {
     busy: bool,
     /// When the last try began, by the clock that never goes back.
     began_ms: Option<u64>,
-    held: Arc<Mutex<Option<String>>>,
+    held: Arc<Mutex<Held>>,
+}
+
+/// Why nothing is published.
+#[derive(Debug, Clone, Default)]
+struct Held {
+    reason: Option<String>,
+    /// How often in a row a forge refused to merge.
+    refused: u32,
 }
 
 impl Publisher {
@@ -53,7 +62,9 @@ impl Publisher {
             return None;
         }
         let since = self.site.clock.mono_ms().saturating_sub(self.began_ms?);
-        Some(Duration::from_millis(land::LOOK_OUT_MS.saturating_sub(since)))
+        let refused = self.held.lock().expect("no thread panics while it holds it").refused;
+        let pace_ms = if refused == 0 { land::LOOK_OUT_MS } else { refused_rest_ms(refused) };
+        Some(Duration::from_millis(pace_ms.saturating_sub(since)))
     }
 
     /// Nothing is to be published.
@@ -78,7 +89,7 @@ impl Publisher {
 
     /// Why the last try came to nothing, if it did.
     pub fn held(&self) -> Option<String> {
-        self.held.lock().expect("no thread panics while it holds it").clone()
+        self.held.lock().expect("no thread panics while it holds it").reason.clone()
     }
 
     /// How long a try that is wanted has to wait, so that landings which follow each other are published together.
@@ -104,12 +115,12 @@ impl Publisher {
             let _fuse = crate::perform::Fuse;
             crash::point("effect.publish.before");
             let before = held.lock().expect("no thread panics while it holds it").clone();
-            let reason = match publish(&site, before.as_deref()) {
-                Ok(reason) => reason,
-                Err(error) => Some(error.full()),
+            let now = match publish(&site, &before) {
+                Ok(now) => now,
+                Err(error) => Held { reason: Some(error.full()), refused: 0 },
             };
             crash::point("effect.publish.after");
-            *held.lock().expect("no thread panics while it holds it") = reason;
+            *held.lock().expect("no thread panics while it holds it") = now;
             drop(site.mail.send(Mail::PublishOver)); // the engine has left
         });
         thread.expect("one more thread can be had");
@@ -120,12 +131,12 @@ const PACE_MS: u64 = 1_000; // a try costs six processes, and a person who watch
 const TRIES_MAX: u32 = 5; // a person who commits five times in a few seconds is at work; the next landing tries again
 
 /// Publishes the base; gives the reason if a person is in the way. One that was told `before` is not told again.
-fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError> {
+fn publish(site: &Site, before: &Held) -> Result<Held, GitError> {
     let held = |ours: &Oid, reason: String| {
-        if before != Some(reason.as_str()) {
+        if before.reason.as_ref() != Some(&reason) {
             tell(site, EngineEvent::PublishHeld { commit: site::commit(ours), reason: reason.clone() });
         }
-        reason
+        Held { reason: Some(reason), refused: 0 }
     };
     let mode = match &site.settings.land.publish {
         Publish::Checkout => {
@@ -134,36 +145,36 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
             PublishMode::Beside { folders: modules.iter().cloned().collect() }
         }
         Publish::Push { remote, .. } => PublishMode::Remote { name: remote.clone() },
-        Publish::None => return Ok(None),
+        Publish::None => return Ok(Held::default()),
     };
     let by_forge = matches!(site.settings.land.publish, Publish::Push { by: PushBy::PullRequest, .. });
     for _ in 0..TRIES_MAX {
         let land::Look { ours, theirs, apart, trouble } = land::look_far(site, 0)?;
         let (Some(theirs), None) = (theirs, &trouble) else {
             let reason = trouble.unwrap_or_default();
-            return Ok(Some(held(&ours, reason)));
+            return Ok(held(&ours, reason));
         };
         if ours == theirs && matches!(mode, PublishMode::Beside { .. }) {
-            return Ok(None);
+            return Ok(Held::default());
         }
         if !site.store.is_ancestor(&theirs, &ours)? {
             match rebuild(site, &ours, &theirs)? {
                 Rebuilt::Moved => continue,
-                Rebuilt::Interrupted => return Ok(None), // nothing is known of it; the next run looks again
-                Rebuilt::Held(reason) => return Ok(Some(held(&ours, reason))),
+                Rebuilt::Interrupted => return Ok(Held::default()), // nothing is known of it; the next run looks again
+                Rebuilt::Held(reason) => return Ok(held(&ours, reason)),
             }
         }
         if let Some(apart) = apart {
             match rebuild(site, &ours, &apart)? {
                 Rebuilt::Moved => continue,
-                Rebuilt::Interrupted => return Ok(None),
-                Rebuilt::Held(reason) => return Ok(Some(held(&ours, reason))),
+                Rebuilt::Interrupted => return Ok(Held::default()),
+                Rebuilt::Held(reason) => return Ok(held(&ours, reason)),
             }
         }
         if let PublishMode::Remote { name } = &mode
             && site.store.remote_seen(name, &site.branch)?.as_ref() == Some(&ours)
         {
-            return Ok(None);
+            return Ok(Held::default());
         }
         if let PublishMode::Remote { name } = &mode
             && by_forge
@@ -171,13 +182,15 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
             match carry::carry(site, name, &ours) {
                 Ok(Carried::Merged { how }) => {
                     tell(site, EngineEvent::Published { commit: site::commit(&ours), how });
-                    land::look_far(site, 0)?; // the base goes on to the merge that the forge made
-                    return Ok(None);
+                    continue; // the base goes on to the merge that the forge made; more may have landed since
                 }
                 Ok(Carried::Moved) => continue,
-                Ok(Carried::Interrupted) => return Ok(None),
+                Ok(Carried::Interrupted) => return Ok(Held::default()),
                 Err(Trouble::Git(error)) => return Err(error),
-                Err(trouble) => return Ok(Some(held(&ours, trouble.to_string()))),
+                Err(Trouble::Refused(reason)) => {
+                    return Ok(Held { refused: before.refused.saturating_add(1), ..held(&ours, reason) });
+                }
+                Err(trouble) => return Ok(held(&ours, trouble.to_string())),
             }
         }
         let by = Signature::landfall(site.clock.now_ms());
@@ -194,17 +207,17 @@ fn publish(site: &Site, before: Option<&str>) -> Result<Option<String>, GitError
                     How::Pushed => "it was pushed".to_owned(),
                 };
                 tell(site, EngineEvent::Published { commit: site::commit(&ours), how });
-                return Ok(None);
+                return Ok(Held::default());
             }
             Published::Already => {
                 pushed(site, &ours)?;
-                return Ok(None);
+                return Ok(Held::default());
             }
             Published::Held(HeldReason::Moved { .. }) => {}
-            Published::Held(reason) => return Ok(Some(held(&ours, sentence(&reason)))),
+            Published::Held(reason) => return Ok(held(&ours, sentence(&reason))),
         }
     }
-    Ok(Some("your branch kept moving; the next landing tries again".to_owned()))
+    Ok(Held { reason: Some("your branch kept moving; the next landing tries again".to_owned()), refused: 0 })
 }
 
 /// Notes where the remote is by our own doing.
@@ -237,7 +250,7 @@ fn rebuild(site: &Site, ours: &Oid, theirs: &Oid) -> Result<Rebuilt, GitError> {
         }
     };
     let by = Signature::landfall(site.clock.now_ms());
-    let message = format!("Bring landed work and `{}` together\n", site.branch.as_str());
+    let message = format!("{} `{}` together\n", land::TOGETHER, site.branch.as_str());
     let merged = site.store.commit(&tree, &[theirs.clone(), ours.clone()], &message, &by, &by)?;
     let Some(report) = gate::verify(site, "rebuild", theirs, ours, &merged)? else {
         return Ok(Rebuilt::Interrupted);

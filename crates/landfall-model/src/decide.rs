@@ -1504,7 +1504,7 @@ pub(crate) fn spell_ms(ms: u64) -> String {
 }
 
 /// Doubles with every try, up to a cap.
-fn backoff_ms(tries: u32, first_ms: u64, cap_ms: u64) -> u64 {
+pub(crate) fn backoff_ms(tries: u32, first_ms: u64, cap_ms: u64) -> u64 {
     let tries = if planted::is(Bug::SteadyBackoff) { 1 } else { tries };
     first_ms.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(cap_ms)
 }

@@ -381,6 +381,15 @@ pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
     waited_ms < at_most
 }
 
+/// How long to leave a forge alone that refused to merge so often, where nothing has changed since: a person has to do something
+/// there, and may be asleep.
+#[must_use]
+pub fn refused_rest_ms(times: u32) -> u64 {
+    crate::decide::backoff_ms(times, REFUSED_MS, REFUSED_MAX_MS)
+}
+
+const REFUSED_MS: u64 = 60_000;
+const REFUSED_MAX_MS: u64 = 1_800_000;
 const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
 const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
 

@@ -33,7 +33,7 @@ pub(super) fn offer(
     if at.tracker.keeps_branches() {
         let Publish::Push { remote, .. } = &site.settings.land.publish else {
             let why = format!(
-                "the tracker `{}` keeps branches, and none is pushed: set `land.publish = \"push\"` in landfall.toml",
+                "the tracker `{}` keeps branches, and none is pushed: set `land.publish` to \"push\" or \"pull-request\" in landfall.toml",
                 at.source.tracker
             );
             return Err(Trouble::Else(why));

@@ -22,7 +22,7 @@ use crate::site::{self, Site};
 /// What a summary of our readers is known by, in comments and reviews.
 pub(super) const REVIEW_MARKER: &str = "review-summary";
 /// Commits of the base that are looked through for one that closes an issue.
-const COMMITS_MAX: u32 = 1_000;
+const COMMITS_MAX: u32 = 5_000; // with those of every agent; the line of the base is a fifth of them or so
 /// Issues that one may be made of.
 const PARTS_MAX: usize = 100;
 
@@ -190,13 +190,14 @@ fn closing_commit(
     made: Timestamp,
     reopened: Option<Timestamp>,
 ) -> Result<Option<Commit>, Trouble> {
-    let range = LogRange { to: ground.base.clone(), from: None, first_parent: true };
+    let range = LogRange { to: ground.base.clone(), from: None, first_parent: false };
     let closes = |message: &str| {
         let ours =
             message.lines().any(|line| line.strip_prefix("Landfall-Issue: ") == Some(&at.source.to_string()));
         ours || at.tracker.keeps_branches() && closes(message, at.source.number)
     };
-    let found = ground.store.log(&range, COMMITS_MAX)?.into_iter().find(|entry| closes(&entry.message));
+    let line = land::line(ground.store, &range, COMMITS_MAX)?;
+    let found = line.into_iter().find(|entry| closes(&entry.message));
     // A commit knows seconds, a tracker milliseconds: within the same second the commit is the older one.
     // What was there before the issue speaks of another with the same number: a repository that was copied has such.
     let after = |entry: &LogEntry| {

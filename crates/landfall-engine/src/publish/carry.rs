@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landfall_host::crash;
-use landfall_host::git::{LogEntry, LogRange, Oid};
+use landfall_host::git::{BranchName as GitBranch, LogEntry, LogRange, Oid};
 use landfall_model::issue::{Ci, may_merge_yet};
 use landfall_trackers::tracker::{
     Answer, BranchName, ChecksSum, CommitSha, Merge, NewPullRequest, PrState, Title, Tracker, TrackerError,
@@ -19,10 +19,11 @@ use crate::exchange::{Trouble, offering};
 use crate::land;
 use crate::site::Site;
 
-/// The branch that is offered.
-const LAND: &str = "landfall/land";
-const SUBJECTS_MAX: u32 = 50; // more than one landing brings together; a longer list is read by nobody
-const ASK_MS: u64 = 2_000; // whoever waits for checks of a forge waits for minutes
+/// What the branch that is offered begins with. Each offer has one of its own: nobody has to be asked where it was left.
+const LAND: &str = "landfall/land-";
+const COMMITS_MAX: u32 = 1_000;
+const SUBJECTS_MAX: usize = 50; // more than one landing brings together; a longer list is read by nobody
+const ASK_MS: u64 = 5_000; // whoever waits for checks of a forge waits for minutes
 const NAP: Duration = Duration::from_millis(100);
 
 /// What came of it.
@@ -41,15 +42,24 @@ pub(super) enum Carried {
 /// Has the forge bring `ours` onto the branch of the remote.
 pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Trouble> {
     let tracker = site.desk.tracker(site)?;
-    let head = BranchName::new(LAND)?;
+    let head = BranchName::new(&format!("{LAND}{}", ours.short()))?;
     let sha = CommitSha::new(ours.as_str())?;
     let there = site.store.remote_seen(remote, &site.branch)?;
-    let range = LogRange { from: there.clone(), to: ours.clone(), first_parent: true };
-    let landings = site.store.log(&range, SUBJECTS_MAX)?;
+    let range = LogRange { from: there.clone(), to: ours.clone(), first_parent: false };
+    let mut landings = land::line(&site.store, &range, COMMITS_MAX)?;
+    landings.truncate(SUBJECTS_MAX);
+    let newest = tracker.pull_requests_of(&head)?.into_iter().next();
+    if let Some(pr) = newest.filter(|pr| pr.state == PrState::Closed && pr.head_sha == sha) {
+        return Err(Trouble::Refused(format!(
+            "somebody closed pull request #{}, which brings landed work to `{}`; open it again to let it land, or take the work back with `landfall revert`",
+            pr.number.get(),
+            site.branch.as_str()
+        )));
+    }
     offering::push(site, remote, &head, ours, None)?;
     let title = Title::of(&title(&landings));
     let new = NewPullRequest {
-        head,
+        head: head.clone(),
         head_sha: sha.clone(),
         base: BranchName::new(site.branch.as_str())?,
         title: title.clone(),
@@ -67,14 +77,19 @@ pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Tr
     let began = site.clock.mono_ms();
     let merge = Merge { expected: sha.clone(), subject: title, body: String::new(), landed: None };
     loop {
-        let seen = land::look_far(site, 0)?;
-        if seen.ours != *ours || seen.apart.is_some() || seen.trouble.is_some() {
+        // Landings that come meanwhile are for the next offer. What others brought is verified with this one first.
+        let seen = land::look_now(site)?;
+        let tip = site.store.remote_seen(remote, &site.branch)?;
+        let holds_all = tip.is_none_or(|tip| site.store.is_ancestor(&tip, ours).unwrap_or(false));
+        if !holds_all || seen.trouble.is_some() {
             return Ok(Carried::Moved);
         }
         crash::point("publish.merge.before");
         let no = match tracker.merge(pr.number, &merge) {
             Ok(_) => {
                 crash::point("publish.merge.after");
+                let name = GitBranch::new(head.as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
+                drop(site.store.drop_task_branch(&site.repo, remote, &name, ours)); // one that stays is in nobody's way
                 return Ok(Carried::Merged {
                     how: format!("it was merged as pull request #{}", pr.number.get()),
                 });

@@ -16,6 +16,14 @@ const TASK_BRANCHES: &str = "landfall/";
 /// A push over a slow line to a busy host.
 const PUSH: Duration = Duration::from_secs(300);
 
+fn check_task_branch(doing: &str, branch: &BranchName) -> Result<(), GitError> {
+    if branch.as_str().strip_prefix(TASK_BRANCHES).is_none_or(str::is_empty) {
+        let why = format!("only branches of tasks are pushed like this; they begin with `{TASK_BRANCHES}`");
+        return Err(GitError::output(doing, why));
+    }
+    Ok(())
+}
+
 impl Store {
     /// Moves the branch of a task at a remote to `new`, if it is at `expected`; if that is none, it must not be there
     /// yet.
@@ -32,11 +40,7 @@ impl Store {
     ) -> Result<Published, GitError> {
         let doing = format!("push `{branch}` to `{remote}`");
         check_remote(remote)?;
-        if branch.as_str().strip_prefix(TASK_BRANCHES).is_none_or(str::is_empty) {
-            let why =
-                format!("only branches of tasks are pushed like this; they begin with `{TASK_BRANCHES}`");
-            return Err(GitError::output(doing, why));
-        }
+        check_task_branch(&doing, branch)?;
         // The base is in their repository only once it was published: what they have is asked for.
         let mut have: Vec<Oid> = expected.into_iter().cloned().chain(self.base()?).collect();
         have.retain(|oid| self.contains(oid).unwrap_or(false) && repo.has_commit(oid).unwrap_or(false));
@@ -61,5 +65,30 @@ impl Store {
         self.note_remote(remote, branch, new)?;
         let already = stdout.lines().any(|line| line.starts_with("=\t"));
         Ok(if already { Published::Already } else { Published::Done(How::Pushed) })
+    }
+
+    /// Takes the branch of a task away at a remote, if it is still at `expected`: what it held is elsewhere.
+    ///
+    /// # Errors
+    /// When the branch is not one of a task, it is somewhere else, or git cannot be run.
+    pub fn drop_task_branch(
+        &self,
+        repo: &Repo,
+        remote: &str,
+        branch: &BranchName,
+        expected: &Oid,
+    ) -> Result<(), GitError> {
+        let doing = format!("take `{branch}` away at `{remote}`");
+        check_remote(remote)?;
+        check_task_branch(&doing, branch)?;
+        let full = branch.full();
+        let call = repo.git().call(&doing).trust(Trust::Push).git_dir(repo.git_dir());
+        call.env("SSH_ASKPASS_REQUIRE", "never")
+            .args(["push", "--porcelain", "--no-follow-tags", "--no-recurse-submodules"])
+            .arg(format!("--force-with-lease={full}:{expected}"))
+            .args(["--end-of-options", remote, &format!(":{full}")])
+            .timeout(PUSH)
+            .output()
+            .map(drop)
     }
 }
