@@ -3,3 +3,4 @@
 pub mod check;
 pub mod criteria;
 pub mod lists;
+pub mod papers;

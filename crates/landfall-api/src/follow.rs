@@ -92,8 +92,32 @@ pub struct FollowedIssue {
     /// Open issues it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<String>,
+    /// Whether somebody has to find out first what it is, and how big: the way may change with that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub triage: bool,
+    /// The issues it is made of that are still to be done, level by level; only where it was only looked at what would be done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<FollowedPart>,
     /// What is done about it, in words.
     pub text: String,
+}
+
+/// One of the issues that another is made of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FollowedPart {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// The level it is begun in, from 1: it waits only for such of an earlier one.
+    pub level: u32,
+    /// The parts it waits for that are still to be done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<u64>,
 }
 
 /// What became of issues that were followed.

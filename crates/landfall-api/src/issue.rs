@@ -77,6 +77,19 @@ pub struct IssueList {
     pub place: String,
     /// The issues.
     pub issues: Vec<IssueLine>,
+    /// What is there and cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableIssue>,
+}
+
+/// Something among the issues that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnreadableIssue {
+    /// Which file.
+    pub what: String,
+    /// What is wrong with it, with its line where one is known.
+    pub why: String,
 }
 
 /// An issue that was made.
@@ -144,4 +157,71 @@ pub struct IssueComment {
     pub at_ms: i64,
     /// The text.
     pub body: String,
+}
+
+/// Everything about a pull request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PullRequestDetail {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Where it stands: `draft`, `open`, `merged` or `closed`.
+    pub state: String,
+    /// The branch with the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The branch it is to be merged into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What the branch points at.
+    pub head: String,
+    /// What came of the merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<String>,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// When.
+    pub created_ms: i64,
+    /// Where a person looks at it: an address, or a file.
+    pub url: String,
+    /// Its text.
+    pub body: String,
+    /// What readers said, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<PullRequestReview>,
+    /// The jobs of the forge that look at its head.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<PullRequestCheck>,
+    /// What was said about it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comments: Vec<IssueComment>,
+}
+
+/// What a reader said of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PullRequestReview {
+    /// Who.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// `approved`, `changes-requested`, `commented`, `dismissed` or `pending`.
+    pub verdict: String,
+    /// The commit it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The text.
+    pub body: String,
+}
+
+/// A job of the forge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PullRequestCheck {
+    /// What it is called.
+    pub name: String,
+    /// `waiting`, `running`, or how it ended: `success`, `failure`, `cancelled` and the like.
+    pub state: String,
 }

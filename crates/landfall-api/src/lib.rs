@@ -71,8 +71,8 @@ pub use flow::{
     FlowCheck, FlowChecked, FlowDrawing, FlowForm, FlowLine, FlowList, FlowOrigin, FlowProblem, FlowShow,
 };
 pub use follow::{
-    AutoReport, FollowedIssue, HaulLine, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
-    IssuesFollowed, PhaseLine, Reconciliation, ReconciliationSeen,
+    AutoReport, FollowedIssue, FollowedPart, HaulLine, HaulList, IssueReview, IssueSummary, IssueWay,
+    IssuesFollow, IssuesFollowed, PhaseLine, Reconciliation, ReconciliationSeen,
 };
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, HaulId, RunId, SprintId, TaskId, TaskRef};
@@ -81,6 +81,7 @@ pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use issue::{
     Hook, IssueBlocker, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
+    PullRequestCheck, PullRequestDetail, PullRequestReview, UnreadableIssue,
 };
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{

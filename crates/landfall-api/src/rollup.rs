@@ -10,7 +10,7 @@ use crate::TaskId;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IssueTrace {
-    /// When: `2026-07-29T14:03:00Z`.
+    /// When: `2026-07-29T14:03:00.120Z`.
     pub ts: String,
     /// The number of the issue.
     pub issue: u64,

@@ -15,7 +15,7 @@ pub struct IssueVerified {
     pub commit: String,
     /// `safe` or `full`.
     pub mode: String,
-    /// `done`, `left-over`, `reopened`, `needs-a-person`, `waiting` or `unsure`.
+    /// `done`, `left-over`, `reopened`, `needs-a-person`, `waiting` or `unsure`; `not-begun` where nobody has worked on it.
     pub outcome: String,
     /// The outcome in a sentence.
     pub text: String,

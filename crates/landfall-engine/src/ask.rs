@@ -140,6 +140,8 @@ pub struct FollowIssue {
     pub size: Option<Size>,
     /// Whether there is nothing left to do for it in the tracker: a task that is done is not followed by another.
     pub settled: bool,
+    /// Whether it landed, by its label, and only its acceptance is left.
+    pub at_verify: bool,
 }
 
 /// A task to add. Others of the same request are named by their place in it.

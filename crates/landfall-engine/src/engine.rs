@@ -340,6 +340,7 @@ impl Engine {
             tidying: std::sync::atomic::AtomicUsize::new(0),
             landing: Mutex::new(()),
             syncing: Mutex::new(()),
+            reading: Mutex::default(),
             theirs: Mutex::new(None),
             landed: Mutex::default(),
             afar: Mutex::default(),

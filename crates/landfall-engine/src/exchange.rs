@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use landfall_host::git::{BranchName as GitBranch, GitError, Repo, Store};
 use landfall_model::flow::Act;
-use landfall_model::issue::{ClosedAs, Phase, Seen, Source, stops_at};
+use landfall_model::issue::{ClosedAs, Part, Phase, Seen, Source, stops_at};
 use landfall_model::{Attempt, Exchanged, News, Task};
 use landfall_trackers::tracker::{
     Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
@@ -106,8 +106,23 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
         Some(_) | None => theirs,
     };
     let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(site::oid).collect());
-    let ground = seeing::Ground { store, base, spec_path, work: work.unwrap_or_default(), pr };
+    let ground = seeing::Ground {
+        store,
+        base,
+        spec_path,
+        work: work.unwrap_or_default(),
+        pr,
+        branch: branch.as_str(),
+    };
     seeing::look_on(&ground, &Desked { tracker, source, number })
+}
+
+/// What an issue is made of, by whoever asks.
+///
+/// # Errors
+/// Why it could not be looked at.
+pub fn parts_at_rest(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<Part>, Trouble> {
+    seeing::parts_of(tracker, number)
 }
 
 impl From<TrackerError> for Trouble {

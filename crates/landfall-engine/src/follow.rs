@@ -31,7 +31,7 @@ use crate::module::{self, Module};
 use crate::opinion;
 use crate::papers;
 use crate::patience::{Patience, Press, abandon};
-use crate::perform::{Fuse, give_up_reading, go, reads};
+use crate::perform::{Fuse, end_reading, go, reads};
 use crate::recovering;
 use crate::settings::Confinement;
 use crate::site::{Allowance, Live, Manner, Site};
@@ -465,7 +465,7 @@ impl Desk {
         if reads(&task) {
             let task = task.clone();
             // One that stays for now is given up before the next review.
-            go(site, "end-review", move |site| drop(give_up_reading(site, &task, attempt)));
+            go(site, "end-review", move |site| drop(end_reading(site, &task, attempt, iteration)));
         }
         let kind = task.step().and_then(|step| task.flow.as_ref()?.step(step)).map(|step| step.kind.clone());
         let (papers, outline) = match site.pool.existing(&task.id.to_string()) {

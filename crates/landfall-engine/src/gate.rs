@@ -17,7 +17,7 @@ use landfall_host::sitter::{self, Cause, Found, Spec, Watch};
 use landfall_model::audit::Extent;
 use landfall_model::gaming::{self, ChangedFile};
 use landfall_model::gate::{CommandResult, GateReport, Outcome, Seen, count_tests, weigh};
-use landfall_model::issue::Source;
+use landfall_model::issue::{self, IssueKind, Source};
 use landfall_model::proof;
 use landfall_model::{Attempt, Commit, Concern, ConcernCode, Digest, EngineEvent, News, Task, Tree};
 
@@ -187,19 +187,8 @@ pub(crate) fn subject(title: &str) -> String {
 pub(crate) fn headline(task: &Task) -> String {
     let title = subject(&task.spec.title);
     let Some(issue) = &task.issue else { return title };
-    let prefix = match issue.seen.as_ref().and_then(|seen| seen.kind.as_deref()) {
-        Some("bug") => "fix",
-        Some("feature") => "feat",
-        Some("task") => "chore",
-        _ => "patch",
-    };
-    // A forge takes such words for an order to close another issue.
-    let harmless: String = title
-        .char_indices()
-        .filter(|(at, c)| *c != '#' || !title[at + 1..].starts_with(|next: char| next.is_ascii_digit()))
-        .map(|(_, c)| c)
-        .collect();
-    format!("{prefix}: {harmless}")
+    let kind = issue.seen.as_ref().and_then(|seen| IssueKind::from_word(seen.kind.as_deref()?));
+    issue::headline(kind, &title)
 }
 
 /// What a commit says of the issue it is for. Only a forge that keeps both closes it by that.
@@ -207,9 +196,14 @@ pub(crate) fn issue_trailers(task: &Task) -> String {
     let Some(source) = task.issue.as_ref().and_then(|_| Source::of(&task.spec.source)) else {
         return String::new();
     };
-    let closes =
-        if source.tracker == "local" { String::new() } else { format!("Closes #{}\n\n", source.number) };
+    let closes = closing_words(task, &source).map(|words| words + "\n\n").unwrap_or_default();
     format!("{closes}Landfall-Issue: {source}\n")
+}
+
+/// The words by which a forge closes the issue of a task, where they may be said.
+pub(crate) fn closing_words(task: &Task, source: &Source) -> Option<String> {
+    let seen = task.issue.as_ref().and_then(|issue| issue.seen.as_ref());
+    issue::closing_words(source, seen.is_some_and(|seen| seen.side_base))
 }
 
 fn message(task: &Task, attempt: Attempt) -> String {

@@ -26,7 +26,7 @@ use crate::handover;
 use crate::module;
 use crate::papers;
 use crate::patience::abandon;
-use crate::perform::{reads, workspace_name};
+use crate::perform::{reads, take_room, workspace_name};
 use crate::ports;
 use crate::prompts::PromptContext;
 use crate::recovering;
@@ -311,10 +311,13 @@ fn begin(
             "no agent profile `{name}` in landfall.toml: add an [agent.{name}] section"
         ))
     })?;
-    let workspace = site
-        .pool
-        .existing(&workspace_name(task))
-        .ok_or_else(|| Unlaunched::Machine("the workspace is gone".to_owned()))?;
+    let workspace = match reads(task) {
+        true => take_room(site, task, run.attempt, run.iteration).map_err(Unlaunched::Machine)?,
+        false => site
+            .pool
+            .existing(&workspace_name(task))
+            .ok_or_else(|| Unlaunched::Machine("the workspace is gone".to_owned()))?,
+    };
     let (key, session) = key_and_session().map_err(|error| io("make a key", error))?;
     let agent = registry::find(&profile.kind)
         .map_err(|error| Unlaunched::Hopeless(format!("{error} ({})", error.hint())))?

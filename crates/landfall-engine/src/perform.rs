@@ -2,11 +2,12 @@
 //!
 //! Every effect may be performed again after a crash. What keeps that safe is said beside each.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 use landfall_host::crash;
-use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature};
+use landfall_host::git::{CollectError, CollectOptions, GitError, LostHead, RefName, Signature, Workspace};
 use landfall_host::sitter;
 use landfall_model::{Attempt, Commit, Effect, News, QueueEffect, Stop, Task, TaskId};
 
@@ -169,7 +170,32 @@ pub(crate) fn workspace_name(task: &Task) -> String {
 
 /// A workspace with the work as it was verified, to be read and thrown away. The task's own stays as it is.
 fn prepare_to_read(site: &Arc<Site>, task: &Task, attempt: Attempt) -> Result<Commit, String> {
-    give_up_reading(site, task, attempt).map_err(|error| collect_detail(&error))?;
+    let mut rooms = rooms(site);
+    rooms.insert(task.id, (attempt, None));
+    make_room(site, task, attempt).map(|(_, base)| base)
+}
+
+/// The room of a reader who is about to begin. The first finds the one that was prepared; whoever comes after another has one made, for
+/// the one before gives theirs up when they leave.
+pub(crate) fn take_room(
+    site: &Site,
+    task: &Task,
+    attempt: Attempt,
+    iteration: u32,
+) -> Result<Workspace, String> {
+    let mut rooms = rooms(site);
+    let ours = match rooms.insert(task.id, (attempt, Some(iteration))) {
+        Some((of, by)) => of == attempt && by.is_none_or(|by| by == iteration),
+        None => true, // another engine made it, and whoever is in it is not disturbed
+    };
+    match site.pool.existing(&workspace_name(task)).filter(|_| ours) {
+        Some(standing) => Ok(standing),
+        None => make_room(site, task, attempt).map(|(workspace, _)| workspace),
+    }
+}
+
+fn make_room(site: &Site, task: &Task, attempt: Attempt) -> Result<(Workspace, Commit), String> {
+    remove_room(site, task, attempt).map_err(|error| collect_detail(&error))?;
     // Before there is work, a plan or an objective is read beside what is there.
     let head = match &task.head {
         Some(head) => site::oid(head),
@@ -179,11 +205,37 @@ fn prepare_to_read(site: &Arc<Site>, task: &Task, attempt: Attempt) -> Result<Co
     let workspace =
         site.pool.prepare(&workspace_name(task), &head, &branch).map_err(|error: GitError| error.full())?;
     papers::put(site, task, &workspace)?;
-    Ok(task.workspace.clone().unwrap_or_else(|| site::commit(&head)))
+    let base = task.workspace.clone().unwrap_or_else(|| site::commit(&head));
+    Ok((workspace, base))
 }
 
 /// Gives the workspace of a reviewer up. What is in it is kept under a ref all the same: nothing is ever lost.
 pub(crate) fn give_up_reading(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
+    let mut rooms = rooms(site);
+    rooms.remove(&task.id);
+    remove_room(site, task, attempt)
+}
+
+/// The same when a reader has left, unless the room is the next one's by now.
+pub(crate) fn end_reading(
+    site: &Site,
+    task: &Task,
+    attempt: Attempt,
+    iteration: u32,
+) -> Result<(), CollectError> {
+    let mut rooms = rooms(site);
+    if rooms.get(&task.id).is_some_and(|by| *by != (attempt, Some(iteration))) {
+        return Ok(());
+    }
+    rooms.remove(&task.id);
+    remove_room(site, task, attempt)
+}
+
+fn rooms(site: &Site) -> MutexGuard<'_, BTreeMap<TaskId, (Attempt, Option<u32>)>> {
+    site.reading.lock().expect("no thread panics while it holds the rooms")
+}
+
+fn remove_room(site: &Site, task: &Task, attempt: Attempt) -> Result<(), CollectError> {
     let Some(standing) = site.pool.existing(&format!("{}-review", task.id)) else { return Ok(()) };
     let keep = task_ref("kept", task.id, &format!("review-{attempt}"));
     let by = Signature::landfall(site.clock.now_ms());

@@ -87,6 +87,9 @@ pub struct Site {
     pub(crate) landing: Mutex<()>,
     /// Held while the base is compared with the person's branch.
     pub(crate) syncing: Mutex<()>,
+    /// Who reads in the room of a task: the attempt it was made for, and the iteration once one is in it. Whoever has left gives
+    /// up no room of the next.
+    pub(crate) reading: Mutex<BTreeMap<TaskId, (Attempt, Option<u32>)>>,
     /// Where the person's branch was seen last, by us or by an engine before us: from there it only goes ahead, unless it
     /// was rewritten.
     pub(crate) theirs: Mutex<Option<Commit>>,

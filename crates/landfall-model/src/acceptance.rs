@@ -19,7 +19,7 @@ pub use handler::{HANDLER_FOLDERS, Handler, handler_names};
 pub use hint::{Check, GithubQuery, HintError, Hits, RepoPath, Verify};
 pub use outcome::{
     BaseUrls, ITERATIONS_MAX, Mode, Occasion, Plan, Standing, VerifyOutcome, VerifyResult, Where,
-    next_iteration, outcome, plan,
+    closed_by_hand, next_iteration, outcome, plan,
 };
 pub use words::{
     Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, held_in_passing, observed, passed_by,
@@ -207,19 +207,59 @@ impl Criterion {
 /// The body with the boxes on these lines ticked. Lines that hold no box stay as they are: someone may have edited them.
 #[must_use]
 pub fn tick(body: &str, which: &BTreeSet<usize>) -> String {
-    let mut ticked = String::with_capacity(body.len());
+    marked(body, which, true)
+}
+
+/// The body with the boxes on these lines open again.
+#[must_use]
+pub fn untick(body: &str, which: &BTreeSet<usize>) -> String {
+    marked(body, which, false)
+}
+
+fn marked(body: &str, which: &BTreeSet<usize>, to: bool) -> String {
+    let mut marked = String::with_capacity(body.len());
     for line in lines(body) {
-        let open = line.ticked_box().is_some_and(|(ticked, _)| !ticked);
-        match (which.contains(&line.index) && open, line.text.find("[ ]")) {
+        let other = line.ticked_box().is_some_and(|(ticked, _)| ticked != to);
+        let (from, into) = if to { (["[ ]", "[ ]"], "[x]") } else { (["[x]", "[X]"], "[ ]") };
+        let at = from.into_iter().filter_map(|it| line.text.find(it)).min();
+        match (which.contains(&line.index) && other, at) {
             (true, Some(at)) => {
-                ticked.push_str(&line.text[..at]);
-                ticked.push_str("[x]");
-                ticked.push_str(&line.text[at + 3..]);
+                marked.push_str(&line.text[..at]);
+                marked.push_str(into);
+                marked.push_str(&line.text[at + 3..]);
             }
-            (true, None) | (false, _) => ticked.push_str(line.text),
+            (true, None) | (false, _) => marked.push_str(line.text),
         }
     }
-    ticked
+    marked
+}
+
+/// The box that somebody names: by its place among the boxes, from 1, by its words, or by a part of them that no other has.
+///
+/// # Errors
+/// Why it is none of them, or more than one.
+pub fn find_box<'a>(criteria: &'a Criteria, named: &str) -> Result<&'a Criterion, String> {
+    let named = named.trim();
+    let items = &criteria.items;
+    if items.is_empty() {
+        return Err("it has no boxes".to_owned());
+    }
+    if !named.is_empty() && named.bytes().all(|byte| byte.is_ascii_digit()) {
+        let place = named.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+        return place
+            .and_then(|place| items.get(place))
+            .ok_or_else(|| format!("there is no box {named}: there are {}", items.len()));
+    }
+    let lower = named.to_lowercase();
+    let exact: Vec<&Criterion> = items.iter().filter(|it| it.text.to_lowercase() == lower).collect();
+    let part =
+        || items.iter().filter(|it| !lower.is_empty() && it.text.to_lowercase().contains(&lower)).collect();
+    let found: Vec<&Criterion> = if exact.is_empty() { part() } else { exact };
+    match found[..] {
+        [one] => Ok(one),
+        [] => Err(format!("no box says `{named}`")),
+        _ => Err(format!("{} boxes say `{named}`", found.len())),
+    }
 }
 
 /// The body with the boxes of these criteria ticked, wherever they stand now: someone may have edited the rest since they were

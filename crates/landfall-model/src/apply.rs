@@ -440,7 +440,7 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             if *fresh {
                 task.session = None;
             }
-            if task.landing.is_none() {
+            if task.landing.is_none() && task.landed.is_none() {
                 task.gate = None;
             }
             // Work that was offered, not made in a workspace, is all there is: it stays.
@@ -630,7 +630,8 @@ fn count_parting(task: &mut Task, why: Parting) {
         | Parting::OutputMissing
         | Parting::Redirected
         | Parting::Held
-        | Parting::Recovered => {}
+        | Parting::Recovered
+        | Parting::NotYet => {}
     }
 }
 

@@ -1327,6 +1327,10 @@ impl Draft {
         let feedback =
             note.map(|text| Feedback { about: "A word from the person".to_owned(), text: text.to_owned() });
         match &self.task.state {
+            // It landed, and its issue is not done: what is left of it is looked at again.
+            State::Ended(Ending { kind: EndKind::Done, .. }) if crate::issue::is_partial(&self.task) => {
+                self.event(Event::Retried { fresh: false, feedback })
+            }
             State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => {
                 // The base may hold what the workspace holds: it is not given up before that is known.
                 let fresh = fresh && self.task.landing.is_none() && self.task.landed.is_none();

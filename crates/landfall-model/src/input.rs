@@ -89,6 +89,8 @@ pub enum Parting {
     Held,
     /// It failed, and something is done about that.
     Recovered,
+    /// It looked for something outside that has not happened yet.
+    NotYet,
 }
 
 /// What a task can hear.

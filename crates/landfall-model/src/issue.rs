@@ -2,6 +2,7 @@
 //! phases is complete by what was seen. Nobody is asked here; whoever asks a tracker brings what it said.
 
 mod ci;
+mod kind;
 mod paper;
 mod phase;
 mod progress;
@@ -19,6 +20,7 @@ use crate::flow::Act;
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, overdue, weigh};
+pub use kind::{IssueKind, closing_words, headline};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
 };
@@ -27,7 +29,7 @@ pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
-pub use summary::{Stand, Summary, SummaryRow, summary};
+pub use summary::{Stand, Summary, SummaryRow, is_partial, summary};
 pub use trail::{Happening, Trace, trail};
 pub use whole::{Level, Parts, ends, levels, resting, stand};
 
@@ -230,6 +232,8 @@ pub struct Seen {
     pub parts: u32,
     /// The open issues it waits for.
     pub blockers: Vec<String>,
+    /// Whether the base is another branch than the one whose commits close issues there.
+    pub side_base: bool,
 }
 
 /// What was seen of a pull request.
@@ -302,7 +306,7 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     }
     // Open and said to be done: somebody opened it again, or it was never closed. What can be seen says which.
     let phase = seen.phase.filter(|phase| *phase != Phase::Done);
-    if !seen.triaged && phase <= Some(Phase::Issue) && seen.phase != Some(Phase::Done) {
+    if wants_triage(seen.triaged, seen.phase) {
         return Onward::Triage;
     }
     if routed.way == Way::Split {
@@ -318,6 +322,20 @@ pub fn onward(seen: &Seen, routed: &Routed) -> Onward {
     }
     let specified = phase >= Some(Phase::Ready) || seen.spec_file.is_some();
     if routed.spec && !specified { Onward::Spec } else { Onward::Code }
+}
+
+/// Whether somebody has to find out first what an open issue is.
+#[must_use]
+pub fn wants_triage(triaged: bool, phase: Option<Phase>) -> bool {
+    !triaged && phase <= Some(Phase::Issue)
+}
+
+/// Whether there is anything of an issue that its criteria could be held against: it is closed, it is on the base as far as can be
+/// seen, or it was `verified` before and sent back. One that nobody worked on is only looked at.
+#[must_use]
+pub fn is_begun(seen: &Seen, verified: bool) -> bool {
+    let merged = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Merged);
+    verified || !seen.open || seen.phase >= Some(Phase::Verify) || seen.commit.is_some() || merged
 }
 
 /// What an issue without criteria comes to. What landed, and a whole whose parts are done, is done; where nothing of ours landed, nothing
@@ -349,6 +367,22 @@ pub fn checks_may_begin(base_has_some: bool, since: Option<Timestamp>, now: Time
 }
 
 const CHECKS_BEGIN_MS: u64 = 90_000; // a forge under load; ours have passed already
+
+/// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
+/// told of it only just now. Otherwise a person has to do something there.
+#[must_use]
+pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
+    let at_most = match checks {
+        Ci::Running(_) => CHECKS_END_MS,
+        Ci::Absent if base_has_some => CHECKS_BEGIN_MS,
+        Ci::Absent | Ci::Passed => FORGE_NOTICES_MS,
+        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => 0,
+    };
+    waited_ms < at_most
+}
+
+const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
+const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
 
 /// How an issue was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -392,22 +426,6 @@ pub fn is_of_round(number: u64, pipeline: &Pipeline) -> bool {
         None => pipeline.reworks == 0,
     }
 }
-
-/// Whether a forge that did not merge verified work when it was asked may yet do so by itself: it looks at the work, or was
-/// told of it only just now. Otherwise a person has to do something there.
-#[must_use]
-pub fn may_merge_yet(checks: &Ci, base_has_some: bool, waited_ms: u64) -> bool {
-    let at_most = match checks {
-        Ci::Running(_) => CHECKS_END_MS,
-        Ci::Absent if base_has_some => CHECKS_BEGIN_MS,
-        Ci::Absent | Ci::Passed => FORGE_NOTICES_MS,
-        Ci::Failed(_) | Ci::PreExisting(_) | Ci::Broken(_) => 0,
-    };
-    waited_ms < at_most
-}
-
-const CHECKS_END_MS: u64 = 1_200_000; // longer than most; whoever waits then is told, and the next run goes on
-const FORGE_NOTICES_MS: u64 = 15_000; // a push, and that checks are over
 
 /// A pull request of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -644,11 +644,11 @@ impl Tracker for Local {
         Ok(Vec::new()) // nobody runs any; the gate is Landfall's own
     }
 
-    fn failed_jobs(&self, _: &CommitSha) -> Answer<Vec<FailedJob>> {
+    fn failed_jobs(&self, _commit: &CommitSha) -> Answer<Vec<FailedJob>> {
         Ok(Vec::new()) // nothing runs here
     }
 
-    fn rerun_checks(&self, _: &CommitSha) -> Answer<usize> {
+    fn rerun_checks(&self, _commit: &CommitSha) -> Answer<usize> {
         Ok(0)
     }
 

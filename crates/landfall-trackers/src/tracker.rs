@@ -35,7 +35,8 @@ pub trait Clock: Send + Sync {
     fn wait(&self, ms: u64);
 }
 
-/// Where issues and pull requests are kept.
+/// Where issues and pull requests are kept. Nothing has an answer of its own here: one tracker stands before another, and must
+/// hand on all that is asked.
 pub trait Tracker: Send + Sync {
     /// Whether it keeps the branches of pull requests, so that it merges them. One that does not only writes down
     /// what was landed.
@@ -49,9 +50,7 @@ pub trait Tracker: Send + Sync {
     fn issues(&self, filter: &IssueFilter) -> Answer<Vec<Issue>>;
     /// What is among its issues and pull requests and cannot be read: a list leaves it out. A tracker whose records only it
     /// writes has none.
-    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
-        Ok(Vec::new())
-    }
+    fn unreadable(&self) -> Answer<Vec<TrackerError>>;
     /// Makes an issue, once.
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>>;
     /// Changes its words.

@@ -67,8 +67,8 @@ use std::path::{Path, PathBuf};
 
 use landfall_api::{
     AgentsAsked, AgentsFound, Ask as _, HaulList, ImprovementList, IssueChanged, IssueDetail, IssueList,
-    IssueMade, IssueSummary, IssueTrace, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended, Problem,
-    ProblemCode, Proposal, Reconciliation, Rollup, Service, TaskId,
+    IssueMade, IssueSummary, IssueTrace, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended, NewsLine,
+    Problem, ProblemCode, Proposal, PullRequestDetail, Reconciliation, Rollup, Service, TaskId,
 };
 
 use crate::running::{RunAsked, RunHandle};
@@ -77,7 +77,7 @@ use place::Place;
 
 pub use demo::Demo;
 pub use detach::Detached;
-pub use issues::{IssueAsked, IssueChange, IssuesAsked};
+pub use issues::{IssueAsked, IssueChange, IssueEdited, IssuesAsked};
 pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
 pub use reconcile::{ReconcileAsked, points};
@@ -169,9 +169,34 @@ pub fn issue_show(dir: &Path, issue: u64) -> Result<IssueDetail, Problem> {
     issues::show(&Place::find(dir)?, issue)
 }
 
+/// Everything about a pull request of the project around `dir`, or about the one of an issue.
+pub fn issue_pr(dir: &Path, number: u64) -> Result<PullRequestDetail, Problem> {
+    issues::pull_request(&Place::find(dir)?, number)
+}
+
 /// Changes an issue of the project around `dir`.
 pub fn issue_change(dir: &Path, issue: u64, change: &IssueChange) -> Result<IssueChanged, Problem> {
     issues::change(&Place::find(dir)?, issue, change)
+}
+
+/// The task that follows an issue in the project around `dir`.
+pub fn task_of_issue(dir: &Path, issue: u64) -> Result<Option<TaskId>, Problem> {
+    follow::task_of_issue(&Place::find(dir)?, issue)
+}
+
+/// The same by the way: where it would take long to find out, nothing is said.
+pub fn likely_task_of_issue(dir: &Path, issue: u64) -> Option<TaskId> {
+    follow::likely_task_of_issue(&Place::find(dir).ok()?, issue)
+}
+
+/// Watches tasks in a run that another process drives, until they are over, it is, or `tell` has heard enough. Whether there was
+/// such a run.
+pub fn watch_tasks(
+    dir: &Path,
+    tasks: &[TaskId],
+    tell: &mut dyn FnMut(&[NewsLine]) -> bool,
+) -> Result<bool, Problem> {
+    follow::watch(&Place::find(dir)?, tasks, tell)
 }
 
 /// Which issues would be followed in the project around `dir`, and how. Nothing is changed.

@@ -291,7 +291,8 @@ fn progress(view: &RunView) -> String {
     line
 }
 
-fn news_line(news: &NewsLine) -> String {
+/// A piece of news in a line.
+pub fn news_line(news: &NewsLine) -> String {
     let task = news.task.map(|task| format!("{task} ")).unwrap_or_default();
     format!("{} {task}{}", format::clock(news.at_ms), clean(&news.text))
 }

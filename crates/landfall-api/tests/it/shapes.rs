@@ -1084,7 +1084,7 @@ fn the_page_about_json_shows_what_is_written() {
     };
     page.sample(
         "`verify`",
-        "The criteria of an issue with what was seen. `outcome` is `done`, `left-over`, `reopened`, `needs-a-person`, `waiting` or `unsure`.",
+        "The criteria of an issue with what was seen. `outcome` is `done`, `left-over`, `reopened`, `needs-a-person`, `waiting`, `unsure` or `not-begun`.",
         &verified,
     );
     let issue = api::IssueLine {
@@ -1107,6 +1107,40 @@ fn the_page_about_json_shows_what_is_written() {
             tracker: "github".to_owned(),
             place: "o/r on github.com".to_owned(),
             issues: vec![issue.clone()],
+            unreadable: vec![api::UnreadableIssue {
+                what: ".landfall/issues/7.md".to_owned(),
+                why: "line 3: invalid string".to_owned(),
+            }],
+        },
+    );
+    page.sample(
+        "`issue pr`",
+        "Everything about a pull request. `state` is `draft`, `open`, `merged` or `closed`.",
+        &api::PullRequestDetail {
+            number: 13,
+            title: "fix: The parser loses spaces".to_owned(),
+            state: "merged".to_owned(),
+            branch: Some("landfall/issue-12".to_owned()),
+            base: Some("main".to_owned()),
+            head: "3f2a".repeat(10),
+            merged: Some("77e1".repeat(10)),
+            author: Some("ann".to_owned()),
+            created_ms: AT_MS,
+            url: "https://github.com/o/r/pull/13".to_owned(),
+            body: "Closes #12".to_owned(),
+            reviews: vec![api::PullRequestReview {
+                author: Some("bo".to_owned()),
+                verdict: "approved".to_owned(),
+                commit: Some("3f2a".repeat(10)),
+                body: "Nothing to find.".to_owned(),
+            }],
+            checks: vec![api::PullRequestCheck { name: "build".to_owned(), state: "success".to_owned() }],
+            comments: vec![api::IssueComment {
+                id: 4,
+                author: Some("bo".to_owned()),
+                at_ms: AT_MS,
+                body: "Thanks.".to_owned(),
+            }],
         },
     );
     page.sample(
@@ -1130,7 +1164,7 @@ fn the_page_about_json_shows_what_is_written() {
         },
     );
     page.sample(
-        "`issue comment`, `close`, `reopen`, `label`, `size`",
+        "`issue comment`, `edit`, `tick`, `close`, `reopen`, `label`, `size`",
         "The issue as it is now, and what became of it in words.",
         &api::IssueChanged { issue, text: "#12 is closed as done".to_owned() },
     );
@@ -1394,6 +1428,14 @@ fn follow_samples(page: &mut Page) {
             task: Some(TaskId(7)),
             settled: true,
             blocked_by: vec!["#9".to_owned()],
+            triage: true,
+            parts: vec![api::FollowedPart {
+                number: 14,
+                title: "Tabs".to_owned(),
+                size: Some(Size::S),
+                level: 2,
+                waits_for: vec![13],
+            }],
             text: "is followed by T7".to_owned(),
         }],
         text: "2 issues, those that others wait for first".to_owned(),
@@ -1506,7 +1548,7 @@ fn rollup_samples(page: &mut Page) {
         "`issue events`",
         "One such object per line, oldest first. What else is known depends on `event`, and is text.",
         &api::IssueTrace {
-            ts: "2026-07-29T14:03:00Z".to_owned(),
+            ts: "2026-07-29T14:03:00.120Z".to_owned(),
             issue: 12,
             event: "phase_complete".to_owned(),
             session_id: "R3".to_owned(),

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use landfall_model::acceptance::{
-    Counted, Criteria, Criterion, Finding, VerifyOutcome, VerifyResult, comment, count, outcome, tick_again,
+    Counted, Criteria, Criterion, Finding, VerifyOutcome, VerifyResult, closed_by_hand, comment, count,
+    outcome, tick_again,
 };
 use landfall_model::issue::with_left;
 use landfall_trackers::tracker::{
@@ -77,13 +78,28 @@ impl Settling<'_> {
     fn counted(&self) -> Answer<(VerifyOutcome, Counted)> {
         let comments = self.tracker.comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
-        let told = |it: &&Comment| it.marker().is_some_and(|marker| marker.key().starts_with("verify/"));
-        let ours: Vec<&str> = comments.iter().filter(told).map(|it| it.body.as_str()).collect();
+        let ours: Vec<&str> =
+            comments.iter().filter(|it| is_verdict(it)).map(|it| it.body.as_str()).collect();
         let counted = count(&ours, &self.fingerprint());
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
+        // A forge closes issues by itself when work is merged; where none does, it was a person.
+        let by_hand = || -> Answer<bool> {
+            Ok(!self.tracker.keeps_branches() && !self.tracker.issue(self.issue)?.state.is_open())
+        };
+        let own = if self.open_pr.is_none() && by_hand()? { closed_by_hand(own) } else { own };
         Ok((with_left(own, self.left), counted))
     }
+}
+
+/// Whether a comment of ours says what a verification came to.
+fn is_verdict(comment: &Comment) -> bool {
+    comment.marker().is_some_and(|marker| marker.key().starts_with("verify/"))
+}
+
+/// Whether somebody verified it before and told it.
+pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber) -> Answer<bool> {
+    Ok(tracker.comments(Thread::Issue(issue))?.iter().any(is_verdict))
 }
 
 /// Ticks the boxes of what holds, in the body as it is now. Answers how many.

@@ -38,9 +38,9 @@ impl Core {
         let mut known: Vec<Option<TaskId>> = Vec::new();
         let mut new: Vec<NewTask> = Vec::new();
         for (issue, source) in asked.issues.iter().zip(&sources) {
-            let there = self.follower(source).filter(|task| issue.settled || !is_settled(task)).cloned();
+            let there = self.follower(source).filter(|task| issue.settled || goes_on(task, issue)).cloned();
             match &there {
-                Some(task) if !is_settled(task) => {
+                Some(task) if goes_on(task, issue) => {
                     let wish = News::Wish(wishes_for(task, asked));
                     landfall_model::step(task, &self.input(out, &wish))?;
                 }
@@ -54,8 +54,10 @@ impl Core {
             .into_iter()
             .map(|id| id.or_else(|| added.next()).expect("one was added for each"))
             .collect();
-        for id in &ids {
-            self.take_up(out, *id, asked)?;
+        for (issue, id) in asked.issues.iter().zip(&ids) {
+            if goes_on(&self.task(*id), issue) {
+                self.take_up(out, *id, asked)?;
+            }
             self.widen(*id);
         }
         let haul = asked.together.map(|chosen| {
@@ -70,11 +72,7 @@ impl Core {
 
     /// Whoever asks for an issue again wants its task to go on: one that gave up is tried again, one that is held let go.
     fn take_up(&mut self, out: &dyn Outside, id: TaskId, asked: &FollowAsked) -> Result<(), AskError> {
-        let task = self.task(id);
-        if is_settled(&task) {
-            return Ok(());
-        }
-        let wish = News::Wish(wishes_for(&task, asked));
+        let wish = News::Wish(wishes_for(&self.task(id), asked));
         drop(self.try_hear(out, id, &wish)?); // as it is now, it is read below
         let task = self.task(id);
         let news = match &task.state {
@@ -279,6 +277,12 @@ fn is_done(task: &Task) -> bool {
 /// Whether a task is over for good.
 fn is_settled(task: &Task) -> bool {
     matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
+}
+
+/// Whether the task of an issue goes on when somebody asks for the issue. One that landed does while its acceptance is all that is
+/// left; one whose issue was opened again since has done its part, and another does the rest.
+fn goes_on(task: &Task, issue: &FollowIssue) -> bool {
+    !is_settled(task) || !issue.settled && issue.at_verify && issue::is_partial(task)
 }
 
 fn wishes_for(task: &Task, asked: &FollowAsked) -> Wishes {

@@ -38,8 +38,7 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
         if let VerifyOutcome::LeftOver(_) = outcome {
             stand(at, Phase::Verify)?;
         }
-        let accepted = Accepted { items: Vec::new(), outcome };
-        return Ok(Exchanged::Accepted { accepted, climbed: None });
+        return Ok(Exchanged::Accepted { accepted: Accepted { items: Vec::new(), outcome }, climbed: None });
     }
     // It took a while: what a person decided meanwhile stands.
     if let Some(closed) = super::closed_meanwhile(task, Some(Act::Accept), at)? {

@@ -61,12 +61,9 @@ pub(super) fn offer(
 }
 
 pub(crate) fn body(task: &Task, at: &Desked) -> String {
-    let closes = if at.tracker.keeps_branches() {
-        format!("Closes #{}", at.source.number)
-    } else {
-        format!("For issue #{}", at.source.number)
-    };
-    let checks = task.gate.as_ref().map(|gate| {
+    let closes = gate::closing_words(task, &at.source);
+    let closes = closes.unwrap_or_else(|| format!("For issue #{}", at.source.number));
+    let checks = task.gate.as_ref().filter(|gate| !gate.commands.is_empty()).map(|gate| {
         let names: Vec<String> =
             gate.commands.iter().map(|it| format!("- `{}`: {}", it.name, it.outcome.word())).collect();
         format!("\n\nVerified by Landfall on a clean checkout, merged with the base:\n\n{}", names.join("\n"))

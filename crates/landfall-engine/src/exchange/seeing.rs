@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
 use landfall_model::issue::{
-    CheckStand, Ci, Part, Phase, Seen, SeenCheck, SeenJob, SeenPr, SeenPrState, StepEnd, weigh,
+    CheckStand, Ci, IssueKind, Part, Phase, Seen, SeenCheck, SeenJob, SeenPr, SeenPrState, StepEnd, weigh,
 };
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
     Answer, Blocker, Check, CheckState, Child, CloseWhy, CommitSha, Conclusion, FailedJob, Issue,
     IssueNumber, IssueState, JobStep, Marker, PHASE_FAMILY, Place, PrNumber, PrState, PullRequest, Thread,
-    shown,
+    Tracker, shown,
 };
 
 use super::{Desked, Trouble, branch_of, stand};
@@ -53,6 +53,8 @@ pub(super) struct Ground<'a> {
     pub work: Vec<Oid>,
     /// Its pull request, where somebody says which it is.
     pub pr: Option<PrNumber>,
+    /// The branch that work lands on.
+    pub branch: &'a str,
 }
 
 /// Everything that is known of an issue at this moment.
@@ -63,6 +65,7 @@ pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Troubl
         spec_path: &site.settings.tracker.spec_path,
         work: task.seen_head.iter().chain(&task.head).map(site::oid).collect(),
         pr: None,
+        branch: site.branch.as_str(),
     };
     look_on(&ground, at)
 }
@@ -74,6 +77,7 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
     let reopened = tracker.last_reopened(*number)?;
     let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
     let blockers = tracker.blocked_by(*number)?;
+    let default = tracker.default_branch()?;
     Ok(Seen {
         number: source.number,
         words: (issue.title.clone(), issue.body.clone()),
@@ -85,7 +89,7 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
         },
         triaged: labels.iter().any(|label| label == "triaged"),
         size: tracker.size(*number)?.map(|seen| seen.size),
-        kind: labels.iter().find_map(|label| label.strip_prefix("type/")).map(str::to_owned),
+        kind: IssueKind::of(labels.iter().map(String::as_str)).map(|kind| kind.word().to_owned()),
         labels,
         pr: match ground.pr {
             Some(number) => Some(seen_pr(at, &tracker.pull_request(number)?)?),
@@ -96,6 +100,7 @@ pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble>
         reopened,
         parts: u32::try_from(issue.children).unwrap_or(u32::MAX),
         blockers: blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect(),
+        side_base: default.is_some_and(|default| default.as_str() != ground.branch),
     })
 }
 
@@ -107,6 +112,7 @@ pub(super) fn landed_as(site: &Site, at: &Desked, issue: &Issue) -> Result<Optio
         spec_path: &site.settings.tracker.spec_path,
         work: Vec::new(),
         pr: None,
+        branch: site.branch.as_str(),
     };
     closing_commit(&ground, at, issue.created, None)
 }
@@ -234,11 +240,15 @@ fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trou
 
 /// What an issue is made of, and what of that waits for what. Only needs among the parts count here.
 pub(super) fn parts(at: &Desked) -> Result<Exchanged, Trouble> {
-    let children = at.tracker.children(at.number)?;
+    parts_of(&*at.tracker, at.number).map(Exchanged::Parts)
+}
+
+/// The same, for whoever brings the tracker.
+pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<Part>, Trouble> {
+    let children = tracker.children(number)?;
     if children.len() > PARTS_MAX {
         return Err(Trouble::Else(format!(
-            "{} is made of {} issues; at most {PARTS_MAX} are taken on at once",
-            at.number,
+            "{number} is made of {} issues; at most {PARTS_MAX} are taken on at once",
             children.len()
         )));
     }
@@ -252,12 +262,12 @@ pub(super) fn parts(at: &Desked) -> Result<Exchanged, Trouble> {
         parts.push(Part {
             number: issue.number.get(),
             title: issue.title.clone(),
-            size: at.tracker.size(issue.number)?.map(|seen| seen.size),
+            size: tracker.size(issue.number)?.map(|seen| seen.size),
             done: !issue.state.is_open(),
             needs: blocked_by.iter().filter_map(here).collect(),
         });
     }
-    Ok(Exchanged::Parts(parts))
+    Ok(parts)
 }
 
 /// What the checks of the forge say about the offered work, held against those of the base it was merged with.

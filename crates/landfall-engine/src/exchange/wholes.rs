@@ -126,7 +126,10 @@ fn hold(site: &Arc<Site>, part: &Desked) -> Result<Option<Accepted>, Trouble> {
     if !heard.checked.iter().any(|it| it.result == VerifyResult::Fail) {
         return Ok(None);
     }
-    accepting::settle(site, part, heard, 0).map(Some)
+    let accepted = accepting::settle(site, part, heard, 0)?;
+    // At the limit an issue is left as it is; one that was closed must not look done.
+    part.tracker.reopen_issue(part.number)?;
+    Ok(Some(accepted))
 }
 
 /// Why a part that was done is not, in a line.

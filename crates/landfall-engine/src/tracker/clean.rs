@@ -44,6 +44,10 @@ impl Clean {
 
 /// What writes words goes through the veil. All the rest is asked as it is.
 impl Tracker for Clean {
+    fn unreadable(&self) -> Answer<Vec<TrackerError>> {
+        self.inner.unreadable()
+    }
+
     fn create_issue(&self, new: &NewIssue) -> Answer<Once<Issue>> {
         self.labels(&new.labels)?;
         let (title, body) = (self.title(&new.title), self.veil.over(&new.body));
@@ -278,7 +282,7 @@ mod tests {
     #[test]
     fn no_secret_reaches_a_tracker_by_any_of_its_writes() {
         let known = ["canary-of-the-environment", "canary-of-a-profile"];
-        let settings = "[agent.default]\nuse = \"script\"\nenv = { MY_API_KEY = \"canary-of-a-profile\" }\n";
+        let settings = "[agent.default]\nkind = \"script\"\nenv = { MY_API_KEY = \"canary-of-a-profile\" }\n";
         let settings =
             Settings::parse(settings, "landfall.toml").unwrap_or_else(|problem| panic!("{problem}"));
         let environment = [(OsString::from("DEPLOY_TOKEN"), OsString::from(known[0]))];

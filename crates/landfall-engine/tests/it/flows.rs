@@ -108,7 +108,8 @@ fn every_built_in_flow_looks_like_this() {
                   └─ done → gather
 
                 ● gather  [tracker, phase code]
-                  └─ done → accept
+                  ├─ done → accept
+                  └─ split → split (at most 20×)
 
                 ● report  [report, phase done]
                   └─ done → end
@@ -179,6 +180,7 @@ fn every_built_in_flow_looks_like_this() {
                   s14 -->|"done"| s17
                   s15 -->|"done"| s16
                   s16 -->|"done"| s13
+                  s16 -->|"split (at most 20×)"| s15
                   s17 -->|"done"| finish((end))
             "#]],
         ),

@@ -247,6 +247,20 @@ pub fn next_iteration<'a>(comments: impl IntoIterator<Item = &'a str>) -> u32 {
     numbers.max().unwrap_or(0).saturating_add(1)
 }
 
+/// What an outcome becomes by the word of a person who closed the issue themselves: the boxes that only a person can tick hold.
+/// What failed, and what nobody could look at, is not theirs to say by that.
+#[must_use]
+pub fn closed_by_hand(outcome: VerifyOutcome) -> VerifyOutcome {
+    match outcome {
+        VerifyOutcome::LeftOver(_) => VerifyOutcome::Done,
+        VerifyOutcome::Done
+        | VerifyOutcome::Reopen { .. }
+        | VerifyOutcome::Exhausted { .. }
+        | VerifyOutcome::Waiting
+        | VerifyOutcome::Unsure => outcome,
+    }
+}
+
 /// What the results come to, one for each criterion. `iteration` is the number this failure would have.
 #[must_use]
 pub fn outcome(

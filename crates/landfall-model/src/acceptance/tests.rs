@@ -642,3 +642,33 @@ fn boxes_are_found_again_when_the_rest_was_edited() {
         assert_eq!(again(&changed), changed);
     }
 }
+
+#[test]
+fn a_box_is_named_by_its_place_or_its_words_and_ticked_both_ways() {
+    let body = "- [ ] <!-- verify: file_exists \"a\" --> the shop is open\n* [X] a person likes it\n- [ ] a person buys it\n";
+    let criteria = Criteria::of(body, &customs());
+    let line = |named: &str| find_box(&criteria, named).map(|it| it.line);
+    assert_eq!((line("1"), line("2"), line("likes"), line("The shop is OPEN")), (Ok(0), Ok(1), Ok(1), Ok(0)));
+    assert_eq!(line("4"), Err("there is no box 4: there are 3".to_owned()));
+    assert_eq!(line("0"), Err("there is no box 0: there are 3".to_owned()));
+    assert_eq!(line("a person"), Err("2 boxes say `a person`".to_owned()));
+    assert_eq!(line("moon"), Err("no box says `moon`".to_owned()));
+    assert!(find_box(&criteria, "").is_err() && find_box(&Criteria::of("none", &customs()), "1").is_err());
+    let both = tick(&untick(body, &[1].into()), &[2].into());
+    assert_eq!(both, body.replace("[X]", "[ ]").replace("- [ ] a person", "- [x] a person"));
+    assert_eq!(untick(&both, &[0, 1].into()), both, "what is open stays so");
+}
+
+#[test]
+fn whoever_closes_an_issue_says_that_what_only_they_can_look_at_holds() {
+    assert_eq!(closed_by_hand(VerifyOutcome::LeftOver(2)), VerifyOutcome::Done);
+    for other in [
+        VerifyOutcome::Done,
+        VerifyOutcome::Reopen { iteration: 1 },
+        VerifyOutcome::Exhausted { iteration: 3 },
+        VerifyOutcome::Waiting,
+        VerifyOutcome::Unsure,
+    ] {
+        assert_eq!(closed_by_hand(other), other);
+    }
+}

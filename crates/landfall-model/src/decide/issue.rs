@@ -196,7 +196,7 @@ impl Draft {
         let onward = issue::onward(seen, &routed);
         let begins = matches!(onward, Onward::Triage | Onward::Spec | Onward::Code | Onward::Split);
         if begins && !seen.blockers.is_empty() {
-            self.yielded(Parting::Held, None)?;
+            self.yielded(Parting::NotYet, None)?;
             let wait = Wait::Blockers { by: seen.blockers.clone() };
             return self.event(Event::Waited { wait, then: step.clone() });
         }
@@ -278,7 +278,7 @@ impl Draft {
                     return self.leave(StepResult::Pass, None);
                 }
                 let cause = format!("checks of the forge run: {}", names.join(", "));
-                self.back_off(Parting::Held, LOOK_MS, cause, step)
+                self.back_off(Parting::NotYet, LOOK_MS, cause, step)
             }
         }
     }
@@ -298,7 +298,7 @@ impl Draft {
         let attempt = self.task.attempt;
         self.event(Event::Issue(IssueEvent::Looked { attempt }))?;
         let pause = backoff_ms(1 + self.pipeline().looks / 5, every_ms, REST_MS);
-        self.yielded(Parting::Held, None)?;
+        self.yielded(Parting::NotYet, None)?;
         let until = self.at.plus_ms(jittered(self.task.id, pause));
         self.event(Event::Waited { wait: Wait::Backoff { until, cause: what.to_owned() }, then: step })
     }
@@ -367,7 +367,7 @@ impl Draft {
         let attempt = self.task.attempt;
         let failing = failing.map_or_else(|| self.pipeline().level.failing.clone(), <[_]>::to_vec);
         self.event(Event::Issue(IssueEvent::Levelled { attempt, failing }))?;
-        self.yielded(Parting::Held, None)?;
+        self.yielded(Parting::NotYet, None)?;
         self.event(Event::Waited { wait: Wait::Parts, then: step })
     }
 

@@ -119,9 +119,13 @@ pub fn completion(point: Point, seen: &Seen) -> Reconciled {
             };
             says(!why.is_empty(), &why, no)
         }
+        // One that is merged was offered: it is complete, and so is what comes after.
         Point::CodePr => {
-            let open = seen.pr.as_ref().is_some_and(|pr| pr.state == SeenPrState::Open);
-            says(open, &pr_words(seen), pr_words(seen))
+            let offered = seen.pr.as_ref().is_some_and(|pr| match pr.state {
+                SeenPrState::Open | SeenPrState::Merged => true,
+                SeenPrState::Closed => false,
+            });
+            says(offered, &pr_words(seen), pr_words(seen))
         }
         Point::Review => {
             let read = seen.pr.as_ref().is_some_and(|pr| pr.reviewed);

@@ -1,5 +1,6 @@
 //! What became of an issue, in a banner, a table and a hint.
 
+use super::whole::is_accepted;
 use super::{Mark, Pipeline, Progress, Source};
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::signal::Usage;
@@ -177,6 +178,13 @@ fn landed(issue: &Pipeline) -> Stand {
     }
 }
 
+/// Whether a task is done and its issue is not: it landed, and its acceptance is left to be looked at.
+#[must_use]
+pub fn is_partial(task: &Task) -> bool {
+    let done = matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+    done && task.issue.is_some() && !is_accepted(task)
+}
+
 fn awaited(wait: &Wait) -> String {
     match wait {
         Wait::Blockers { by } => by.join(", "),
@@ -214,7 +222,7 @@ fn next(number: u64, task: &Task, issue: &Pipeline, stand: &Stand) -> String {
         }
         Stand::Partial => {
             format!(
-                "look at what is left, tick it and `landfall issue close {number}`; `landfall auto {number}` looks again"
+                "look at what is left; `landfall issue tick {number} BOX` ticks it, and `landfall auto {number}` looks again and closes it"
             )
         }
         Stand::Stopped { .. } => {

@@ -150,6 +150,55 @@ fn checks_that_are_not_there_yet_are_waited_for_a_moment_where_the_base_has_some
 }
 
 #[test]
+fn a_merged_pull_request_was_offered_and_a_closed_one_is_not() {
+    let with = |state| Seen {
+        pr: Some(SeenPr { number: 9, url: String::new(), state, head: None, reviewed: false }),
+        ..seen(true, Some(Phase::Verify))
+    };
+    let said = |state| completion(Point::CodePr, &with(state));
+    assert_eq!(
+        said(SeenPrState::Merged),
+        Reconciled { matches: true, diagnosis: "pull request #9 is MERGED".to_owned() }
+    );
+    assert!(said(SeenPrState::Open).matches && !said(SeenPrState::Closed).matches);
+    assert!(!completion(Point::CodePr, &seen(true, Some(Phase::Code))).matches);
+}
+
+#[test]
+fn what_kind_of_work_an_issue_is_stands_in_its_labels_and_before_its_commits() {
+    let line = |labels: &[&str]| headline(IssueKind::of(labels.iter().copied()), "Mend the door");
+    assert_eq!(line(&["triaged", "type/bug"]), "fix: Mend the door");
+    assert_eq!(line(&["Type/Feature"]), "feat: Mend the door");
+    assert_eq!(line(&["type/task"]), "chore: Mend the door");
+    assert_eq!(line(&["bug"]), "fix: Mend the door", "as people write it");
+    assert_eq!(line(&["enhancement"]), "feat: Mend the door", "as forges write it");
+    assert_eq!(line(&["bug", "type/task"]), "chore: Mend the door", "the family comes first");
+    assert_eq!(line(&["bug", "enhancement"]), "patch: Mend the door", "two that differ say nothing");
+    assert_eq!(line(&["size/S"]), "patch: Mend the door");
+    assert_eq!(headline(None, "closes #7 and # 8"), "patch: closes 7 and # 8");
+    for kind in IssueKind::ALL {
+        assert_eq!(IssueKind::from_word(kind.word()), Some(kind));
+    }
+}
+
+#[test]
+fn an_issue_is_closed_by_words_only_where_they_are_read() {
+    let of = |tracker: &str| Source { tracker: tracker.to_owned(), number: 7 };
+    assert_eq!(closing_words(&of("github"), false).as_deref(), Some("Closes #7"));
+    assert_eq!(closing_words(&of("github"), true), None, "the base is no branch that is read for it");
+    assert_eq!(closing_words(&of("local"), false), None, "a forge would close another one");
+}
+
+#[test]
+fn only_what_is_on_the_base_as_far_as_can_be_seen_is_held_against_its_criteria() {
+    assert!(!is_begun(&seen(true, None), false) && !is_begun(&seen(true, Some(Phase::Issue)), false));
+    assert!(is_begun(&seen(true, Some(Phase::Verify)), false) && is_begun(&seen(false, None), false));
+    assert!(is_begun(&seen(true, None), true), "it was verified before, and sent back");
+    let commit = Some(Commit::new(&"c".repeat(40)));
+    assert!(is_begun(&Seen { commit, ..seen(true, None) }, false));
+}
+
+#[test]
 fn a_forge_that_would_not_merge_is_asked_again_while_it_looks_and_not_when_it_has_seen_enough() {
     let names = || vec!["ci".to_owned()];
     for (checks, base_has_some, at_most_ms) in [

@@ -4,12 +4,12 @@
 use super::{Ci, IssueEvent, Mark, Progress, Routed};
 use crate::acceptance::VerifyResult;
 use crate::event::{Event, Exit, Warning};
-use crate::flow::Flow;
+use crate::flow::{Flow, Target};
 use crate::recovery::{RecoveryEvent, Tier};
 use crate::signal::Usage;
 use crate::staged::StagedEvent;
 use crate::task::EndKind;
-use crate::{RunId, Timestamp};
+use crate::{RunId, Size, Timestamp};
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,6 +256,8 @@ struct Trail<'f> {
     run: Option<RunId>,
     /// Whether it was taken up and is not over.
     begun: bool,
+    /// How big its task is said to be.
+    size: Option<Size>,
     /// The phase under way, and since when.
     since: Option<(&'static str, Timestamp)>,
     profile: String,
@@ -267,11 +269,16 @@ struct Trail<'f> {
 
 impl Trail<'_> {
     fn hear(&mut self, at: Timestamp, event: &Event) {
+        if let Event::Added { spec } | Event::Edited { spec } = event {
+            self.size = spec.size;
+        }
         if let Event::Entered { run, .. } = event {
             self.run = Some(*run);
             if !self.begun {
                 self.begun = true;
-                let size = size_of(self.progress.routed());
+                // What its tracker says is seen only once it has begun.
+                let size = self.progress.routed().and_then(|routed| routed.size).or(self.size);
+                let size = size.map(|size| size.to_string()).unwrap_or_default();
                 self.say(at, Happening::SubStart { size });
             }
         }
@@ -286,15 +293,9 @@ impl Trail<'_> {
             let (from, to) = (size_of(Some(&before)), size_of(Some(now)));
             self.say(at, Happening::SizeRefresh { from, to, route: now.way.word().to_owned() });
         }
-        if let Event::Ended(ending) = event {
+        // One that was never taken up is not over either; and the end of a flow may be told twice.
+        if let Some(result) = end_of(event).filter(|_| self.begun) {
             self.begun = false;
-            let result = match ending.kind {
-                EndKind::Done => "SUCCESS".to_owned(),
-                EndKind::Cancelled => "CANCELLED".to_owned(),
-                EndKind::Failed | EndKind::Timeout | EndKind::Blocked => {
-                    format!("FAILED ({})", ending.code.word())
-                }
-            };
             self.say(at, Happening::SubComplete { result });
         }
     }
@@ -427,6 +428,22 @@ impl Trail<'_> {
 
     fn say(&mut self, at: Timestamp, what: Happening) {
         self.traces.push(Trace { at, run: self.run, what });
+    }
+}
+
+/// How a task is over by this fact, if it is.
+fn end_of(event: &Event) -> Option<String> {
+    match event {
+        Event::Left { to: Target::End, .. } => Some("SUCCESS".to_owned()),
+        Event::Left { to: Target::Stop, .. } => Some("FAILED (stopped by its flow)".to_owned()),
+        Event::Ended(ending) => Some(match ending.kind {
+            EndKind::Done => "SUCCESS".to_owned(),
+            EndKind::Cancelled => "CANCELLED".to_owned(),
+            EndKind::Failed | EndKind::Timeout | EndKind::Blocked => {
+                format!("FAILED ({})", ending.code.word())
+            }
+        }),
+        _ => None,
     }
 }
 

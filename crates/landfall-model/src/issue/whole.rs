@@ -147,7 +147,7 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
 }
 
 /// Whether what the issue of a task that is done promised was seen to hold, or was not ours to see.
-fn is_accepted(task: &Task) -> bool {
+pub(super) fn is_accepted(task: &Task) -> bool {
     let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
     accepted.map_or(task.landed.is_none(), |accepted| accepted.outcome == VerifyOutcome::Done)
 }

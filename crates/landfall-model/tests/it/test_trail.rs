@@ -182,6 +182,20 @@ fn the_journal_of_an_issue_is_a_log_of_its_phases() {
 }
 
 #[test]
+fn the_end_of_its_flow_is_the_end_of_an_issue_and_is_told_once() {
+    let mut spec = TaskSpec::new("Greet").expect("a title");
+    spec.size = Some(Size::S);
+    let events = [
+        Event::Added { spec },
+        entered("observe"),
+        left("observe", StepResult::Done, "end"),
+        ended(EndKind::Done, EndCode::Landed),
+    ];
+    assert_eq!(lines(&log(&events)), "1 sub_start size=S\n2 sub_complete result=SUCCESS\n");
+    assert_eq!(lines(&log(&[bound(), ended(EndKind::Cancelled, EndCode::Landed)])), "", "it never began");
+}
+
+#[test]
 fn a_log_that_is_cut_anywhere_is_the_beginning_of_the_whole() {
     let events = whole();
     let all = log(&events);
@@ -284,4 +298,19 @@ fn of_a_whole_something_is_always_said() {
     let said = lookback(&task(Way::Split, Some(ends)), &[], None).expect("it is a whole");
     assert_eq!(said.result, "SUCCESS");
     assert_eq!(said.parts, ["#8: SUCCESS", "#9: FAILED (no key)", "#10: SKIPPED (blocked by #9)"]);
+}
+
+/// The corpus of the fuzzer, replayed: each of its papers hands something on and proposes something.
+#[test]
+fn the_corpus_of_the_fuzzer_is_read() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/papers");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
+        let text = std::fs::read_to_string(entry.expect("it can be listed").path()).expect("it is text");
+        let paper = Paper::read(&text);
+        assert!(paper.handoff.as_ref().is_some_and(|it| it.phase.is_some() && !it.is_empty()), "{text}");
+        assert!(paper.proposals().count() > 0, "{text}");
+        seen += 1;
+    }
+    assert!(seen >= 2);
 }

@@ -1105,6 +1105,7 @@ fn level_facts(facts: &mut Facts) {
     facts.task(task, of(IssueEvent::Levelled { attempt, failing }));
     let left = PartEnd { number: 8, task: Some(TaskId(2)), end: PartFate::Left };
     facts.task(task, of(IssueEvent::PartsOver(vec![left])));
+    facts.task(task, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
 }
 
 fn issue_facts(facts: &mut Facts) {
@@ -1172,6 +1173,7 @@ fn issue_facts(facts: &mut Facts) {
             reopened: Some(Timestamp(5)),
             parts: 2,
             blockers: vec!["#3".to_owned(), "other/place#4".to_owned()],
+            side_base: false,
         };
         facts.task(task, of(IssueEvent::Seen { attempt, seen: Box::new(seen) }));
     }

@@ -1,10 +1,11 @@
 //! `landfall auto`: issues followed from the tracker onto the base, alone or as a batch; and who picks the next task of a run.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use landfall_api::{
-    Ask, AutoAsked, AutoReport, HaulId, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
-    IssuesFollowed, Mode, Nothing, TaskId,
+    Ask, AutoAsked, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
+    IssuesFollowed, Mode, Nothing, RunOutcome, TaskId,
 };
 
 use super::run::{Started, drive_through};
@@ -138,21 +139,74 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
     let (run, exit) = if open.is_empty() {
         (None, Exit::Ok)
     } else {
-        let asked = RunAsked { tasks: open, ..RunAsked::default() };
-        match drive_through(Started { asked, non_interactive }, context) {
-            Ok((outcome, exit)) => (Some(outcome), exit),
-            // Its engine was told of them, and a run that is for some tasks only is now for these as well.
-            Err(failure) if failure.code == Exit::Busy => {
-                talk("a run is under way already, and takes them up; `landfall status` shows it");
-                (None, Exit::Ok)
-            }
-            Err(failure) => return Err(failure),
-        }
+        let driven = drive_or_watch(&open, non_interactive, context)?;
+        let exit = match driven.interrupted {
+            true => Exit::Interrupted,
+            false => driven.run.as_ref().map_or(Exit::Ok, |(_, exit)| *exit),
+        };
+        (driven.run.map(|(outcome, _)| outcome), exit)
     };
     let issues = house::issue_summaries(&context.dir, &tasks)?;
     let report = AutoReport { batch: followed.batch, issues, run };
     context.answer(&report, report_text)?;
-    Ok(exit)
+    let gave_up = |issue: &IssueSummary| matches!(issue.stand.as_str(), "stopped" | "needs-person");
+    Ok(match report.run.is_none() && exit == Exit::Ok && report.issues.iter().any(gave_up) {
+        true if !open.is_empty() => Exit::SomeDidNotLand,
+        true | false => exit,
+    })
+}
+
+/// How tasks were driven.
+struct Driven {
+    /// Our own run and what it says; none if another process drove them to their end.
+    run: Option<(RunOutcome, Exit)>,
+    /// Whether the person left while another process went on.
+    interrupted: bool,
+}
+
+/// An engine that holds the project and cannot be asked does so for a moment.
+const DEAF_MAX: u32 = 40;
+const DEAF_PAUSE: Duration = Duration::from_millis(250);
+
+/// Drives tasks. Where another process drives, its engine was told of them and a run that is for some tasks only is now for these as
+/// well: they are watched there. What it leaves is driven here.
+fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) -> Result<Driven, Failure> {
+    let (mut told, mut deaf) = (false, 0);
+    loop {
+        let asked = RunAsked { tasks: tasks.to_vec(), ..RunAsked::default() };
+        let failure = match drive_through(Started { asked, non_interactive }, context) {
+            Ok(run) => return Ok(Driven { run: Some(run), interrupted: false }),
+            Err(failure) if failure.code == Exit::Busy && deaf < DEAF_MAX => failure,
+            Err(failure) => return Err(failure),
+        };
+        let interrupts = live::Interrupts::listen()?;
+        if !told {
+            talk("a run is under way already, and takes them up: this shows how they go; Ctrl-C leaves it alone");
+            told = true;
+        }
+        let watched = house::watch_tasks(&context.dir, tasks, &mut |news| {
+            news.iter().for_each(|news| talk(&live::news_line(news)));
+            interrupts.seen() == 0
+        })?;
+        if interrupts.seen() > 0 {
+            talk("left; the run goes on, and `landfall status` shows it");
+            return Ok(Driven { run: None, interrupted: true });
+        }
+        if house::issue_summaries(&context.dir, tasks)?.iter().all(is_over) {
+            return Ok(Driven { run: None, interrupted: false });
+        }
+        if !watched {
+            deaf += 1;
+            if deaf >= DEAF_MAX {
+                return Err(failure);
+            }
+            std::thread::sleep(DEAF_PAUSE);
+        }
+    }
+}
+
+fn is_over(issue: &IssueSummary) -> bool {
+    matches!(issue.stand.as_str(), "complete" | "partial" | "stopped" | "needs-person")
 }
 
 fn pilot(mode: Option<Mode>, context: &Context) -> Result<Exit, Failure> {
@@ -311,15 +365,36 @@ fn tell(followed: &IssuesFollowed) {
 fn preview_text(followed: &IssuesFollowed) -> String {
     let mut table = Table::new(&["ISSUE", "WAY", "WAITS FOR", "WHAT", "TITLE"]);
     for issue in &followed.issues {
+        let way = match (issue.triage && !issue.settled, issue.size) {
+            (false, _) => issue.way.clone(),
+            (true, Some(_)) => format!("triage first; {}", issue.way),
+            (true, None) => "triage first, which finds out its size".to_owned(),
+        };
         table.row([
             &format!("#{}", issue.number),
-            &issue.way,
+            &way,
             &issue.blocked_by.join(", "),
             &issue.text,
             &issue.title,
         ]);
     }
-    format!("{}\n{}", clean(&followed.text), table.text())
+    let parts: String = followed.issues.iter().map(parts_text).collect();
+    format!("{}\n{}{parts}", clean(&followed.text), table.text())
+}
+
+/// The issues that one is made of, as they would be begun.
+fn parts_text(issue: &FollowedIssue) -> String {
+    let Some(last) = issue.parts.last() else { return String::new() };
+    let many = plural(issue.parts.len() as u64, "part");
+    let levels = plural(u64::from(last.level), "level");
+    let mut text = format!("\n#{}: {many} in {levels}\n", issue.number);
+    for part in &issue.parts {
+        let size = part.size.map_or_else(|| "no size".to_owned(), |size| size.word().to_owned());
+        let waits: Vec<String> = part.waits_for.iter().map(|number| format!("#{number}")).collect();
+        let after = if waits.is_empty() { String::new() } else { format!(", after {}", waits.join(", ")) };
+        text += &format!("   {}. #{} {} ({size}{after})\n", part.level, part.number, clean(&part.title));
+    }
+    text
 }
 
 fn batches_text(list: &HaulList) -> String {

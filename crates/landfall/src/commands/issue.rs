@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use landfall_api::{ImprovementList, IssueChanged, IssueDetail, IssueLine, IssueList, IssueMade, IssueState, Size};
+use landfall_api::{
+    ImprovementList, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
+    PullRequestDetail, Size, UnreadableIssue,
+};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format::moment;
-use crate::house::{self, IssueAsked, IssueChange, IssuesAsked};
+use crate::format::{moment, plural};
+use crate::house::{self, IssueAsked, IssueChange, IssueEdited, IssuesAsked};
 use crate::say::{clean, clean_block, print_json_line, talk};
 use crate::table::Table;
 
@@ -61,6 +64,56 @@ enum Action {
         /// Which issue: `12` or `#12`.
         #[arg(value_name = "N", value_parser = number)]
         issue: u64,
+    },
+    /// Shows a pull request with its reviews and checks; of an issue, the one of its branch.
+    Pr {
+        /// Which pull request, or which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        number: u64,
+    },
+    /// Changes what an issue says. What is not named stays as it is.
+    #[command(group(clap::ArgGroup::new("what").required(true).multiple(true)
+        .args(["title", "body", "body_file", "size", "labels", "unlabel", "blocked_by", "unblock"])))]
+    Edit {
+        /// Which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+        /// What it is called from now on.
+        #[arg(long)]
+        title: Option<String>,
+        /// What is wanted instead: the whole text.
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        body: Option<String>,
+        /// A file with what is wanted; `-` is stdin.
+        #[arg(long, value_name = "FILE", conflicts_with = "body")]
+        body_file: Option<PathBuf>,
+        /// How big it is: XS, S, M, L or XL.
+        #[arg(long, value_parser = words::size)]
+        size: Option<Size>,
+        /// A label to add; may be given several times.
+        #[arg(long = "label", value_name = "LABEL")]
+        labels: Vec<String>,
+        /// A label to take away; may be given several times.
+        #[arg(long, value_name = "LABEL")]
+        unlabel: Vec<String>,
+        /// An issue it waits for from now on; may be given several times.
+        #[arg(long, value_name = "N", value_parser = number)]
+        blocked_by: Vec<u64>,
+        /// An issue it waits for no longer; may be given several times.
+        #[arg(long, value_name = "N", value_parser = number)]
+        unblock: Vec<u64>,
+    },
+    /// Ticks a box of an issue.
+    Tick {
+        /// Which issue.
+        #[arg(value_name = "N", value_parser = number)]
+        issue: u64,
+        /// Which box: its place among them, from 1, or words of it.
+        #[arg(value_name = "BOX")]
+        named: String,
+        /// Opens it again instead.
+        #[arg(long)]
+        untick: bool,
     },
     /// Says something about an issue.
     Comment {
@@ -135,6 +188,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Action::List { all, labels, limit } => {
             let list = house::issue_list(&context.dir, &IssuesAsked { all, labels, limit })?;
             context.answer(&list, list_text)?;
+            if !list.unreadable.is_empty() {
+                let (what, hint) = unreadable(&list.unreadable);
+                return Err(Failure::new(Exit::Machine, what).hint(hint));
+            }
             if !context.json && list.issues.is_empty() {
                 let place = clean(&list.place);
                 talk(&format!("no issues in {place}; `landfall issue new \"…\"` makes one"));
@@ -143,6 +200,18 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Action::Show { issue } => {
             context.answer(&house::issue_show(&context.dir, issue)?, detail_text)?;
         }
+        Action::Pr { number } => {
+            context.answer(&house::issue_pr(&context.dir, number)?, pull_text)?;
+        }
+        Action::Edit { issue, title, body, body_file, size, labels, unlabel, blocked_by, unblock } => {
+            if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
+                return Err(Failure::usage("an issue needs a title"));
+            }
+            let body = words::text_or_file(context, body, body_file.as_deref())?;
+            let (add, remove, block) = (labels, unlabel, blocked_by);
+            change(issue, IssueChange::Edit(IssueEdited { title, body, size, add, remove, block, unblock }))?;
+        }
+        Action::Tick { issue, named, untick } => change(issue, IssueChange::Tick { named, open: untick })?,
         Action::Comment { issue, words } => {
             let text = words::said(context, &words)?;
             if text.trim().is_empty() {
@@ -179,6 +248,13 @@ pub fn number(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| "the number of an issue is written 12 or #12".to_owned())
 }
 
+/// What is said about files that cannot be read, once the others were shown.
+fn unreadable(all: &[UnreadableIssue]) -> (String, String) {
+    let lines: Vec<String> = all.iter().map(|it| format!("{}: {}", it.what, it.why)).collect();
+    let what = format!("{} cannot be read: {}", plural(all.len() as u64, "issue"), lines.join("; "));
+    (what, "put the file right; the others are listed".to_owned())
+}
+
 fn made_text(made: &IssueMade) -> String {
     format!("#{} {}\n", made.issue.number, clean(&made.issue.title))
 }
@@ -208,6 +284,48 @@ fn list_text(list: &IssueList) -> String {
 fn labels(issue: &IssueLine) -> Vec<String> {
     let sized = |label: &str| issue.size.is_some_and(|size| label.eq_ignore_ascii_case(&format!("size/{}", size.word())));
     issue.labels.iter().filter(|label| !sized(label)).cloned().collect()
+}
+
+fn pull_text(pull: &PullRequestDetail) -> String {
+    let short = |commit: &str| commit.chars().take(10).collect::<String>();
+    let mut text = format!("#{} {}\n", pull.number, clean(&pull.title));
+    let mut about = vec![pull.state.clone()];
+    about.extend(pull.merged.as_ref().map(|commit| format!("as {}", short(commit))));
+    about.extend(pull.author.as_ref().map(|author| format!("by {author}")));
+    about.push(format!("made {}", moment(pull.created_ms)));
+    text += &format!("{}\n", clean(&about.join(", ")));
+    let named = |branch: &Option<String>| branch.clone().unwrap_or_else(|| "?".to_owned());
+    let (branch, base) = (named(&pull.branch), named(&pull.base));
+    text += &format!("{}\n", clean(&format!("{branch} → {base}, head {}", short(&pull.head))));
+    text += &format!("{}\n", clean(&pull.url));
+    if !pull.body.trim().is_empty() {
+        text += &format!("\n{}\n", clean_block(pull.body.trim_end()));
+    }
+    text += if pull.reviews.is_empty() { "\nno reviews\n" } else { "\nreviews\n" };
+    for review in &pull.reviews {
+        let author = review.author.as_deref().unwrap_or("somebody");
+        let of = review.commit.as_deref().map(|commit| format!(" of {}", short(commit))).unwrap_or_default();
+        text += &clean(&format!("   {author}: {}{of}", review.verdict));
+        text += "\n";
+        for line in review.body.trim().lines() {
+            text += &format!("      {}\n", clean(line));
+        }
+    }
+    text += if pull.checks.is_empty() { "\nno checks of a forge\n" } else { "\nchecks\n" };
+    for check in &pull.checks {
+        text += &format!("   {}: {}\n", clean(&check.name), check.state);
+    }
+    text + &comments_text(&pull.comments)
+}
+
+fn comments_text(comments: &[IssueComment]) -> String {
+    let mut text = String::new();
+    for comment in comments {
+        let author = comment.author.as_deref().unwrap_or("somebody");
+        text += &format!("\n{}, {}\n", clean(author), moment(comment.at_ms));
+        text += &format!("{}\n", clean_block(comment.body.trim_end()));
+    }
+    text
 }
 
 fn proposals_text(list: &ImprovementList) -> String {
@@ -252,11 +370,7 @@ fn detail_text(detail: &IssueDetail) -> String {
             text += &format!("   {} ({state})\n", clean(&blocker.issue));
         }
     }
-    for comment in &detail.comments {
-        let author = comment.author.as_deref().unwrap_or("somebody");
-        text += &format!("\n{}, {}\n", clean(author), moment(comment.at_ms));
-        text += &format!("{}\n", clean_block(comment.body.trim_end()));
-    }
+    text += &comments_text(&detail.comments);
     for note in &detail.notes {
         text += &format!("\n{}\n", clean(note));
     }

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::say;
 
+mod named;
 mod words;
 
 macro_rules! commands {
@@ -116,7 +117,8 @@ pub fn main() -> Exit {
     let args: Vec<OsString> = std::env::args_os().collect();
     // Asked before the words are understood, so that a program gets JSON for a bad option too.
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let failure = match Cli::try_parse_from(args) {
+    named::look_from(&args, json);
+    let failure = match parse(args) {
         Ok(cli) => match carry_out(cli) {
             Ok(exit) => return exit,
             Err(failure) => failure,
@@ -128,6 +130,12 @@ pub fn main() -> Exit {
     };
     say::complain(&failure, json);
     failure.code
+}
+
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut command = named::everywhere(cli());
+    let matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 fn carry_out(cli: Cli) -> Result<Exit, Failure> {

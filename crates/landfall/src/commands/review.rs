@@ -29,8 +29,7 @@ fn tasks(text: &str) -> Result<Chosen, String> {
     if text == "list" {
         return Ok(Chosen(Vec::new()));
     }
-    let parse = |word: &str| word.parse().map_err(|error: landfall_api::BadId| error.to_string());
-    text.split(',').map(parse).collect::<Result<_, _>>().map(Chosen)
+    text.split(',').map(super::named::task).collect::<Result<_, _>>().map(Chosen)
 }
 
 #[derive(clap::Subcommand)]

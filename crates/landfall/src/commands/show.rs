@@ -13,7 +13,7 @@ use crate::say::{clean, clean_block};
 /// Shows all there is to know about one task.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Which task, such as T7; `#12` is the task of issue 12.
     task: TaskId,
 }
 

@@ -12,6 +12,7 @@ use crate::table::Table;
 /// Looks at the acceptance criteria of an issue, and does what follows: ticks boxes, tells, closes or reopens.
 ///
 /// What is on the base branch is looked at, or a pull request that is named. Without `--full` nothing that an issue says is run.
+/// An issue that nobody has worked on is only looked at: it stays as it is.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which issue, such as 12.
@@ -70,7 +71,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     }
     Ok(match seen.outcome.as_str() {
         "done" | "left-over" => Exit::Ok,
-        "reopened" => Exit::SomeDidNotLand,
+        "not-begun" if seen.criteria.iter().all(|it| it.result != "FAIL") => Exit::Ok,
+        "not-begun" | "reopened" => Exit::SomeDidNotLand,
         _ => Exit::NeedsYou,
     })
 }

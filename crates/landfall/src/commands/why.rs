@@ -10,7 +10,7 @@ use crate::say::clean;
 /// Says in one sentence why a task is where it is.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which task, such as T7.
+    /// Which task, such as T7; `#12` is the task of issue 12.
     task: TaskId,
 }
 

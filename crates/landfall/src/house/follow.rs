@@ -1,9 +1,12 @@
 //! Issues that are followed, one by one or many at once: which they are, in which order, and what became of each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_api::client::Client;
+use landfall_api::{self as api, Ask as _, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
+use landfall_engine::exchange::parts_at_rest;
 use landfall_engine::model::haul::{self, Chosen, Fate, Haul, HaulId, Live};
 use landfall_engine::model::issue::{self, Depth, Phase, Progress, Source, Way, Wishes};
 use landfall_engine::model::{EndKind, Ending, Event, Fact, Size, State, Task};
@@ -15,7 +18,7 @@ use landfall_trackers::tracker::{
 
 use super::place::Place;
 use super::writes::{Clerk, unexpected};
-use super::{backlog, issues, moment, problem, wire};
+use super::{backlog, issues, moment, problem, reconcile, wire};
 
 /// So many triaged issues are looked through for small ones.
 const LOOKED_THROUGH: usize = 200;
@@ -52,16 +55,29 @@ impl Wanted {
     /// Whether nothing is left to do for it in the tracker, and its task is over.
     fn is_settled(&self) -> bool {
         let Live { open, phase } = self.live();
-        let over = matches!(
-            self.task.as_ref().map(|task| &task.state),
-            Some(State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
-        );
-        over && !open && phase != Some(Phase::Verify)
+        self.task.as_ref().is_some_and(is_done) && !open && phase != Some(Phase::Verify)
+    }
+
+    /// Whether an agent finds out first what it is.
+    fn wants_triage(&self) -> bool {
+        let Live { open, phase } = self.live();
+        let triaged = self.issue.labels.iter().any(|label| label.as_str() == "triaged");
+        open && issue::wants_triage(triaged, phase)
+    }
+
+    /// Whether its task landed, and its acceptance is all that is left.
+    fn is_pending(&self) -> bool {
+        self.live().phase == Some(Phase::Verify) && self.task.as_ref().is_some_and(issue::is_partial)
     }
 
     fn open_blockers(&self) -> Vec<String> {
         self.blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect()
     }
+}
+
+/// Whether a task is over, and not because it gave up.
+fn is_done(task: &Task) -> bool {
+    matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
 }
 
 fn live(issue: &Issue) -> Live {
@@ -78,6 +94,7 @@ impl Clerk<'_> {
             title: wanted.issue.title.clone(),
             size: wanted.size,
             settled: wanted.is_settled(),
+            at_verify: wanted.live().phase == Some(Phase::Verify),
         };
         let follow = FollowAsked {
             tracker: plan.tracker.clone(),
@@ -102,7 +119,34 @@ impl Clerk<'_> {
 
 /// What would be done, without doing it.
 pub(super) fn preview(place: &Place, asked: &api::IssuesFollow) -> Result<api::IssuesFollowed, Problem> {
-    plan(place, asked).map(|plan| shown(&plan))
+    let plan = plan(place, asked)?;
+    let mut followed = shown(&plan);
+    let tracker = issues::open(place)?;
+    for (line, wanted) in followed.issues.iter_mut().zip(&plan.wanted) {
+        if issue::route(wanted.size, &plan.wishes).way == Way::Split && !wanted.is_settled() {
+            line.parts = parts(&*tracker, wanted.issue.number)?;
+        }
+    }
+    Ok(followed)
+}
+
+/// What an issue is made of and what of that is still to be done, level by level.
+fn parts(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec<api::FollowedPart>, Problem> {
+    let all = parts_at_rest(tracker, number).map_err(reconcile::trouble)?;
+    let left: Vec<issue::Part> = all.into_iter().filter(|part| !part.done).collect();
+    let open = |need: &u64| left.iter().any(|part| part.number == *need);
+    let part = |level: u32, part: &issue::Part| api::FollowedPart {
+        number: part.number,
+        title: part.title.clone(),
+        size: part.size.map(wire::size),
+        level,
+        waits_for: part.needs.iter().copied().filter(open).collect(),
+    };
+    let of_level = |(level, numbers): (u32, Vec<u64>)| -> Vec<api::FollowedPart> {
+        let here = left.iter().filter(|part| numbers.contains(&part.number));
+        here.map(|it| part(level, it)).collect()
+    };
+    Ok((1..).zip(issue::levels(&left)).flat_map(of_level).collect())
 }
 
 fn shown(plan: &Plan) -> api::IssuesFollowed {
@@ -114,9 +158,14 @@ fn shown(plan: &Plan) -> api::IssuesFollowed {
         task: None,
         settled: wanted.is_settled(),
         blocked_by: wanted.open_blockers(),
+        triage: wanted.wants_triage(),
+        parts: Vec::new(),
         text: match &wanted.task {
             _ if wanted.is_settled() => "is done already".to_owned(),
             None => "gets a task".to_owned(),
+            Some(task) if is_done(task) && !wanted.is_pending() => {
+                "is open again, and gets another task".to_owned()
+            }
             Some(task) => followed_text(wanted, task),
         },
     };
@@ -132,6 +181,9 @@ fn followed_text(wanted: &Wanted, task: &Task) -> String {
     let id = task.id;
     if wanted.is_settled() {
         return format!("is done already ({id})");
+    }
+    if wanted.is_pending() {
+        return format!("has landed; {id} looks at what is left of its acceptance");
     }
     match wanted.task.as_ref().map(|before| &before.state) {
         None => format!("is followed by {id}"),
@@ -238,7 +290,11 @@ fn in_order(wanted: &mut [Wanted]) -> Result<bool, Problem> {
         let path: Vec<String> =
             circle.iter().chain(circle.first()).map(|number| format!("#{number}")).collect();
         let what = format!("these issues wait for each other: {}", path.join(" is blocked by "));
-        Problem::new(ProblemCode::BadInput, what).hint("take one of the blockers away in the tracker")
+        let hint = match circle[..] {
+            [one, two, ..] => format!("`landfall issue edit {one} --unblock {two}` takes a blocker away"),
+            [..] => "take one of the blockers away in the tracker".to_owned(),
+        };
+        Problem::new(ProblemCode::BadInput, what).hint(hint)
     })?;
     wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
     Ok(ordered != numbers)
@@ -296,6 +352,70 @@ fn newest_text(asked: u32, found: usize) -> Result<String, Problem> {
         1 => Ok("the newest of the open issues that are triaged and of size XS, S or none".to_owned()),
         found => Ok(format!("the {found} newest {which}")),
     }
+}
+
+/// The task that follows an issue; the one of the project's tracker, where there were several.
+pub(super) fn task_of_issue(place: &Place, number: u64) -> Result<Option<api::TaskId>, Problem> {
+    let kind = load_settings(&place.root).ok().and_then(|settings| settings.tracker.kind);
+    let sources = backlog::sources(place)?.into_iter();
+    let of_issue = sources.filter_map(|(id, source)| Some((id, Source::of(&source)?)));
+    let found: Vec<_> = of_issue.filter(|(_, source)| source.number == number).collect();
+    let here = found.iter().rev().find(|(_, source)| Some(source.tracker.as_str()) == kind);
+    Ok(here.or(found.last()).map(|(id, _)| wire::task_id(*id)))
+}
+
+/// So many facts are looked through where nobody asked for it.
+const BY_THE_WAY: u64 = 20_000;
+
+pub(super) fn likely_task_of_issue(place: &Place, number: u64) -> Option<api::TaskId> {
+    let head = place.reader().ok()??.head().ok()?;
+    if head.seq.0 > BY_THE_WAY {
+        return None;
+    }
+    task_of_issue(place, number).ok()?
+}
+
+/// How often a run of another process is looked at.
+const LOOK: Duration = Duration::from_millis(150);
+
+/// Watches tasks in a run that another process drives, and tells what happens to them and to their parts.
+pub(super) fn watch(
+    place: &Place,
+    tasks: &[api::TaskId],
+    tell: &mut dyn FnMut(&[api::NewsLine]) -> bool,
+) -> Result<bool, Problem> {
+    let Ok(client) = Client::connect(&place.folder.socket()) else { return Ok(false) };
+    let Ok(view) = client.run_now(api::RunNowAsked { after: None }) else { return Ok(false) };
+    let mut shown = view.head;
+    let is_over = |task: &Option<Task>| task.as_ref().is_none_or(Task::is_over);
+    loop {
+        // Whether they are over is asked first: what happened until then is still told.
+        let over = {
+            let Some(reader) = place.reader()? else { return Ok(true) };
+            let found: Result<Vec<_>, _> =
+                tasks.iter().map(|id| reader.task(wire::model_task(*id))).collect();
+            found.map_err(|error| problem::store(&error))?.iter().all(is_over)
+        };
+        // Whoever drove has left: how it ended stands in the journal.
+        let Ok(view) = client.run_now(api::RunNowAsked { after: Some(shown) }) else { return Ok(true) };
+        shown = shown.max(view.head);
+        let (ended, mut news) = (view.outcome.is_some(), view.news);
+        news.retain(|it| it.task.is_some_and(|task| is_among(place, tasks, task)));
+        if !tell(&news) || over || ended {
+            return Ok(true);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether it is one of these tasks, or a part of one.
+fn is_among(place: &Place, tasks: &[api::TaskId], task: api::TaskId) -> bool {
+    if tasks.contains(&task) {
+        return true;
+    }
+    let found = place.reader().ok().flatten().and_then(|it| it.task(wire::model_task(task)).ok().flatten());
+    let parent = found.and_then(|task| task.spec.parent).map(wire::task_id);
+    parent.is_some_and(|parent| tasks.contains(&parent))
 }
 
 /// The tasks that follow issues of a tracker.

@@ -49,7 +49,7 @@ fn line(issue: u64, trace: &Trace) -> api::IssueTrace {
 }
 
 fn utc(at: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| at.to_string())
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| format!("{at:.3}"))
 }
 
 /// What happened to issues in the last days, summed up.

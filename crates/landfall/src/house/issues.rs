@@ -5,13 +5,16 @@ use std::sync::{Mutex, PoisonError};
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
+use landfall_engine::exchange::branch_of;
+use landfall_engine::model::acceptance::{Criteria, find_box, tick as tick_lines, untick};
 use landfall_engine::settings::Settings;
 use landfall_engine::tracker::nudges::{self, NotHeard};
 use landfall_engine::tracker::{self, Around, Standing};
 use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
 use landfall_trackers::tracker::{
-    Answer, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, Marker, NameError, NewIssue,
-    Place as IssuePlace, Thread, Title, Tracker, TrackerError, shown,
+    Answer, Check, CheckState, CloseWhy, Comment, Conclusion, Issue, IssueEdit, IssueFilter, IssueNumber,
+    IssueState, Label, Marker, NameError, NewIssue, Place as IssuePlace, PrNumber, PrState, PullRequest,
+    Review, ReviewVerdict, Thread, Title, Tracker, TrackerError, shown,
 };
 
 use super::place::Place;
@@ -54,6 +57,34 @@ pub enum IssueChange {
     },
     /// It is this big.
     Size(api::Size),
+    /// Several things about it change.
+    Edit(IssueEdited),
+    /// A box is ticked, or opened again.
+    Tick {
+        /// Its place among the boxes, or words of it.
+        named: String,
+        /// Whether it is opened again.
+        open: bool,
+    },
+}
+
+/// What is to become of an issue, all at once. What is not said stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IssueEdited {
+    /// A new title.
+    pub title: Option<String>,
+    /// A new text.
+    pub body: Option<String>,
+    /// Another size.
+    pub size: Option<api::Size>,
+    /// Labels that come.
+    pub add: Vec<String>,
+    /// Labels that go.
+    pub remove: Vec<String>,
+    /// Issues it waits for from now on.
+    pub block: Vec<u64>,
+    /// Issues it waits for no longer.
+    pub unblock: Vec<u64>,
 }
 
 /// Which issues are wanted.
@@ -117,12 +148,109 @@ pub(super) fn list(place: &Place, asked: &IssuesAsked) -> Result<api::IssueList,
         most: usize::try_from(asked.limit).unwrap_or(usize::MAX),
     };
     let standing = look(place)?.ok_or_else(nowhere)?;
-    let issues = open(place)?.issues(&filter).map_err(|error| tracker_problem(&error))?;
+    let tracker = open(place)?;
+    let found = || -> Answer<_> { Ok((tracker.issues(&filter)?, tracker.unreadable()?)) };
+    let (issues, unreadable) = found().map_err(|error| tracker_problem(&error))?;
     Ok(api::IssueList {
+        unreadable: unreadable.iter().map(unread).collect(),
         tracker: standing.kind.to_owned(),
         place: standing.place,
         issues: issues.iter().map(|issue| line(issue, None)).collect(),
     })
+}
+
+fn unread(error: &TrackerError) -> api::UnreadableIssue {
+    match error {
+        TrackerError::Malformed { what, why } => {
+            api::UnreadableIssue { what: what.clone(), why: why.clone() }
+        }
+        other => api::UnreadableIssue { what: String::new(), why: other.to_string() },
+    }
+}
+
+/// Everything about a pull request, or about the one of an issue.
+pub(super) fn pull_request(place: &Place, asked: u64) -> Result<api::PullRequestDetail, Problem> {
+    let number = number(asked)?;
+    let pr = PrNumber::new(asked).expect("an issue has such a number, too");
+    let tracker = open(place)?;
+    let found = match tracker.pull_request(pr) {
+        // They are counted together: whoever names an issue means the pull request of its branch.
+        Err(TrackerError::NotFound { .. }) => {
+            let of_issue = || -> Answer<Option<PullRequest>> {
+                tracker.issue(number)?;
+                Ok(tracker.pull_requests_of(&branch_of(number))?.into_iter().next())
+            };
+            match of_issue().map_err(|error| tracker_problem(&error))? {
+                Some(pull) => Ok(pull),
+                None => {
+                    let what = format!("issue {number} has no pull request");
+                    return Err(Problem::new(ProblemCode::NotFound, what)
+                        .hint(format!("`landfall show '#{asked}'` says how far it has come")));
+                }
+            }
+        }
+        other => other,
+    };
+    found.and_then(|pull| pull_detail(&*tracker, pull)).map_err(|error| tracker_problem(&error))
+}
+
+fn pull_detail(tracker: &dyn Tracker, pull: PullRequest) -> Answer<api::PullRequestDetail> {
+    let review = |it: Review| api::PullRequestReview {
+        verdict: match it.verdict {
+            ReviewVerdict::Approved => "approved",
+            ReviewVerdict::ChangesRequested => "changes-requested",
+            ReviewVerdict::Commented => "commented",
+            ReviewVerdict::Dismissed => "dismissed",
+            ReviewVerdict::Pending => "pending",
+        }
+        .to_owned(),
+        body: unsigned(&it.body),
+        author: it.author,
+        commit: it.commit.map(|commit| commit.to_string()),
+    };
+    let check = |it: Check| api::PullRequestCheck { state: check_word(it.state).to_owned(), name: it.name };
+    let (state, merged) = match &pull.state {
+        PrState::Draft => ("draft", None),
+        PrState::Open => ("open", None),
+        PrState::Closed => ("closed", None),
+        PrState::Merged { commit } => ("merged", commit.as_ref().map(ToString::to_string)),
+    };
+    Ok(api::PullRequestDetail {
+        number: pull.number.get(),
+        state: state.to_owned(),
+        merged,
+        reviews: tracker.reviews(pull.number)?.into_iter().map(review).collect(),
+        checks: tracker.checks(&pull.head_sha)?.into_iter().map(check).collect(),
+        comments: tracker.comments(Thread::PullRequest(pull.number))?.into_iter().map(comment).collect(),
+        branch: pull.head.map(|branch| branch.to_string()),
+        base: pull.base.map(|branch| branch.to_string()),
+        head: pull.head_sha.to_string(),
+        author: pull.author,
+        created_ms: pull.created.0,
+        url: pull.url,
+        body: unsigned(&pull.body),
+        title: pull.title,
+    })
+}
+
+fn check_word(state: CheckState) -> &'static str {
+    match state {
+        CheckState::Waiting => "waiting",
+        CheckState::Running => "running",
+        CheckState::Done(Conclusion::Success) => "success",
+        CheckState::Done(Conclusion::Failure) => "failure",
+        CheckState::Done(Conclusion::Neutral) => "neutral",
+        CheckState::Done(Conclusion::Cancelled) => "cancelled",
+        CheckState::Done(Conclusion::Skipped) => "skipped",
+        CheckState::Done(Conclusion::TimedOut) => "timed-out",
+        CheckState::Done(Conclusion::ActionRequired) => "action-required",
+        CheckState::Done(Conclusion::Stale) => "stale",
+        CheckState::Done(Conclusion::StartupFailure) => "startup-failure",
+    }
+}
+
+fn comment(it: Comment) -> api::IssueComment {
+    api::IssueComment { id: it.id, body: unsigned(&it.body), author: it.author, at_ms: it.created.0 }
 }
 
 /// Everything about one issue.
@@ -137,16 +265,26 @@ pub(super) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
     let number = number(asked)?;
     // Words are read before anybody is asked.
     let (add, remove) = match change {
-        IssueChange::Label { add, remove } => (labels(add)?, labels(remove)?),
-        IssueChange::Comment(_)
+        IssueChange::Label { add, remove } | IssueChange::Edit(IssueEdited { add, remove, .. }) => {
+            (labels(add)?, labels(remove)?)
+        }
+        IssueChange::Tick { .. }
+        | IssueChange::Comment(_)
         | IssueChange::Close
         | IssueChange::Drop
         | IssueChange::Reopen
         | IssueChange::Size(_) => (BTreeSet::new(), BTreeSet::new()),
     };
     let tracker = open(place)?;
+    if let IssueChange::Tick { named, open } = change {
+        let text = tick(&*tracker, number, named, *open)?;
+        let issue = line_now(&*tracker, number).map_err(|error| tracker_problem(&error))?;
+        return Ok(api::IssueChanged { issue, text });
+    }
     let done = || -> Answer<String> {
         Ok(match change {
+            IssueChange::Tick { .. } => unreachable!("it was done above"),
+            IssueChange::Edit(edited) => edit(&*tracker, number, edited, (&add, &remove))?,
             IssueChange::Comment(text) => {
                 tracker.comment(Thread::Issue(number), &marker(&[text]), text)?;
                 format!("{number} has one comment more")
@@ -179,6 +317,91 @@ pub(super) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
     let text = done().map_err(|error| tracker_problem(&error))?;
     let issue = line_now(&*tracker, number).map_err(|error| tracker_problem(&error))?;
     Ok(api::IssueChanged { issue, text })
+}
+
+/// Changes what was said of an issue, and says what is new about it.
+fn edit(
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+    edited: &IssueEdited,
+    (add, remove): (&BTreeSet<Label>, &BTreeSet<Label>),
+) -> Answer<String> {
+    let of = |others: &[u64]| others.iter().copied().filter_map(IssueNumber::new).collect::<Vec<_>>();
+    let (block, unblock) = (of(&edited.block), of(&edited.unblock));
+    let before = tracker.issue(number)?;
+    for other in &block {
+        tracker.issue(*other)?; // one that is not there is told before anything is changed
+    }
+    let mut news = Vec::new();
+    if edited.title.is_some() || edited.body.is_some() {
+        // What an issue is known again by stays on it, whatever it says.
+        let body = edited.body.as_ref().map(|body| match Marker::of(&before.body) {
+            Some((marker, _)) => marker.sign(body),
+            None => body.clone(),
+        });
+        tracker.edit_issue(number, &IssueEdit { title: edited.title.as_deref().map(Title::of), body })?;
+        news.extend(edited.title.as_ref().map(|_| "a new title".to_owned()));
+        news.extend(edited.body.as_ref().map(|_| "a new text".to_owned()));
+    }
+    if let Some(size) = edited.size {
+        tracker.set_size(number, wire::model_size(size))?;
+        news.push(format!("the size {}", size.word()));
+    }
+    if !add.is_empty() || !remove.is_empty() {
+        let there = tracker.change_labels(number, add, remove)?;
+        news.push(match there.is_empty() {
+            true => "no labels".to_owned(),
+            false => format!("the labels {}", words(&there).join(", ")),
+        });
+    }
+    for other in &unblock {
+        tracker.remove_blocker(number, *other)?;
+    }
+    for other in &block {
+        tracker.add_blocker(number, *other)?;
+    }
+    let mut text = match news.is_empty() {
+        true => String::new(),
+        false => format!("{number} has {}", news.join(", ")),
+    };
+    if !block.is_empty() || !unblock.is_empty() {
+        let left = tracker.blocked_by(number)?;
+        let left: Vec<String> = left.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect();
+        let waits = if left.is_empty() { "nothing".to_owned() } else { left.join(", ") };
+        let joint = if text.is_empty() { number.to_string() } else { text + ", and" };
+        text = format!("{joint} waits for {waits}");
+    }
+    Ok(text)
+}
+
+/// Ticks a box, or opens it again.
+fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> Result<String, Problem> {
+    let failed = |error| tracker_problem(&error);
+    let issue = tracker.issue(number).map_err(failed)?;
+    // Which words are commands does not matter for where boxes are.
+    let criteria = Criteria::of(&issue.body, &BTreeSet::new());
+    let found = find_box(&criteria, named).map_err(|why| {
+        let all: Vec<String> =
+            (1..).zip(&criteria.items).map(|(place, it): (u32, _)| format!("{place}. {}", it.text)).collect();
+        let problem = Problem::new(ProblemCode::BadInput, format!("{number}: {why}"));
+        match all.is_empty() {
+            true => problem.hint("boxes are lines such as `- [ ] there is a README`"),
+            false => problem.hint(format!("its boxes: {}", all.join("; "))),
+        }
+    })?;
+    let which = BTreeSet::from([found.line]);
+    let body = if open { untick(&issue.body, &which) } else { tick_lines(&issue.body, &which) };
+    if body != issue.body {
+        tracker.edit_issue(number, &IssueEdit { title: None, body: Some(body) }).map_err(failed)?;
+    }
+    let left =
+        criteria.items.iter().filter(|it| if it.line == found.line { open } else { !it.ticked }).count();
+    let now = if open { "open" } else { "ticked" };
+    Ok(format!(
+        "{number}: \"{}\" is {now}; {} left",
+        found.text,
+        moment::count(left as u64, "open box").replace("boxs", "boxes")
+    ))
 }
 
 /// What can be said about the tracker without asking it; none if nobody wants one.
@@ -269,15 +492,7 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueDetail
                 open: blocker.open,
             })
             .collect(),
-        comments: comments
-            .into_iter()
-            .map(|comment| api::IssueComment {
-                id: comment.id,
-                body: unsigned(&comment.body),
-                author: comment.author,
-                at_ms: comment.created.0,
-            })
-            .collect(),
+        comments: comments.into_iter().map(comment).collect(),
         notes,
         issue: line(&issue, size.map(wire::size)),
     })

@@ -35,9 +35,22 @@ pub(super) fn reconcile(place: &Place, asked: &ReconcileAsked) -> Result<api::Re
         Problem::new(ProblemCode::BadInput, format!("there is no phase `{}`", asked.phase))
             .hint(format!("known: {}", points().join(", ")))
     })?;
+    let seen = look(place, asked.issue, asked.pr)?;
+    let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
+    Ok(api::Reconciliation {
+        schema_version: "v1".to_owned(),
+        phase: point.word().to_owned(),
+        matches_expected: reconciled.matches,
+        actual: actual(&seen),
+        diagnosis: reconciled.diagnosis,
+    })
+}
+
+/// Everything that can be seen of an issue now.
+pub(super) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<Seen, Problem> {
     let settings = load_settings(&place.root).map_err(|error| problem::open(&error))?.tracker;
     let tracker = settings.kind.unwrap_or("none").to_owned();
-    let source = Source { tracker, number: asked.issue };
+    let source = Source { tracker, number: issue };
     let git = Git::find().map_err(|error| problem::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problem::repo)?;
     let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problem::git(&error))?;
@@ -49,30 +62,27 @@ pub(super) fn reconcile(place: &Place, asked: &ReconcileAsked) -> Result<api::Re
         (Some(reader), Some(id)) => reader.task(id).map_err(|error| problem::store(&error))?,
         (Some(_) | None, _) => None,
     };
-    let seen = seen_at_rest(AtRest {
+    seen_at_rest(AtRest {
         tracker: Arc::from(issues::open(place)?),
         source,
-        pr: asked.pr,
+        pr,
         task: task.as_ref(),
         store: &store,
         repo: &repo,
         branch: &branch,
         spec_path: &settings.spec_path,
     })
-    .map_err(|trouble| match trouble {
+    .map_err(trouble)
+}
+
+/// What kept somebody from looking at an issue.
+pub(super) fn trouble(trouble: Trouble) -> Problem {
+    match trouble {
         Trouble::Tracker(error) => issues::tracker_problem(&error),
         Trouble::Git(error) => problem::git(&error),
         Trouble::Refused(what) | Trouble::Else(what) => Problem::new(ProblemCode::BadInput, what),
         Trouble::Interrupted => Problem::new(ProblemCode::NotNow, "the engine is stopping"),
-    })?;
-    let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
-    Ok(api::Reconciliation {
-        schema_version: "v1".to_owned(),
-        phase: point.word().to_owned(),
-        matches_expected: reconciled.matches,
-        actual: actual(&seen),
-        diagnosis: reconciled.diagnosis,
-    })
+    }
 }
 
 fn actual(seen: &Seen) -> api::ReconciliationSeen {

@@ -10,9 +10,10 @@ use landfall_engine::engine;
 use landfall_engine::exchange::branch_of;
 use landfall_engine::host::git::{BranchName, Git, Oid, Repo};
 use landfall_engine::model::acceptance::{
-    BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyResult, Where, handler_names,
+    BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyKind, VerifyOutcome, VerifyResult, Where,
+    handler_names,
 };
-use landfall_engine::model::issue::Phase;
+use landfall_engine::model::issue::{Phase, is_begun};
 use landfall_engine::model::{Spending, Usage};
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::tracker::{self, Around};
@@ -22,7 +23,7 @@ use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::issues::tracker_problem;
 use super::place::Place;
-use super::{agents, consulted, desk, problem};
+use super::{agents, consulted, desk, problem, reconcile};
 
 /// Which issue, and how it is looked at.
 #[derive(Debug, Clone)]
@@ -64,9 +65,17 @@ pub(super) fn verify(
             Some(tracker.pull_request(pr).map_err(|error| tracker_problem(&error))?)
         }
     };
-    if pull.is_none() {
-        refuse_under_way(&*tracker, &issue)?;
-    }
+    let begun = match &pull {
+        Some(_) => true,
+        None => {
+            refuse_under_way(&*tracker, &issue)?;
+            let verified =
+                accept::was_verified(&*tracker, number).map_err(|error| tracker_problem(&error))?;
+            is_begun(&reconcile::look(place, asked.issue, None)?, verified)
+        }
+    };
+    // What nobody worked on is looked at, and stays where it is.
+    let only_look = asked.dry_run || !begun;
     let sight = Sight::find(place, &*tracker, pull.as_ref())?;
     let tree = sight.tree(&sight.commit)?;
     let base = sight.tree(&sight.base)?;
@@ -133,7 +142,7 @@ pub(super) fn verify(
         judge: asking.as_ref().map(|it| it as &dyn accept::Judge),
         shell: Some(&shell),
     };
-    let (checked, early) = look(&*tracker, &issue, &criteria, &ground, &customs, asked.dry_run, tell);
+    let (checked, early) = look(&*tracker, &issue, &criteria, &ground, &customs, only_look, tell);
     if let (Some(asking), Some((name, _))) = (&asking, profile) {
         let used = *asking.used.borrow();
         note(place, name, used, tell);
@@ -149,7 +158,7 @@ pub(super) fn verify(
         open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
         left: 0,
     };
-    let (outcome, ticked, told) = if asked.dry_run {
+    let (outcome, ticked, told) = if only_look {
         (settling.outcome().map_err(|error| tracker_problem(&error))?, 0, false)
     } else {
         let settled = settle(&settling).map_err(|error| tracker_problem(&error))?;
@@ -158,14 +167,20 @@ pub(super) fn verify(
         }
         (settled.outcome, settled.ticked + early, settled.told)
     };
+    notes.extend(if begun { about_closed(&issue, &criteria, outcome) } else { Some(not_begun(number)) });
+    let holding = checked.iter().filter(|it| it.result == VerifyResult::Pass).count();
+    let (word, text) = match begun {
+        true => (outcome.word(), outcome.headline()),
+        false => ("not-begun", format!("nobody has worked on it yet; {holding} of {} hold", checked.len())),
+    };
     Ok(IssueVerified {
         issue: asked.issue,
         pr: asked.pr,
         commit: sight.commit.to_string(),
         mode: if asked.full { "full" } else { "safe" }.to_owned(),
-        outcome: outcome.word().to_owned(),
-        text: outcome.headline(),
-        iteration: outcome.iteration(),
+        outcome: word.to_owned(),
+        text,
+        iteration: outcome.iteration().filter(|_| begun),
         ticked: ticked as u64,
         told,
         dry_run: asked.dry_run,
@@ -181,7 +196,7 @@ fn look(
     criteria: &Criteria,
     ground: &Ground<'_>,
     customs: &std::collections::BTreeSet<String>,
-    dry_run: bool,
+    only_look: bool,
     tell: &mut dyn FnMut(&str),
 ) -> (Vec<Checked>, usize) {
     let before = |it: &&Criterion| it.section == Section::PreMerge;
@@ -198,7 +213,7 @@ fn look(
             holding.push(criterion);
         }
         left -= 1;
-        if left == 0 && later && !dry_run {
+        if left == 0 && later && !only_look {
             match tick_boxes(tracker, issue.number, &holding, customs) {
                 Ok(count) => ticked = count,
                 Err(error) => tell(&format!("boxes are not ticked yet: {error}")), // tried again in the end
@@ -309,7 +324,38 @@ fn note(place: &Place, profile: &str, used: Spending, tell: &mut dyn FnMut(&str)
     }
 }
 
-/// Boxes that were all ticked before anybody looked.
+fn not_begun(number: IssueNumber) -> String {
+    format!(
+        "nothing was changed: nobody has worked on {number}, as far as can be seen. `landfall auto {0}` does; if it was done by \
+         hand, `landfall issue close {0}` and verify it again",
+        number.get()
+    )
+}
+
+/// What is worth knowing about an issue that somebody closed before it was verified.
+fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> Option<String> {
+    if issue.state.is_open() {
+        return None;
+    }
+    let left: Vec<&str> = criteria
+        .items
+        .iter()
+        .filter(|it| !it.ticked && it.kind != VerifyKind::Auto)
+        .map(|it| it.text.as_str())
+        .collect();
+    match outcome {
+        VerifyOutcome::Done if !left.is_empty() => {
+            Some(format!("a person closed it, so what only a person can look at holds: {}", left.join("; ")))
+        }
+        VerifyOutcome::LeftOver(_) | VerifyOutcome::Waiting | VerifyOutcome::Unsure => Some(format!(
+            "it is closed and stays in phase/verify until all holds; `landfall issue tick {0} BOX` ticks what you have seen, then \
+             verify it again",
+            issue.number.get()
+        )),
+        VerifyOutcome::Done | VerifyOutcome::Reopen { .. } | VerifyOutcome::Exhausted { .. } => None,
+    }
+}
+
 /// What is being worked on is not held against the base: it would fail there, and that counts.
 fn refuse_under_way(tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
     let number = issue.number;
@@ -330,6 +376,7 @@ fn refuse_under_way(tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem>
     }
 }
 
+/// Boxes that were all ticked before anybody looked.
 fn suspicious(criteria: &Criteria, has_pr: bool) -> Option<String> {
     let all = criteria.items.iter().all(|it| it.ticked);
     (all && !has_pr && !criteria.metadata_only)

@@ -615,6 +615,7 @@ pub(super) fn parting(why: Parting) -> &'static str {
         Parting::Redirected => "a person changed its course",
         Parting::Held => "a person holds it",
         Parting::Recovered => "it failed, and something is done about that",
+        Parting::NotYet => "what it looked for has not happened yet",
     }
 }
 

@@ -316,7 +316,18 @@ fn reconcile_says_what_can_be_seen_of_a_phase() {
     assert_eq!(merged["actual"]["spec_file"], "docs/spec/issue-1-x.md");
     let code = |args: &[&str]| scratch.landfall(&[&["reconcile"], args].concat()).code;
     assert_eq!(code(&["1", "--phase", "code-pr"]), Some(0), "it only warns");
-    assert_eq!(code(&["1", "--phase", "code-pr", "--strict"]), Some(1));
+    let offered = of("code-pr").json();
+    assert_eq!(
+        (&offered["matches_expected"], &offered["diagnosis"]),
+        (&json!(true), &json!("pull request #2 is MERGED")),
+        "what is merged was offered"
+    );
+    assert_eq!(code(&["1", "--phase", "code-pr", "--strict"]), Some(0));
+    assert_eq!(
+        code(&["1", "--phase", "code-pr", "--before", "--strict"]),
+        Some(1),
+        "it cannot begin any more"
+    );
     assert_eq!(code(&["1", "--phase", "verify", "--strict"]), Some(0));
     assert_eq!(code(&["99", "--phase", "verify"]), Some(2));
     assert_eq!(code(&["1", "--phase", "lunch"]), Some(2));

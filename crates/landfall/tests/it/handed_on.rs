@@ -124,6 +124,7 @@ fn what_a_phase_leaves_reaches_the_next_as_data_and_is_told_to_people() {
     let all: Vec<_> = ["spec", "code", "review", "merge", "verify"].into_iter().flat_map(both).collect();
     assert_eq!(phases, all);
     assert_eq!((words(&log)[0], words(&log)[log.len() - 1]), ("sub_start", "sub_complete"));
+    assert_eq!((&log[0]["size"], &log[log.len() - 1]["result"]), (&"M".into(), &"SUCCESS".into()));
     assert!(log.iter().all(|it| it["issue"] == 1 && it["session_id"] == "R1" && it["ts"].is_string()));
     let used = log.iter().find(|it| it["event"] == "token_usage").expect("an agent told");
     assert_eq!(

@@ -82,6 +82,45 @@ fn check_a_day_with_issues(scratch: &Scratch) {
     assert_eq!(said, "#3 has the labels phase/ready\n");
     assert_eq!(issue(scratch, &["size", "3", "m"]).ok(), "#3 is of size M\n");
     assert_eq!(json_of(scratch, &["show", "3"])["issue"]["labels"], json!(["phase/ready", "size/M"]));
+    let edited = issue(
+        scratch,
+        &[
+            "edit",
+            "3",
+            "--title",
+            "Join the lines",
+            "--body",
+            "- [ ] first\n- [ ] second\n",
+            "--size",
+            "l",
+            "--label",
+            "bug",
+            "--unlabel",
+            "phase/ready",
+        ],
+    );
+    assert_eq!(edited.ok(), "#3 has a new title, a new text, the size L, the labels bug, size/L\n");
+    let shown = json_of(scratch, &["show", "3"]);
+    assert_eq!(
+        (&shown["issue"]["title"], &shown["body"], &shown["issue"]["labels"]),
+        (&json!("Join the lines"), &json!("- [ ] first\n- [ ] second"), &json!(["bug", "size/L"]))
+    );
+    assert_eq!(issue(scratch, &["tick", "3", "2"]).ok(), "#3: \"second\" is ticked; 1 open box left\n");
+    assert_eq!(issue(scratch, &["tick", "3", "first"]).ok(), "#3: \"first\" is ticked; 0 open boxes left\n");
+    assert_eq!(
+        issue(scratch, &["tick", "#3", "2", "--untick"]).ok(),
+        "#3: \"second\" is open; 1 open box left\n"
+    );
+    assert_eq!(json_of(scratch, &["show", "3"])["body"], "- [x] first\n- [ ] second");
+    let third = issue(scratch, &["tick", "3", "third"]);
+    assert!(third.code == Some(2) && third.err.contains("1. first; 2. second"), "{}", third.err);
+    assert_eq!(
+        issue(scratch, &["edit", "3", "--unblock", "2", "--blocked-by", "1"]).ok(),
+        "#3 waits for #1\n"
+    );
+    assert_eq!(json_of(scratch, &["show", "3"])["blocked_by"], json!([{ "issue": "#1", "open": true }]));
+    assert_eq!(issue(scratch, &["edit", "3", "--unblock", "1"]).ok(), "#3 waits for nothing\n");
+    issue(scratch, &["edit", "3", "--title", "Join them"]).ok();
     let text = issue(scratch, &["show", "1"]).ok();
     for words in
         ["#1 Read tabs\nopen, size XL, by ", "labels: triaged", "[x] #2 Split lines", "[ ] #3 Join them"]
@@ -101,6 +140,10 @@ fn check_a_day_with_issues(scratch: &Scratch) {
         &["label", "1"],
         &["size", "1", "XXL"],
         &["comment", "1", " "],
+        &["edit", "1"],
+        &["edit", "1", "--title", " "],
+        &["edit", "1", "--label", "a,b"],
+        &["tick", "1", "1"],
     ] {
         let refused = issue(scratch, args);
         assert_eq!(refused.code, Some(2), "{args:?}: {}", refused.err);

@@ -10,7 +10,7 @@ use crate::both::{World, on_both};
 use crate::lifecycle::{says, works};
 
 /// The agent of a project, asked about a failure, says this.
-fn looks(world: &World, plan: &str) {
+pub fn looks(world: &World, plan: &str) {
     world.file("looks.toml", &says("diagnosis", plan));
     world.change_settings(|settings| {
         settings.replacen("kind = \"script\"\n", "kind = \"script\"\nscript = \"looks.toml\"\n", 1)
@@ -23,7 +23,7 @@ fn idles(step: &str) -> String {
 }
 
 /// A turn in which it writes a file and ends with this code, without a word.
-fn breaks_off(step: &str, file: &str, commit: bool, exit: u8) -> String {
+pub fn breaks_off(step: &str, file: &str, commit: bool, exit: u8) -> String {
     format!(
         "[[step.{step}]]\ncommit = {commit}\nexit = {exit}\n[[step.{step}.write]]\npath = {file:?}\ntext = \"x\\n\"\n"
     )
@@ -39,7 +39,7 @@ fn issue(scratch: &Scratch, title: &str, turns: &[String], size: &str) -> String
 }
 
 /// Follows an issue with this script.
-fn follow(scratch: &Scratch, title: &str, turns: &[String], size: &str) -> Said {
+pub fn follow(scratch: &Scratch, title: &str, turns: &[String], size: &str) -> Said {
     scratch.landfall(&["auto", &issue(scratch, title, turns, size)])
 }
 
@@ -53,7 +53,7 @@ fn at_work(world: &World) {
     world.eventually("its agent is at work", || world.prompts("T1").len() == 2);
 }
 
-fn log(scratch: &Scratch, task: &str) -> String {
+pub fn log(scratch: &Scratch, task: &str) -> String {
     scratch.landfall(&["log", task]).ok()
 }
 

@@ -302,6 +302,20 @@ fn an_issue_of_github_becomes_a_pull_request_is_reviewed_merged_by_pushing_and_a
     assert!(message.starts_with("fix: Greet") && message.contains(&format!("Closes #{number}")), "{message}");
 }
 
+#[test]
+fn what_lands_beside_the_default_branch_says_no_words_that_close_an_issue() {
+    let world = World::github();
+    world.forge().world(|forge| forge.default_branch = "trunk".to_owned());
+    let body = format!("{}\n{}", there("greet.txt"), script(&[works("code", "greet.txt", "\"complete\"")]));
+    let number =
+        world.forge().world(|forge| forge.opened("Greet", &body, &["triaged", "size/XS", "enhancement"]));
+    let said = auto(&world, &[&number.to_string()]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let message = world.git(&["log", "-1", "--format=%B", world.main()]);
+    assert!(message.starts_with("feat: Greet (T1)\n") && !message.contains("Closes"), "{message}");
+    assert!(message.contains(&format!("Landfall-Issue: github:#{number}")), "{message}");
+}
+
 /// Twelve issues: eleven of sizes XS to L, some of which fail, and one of seven parts. Gives those that are to be done, those
 /// that are not, and all of their numbers in order.
 fn night(scratch: &Scratch) -> (Vec<u64>, Vec<u64>, Vec<u64>) {

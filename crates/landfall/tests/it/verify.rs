@@ -59,6 +59,7 @@ fn an_issue_that_does_not_hold_is_told_once_and_one_that_does_is_ticked() {
     scratch.file("shop.txt", "closed\n");
     scratch.commit("a shop");
     issue(&scratch, BODY);
+    scratch.landfall(&["issue", "label", "1", "--add", "phase/verify"]).ok();
 
     let before = words(&scratch);
     let dry = scratch.landfall(&["--json", "verify", "1", "--dry-run"]);
@@ -99,6 +100,54 @@ fn an_issue_that_does_not_hold_is_told_once_and_one_that_does_is_ticked() {
     assert_eq!(told.matches("verify-of:").count(), 2, "{told}");
     assert!(told.contains("phase/verify") && told.contains("- [ ] a person likes it"), "{told}");
     assert!(scratch.left_behind().is_empty());
+}
+
+#[test]
+fn an_issue_that_nobody_worked_on_is_only_looked_at() {
+    let scratch = scratch();
+    scratch.file("shop.txt", "closed\n");
+    scratch.commit("a shop");
+    issue(&scratch, BODY);
+    let before = words(&scratch);
+    let seen = scratch.landfall(&["verify", "1", "--full"]);
+    assert_eq!(seen.code, Some(8), "{}{}", seen.out, seen.err);
+    assert!(seen.out.contains("#1: nobody has worked on it yet; 1 of 3 hold"), "{}", seen.out);
+    assert!(
+        seen.err.contains("nothing was changed") && seen.err.contains("`landfall auto 1`"),
+        "{}",
+        seen.err
+    );
+    assert_eq!(words(&scratch), before, "it stays as it is");
+    scratch.file("shop.txt", "open\n");
+    scratch.commit("open it");
+    let holds = scratch.landfall(&["--json", "verify", "1", "--full"]);
+    assert_eq!((holds.code, holds.json()["outcome"].as_str()), (Some(0), Some("not-begun")), "{}", holds.err);
+    assert_eq!(words(&scratch), before);
+    // Whoever did it by hand closes it: what only they can look at holds by that.
+    scratch.landfall(&["issue", "label", "1", "--add", "phase/verify"]).ok();
+    scratch.landfall(&["issue", "close", "1"]).ok();
+    let closed = scratch.landfall(&["verify", "1", "--full"]);
+    assert_eq!(closed.code, Some(0), "{}{}", closed.out, closed.err);
+    assert!(
+        closed.err.contains("a person closed it") && closed.err.contains("a person likes it"),
+        "{}",
+        closed.err
+    );
+    let told = words(&scratch);
+    assert!(told.contains("phase/done") && !told.contains("phase/verify"), "{told}");
+    assert!(told.contains("state = \"done\""), "{told}");
+}
+
+#[test]
+fn an_issue_that_was_closed_and_does_not_hold_is_opened_again() {
+    let scratch = scratch();
+    scratch.file("shop.txt", "closed\n");
+    scratch.commit("a shop");
+    issue(&scratch, BODY);
+    scratch.landfall(&["issue", "close", "1"]).ok();
+    let seen = scratch.landfall(&["verify", "1", "--full"]);
+    assert_eq!(seen.code, Some(8), "{}{}", seen.out, seen.err);
+    assert!(words(&scratch).contains("state = \"open\""), "{}", words(&scratch));
 }
 
 #[test]

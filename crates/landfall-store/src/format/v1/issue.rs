@@ -94,6 +94,8 @@ struct SeenBody {
     parts: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     blockers: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    side_base: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -322,6 +324,7 @@ fn seen_body(attempt: Attempt, seen: &Seen) -> SeenBody {
         reopened,
         parts,
         blockers,
+        side_base,
     } = seen;
     SeenBody {
         attempt: attempt.0,
@@ -346,6 +349,7 @@ fn seen_body(attempt: Attempt, seen: &Seen) -> SeenBody {
         reopened: reopened.map(|at| at.0),
         parts: *parts,
         blockers: blockers.clone(),
+        side_base: *side_base,
     }
 }
 
@@ -373,6 +377,7 @@ impl From<SeenBody> for Seen {
             reopened: seen.reopened.map(Timestamp),
             parts: seen.parts,
             blockers: seen.blockers,
+            side_base: seen.side_base,
         }
     }
 }

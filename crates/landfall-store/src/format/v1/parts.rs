@@ -163,6 +163,7 @@ words!(Parting = model::Parting {
     Redirected = "redirected",
     Held = "held",
     Recovered = "recovered",
+    NotYet = "not-yet",
 });
 words!(RunEnd = model::RunEnd {
     NothingLeft = "nothing-left",
