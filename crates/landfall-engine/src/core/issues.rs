@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::haul::{HaulEvent, HaulId};
-use landfall_model::issue::{self, PartFate, Parts, Source, Wishes};
-use landfall_model::{EndKind, Ending, EngineEvent, News, State, Task, TaskId, TaskSpec, Timestamp, Wait};
+use landfall_model::issue::{self, Parts, Source, Wishes};
+use landfall_model::{
+    EndKind, Ending, EngineEvent, Feedback, News, State, Task, TaskId, TaskSpec, Timestamp, Wait,
+};
 
 use super::{Core, Outside};
 use crate::ask::{AskError, FollowAsked, FollowIssue, NewTask};
@@ -153,8 +155,11 @@ impl Core {
         };
         let there: BTreeMap<u64, TaskId> =
             issue.parts.iter().filter_map(|part| Some((part.number, stands(&part)?))).collect();
-        let broken: BTreeMap<u64, String> =
-            issue.ended_before.iter().filter_map(|end| Some((end.number, broken(&end.end)?))).collect();
+        let before: BTreeMap<u64, Feedback> = issue
+            .ended_before
+            .iter()
+            .filter_map(|end| Some((end.number, issue::known_before(&end.end)?)))
+            .collect();
         let fresh: Vec<_> =
             issue.parts.iter().filter(|part| !part.done && !there.contains_key(&part.number)).collect();
         let place_of = |number: &u64| fresh.iter().position(|part| part.number == *number);
@@ -194,8 +199,8 @@ impl Core {
                 for id in ids {
                     self.hear(out, id, &News::Wish(wishes.clone()));
                     let source = Source::of(&self.task(id).spec.source);
-                    if let Some(text) = source.and_then(|source| broken.get(&source.number)) {
-                        self.hear(out, id, &News::Message { text: text.clone(), now: false });
+                    if let Some(feedback) = source.and_then(|source| before.get(&source.number)) {
+                        self.hear(out, id, &News::Inform(feedback.clone()));
                     }
                 }
                 // Whoever wants the whole wants its parts: those that gave up are tried again.
@@ -259,14 +264,6 @@ impl Core {
             }
             all.extend(more);
         }
-    }
-}
-
-/// What the agent of a part is told that was done before, and failed or holds no more.
-fn broken(fate: &PartFate) -> Option<String> {
-    match fate {
-        PartFate::Failed(why) => Some(format!("This issue was worked on before. What came of it: {why}")),
-        PartFate::Done | PartFate::Left | PartFate::Skipped(_) => None,
     }
 }
 

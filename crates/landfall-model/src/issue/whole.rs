@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Part, PartEnd, PartFate};
 use crate::acceptance::VerifyOutcome;
-use crate::task::{EndKind, Ending, State, Task};
+use crate::task::{EndKind, Ending, Feedback, State, Task};
 use crate::{TaskId, Wait};
 
 /// How far the parts of a whole have come, and what was looked at on the way.
@@ -150,6 +150,19 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
 pub(super) fn is_accepted(task: &Task) -> bool {
     let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
     accepted.map_or(task.landed.is_none(), |accepted| accepted.outcome == VerifyOutcome::Done)
+}
+
+/// What the agent of a part is told that was done before, and failed or holds no more. It carries words of the issue and of what was
+/// looked at, which anybody may have written: so it is handed over as what was seen, never as a person's word.
+#[must_use]
+pub fn known_before(fate: &PartFate) -> Option<Feedback> {
+    match fate {
+        PartFate::Failed(why) => Some(Feedback {
+            about: "What was seen on the base".to_owned(),
+            text: format!("This issue was worked on before. What came of it: {why}"),
+        }),
+        PartFate::Done | PartFate::Left | PartFate::Skipped(_) => None,
+    }
 }
 
 /// Which parts may not begin yet, so that no more than `most` of one whole are worked on at once. Those that wait for others take

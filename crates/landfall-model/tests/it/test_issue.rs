@@ -6,7 +6,7 @@ use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{Act, Edge, Step};
 use landfall_model::issue::{
     Accepted, Ci, ClosedAs, Depth, Part, PartEnd, PartFate, Phase, Pipeline, Point, Pr, Seen, SeenPr,
-    SeenPrState, Way, Wishes, completion, is_of_round, precondition, stops_at,
+    SeenPrState, Way, Wishes, completion, is_of_round, known_before, precondition, stops_at,
 };
 use landfall_model::recovery::{Action, Known, Outcome, Pattern, Sample, Sign, checked, unmet};
 use landfall_model::{
@@ -468,6 +468,20 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
     assert_eq!((ending.code, ending.detail.as_str()), (EndCode::PartsFailed, "#8 failed: no hinge"));
     // Where another cannot be done anyway, nothing is begun again.
     assert_eq!(over(skipped(), skipped(), &[8]).stands(), "Blocked parts_failed");
+}
+
+#[test]
+fn what_came_of_an_issue_before_is_never_told_as_the_word_of_a_person() {
+    let why = "it was done, and does not hold any more: the door is quiet (it creaks)";
+    let feedback = known_before(&PartFate::Failed(why.to_owned())).expect("it failed");
+    let mut walk = Walk::new(Wishes::default());
+    walk.hears(News::Inform(feedback.clone()));
+    assert_eq!((&walk.task.feedback, &walk.task.messages), (&vec![feedback.clone()], &Vec::new()));
+    assert_eq!(feedback.about, "What was seen on the base");
+    assert!(feedback.text.ends_with(why), "{}", feedback.text);
+    for fate in [PartFate::Done, PartFate::Left, PartFate::Skipped(8)] {
+        assert_eq!(known_before(&fate), None);
+    }
 }
 
 #[test]

@@ -216,6 +216,7 @@ fn every_fact() -> Vec<Entry> {
     proof_facts(&mut facts);
     ladder_facts(&mut facts);
     level_facts(&mut facts);
+    informed_facts(&mut facts);
     facts.entries
 }
 
@@ -648,7 +649,7 @@ fn opinion_facts(facts: &mut Facts) {
 fn intervention_facts(facts: &mut Facts) {
     let task = 7;
     facts.task(task, Event::Added { spec: TaskSpec::new("Told something").expect("a title") });
-    facts.task(task, Event::Messaged { text: "use the \"other\" parser\nplease".to_owned() });
+    facts.task(task, Event::Messaged { about: None, text: "use the \"other\" parser\nplease".to_owned() });
     for reason in ["", "the design is not settled"] {
         facts.task(task, Event::Held { reason: reason.to_owned() });
         facts.task(task, Event::Released);
@@ -1268,4 +1269,10 @@ fn proof_facts(facts: &mut Facts) {
     }
     let extent = Extent { files: 12, lines: 340, dirs: 3 };
     staged(StagedEvent::Measured { attempt, extent });
+}
+
+/// What its agent is told that no person said.
+fn informed_facts(facts: &mut Facts) {
+    let about = Some("What was seen on the base".to_owned());
+    facts.task(12, Event::Messaged { about, text: "the hinge \"creaks\"".to_owned() });
 }
