@@ -31,7 +31,9 @@ pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
 pub use summary::{Stand, Summary, SummaryRow, is_partial, summary};
 pub use trail::{Happening, Trace, trail};
-pub use whole::{Level, Parts, ends, known_before, levels, resting, stand};
+pub use whole::{
+    Level, Parts, ends, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand,
+};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -493,6 +495,8 @@ pub struct Part {
     pub size: Option<Size>,
     /// Whether it is done already.
     pub done: bool,
+    /// Whether it landed, as its label says, and its acceptance is all that is left.
+    pub at_verify: bool,
     /// The parts of the same whole that it waits for.
     pub needs: Vec<u64>,
 }

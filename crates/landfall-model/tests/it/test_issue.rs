@@ -5,8 +5,9 @@ use std::sync::Arc;
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{Act, Edge, Step};
 use landfall_model::issue::{
-    Accepted, Ci, ClosedAs, Depth, Part, PartEnd, PartFate, Phase, Pipeline, Point, Pr, Seen, SeenPr,
-    SeenPrState, Way, Wishes, completion, is_of_round, known_before, precondition, stops_at,
+    Accepted, Ci, ClosedAs, Depth, Part, PartEnd, PartFate, Parts, Phase, Pipeline, Point, Pr, Seen, SeenPr,
+    SeenPrState, Way, Wishes, completion, goes_on_with_whole, is_of_round, is_taken_on_by, known_before,
+    precondition, stand, stops_at,
 };
 use landfall_model::recovery::{Action, Known, Outcome, Pattern, Sample, Sign, checked, unmet};
 use landfall_model::{
@@ -425,8 +426,14 @@ fn verifying(flow: &Flow) -> Arc<Flow> {
 
 #[test]
 fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
-    let part =
-        |number, needs| Part { number, title: format!("part {number}"), size: None, done: false, needs };
+    let part = |number, needs| Part {
+        number,
+        title: format!("part {number}"),
+        size: None,
+        done: false,
+        at_verify: false,
+        needs,
+    };
     let split = || {
         let mut walk = Walk::new(Wishes::default());
         walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
@@ -485,8 +492,48 @@ fn what_came_of_an_issue_before_is_never_told_as_the_word_of_a_person() {
 }
 
 #[test]
+fn a_part_that_landed_and_is_left_for_a_person_is_not_done_anew_with_its_whole() {
+    let part = |at_verify| Part {
+        number: 7,
+        title: "part".to_owned(),
+        size: None,
+        done: false,
+        at_verify,
+        needs: vec![],
+    };
+    // Nobody was to look whether it holds.
+    let mut walk = Walk::new(Wishes { accept: false, ..Wishes::default() });
+    walk.sees(seen(Some(Phase::Verify), Some(Size::S)));
+    walk.granted();
+    walk.granted();
+    let State::Ended(ending) = &walk.task.state else { panic!("{}", walk.stands()) };
+    assert_eq!((ending.kind, &walk.task.landed), (EndKind::Done, &None));
+    let stood = |task: &Task| match stand(&[part(true)], &|_| Some(task)) {
+        Parts::Over(ends) => ends[0].end.clone(),
+        Parts::Going { .. } => panic!("it is over"),
+    };
+    assert_eq!(stood(&walk.task), PartFate::Left, "what nobody looked at is not known to hold");
+    assert!(is_taken_on_by(&part(true), &walk.task), "its acceptance is all that is left");
+    assert!(!is_taken_on_by(&part(false), &walk.task), "it was sent back, or opened again");
+    assert!(goes_on_with_whole(&part(true), &walk.task, true), "it is looked at now");
+    assert!(!goes_on_with_whole(&part(true), &walk.task, false));
+    // Where nothing was left to do, nothing is left for a person.
+    let mut walk = Walk::new(Wishes { accept: false, ..Wishes::default() });
+    walk.sees(Seen { open: false, ..seen(Some(Phase::Done), Some(Size::S)) });
+    walk.granted();
+    assert_eq!((walk.stands().as_str(), stood(&walk.task)), ("Done merged", PartFate::Done));
+}
+
+#[test]
 fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
-    let part = |number, needs| Part { number, title: "part".to_owned(), size: None, done: false, needs };
+    let part = |number, needs| Part {
+        number,
+        title: "part".to_owned(),
+        size: None,
+        done: false,
+        at_verify: false,
+        needs,
+    };
     let mut walk = Walk::new(Wishes::default());
     walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
     walk.granted();

@@ -1220,9 +1220,22 @@ fn issue_facts(facts: &mut Facts) {
     }
     facts.task(task, of(IssueEvent::Looked { attempt }));
     facts.task(task, of(IssueEvent::Reworked { attempt }));
-    let part =
-        Part { number: 8, title: "Hinges".to_owned(), size: Some(Size::S), done: false, needs: vec![7] };
-    let done = Part { number: 10, title: "Paint".to_owned(), size: None, done: true, needs: Vec::new() };
+    let part = Part {
+        number: 8,
+        title: "Hinges".to_owned(),
+        size: Some(Size::S),
+        done: false,
+        at_verify: false,
+        needs: vec![7],
+    };
+    let done = Part {
+        number: 10,
+        title: "Paint".to_owned(),
+        size: None,
+        done: true,
+        at_verify: false,
+        needs: Vec::new(),
+    };
     facts.task(task, of(IssueEvent::Parted { attempt, parts: vec![part, done] }));
     let end = |number, task, end| PartEnd { number, task, end };
     facts.task(
@@ -1271,8 +1284,11 @@ fn proof_facts(facts: &mut Facts) {
     staged(StagedEvent::Measured { attempt, extent });
 }
 
-/// What its agent is told that no person said.
+/// What an agent is told that no person said, and a part that is left for a person.
 fn informed_facts(facts: &mut Facts) {
     let about = Some("What was seen on the base".to_owned());
     facts.task(12, Event::Messaged { about, text: "the hinge \"creaks\"".to_owned() });
+    let title = "Hinges".to_owned();
+    let part = Part { number: 8, title, size: None, done: false, at_verify: true, needs: Vec::new() };
+    facts.task(12, Event::Issue(IssueEvent::Parted { attempt: Attempt(2), parts: vec![part] }));
 }
