@@ -33,6 +33,7 @@ pub use summary::{Stand, Summary, SummaryRow, is_partial, summary};
 pub use trail::{Happening, Trace, trail};
 pub use whole::{
     Level, Parts, ends, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand,
+    stays_closed,
 };
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
@@ -359,6 +360,12 @@ pub fn with_left(outcome: VerifyOutcome, left: usize) -> VerifyOutcome {
         | VerifyOutcome::Waiting
         | VerifyOutcome::Unsure => outcome,
     }
+}
+
+/// How many of these parts landed and are left for a person, by what can be seen of them.
+#[must_use]
+pub fn left_of(parts: &[Part]) -> usize {
+    parts.iter().filter(|part| !part.done && part.at_verify).count()
 }
 
 /// Whether checks of a forge that are not there yet may still begin. Where the base has none, none come; and a forge takes a moment, but
@@ -802,6 +809,7 @@ impl Pipeline {
             IssueEvent::Levelled { failing, .. } => {
                 let levels = self.level.levels;
                 (self.level.failing, self.level.held, self.level.told) = (failing.clone(), levels, true);
+                self.looks = 0;
             }
         }
     }

@@ -196,6 +196,12 @@ pub fn known_before(fate: &PartFate) -> Option<Feedback> {
     }
 }
 
+/// Whether a part that does not hold any more is left alone: exactly this was told before, and somebody closed it since.
+#[must_use]
+pub fn stays_closed(told_before: bool, open: bool) -> bool {
+    told_before && !open
+}
+
 /// Which parts may not begin yet, so that no more than `most` of one whole are worked on at once. Those that wait for others take
 /// nobody's place: they could not begin.
 #[must_use]

@@ -559,6 +559,17 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
     walk.granted();
     walk.answers(Exchanged::Levelled { failing: None });
     assert_eq!(level(&walk).failing, failing);
+    // A tracker that is away all night, or says no, does not end the whole while its parts go on.
+    for round in 0..130 {
+        let over = if round % 2 == 0 { vec![8, 9] } else { vec![8, 9, 10] };
+        walk.hears(News::PartsCame { over, levels: 1 });
+        walk.granted();
+        let until = (round % 3 == 0).then_some(Timestamp(i64::MAX));
+        let detail = "away".to_owned();
+        walk.answers(Exchanged::Trouble { detail, until, hopeless: round % 5 == 0 });
+        assert_eq!(walk.stands(), "waits for sub-issues");
+    }
+    assert_eq!(level(&walk).failing, failing);
     let end = |number| PartEnd { number, task: None, end: PartFate::Done };
     walk.hears(News::PartsOver([8, 9, 10].map(end).to_vec()));
     walk.granted();
