@@ -265,6 +265,7 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
             title: issue.title.clone(),
             size: tracker.size(issue.number)?.map(|seen| seen.size),
             done: !issue.state.is_open(),
+            at_verify: phase_of(issue) == Some(Phase::Verify),
             needs: blocked_by.iter().filter_map(here).collect(),
         });
     }

@@ -42,6 +42,13 @@ impl VerifyOutcome {
         }
     }
 
+    /// What follows for one that was done before. At the limit an issue is left as it is; but one that was done must not look so.
+    #[must_use]
+    pub fn deeds_of_done(self) -> Deeds {
+        let deeds = self.deeds();
+        Deeds { reopen: deeds.reopen || matches!(self, Self::Exhausted { .. }), ..deeds }
+    }
+
     /// It in a word, for programs.
     #[must_use]
     pub fn word(self) -> &'static str {
