@@ -19,7 +19,7 @@ use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::flow::Act;
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
-pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, overdue, weigh};
+pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,

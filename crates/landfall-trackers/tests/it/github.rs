@@ -553,6 +553,7 @@ fn what_cannot_be_run_again_is_left_as_it_is() {
         });
     });
     assert_eq!(it.github.rerun_checks(&commit).expect("it goes on"), 0);
+    assert_eq!(it.github.failed_jobs(&commit).expect("jobs").len(), 1, "it tells why it failed all the same");
     assert_eq!(it.fake.world(|world| world.reruns.len()), 0);
     assert_eq!(it.github.rerun_checks(&sha('b')).expect("no runs"), 0);
 }
