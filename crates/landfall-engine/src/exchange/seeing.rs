@@ -307,7 +307,8 @@ fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer
         false => Vec::new(),
     };
     let seen = |check: &Check| SeenCheck {
-        name: shown(&check.name, 80),
+        name: check.name.clone(),
+        shown: shown(&check.name, 80),
         stand: match check.state {
             CheckState::Waiting => CheckStand::Queued,
             CheckState::Running => CheckStand::Running,

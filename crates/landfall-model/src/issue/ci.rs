@@ -13,8 +13,10 @@ const QUEUE_MS: u64 = 10 * 60 * 1000;
 /// A check of a forge, as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenCheck {
-    /// What it is called.
+    /// What it is called. It is known by all of it: the names of a matrix are long, and differ at their ends.
     pub name: String,
+    /// The same, fit to be shown.
+    pub shown: String,
     /// How it stands.
     pub stand: CheckStand,
 }
@@ -109,14 +111,14 @@ impl SeenCheck {
     /// Why it says nothing about the work, if it is over and says nothing.
     fn broken(&self, stalled: bool) -> Option<String> {
         let why = match &self.stand {
-            CheckStand::Broken => return Some(self.name.clone()),
+            CheckStand::Broken => return Some(self.shown.clone()),
             CheckStand::Failed(job) => job.as_ref()?.broken_by()?,
             CheckStand::Queued if stalled => "it stands in line for too long",
             CheckStand::Queued | CheckStand::Running | CheckStand::Passed | CheckStand::Silent => {
                 return None;
             }
         };
-        Some(format!("{}: {why}", self.name))
+        Some(format!("{}: {why}", self.shown))
     }
 }
 
@@ -146,7 +148,7 @@ impl Waited {
 #[must_use]
 pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> Ci {
     let Waited { since, overdue, now } = waited;
-    let names = |checks: Vec<&SeenCheck>| checks.into_iter().map(|it| it.name.clone()).collect();
+    let names = |checks: Vec<&SeenCheck>| checks.into_iter().map(|it| it.shown.clone()).collect();
     let fails_there = |name: &str| base.iter().any(|it| it.name == name && it.fails());
     let (old, new): (Vec<_>, Vec<_>) =
         here.iter().filter(|it| it.fails()).partition(|it| fails_there(&it.name));
@@ -198,7 +200,7 @@ mod tests {
     const SECOND: Timestamp = Timestamp(1_000);
 
     fn check(name: &str, stand: CheckStand) -> SeenCheck {
-        SeenCheck { name: name.to_owned(), stand }
+        SeenCheck { name: name.to_owned(), shown: name.chars().take(20).collect(), stand }
     }
 
     fn job(steps: &[(&str, StepEnd)], remarks: &[&str]) -> SeenJob {
@@ -258,6 +260,15 @@ mod tests {
         for over in [CheckStand::Passed, CheckStand::Silent, CheckStand::Broken] {
             assert_eq!(at(&with(over), false, 1), tells);
         }
+    }
+
+    #[test]
+    fn checks_are_known_by_the_whole_of_their_names() {
+        let [linux, windows] = ["test on a matrix, and there linux", "test on a matrix, and there windows"];
+        let here = [check(linux, CheckStand::Passed), check(windows, failed())];
+        let shown = of(&["test on a matrix, an"]);
+        assert_eq!(now(&here, &[check(linux, failed())]), Ci::Failed(shown.clone()));
+        assert_eq!(now(&here, &[check(windows, failed())]), Ci::PreExisting(shown));
     }
 
     #[test]
