@@ -8,7 +8,7 @@ use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeStatus, Tro
 use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
 use landfall_trackers::tracker::{
     BranchName, CheckState, ChecksSum, CommitSha, Conclusion, Cursor, IssueFilter, Merge, NewPullRequest,
-    NewReview, Once, PHASE_FAMILY, RepoName, Saying, SizeSeen, SizeStands, Thread, Title, Tracker,
+    NewReview, Once, PHASE_FAMILY, Place, RepoName, Saying, SizeSeen, SizeStands, Thread, Title, Tracker,
     TrackerError, sum,
 };
 
@@ -341,6 +341,22 @@ fn what_moved_is_said_and_not_followed() {
     assert!(matches!(&error, TrackerError::Moved { to, .. } if to == "o/new-name"), "{error:?}");
     let error = it.github.issue(number(1)).expect_err("renamed");
     assert!(matches!(&error, TrackerError::Moved { to, .. } if to == "o/new-name#1"), "{error:?}");
+}
+
+#[test]
+fn what_is_waited_for_and_moved_away_can_be_waited_for_no_longer() {
+    let it = fake();
+    let [one, two, three] = ["one", "two", "three"].map(|title| make(&it.github, title).number);
+    it.github.add_blocker(one, two).expect("waits");
+    it.github.add_blocker(one, three).expect("waits");
+    it.fake.world(|world| world.transferred.insert(two.get(), "other/place#42".to_owned()));
+    let waits =
+        || it.github.blocked_by(one).expect("known").into_iter().map(|it| it.place).collect::<Vec<_>>();
+    assert_eq!(waits(), [Place::Elsewhere("other/place#42".to_owned()), Place::Here(three)]);
+    for _ in 0..2 {
+        it.github.remove_blocker(one, two).expect("it waits no longer");
+        assert_eq!(waits(), [Place::Here(three)]);
+    }
 }
 
 #[test]
