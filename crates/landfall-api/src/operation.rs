@@ -65,7 +65,7 @@ pub trait Service {
 }
 
 /// How far things have come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mark {
     /// Requests that may have changed something, counted when they were done.
     pub writes: u64,

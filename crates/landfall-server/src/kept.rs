@@ -62,20 +62,18 @@ struct Place {
 struct Made {
     /// How far things had come before it was begun.
     mark: Mark,
-    /// The last event it may tell of.
+    /// The last event it may tell of, as far as the journal had said by the time it was made.
     shows: u64,
     begun: Instant,
     bytes: Bytes,
 }
 
 impl Made {
-    /// Makes an answer; None beside it if it cannot be kept.
-    fn new(make: &Make, shared: &Arc<Shared>) -> Result<(Bytes, Option<Self>), Problem> {
+    fn new(make: &Make, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let (begun, before) = (Instant::now(), shared.service.mark());
         let bytes = make(shared)?;
-        let (Some(mark), Some(after)) = (before, shared.service.mark()) else { return Ok((bytes, None)) };
-        let made = Self { mark, shows: after.seq.max(mark.seq), begun, bytes: bytes.clone() };
-        Ok((bytes, (made.bytes.len() <= BYTES_MAX).then_some(made)))
+        let (mark, after) = (before.unwrap_or_default(), shared.service.mark().unwrap_or_default());
+        Ok(Self { mark, shows: after.seq.max(mark.seq), begun, bytes })
     }
 
     fn holds(&self, mark: Mark, age_max: Duration) -> bool {
@@ -101,11 +99,10 @@ impl State {
     }
 
     /// Keeps an answer, unless one was begun after it.
-    fn put(&mut self, name: &str, made: Option<Made>) {
+    fn put(&mut self, name: &str, made: Made) {
         let Some(place) = self.places.get_mut(name) else { return };
-        let begun = |made: &Option<Made>| made.as_ref().map(|made| made.begun);
-        if made.is_none() || begun(&place.made) < begun(&made) {
-            place.made = made;
+        if place.made.as_ref().is_none_or(|there| there.begun < made.begun) {
+            place.made = (made.bytes.len() <= BYTES_MAX).then_some(made);
         }
     }
 }
@@ -126,7 +123,7 @@ impl Kept {
     ) -> Result<Bytes, Problem> {
         let Some(mark) = shared.service.mark() else {
             // Nobody says how long it would hold.
-            return made(shared, &(Arc::new(make) as Make)).await.map(|(bytes, _)| bytes);
+            return made(shared, &(Arc::new(make) as Make)).await.map(|made| made.bytes);
         };
         let (making, make) = {
             let mut state = self.state();
@@ -143,9 +140,9 @@ impl Kept {
         if let Some(bytes) = self.state().answer(name, mark) {
             return Ok(bytes); // somebody just made it
         }
-        let (bytes, made) = made(shared, &make).await?;
-        let mut state = self.state();
-        state.told = state.told.max(made.as_ref().map_or(0, |made| made.shows));
+        let made = made(shared, &make).await?;
+        let (bytes, mut state) = (made.bytes.clone(), self.state());
+        state.told = state.told.max(made.shows);
         state.put(name, made);
         Ok(bytes)
     }
@@ -201,7 +198,7 @@ fn asked(
 }
 
 /// Makes an answer in a thread of its own.
-async fn made(shared: &Arc<Shared>, make: &Make) -> Result<(Bytes, Option<Made>), Problem> {
+async fn made(shared: &Arc<Shared>, make: &Make) -> Result<Made, Problem> {
     let room = shared.rooms.read().await?;
     let (make, shared) = (Arc::clone(make), Arc::clone(shared));
     let made = tokio::task::spawn_blocking(move || {
@@ -245,7 +242,7 @@ async fn round(shared: &Arc<Shared>, mut mark: Mark) -> Mark {
     for last in (1..=ROUND_TRIES).map(|tries| tries == ROUND_TRIES) {
         let mut all = Vec::new();
         for (name, make) in shared.kept.due(mark) {
-            if let Ok((_, made)) = made(shared, &make).await {
+            if let Ok(made) = made(shared, &make).await {
                 all.push((name, made)); // whoever asks is told what is wrong with the others
             }
         }
@@ -362,6 +359,19 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert!(asked.elapsed() < AGE_MAX * 20, "shown after {:?}", asked.elapsed());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_too_long_to_be_kept_was_told_all_the_same() {
+        let toy = marking(Duration::ZERO);
+        let shared = shared(&toy);
+        for _ in 0..2 {
+            assert_eq!(ask(&shared, &toy).await, "0");
+        }
+        toy.seq.store(1, Ordering::SeqCst);
+        let long = |_: &Arc<Shared>| Ok(Bytes::from(vec![b'1'; BYTES_MAX + 1]));
+        shared.kept.get(&shared, "/long", long).await.expect("an answer");
+        assert_eq!(ask(&shared, &toy).await, "1", "somebody was told of it");
     }
 
     #[tokio::test(flavor = "multi_thread")]

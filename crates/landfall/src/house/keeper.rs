@@ -299,6 +299,7 @@ impl Keeper {
     }
 
     fn tell(&self, run: Option<UnderWay>) {
+        self.note_write(); // whoever asks in between is not shown what was made before
         *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) = run;
         self.note_write();
     }

@@ -287,8 +287,14 @@ fn a_base_that_moved_elsewhere_is_taken_into_the_work_and_the_offer_goes_on() {
 fn a_base_that_is_in_dispute_with_the_work_goes_back_to_its_agent_and_nothing_is_lost() {
     let world = World::github();
     let first = works("code", "done.txt", "\"complete\"").replacen("\n", "\nsleep = \"3s\"\n", 1);
-    let second = "[[step.code]]\nsignal = \"complete\"\n[[step.code.write]]\npath = \"done.txt\"\ntext = \"both\\n\"\n";
-    let turns = by_pull_request(&[first, second.to_owned()]);
+    let forge = world.root().join("forge.git");
+    let merges = format!(
+        "git merge -q $(git -C {} rev-parse main); printf 'both\\n' > done.txt; git add --all; \
+         git -c user.name=a -c user.email=a@example.invalid commit -qm merged",
+        forge.display()
+    );
+    let second = format!("[[step.code]]\nsignal = \"complete\"\nrun = [\"sh\", \"-c\", '''{merges}''']\n");
+    let turns = by_pull_request(&[first, second]);
     let mut started = begin(&world, "Dispute", &turns, "M");
     at_work(&world);
     someone_pushes(&world, "done.txt", "theirs\n");

@@ -1,7 +1,7 @@
 //! A base that nobody may push: landed work is offered as a pull request, and the forge merges it.
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landfall_testkit::{FAKE_TOKEN, FakeCheck, FakeGithub, Scratch};
@@ -39,6 +39,27 @@ fn adds(file: &str) -> String {
     format!("signal = \"complete\"\n[[write]]\npath = \"{file}\"\ntext = \"x\\n\"\n")
 }
 
+fn green() -> FakeCheck {
+    FakeCheck::over("ci", "success")
+}
+
+fn git_at(bare: &Path, args: &[&str]) -> String {
+    let said = std::process::Command::new("git")
+        .arg(format!("--git-dir={}", bare.display()))
+        .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.com"])
+        .args(args)
+        .output()
+        .expect("git can be run");
+    String::from_utf8(said.stdout).expect("text").trim().to_owned()
+}
+
+/// What was offered last; empty if nothing is.
+fn offered(bare: &Path) -> String {
+    let refs =
+        ["for-each-ref", "--sort=-committerdate", "--format=%(objectname)", "refs/heads/landfall/land-*"];
+    git_at(bare, &refs).lines().next().unwrap_or_default().to_owned()
+}
+
 fn on_main(scratch: &Scratch) -> String {
     scratch.git(&["fetch", "--quiet", "origin"]);
     scratch.git(&["ls-tree", "--name-only", "origin/main"])
@@ -59,7 +80,7 @@ fn landed_work_reaches_a_base_that_nobody_may_push_with_the_tree_that_was_verifi
         assert_eq!(scratch.git(&["merge-base", &landed, "origin/main"]), landed, "with its own commits");
     }
     fake.world(|world| {
-        let lands: Vec<_> = world.pulls.values().filter(|it| it.head == "landfall/land").collect();
+        let lands: Vec<_> = world.pulls.values().filter(|it| it.head.starts_with("landfall/land-")).collect();
         assert_eq!(lands.len(), 2, "one for each landing: {lands:?}");
         assert!(lands.iter().all(|it| it.merged.is_some()), "{lands:?}");
         assert!(
@@ -89,8 +110,9 @@ fn an_issue_is_merged_with_the_landing_that_the_forge_merges() {
     assert!(on_main(&scratch).contains("greet.txt"));
     fake.world(|world| {
         world.see_pushes();
-        let merged = |head: &str| world.pulls.values().any(|it| it.head == head && it.merged.is_some());
-        assert!(merged("landfall/land") && merged("landfall/issue-1"), "{:?}", world.pulls);
+        let merged =
+            |head: &str| world.pulls.values().any(|it| it.head.starts_with(head) && it.merged.is_some());
+        assert!(merged("landfall/land-") && merged("landfall/issue-1"), "{:?}", world.pulls);
         assert!(world.issues[&number].closed.is_some(), "{:?}", world.issues[&number]);
     });
 }
@@ -101,14 +123,7 @@ fn what_the_forge_looks_at_first_is_merged_when_its_checks_are_green() {
     fake.world(|world| world.needs_checks = true);
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     let mut run = scratch.start(&["run"]);
-    let head = || {
-        let git_dir = format!("--git-dir={}", bare.display());
-        let said = std::process::Command::new("git")
-            .args([git_dir.as_str(), "rev-parse", "--verify", "--quiet", "refs/heads/landfall/land"])
-            .output()
-            .expect("git can be run");
-        String::from_utf8(said.stdout).expect("text").trim().to_owned()
-    };
+    let head = || offered(&bare);
     scratch.eventually("the landing to be offered", || !head().is_empty());
     let check = |conclusion: Option<&str>| FakeCheck {
         name: "ci".to_owned(),
@@ -146,32 +161,69 @@ fn others_who_merge_meanwhile_are_verified_with_it_first() {
     fake.world(|world| world.needs_checks = true);
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     let mut run = scratch.start(&["run"]);
-    let git = |args: &[&str]| {
-        let said = std::process::Command::new("git")
-            .arg(format!("--git-dir={}", bare.display()))
-            .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.com"])
-            .args(args)
-            .output()
-            .expect("git can be run");
-        String::from_utf8(said.stdout).expect("text").trim().to_owned()
-    };
-    let head = || git(&["rev-parse", "--verify", "--quiet", "refs/heads/landfall/land"]);
+    let git = |args: &[&str]| git_at(&bare, args);
+    let head = || offered(&bare);
     scratch.eventually("the landing to be offered", || !head().is_empty());
     let first = head();
     let (main, tree) = (git(&["rev-parse", "main"]), git(&["rev-parse", "main^{tree}"]));
     let theirs = git(&["commit-tree", &tree, "-p", &main, "-m", "Somebody else's"]);
     git(&["update-ref", "refs/heads/main", &theirs]);
     scratch.eventually("theirs to be taken in", || head() != first);
-    let green = FakeCheck {
-        name: "ci".to_owned(),
-        status: "completed".to_owned(),
-        conclusion: Some("success".to_owned()),
-    };
-    fake.world(|world| world.checks.insert(head(), vec![green]));
+    fake.world(|world| world.checks.insert(head(), vec![green()]));
     assert_eq!(run.wait(Duration::from_secs(60)), Some(0));
     assert!(on_main(&scratch).contains("one.txt"));
     assert_eq!(scratch.git(&["merge-base", &theirs, "origin/main"]), theirs);
-    assert_eq!(scratch.git(&["merge-base", &theirs, &head()]), theirs, "what was merged held theirs");
+    let merged = scratch.git(&["rev-parse", "origin/main^2"]);
+    assert_eq!(scratch.git(&["merge-base", &theirs, &merged]), theirs, "what was merged held theirs");
+}
+
+#[test]
+fn landings_that_come_while_the_forge_looks_are_for_the_next_offer() {
+    let (fake, scratch, bare) = protected("pull-request");
+    fake.world(|world| world.needs_checks = true);
+    scratch.task("Add one.txt", &adds("one.txt"), &[]);
+    let mut run = scratch.start(&["run"]);
+    scratch.eventually("the landing to be offered", || !offered(&bare).is_empty());
+    let first = offered(&bare);
+    scratch.task("Add two.txt", &adds("two.txt"), &[]);
+    scratch.eventually("the second to land", || scratch.status("T2") == "done");
+    assert_eq!(offered(&bare), first, "the forge goes on with what it looks at");
+    fake.world(|world| world.checks.insert(first.clone(), vec![green()]));
+    scratch.eventually("the next offer", || ![first.clone(), String::new()].contains(&offered(&bare)));
+    assert!(on_main(&scratch).contains("one.txt"));
+    fake.world(|world| world.checks.insert(offered(&bare), vec![green()]));
+    assert_eq!(run.wait(Duration::from_secs(60)), Some(0));
+    assert!(on_main(&scratch).contains("two.txt"));
+}
+
+#[test]
+fn an_offer_that_somebody_closed_is_not_made_again() {
+    let (fake, scratch, bare) = protected("pull-request");
+    fake.world(|world| world.merges_none = Some("At least 1 approving review is required.".to_owned()));
+    scratch.task("Add one.txt", &adds("one.txt"), &[]);
+    scratch.landfall(&["run"]);
+    assert!(!offered(&bare).is_empty());
+    fake.world(|world| {
+        world.merges_none = None;
+        world.pulls.values_mut().for_each(|pull| pull.closed = true);
+    });
+    let said = scratch.landfall(&["run"]);
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("somebody closed pull request #1") && told.contains("landfall revert"), "{told}");
+    assert!(!on_main(&scratch).contains("one.txt"));
+    fake.world(|world| assert_eq!(world.pulls.len(), 1, "{:?}", world.pulls));
+}
+
+#[test]
+fn what_the_forge_merged_is_known_to_have_landed() {
+    let (fake, scratch, _) = protected("pull-request");
+    let body = format!("```landfall-script\n{}\n```\n", works("code", "small.txt", "\"complete\""));
+    let number = fake.world(|world| world.opened("Small", &body, &["triaged", "size/XS"])).to_string();
+    let said = scratch.landfall(&["auto", &number]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let seen = scratch.landfall(&["--json", "reconcile", &number, "--phase", "code-patch"]).json();
+    assert_eq!(seen["matches_expected"], true, "{seen}");
+    assert_eq!(seen["actual"]["commits_found"], true, "{seen}");
 }
 
 #[test]
@@ -187,7 +239,7 @@ fn an_engine_that_ends_around_the_merge_lands_once() {
         assert!(on_main(&scratch).contains("one.txt"), "{point}");
         fake.world(|world| assert_eq!(world.pulls.len(), 1, "{point}: {:?}", world.pulls));
         let merges =
-            scratch.git(&["log", "--merges", "--format=%s", "--grep=^Merge landfall/land", "origin/main"]);
+            scratch.git(&["log", "--merges", "--format=%s", "--grep=^Merge landfall/land-", "origin/main"]);
         assert_eq!(merges.lines().count(), 1, "{point}: {merges}");
     }
 }
