@@ -31,7 +31,7 @@ pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
 pub use summary::{Stand, Summary, SummaryRow, is_partial, summary};
 pub use trail::{Happening, Trace, trail};
-pub use whole::{Level, Parts, ends, levels, resting, stand};
+pub use whole::{Level, Parts, levels, resting, stand};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
