@@ -23,7 +23,6 @@ pub use outcome::{
 };
 pub use words::{
     Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, held_in_passing, observed, passed_by,
-    waiting_for,
 };
 
 /// What an issue asks for.

@@ -19,7 +19,7 @@ use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::flow::Act;
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
-pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, overdue, weigh};
+pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
@@ -32,8 +32,7 @@ pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
 pub use summary::{Stand, Summary, SummaryRow, is_partial, summary};
 pub use trail::{Happening, Trace, trail};
 pub use whole::{
-    Level, Parts, ends, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand,
-    stays_closed,
+    Level, Parts, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand, stays_closed,
 };
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.

@@ -14,6 +14,7 @@ use landfall_trackers::tracker::{
 };
 
 use super::Checked;
+use crate::exchange::PHASE_COLOUR;
 
 /// A verification that is over.
 pub struct Settling<'a> {
@@ -156,14 +157,13 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
 }
 
 fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: Deeds) -> Answer<()> {
-    const COLOUR: [u8; 3] = [0x0e, 0x8a, 0x16];
     let label = match deeds.phase {
         None => None,
         Some(phase) => Some(Label::new(&format!("{PHASE_FAMILY}{phase}")).map_err(TrackerError::from)?),
     };
     if let Some(label) = &label {
         let about = "Where the issue stands.".to_owned();
-        tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: COLOUR, about }])?;
+        tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: PHASE_COLOUR, about }])?;
     }
     if deeds.reopen {
         tracker.reopen_issue(issue)?;

@@ -177,8 +177,7 @@ pub fn count(comments: &[&str], of: &str) -> Counted {
 }
 
 /// The open boxes that wait for this to happen.
-#[must_use]
-pub fn waiting_for(criteria: &Criteria, event: Observed) -> Vec<&Criterion> {
+fn waiting_for(criteria: &Criteria, event: Observed) -> Vec<&Criterion> {
     let waits = |it: &&Criterion| !it.ticked && it.kind == VerifyKind::Observation(event);
     criteria.items.iter().filter(waits).collect()
 }

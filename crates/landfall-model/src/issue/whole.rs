@@ -82,11 +82,6 @@ pub fn levels(parts: &[Part]) -> Vec<Vec<u64>> {
 
 /// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
 /// not go on: it is left out, and so is whatever waits for it.
-#[must_use]
-pub fn ends<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Option<Vec<PartEnd>> {
-    ended(parts, task_of, &fates(parts, task_of))
-}
-
 fn ended<'a>(
     parts: &[Part],
     task_of: &dyn Fn(u64) -> Option<&'a Task>,
