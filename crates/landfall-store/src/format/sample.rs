@@ -1106,7 +1106,6 @@ fn level_facts(facts: &mut Facts) {
     facts.task(task, of(IssueEvent::Levelled { attempt, failing }));
     let left = PartEnd { number: 8, task: Some(TaskId(2)), end: PartFate::Left };
     facts.task(task, of(IssueEvent::PartsOver(vec![left])));
-    facts.task(task, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
 }
 
 fn issue_facts(facts: &mut Facts) {
@@ -1291,4 +1290,8 @@ fn informed_facts(facts: &mut Facts) {
     let title = "Hinges".to_owned();
     let part = Part { number: 8, title, size: None, done: false, at_verify: true, needs: Vec::new() };
     facts.task(12, Event::Issue(IssueEvent::Parted { attempt: Attempt(2), parts: vec![part] }));
+    facts.task(12, Event::Retried { fresh: false, feedback: None });
+    let (attempt, step, run, opening) = (Attempt(3), step("observe"), RunId(1), Opening::Recover);
+    facts.task(12, Event::Entered { attempt, step, run, opening });
+    facts.task(12, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
 }
