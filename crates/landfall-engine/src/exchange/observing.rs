@@ -84,9 +84,9 @@ fn try_pass(
         let criteria = Criteria::of(&issue.body, &customs);
         let told = event.map_or(Ok(()), |event| tell_one(&other, &criteria, event));
         let looked = phase.map_or(Ok(()), |phase| look_in_passing(site, &other, &issue, &criteria, phase));
-        match told.and(looked) {
-            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
-            Ok(()) | Err(_) => {} // one that cannot be told or looked at hides none of the others
+        // One that cannot be told or looked at hides none of the others.
+        if let Err(Trouble::Interrupted) = told.and(looked) {
+            return Err(Trouble::Interrupted);
         }
     }
     Ok(())

@@ -29,9 +29,9 @@ pub(super) fn gather(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
 /// goes wrong between its parts is seen early. Nothing is ticked and nothing is said by that; and what keeps it from being looked at
 /// keeps nobody from working.
 fn levelled(site: &Arc<Site>, issue: &Pipeline, at: &Desked) -> Result<Exchanged, Trouble> {
-    match follow_parts(at) {
-        Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
-        Ok(()) | Err(_) => {} // its phase follows when the next part is over
+    // Where it cannot be told, its phase follows when the next part is over.
+    if let Err(Trouble::Interrupted) = follow_parts(at) {
+        return Err(Trouble::Interrupted);
     }
     if !issue.level.is_higher() || !issue.wishes.accept {
         return Ok(Exchanged::Levelled { failing: None });
