@@ -207,15 +207,15 @@ pub fn onward(
     if left.iter().any(|issue| in_the_way(*issue).is_empty()) {
         return Some(format!("`landfall auto --batch --resume {haul}` goes on with what is left"));
     }
-    let mut all: Vec<u64> =
-        left.iter().flat_map(|issue| in_the_way(*issue)).chain(left.iter().copied()).collect();
+    let first = left.iter().flat_map(|issue| in_the_way(*issue));
     let mut seen = BTreeSet::new();
+    let mut all: Vec<u64> = first.chain(left.iter().copied()).collect();
     all.retain(|issue| seen.insert(*issue));
-    let numbers: Vec<String> = all.iter().map(ToString::to_string).collect();
-    match &numbers[..] {
-        [one] => Some(format!("`landfall auto {one}` does what is in the way")), // it waits for itself
-        many => Some(format!("`landfall auto --batch {}` does what is in the way first", many.join(" "))),
-    }
+    let numbers = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    Some(format!(
+        "`landfall auto --batch {numbers}` does what is in the way first; once that is done, \
+         `landfall auto --batch --resume {haul}` goes on, too"
+    ))
 }
 
 /// Goes from blocker to blocker until one comes again: that is where the circle is.
@@ -270,7 +270,8 @@ mod tests {
         assert_eq!(next(&[6], &[], &[]), goes_on);
         assert_eq!(next(&[6], &[5], &[(6, &[5])]), goes_on, "what was in the way is done");
         assert_eq!(next(&[6, 7], &[], &[(6, &[5])]), goes_on, "one of them can");
-        let first = "`landfall auto --batch 5 6 7` does what is in the way first";
+        let first = "`landfall auto --batch 5 6 7` does what is in the way first; once that is done, `landfall auto --batch \
+                     --resume H1` goes on, too";
         assert_eq!(next(&[6, 7], &[], &[(6, &[5]), (7, &[5, 6])]), first, "the fifth stopped");
     }
 
