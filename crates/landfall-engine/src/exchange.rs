@@ -289,7 +289,8 @@ pub(crate) fn stand(at: &Desked, phase: Phase) -> Answer<()> {
     at.tracker.swap_label(at.number, PHASE_FAMILY, Some(&label)).map(drop)
 }
 
-const PHASE_COLOUR: [u8; 3] = [0x1f, 0x6f, 0xeb];
+/// The colour of the labels that say where an issue stands, whoever makes them.
+pub(crate) const PHASE_COLOUR: [u8; 3] = [0x1f, 0x6f, 0xeb];
 
 /// Says in the tracker that a step of a task begins. It keeps nothing from beginning: the next exchange says it again.
 pub(crate) fn entered(site: &Site, task: &Task) {

@@ -45,7 +45,7 @@ pub(crate) fn handed(site: &Site, task: &Task, step: Option<&Step>, workspace: &
         return Handed::default();
     };
     let spec = read_spec(site, task, workspace);
-    let paper = paper_of(site, task);
+    let paper = paper_of(&site.folder.papers(), task);
     let bug = issue.seen.as_ref().is_some_and(|seen| seen.kind.as_deref() == Some("bug"));
     let works = phase == Phase::Code && matches!(step.kind, StepKind::Agent { .. });
     // A spec that was written is held against what was asked for; one that nobody was to write is nobody's lack.
@@ -82,8 +82,7 @@ fn read_spec(site: &Site, task: &Task, workspace: &Path) -> Option<Paper> {
 }
 
 /// The paper that takes the place of a spec, as the journal knows it.
-pub(crate) fn paper_of(site: &Site, task: &Task) -> Option<Paper> {
-    let digest = task.staged.papers.get(PAPER)?;
-    let text = papers::read(&site.folder.papers(), digest).ok()?;
+pub(crate) fn paper_of(papers: &Path, task: &Task) -> Option<Paper> {
+    let text = papers::read(papers, task.staged.papers.get(PAPER)?).ok()?;
     Some(Paper::read(&text))
 }

@@ -12,8 +12,7 @@ use landfall_trackers::tracker::{
 };
 
 use crate::gate::digest;
-use crate::handover::PAPER;
-use crate::papers;
+use crate::handover::paper_of;
 
 const BYTES_MAX: u64 = 256 * 1024; // what the model reads of a spec
 const SPECS_MAX: usize = 2_000;
@@ -216,11 +215,6 @@ fn issue_of(name: &str) -> Option<u64> {
 fn read(store: &Store, commit: &Oid, path: &str) -> Option<Paper> {
     let bytes = store.read_blob(commit, path.as_bytes(), BYTES_MAX).ok()??;
     Some(Paper::read(&String::from_utf8_lossy(&bytes)))
-}
-
-fn paper_of(papers: &Path, task: &Task) -> Option<Paper> {
-    let text = papers::read(papers, task.staged.papers.get(PAPER)?).ok()?;
-    Some(Paper::read(&text))
 }
 
 #[cfg(test)]

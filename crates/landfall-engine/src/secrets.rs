@@ -4,6 +4,7 @@
 //! This is against accidents: whoever wants to give something away can write it in ways nobody knows.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -17,12 +18,7 @@ use crate::tracker::{Around, secrets_in_files};
 pub fn known(settings: Option<&Settings>, around: &Around<'_>) -> Vec<String> {
     let environment = around.environment;
     let mut found = BTreeSet::new();
-    let mut note = |value: &str| {
-        // A path tells nobody anything, and words with blanks are sentences.
-        if !value.starts_with('/') && !value.contains(char::is_whitespace) {
-            found.insert(value.to_owned());
-        }
-    };
+    let mut note = |value: &str| found.extend(texts(value, &|path| path.exists()));
     for (name, value) in environment {
         if is_secret(&name.to_string_lossy()) {
             note(&value.to_string_lossy());
@@ -52,6 +48,21 @@ pub fn known(settings: Option<&Settings>, around: &Around<'_>) -> Vec<String> {
     found.into_iter().collect()
 }
 
+/// What of a value nobody is to read: all of it, and each of its lines, for they are told one by one. A path tells nobody anything,
+/// but many a key begins as one does: only what is there is taken for one, and what could be put beside something that is.
+fn texts(value: &str, is_there: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    let value = value.trim();
+    let path = Path::new(value);
+    let in_folder = || path.parent().is_some_and(|folder| folder != Path::new("/") && is_there(folder));
+    if value.is_empty() || path.is_absolute() && (is_there(path) || in_folder()) {
+        return Vec::new();
+    }
+    let all = [value].into_iter().chain(value.lines().map(str::trim));
+    // The first and the last line of a key are those of every other.
+    let own = all.filter(|text| !text.is_empty() && (text.contains('\n') || !text.starts_with("-----")));
+    own.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 /// Whether something of this name is likely to be a secret.
 #[must_use]
 pub fn is_secret(name: &str) -> bool {
@@ -77,8 +88,10 @@ pub fn is_secret(name: &str) -> bool {
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "***";
-/// Shorter words are found in other words.
-const LETTERS_MIN: usize = 12;
+/// Shorter ones are found in every text.
+const LETTERS_MIN: usize = 8;
+/// Shorter ones are found in other words, so they are looked for as whole words alone.
+const LETTERS_WITHIN_MIN: usize = 12;
 /// A key of another kind than a person or a program types.
 const LETTERS_MAX: usize = 4_096;
 
@@ -110,6 +123,8 @@ static SHAPE: LazyLock<Regex> =
 pub struct Veil {
     /// Every way to write one that is known, the longest first.
     words: Vec<String>,
+    /// Those that could be a part of another word, the longest first.
+    short: Vec<String>,
 }
 
 impl Veil {
@@ -117,10 +132,17 @@ impl Veil {
     #[must_use]
     pub fn new(secrets: &[String]) -> Self {
         let fits = |it: &&String| (LETTERS_MIN..=LETTERS_MAX).contains(&it.len());
-        let words: BTreeSet<String> = secrets.iter().filter(fits).flat_map(|it| ways(it)).collect();
-        let mut words: Vec<String> = words.into_iter().collect();
-        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        Self { words }
+        let longest_first = |words: BTreeSet<String>| {
+            let mut words: Vec<String> = words.into_iter().collect();
+            words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+            words
+        };
+        let fit = || secrets.iter().filter(fits);
+        let is_short = |word: &String| word.len() < LETTERS_WITHIN_MIN;
+        let (short, mut words): (BTreeSet<String>, BTreeSet<String>) =
+            fit().flat_map(|it| written(it)).partition(is_short);
+        words.extend(fit().flat_map(|it| encoded(it))); // nobody writes a word like these by chance
+        Self { words: longest_first(words), short: longest_first(short) }
     }
 
     /// The text without them.
@@ -129,13 +151,21 @@ impl Veil {
         self.over_all_but(text, "")
     }
 
-    /// The same; what only looks like a secret and stands in `there` already stays, because others wrote it.
+    /// The same; what only looks like a secret, or is so short that it may be a word, and stands in `there` already stays, because
+    /// others wrote it.
     #[must_use]
     pub fn over_all_but(&self, text: &str, there: &str) -> String {
         let mut veiled = text.to_owned();
         for word in &self.words {
             if veiled.contains(word.as_str()) {
                 veiled = veiled.replace(word.as_str(), HIDDEN);
+            }
+        }
+        for word in &self.short {
+            if without_word(there, word).is_none()
+                && let Some(rest) = without_word(&veiled, word)
+            {
+                veiled = rest;
             }
         }
         let hide = |found: &Captures<'_>| {
@@ -155,10 +185,32 @@ impl Veil {
     pub fn covers(&self, text: &str) -> bool {
         self.over(text) != text
     }
+
+    /// The same of a name. People and settings give names, and a short one may be an ordinary word there.
+    #[must_use]
+    pub fn covers_name(&self, name: &str) -> bool {
+        self.words.iter().any(|word| name.contains(word.as_str())) || SHAPE.is_match(name)
+    }
 }
 
-/// How programs write a text: as it is, in JSON, in an address, in hexadecimal digits and in base 64.
-fn ways(secret: &str) -> Vec<String> {
+/// The text without a word that stands there by itself; none where it does not.
+fn without_word(text: &str, word: &str) -> Option<String> {
+    let joined = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+    let (mut rest, mut from) = (String::new(), 0);
+    for (at, _) in text.match_indices(word) {
+        let end = at + word.len();
+        if joined(text[..at].chars().next_back()) || joined(text[end..].chars().next()) {
+            continue;
+        }
+        rest.push_str(&text[from..at]);
+        rest.push_str(HIDDEN);
+        from = end;
+    }
+    (from > 0).then(|| rest + &text[from..])
+}
+
+/// How programs write a text that can still be read: as it is, in JSON and in an address.
+fn written(secret: &str) -> Vec<String> {
     let quoted = serde_json::to_string(secret).unwrap_or_default(); // text always can be written
     let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
@@ -166,12 +218,16 @@ fn ways(secret: &str) -> Vec<String> {
         if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
     };
     let percent: String = secret.as_bytes().iter().map(percent).collect();
+    vec![secret.to_owned(), json, percent]
+}
+
+/// How programs write bytes: in hexadecimal digits and in base 64.
+fn encoded(secret: &str) -> Vec<String> {
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let mut ways = vec![secret.to_owned(), json, percent, hex.to_uppercase(), hex];
+    let mut ways = vec![hex.to_uppercase(), hex];
     for letters in [BASE64, BASE64_URL] {
         ways.extend((0..3).map(|before| base64(letters, before, secret.as_bytes())));
     }
-    ways.retain(|it| it.len() >= LETTERS_MIN);
     ways
 }
 
@@ -257,7 +313,7 @@ pub(crate) mod tests {
     fn a_known_secret_is_hidden_however_it_is_written() {
         let secret = "Zk7+/\"<&>'canary-of-ours";
         let veil = Veil::new(&[secret.to_owned()]);
-        for way in ways(secret) {
+        for way in written(secret).into_iter().chain(encoded(secret)) {
             assert_eq!(veil.over(&format!("a {way} b")), "a *** b", "{way}");
         }
         assert_eq!(veil.over("canary-of-ours"), "canary-of-ours");
@@ -269,5 +325,39 @@ pub(crate) mod tests {
         let veil = Veil::new(&[known.to_owned()]);
         let there = format!("an example: {shape}, {known}");
         assert_eq!(veil.over_all_but(&there, &there), format!("an example: {shape}, ***"));
+    }
+
+    #[test]
+    fn a_short_secret_is_hidden_where_it_stands_by_itself() {
+        let veil = Veil::new(&["hunter22".to_owned(), "postgres".to_owned(), "short17".to_owned()]);
+        for text in ["hunter22", "as \"hunter22\".", "PASSWORD=hunter22\n", "_hunter22_ and hunter22"] {
+            assert_eq!(veil.over(text), text.replace("hunter22", HIDDEN));
+        }
+        assert_eq!(veil.over("base64: eCBodW50ZXIyMiB4 is x hunter22 x"), "base64: eCB***iB4 is x *** x");
+        for text in ["xhunter22", "hunter221", "postgresql", "short17"] {
+            assert_eq!(veil.over(text), text, "it is another word, or too short");
+        }
+        assert!(!veil.covers_name("landfall/postgres") && veil.covers("landfall/postgres"));
+        // A word that others wrote before is theirs.
+        assert_eq!(veil.over_all_but("postgres: done", "postgres: open"), "postgres: done");
+        assert_eq!(veil.over_all_but("postgres: done", "postgresql: open"), "***: done");
+    }
+
+    #[test]
+    fn a_value_is_a_secret_whatever_it_begins_with_and_so_is_each_of_its_lines() {
+        let of = |value: &str| texts(value, &|path| path.starts_with("/run/secrets"));
+        let key = "/Zk7Qw3Rt9Yp/2Lm5Nx8Vb4Hc6";
+        assert_eq!(of(&format!(" {key}\n")), [key]);
+        assert_eq!(of("correct horse battery"), ["correct horse battery"]);
+        assert_eq!(
+            of("first line of it\r\n\n second"),
+            ["first line of it", "first line of it\r\n\n second", "second"]
+        );
+        let pem = "-----BEGIN KEY-----\nZk7Qw3Rt9Yp2Lm5Nx8Vb4Hc6\n-----END KEY-----";
+        assert_eq!(of(pem), [pem, "Zk7Qw3Rt9Yp2Lm5Nx8Vb4Hc6"]);
+        for nothing in ["", " \n", "/run/secrets", "/run/secrets/token", "/run/secrets/to-come/token"] {
+            assert_eq!(of(nothing), [""; 0], "{nothing:?}");
+        }
+        assert_eq!(of("/token-of-ours"), ["/token-of-ours"], "everything is in the root");
     }
 }

@@ -23,7 +23,6 @@ pub use outcome::{
 };
 pub use words::{
     Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, comment, count, held_in_passing, observed, passed_by,
-    waiting_for,
 };
 
 /// What an issue asks for.
@@ -109,16 +108,16 @@ impl Observed {
         }
     }
 
-    /// What the verification of an issue is.
+    /// What the verification of an issue is; one that waits for checks is not over.
     #[must_use]
-    pub fn verified(outcome: VerifyOutcome) -> Self {
+    pub fn verified(outcome: VerifyOutcome) -> Option<Self> {
         match outcome {
-            VerifyOutcome::Reopen { .. } => Self::FixCycle,
+            VerifyOutcome::Waiting => None,
+            VerifyOutcome::Reopen { .. } => Some(Self::FixCycle),
             VerifyOutcome::Done
             | VerifyOutcome::LeftOver(_)
             | VerifyOutcome::Exhausted { .. }
-            | VerifyOutcome::Waiting
-            | VerifyOutcome::Unsure => Self::AutoRun,
+            | VerifyOutcome::Unsure => Some(Self::AutoRun),
         }
     }
 

@@ -453,7 +453,10 @@ fn change(task: &mut Task, at: Timestamp, event: &Event) -> bool {
             task.workspace = None;
             task.session = None; // it knows files that are gone
         }
-        Event::Messaged { text } => task.messages.push(text.clone()),
+        Event::Messaged { about: None, text } => task.messages.push(text.clone()),
+        Event::Messaged { about: Some(about), text } => {
+            task.feedback.push(Feedback { about: about.clone(), text: text.clone() });
+        }
         Event::Held { reason } => {
             if matches!(task.state, State::Ended(_) | State::Draft) {
                 return false;

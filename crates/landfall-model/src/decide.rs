@@ -307,6 +307,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             draft.event(Event::WorkspaceRemoved { kept: kept.clone() })?;
         }
         News::Message { text, now } => draft.message(text, *now)?,
+        News::Inform(feedback) => draft.inform(feedback)?,
         News::Hold { reason } => draft.hold(reason)?,
         News::Release => draft.release()?,
         News::Block { reason } => draft.block(reason)?,
@@ -315,7 +316,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
             let wanted = (command.as_str(), *checkpoint);
             draft.do_step(wanted, *alone, task.flow.as_ref().or(flow.as_ref()))?;
             if let Some(text) = note {
-                draft.event(Event::Messaged { text: text.clone() })?;
+                draft.event(Event::Messaged { about: None, text: text.clone() })?;
             }
         }
         News::Annotate(annotated) => draft.annotated(annotated)?,

@@ -279,8 +279,10 @@ pub enum Event {
         /// The tip of what was kept.
         kept: Option<Commit>,
     },
-    /// A person said something to its agent.
+    /// Something was said to its agent.
     Messaged {
+        /// Under this heading, where it is no person who says it: the words of others are not a person's.
+        about: Option<String>,
         /// In these words.
         text: String,
     },

@@ -17,7 +17,7 @@ use crate::recovery::{Climbed, Op, PlanAction};
 use crate::review::Redo;
 use crate::score::Checkpoint;
 use crate::signal::{Signal, Usage};
-use crate::task::{Concern, OwnLimits, TaskLimits};
+use crate::task::{Concern, Feedback, OwnLimits, TaskLimits};
 use crate::{Attempt, Commit, Digest, Evidence, Exit, RunId, Stride, TaskSpec, Timestamp, Tree};
 
 /// One piece of news for one task.
@@ -330,6 +330,8 @@ pub enum News {
         /// By its number.
         number: u32,
     },
+    /// The next run of its agent should know this, which no person said to it.
+    Inform(Feedback),
     /// A person wrote into the margin of a paper.
     Annotate(Annotated),
     /// A person said how the issue it follows is to be done.

@@ -19,7 +19,7 @@ use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::flow::Act;
 use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
-pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, overdue, weigh};
+pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
@@ -31,7 +31,9 @@ pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
 pub use summary::{Stand, Summary, SummaryRow, is_partial, left_open, summary, unmet};
 pub use trail::{Happening, Trace, trail};
-pub use whole::{Level, Parts, ends, levels, resting, stand};
+pub use whole::{
+    Level, Parts, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand, stays_closed,
+};
 
 /// An issue by its tracker and its number: what a task that follows it has as its source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -359,6 +361,12 @@ pub fn with_left(outcome: VerifyOutcome, left: usize) -> VerifyOutcome {
     }
 }
 
+/// How many of these parts landed and are left for a person, by what can be seen of them.
+#[must_use]
+pub fn left_of(parts: &[Part]) -> usize {
+    parts.iter().filter(|part| !part.done && part.at_verify).count()
+}
+
 /// Whether checks of a forge that are not there yet may still begin. Where the base has none, none come; and a forge takes a moment, but
 /// no more than that.
 #[must_use]
@@ -493,6 +501,8 @@ pub struct Part {
     pub size: Option<Size>,
     /// Whether it is done already.
     pub done: bool,
+    /// Whether it landed, as its label says, and its acceptance is all that is left.
+    pub at_verify: bool,
     /// The parts of the same whole that it waits for.
     pub needs: Vec<u64>,
 }
@@ -798,6 +808,7 @@ impl Pipeline {
             IssueEvent::Levelled { failing, .. } => {
                 let levels = self.level.levels;
                 (self.level.failing, self.level.held, self.level.told) = (failing.clone(), levels, true);
+                self.looks = 0;
             }
         }
     }

@@ -599,11 +599,21 @@ impl Tracker for Github {
 
     fn remove_blocker(&self, number: IssueNumber, blocker: IssueNumber) -> Answer<()> {
         let what = format!("make {number} wait for {blocker} no longer");
-        let id = self.issue_wire(blocker)?.id;
         let there = self.related(number, &what, &["dependencies", "blocked_by"])?;
-        if !there.iter().any(|wire| wire.id == id) {
-            return Ok(());
-        }
+        let find = |wanted: Place| {
+            let is = |wire: &&IssueWire| self.place(wire).is_ok_and(|place| place == wanted);
+            there.iter().find(is).map(|wire| wire.id)
+        };
+        let found = match find(Place::Here(blocker)) {
+            Some(id) => Some(id),
+            None => match self.issue_wire(blocker) {
+                Ok(_) => None,
+                // It was known by this number when it began to hold the other up.
+                Err(TrackerError::Moved { to, .. }) => find(Place::Elsewhere(to)),
+                Err(error) => return Err(error),
+            },
+        };
+        let Some(id) = found else { return Ok(()) };
         let path = self.at("issues", number.get(), ["dependencies", "blocked_by", &id.to_string()]);
         match self.client.tell(&Call::delete(what, path)) {
             Err(TrackerError::NotFound { .. }) => Ok(()), // somebody else took it, or we did and did not hear

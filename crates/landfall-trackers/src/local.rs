@@ -33,6 +33,9 @@ struct Writing {
     _lock: File,
 }
 
+/// What was found by its number, and what is wrong with what cannot be read.
+type Looked = (Vec<(u64, Record)>, Vec<(u64, TrackerError)>);
+
 impl Local {
     /// The tracker of a folder, which is made when something is written. `author` signs what is written.
     #[must_use]
@@ -122,13 +125,18 @@ impl Local {
     }
 
     /// Everything that can be read, and what is wrong with the rest. One that went away since is one less.
-    fn look(&self, kind: Kind) -> Answer<(Vec<(u64, Record)>, Vec<(u64, TrackerError)>)> {
+    fn look(&self, kind: Kind) -> Answer<Looked> {
+        let (mut found, unread) = self.look_at_all()?;
+        found.retain(|(_, record)| record.head.kind == kind);
+        Ok((found, unread))
+    }
+
+    /// The same, of every kind.
+    fn look_at_all(&self) -> Answer<Looked> {
         let (mut found, mut unread) = (Vec::new(), Vec::new());
         for number in Self::numbers(&self.folder)? {
             match Record::read(&self.path(number)) {
-                Ok(record) => {
-                    found.extend(record.filter(|it| it.head.kind == kind).map(|record| (number, record)));
-                }
+                Ok(record) => found.extend(record.map(|record| (number, record))),
                 Err(error @ TrackerError::Malformed { .. }) => unread.push((number, error)),
                 Err(error) => return Err(error),
             }
@@ -343,12 +351,14 @@ impl Tracker for Local {
     }
 
     fn unreadable(&self) -> Answer<Vec<TrackerError>> {
-        let mut unread = self.look(Kind::PullRequest)?.1;
-        for (number, record) in self.look(Kind::PullRequest)?.0 {
-            unread.extend(self.as_pull_request(number, record).err().map(|error| (number, error)));
-        }
-        for (number, record) in self.look(Kind::Issue)?.0 {
-            unread.extend(self.as_issue(number, record).err().map(|error| (number, error)));
+        let (found, mut unread) = self.look_at_all()?;
+        for (number, record) in found {
+            let error = match record.head.kind {
+                Kind::PullRequest => self.as_pull_request(number, record).err(),
+                Kind::Issue => self.as_issue(number, record).err(),
+                Kind::Comment | Kind::Review => None, // they have folders of their own
+            };
+            unread.extend(error.map(|error| (number, error)));
         }
         unread.sort_by_key(|(number, _)| *number);
         Ok(unread.into_iter().map(|(_, error)| error).collect())

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use landfall_model::acceptance::{
-    Counted, Criteria, Criterion, Finding, VerifyOutcome, VerifyResult, closed_by_hand, comment, count,
-    outcome, tick_again,
+    Counted, Criteria, Criterion, Deeds, Finding, VerifyOutcome, VerifyResult, closed_by_hand, comment,
+    count, outcome, tick_again,
 };
 use landfall_model::issue::with_left;
 use landfall_trackers::tracker::{
@@ -14,6 +14,7 @@ use landfall_trackers::tracker::{
 };
 
 use super::Checked;
+use crate::exchange::PHASE_COLOUR;
 
 /// A verification that is over.
 pub struct Settling<'a> {
@@ -35,6 +36,8 @@ pub struct Settling<'a> {
     pub open_pr: Option<PrNumber>,
     /// So many of the issues it is made of landed and are left for a person.
     pub left: usize,
+    /// Whether it was done before, and is looked at once more.
+    pub was_done: bool,
 }
 
 /// What was done.
@@ -146,22 +149,21 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     };
     // The issue is moved before it is told: a comment says that all the rest is done.
     if settling.open_pr.is_none() {
-        move_issue(tracker, issue, outcome)?;
+        let deeds = if settling.was_done { outcome.deeds_of_done() } else { outcome.deeds() };
+        move_issue(tracker, issue, deeds)?;
     }
     let said = tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, &of))?;
     Ok(Settled { outcome, ticked, told: matches!(said, Once::Made(_)), known })
 }
 
-fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, outcome: VerifyOutcome) -> Answer<()> {
-    const COLOUR: [u8; 3] = [0x0e, 0x8a, 0x16];
-    let deeds = outcome.deeds();
+fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: Deeds) -> Answer<()> {
     let label = match deeds.phase {
         None => None,
         Some(phase) => Some(Label::new(&format!("{PHASE_FAMILY}{phase}")).map_err(TrackerError::from)?),
     };
     if let Some(label) = &label {
         let about = "Where the issue stands.".to_owned();
-        tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: COLOUR, about }])?;
+        tracker.ensure_labels(&[LabelSpec { label: label.clone(), colour: PHASE_COLOUR, about }])?;
     }
     if deeds.reopen {
         tracker.reopen_issue(issue)?;

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landfall_model::haul::{HaulEvent, HaulId};
-use landfall_model::issue::{self, PartFate, Parts, Source, Wishes};
-use landfall_model::{EndKind, Ending, EngineEvent, News, State, Task, TaskId, TaskSpec, Timestamp, Wait};
+use landfall_model::issue::{self, Parts, Source, Wishes};
+use landfall_model::{
+    EndKind, Ending, EngineEvent, Feedback, News, State, Task, TaskId, TaskSpec, Timestamp, Wait,
+};
 
 use super::{Core, Outside};
 use crate::ask::{AskError, FollowAsked, FollowIssue, NewTask};
@@ -147,14 +149,17 @@ impl Core {
     fn part(&mut self, out: &dyn Outside, whole: &Task) {
         let (Some(issue), Some(source)) = (&whole.issue, Source::of(&whole.spec.source)) else { return };
         let of = |number| Source { tracker: source.tracker.clone(), number };
-        // One that is done, and whose issue is open, is done by another task: it holds no more, or was opened again.
         let stands = |part: &&issue::Part| {
-            self.follower(&of(part.number)).filter(|task| part.done || !is_done(task)).map(|task| task.id)
+            let task = self.follower(&of(part.number)).filter(|task| issue::is_taken_on_by(part, task));
+            task.map(|task| task.id)
         };
         let there: BTreeMap<u64, TaskId> =
             issue.parts.iter().filter_map(|part| Some((part.number, stands(&part)?))).collect();
-        let broken: BTreeMap<u64, String> =
-            issue.ended_before.iter().filter_map(|end| Some((end.number, broken(&end.end)?))).collect();
+        let before: BTreeMap<u64, Feedback> = issue
+            .ended_before
+            .iter()
+            .filter_map(|end| Some((end.number, issue::known_before(&end.end)?)))
+            .collect();
         let fresh: Vec<_> =
             issue.parts.iter().filter(|part| !part.done && !there.contains_key(&part.number)).collect();
         let place_of = |number: &u64| fresh.iter().position(|part| part.number == *number);
@@ -182,7 +187,13 @@ impl Core {
         };
         let tasks: Vec<NewTask> = fresh.iter().map(new).collect();
         let wishes = Wishes { way: None, depth: None, ..issue.wishes.clone() };
-        let again: Vec<TaskId> = there.values().copied().collect();
+        // Whoever wants the whole wants its parts: those that gave up are tried again, and what is left of others is looked at.
+        let goes_on = |part: &&issue::Part| {
+            let task = there.get(&part.number).and_then(|id| self.world.get(*id));
+            task.is_some_and(|task| issue::goes_on_with_whole(part, task, wishes.accept))
+        };
+        let again: Vec<TaskId> =
+            issue.parts.iter().filter(goes_on).filter_map(|part| there.get(&part.number).copied()).collect();
         match self.add(out, tasks) {
             Ok(added) => {
                 let ids: Vec<TaskId> = added.iter().map(|task| task.id).collect();
@@ -194,15 +205,15 @@ impl Core {
                 for id in ids {
                     self.hear(out, id, &News::Wish(wishes.clone()));
                     let source = Source::of(&self.task(id).spec.source);
-                    if let Some(text) = source.and_then(|source| broken.get(&source.number)) {
-                        self.hear(out, id, &News::Message { text: text.clone(), now: false });
+                    if let Some(feedback) = source.and_then(|source| before.get(&source.number)) {
+                        self.hear(out, id, &News::Inform(feedback.clone()));
                     }
                 }
-                // Whoever wants the whole wants its parts: those that gave up are tried again.
-                let gave_up = |id: &&TaskId| {
-                    self.world.get(**id).is_some_and(|task| task.is_over() && !is_settled(task))
-                };
-                for id in again.iter().filter(gave_up).copied().collect::<Vec<_>>() {
+                for id in again {
+                    let own = self.task(id).issue.as_ref().map(|issue| issue.wishes.clone());
+                    if let Some(own) = own {
+                        self.hear(out, id, &News::Wish(Wishes { accept: wishes.accept, ..own }));
+                    }
                     self.hear(out, id, &News::Retry { fresh: false, note: None });
                 }
                 self.refilter();
@@ -260,18 +271,6 @@ impl Core {
             all.extend(more);
         }
     }
-}
-
-/// What the agent of a part is told that was done before, and failed or holds no more.
-fn broken(fate: &PartFate) -> Option<String> {
-    match fate {
-        PartFate::Failed(why) => Some(format!("This issue was worked on before. What came of it: {why}")),
-        PartFate::Done | PartFate::Left | PartFate::Skipped(_) => None,
-    }
-}
-
-fn is_done(task: &Task) -> bool {
-    matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }))
 }
 
 /// Whether a task is over for good.

@@ -44,7 +44,7 @@ pub(super) fn accept(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
     if let Some(closed) = super::closed_meanwhile(task, Some(Act::Accept), at)? {
         return Ok(Exchanged::Closed(closed));
     }
-    let accepted = settle(site, at, heard, left)?;
+    let (accepted, _) = settle(site, at, heard, Bearing { left, was_done: false })?;
     let climbed = recovery::unmet(&site.catalogue, task, &accepted);
     Ok(Exchanged::Accepted { accepted, climbed })
 }
@@ -193,8 +193,23 @@ pub(super) fn hear(site: &Arc<Site>, at: &Desked, hearing: &Hearing<'_>) -> Resu
     Ok(Heard { criteria, customs, checked, commit })
 }
 
-/// Ticks the boxes, and moves the issue as the outcome says. So many of its parts are left for a person.
-pub(super) fn settle(site: &Site, at: &Desked, heard: Heard, left: usize) -> Result<Accepted, Trouble> {
+/// What else bears on what follows from a verification.
+pub(super) struct Bearing {
+    /// So many of its parts are left for a person.
+    pub left: usize,
+    /// It was done before, and is looked at once more.
+    pub was_done: bool,
+}
+
+/// Ticks the boxes, and moves the issue as the outcome says. Answers, too, whether exactly this was told before: then nothing was
+/// changed.
+pub(super) fn settle(
+    site: &Site,
+    at: &Desked,
+    heard: Heard,
+    bearing: Bearing,
+) -> Result<(Accepted, bool), Trouble> {
+    let Bearing { left, was_done } = bearing;
     let Heard { criteria, customs, checked, commit } = heard;
     let settled = accept::settle(&Settling {
         tracker: &*at.tracker,
@@ -206,10 +221,11 @@ pub(super) fn settle(site: &Site, at: &Desked, heard: Heard, left: usize) -> Res
         iterations_max: site.settings.tracker.verify_iterations_max,
         open_pr: None,
         left,
+        was_done,
     })?;
     let items = criteria.items.iter().zip(checked);
     let items = items.map(|(criterion, it)| (criterion.text.clone(), it.result, it.evidence)).collect();
-    Ok(Accepted { items, outcome: settled.outcome })
+    Ok((Accepted { items, outcome: settled.outcome }, settled.known))
 }
 
 fn changed(site: &Site, before: &Oid, after: &Oid) -> Option<String> {

@@ -43,7 +43,8 @@ pub(super) fn passing(task: &Task, act: Option<Act>, exchanged: &Exchanged) -> O
         }
         (Act::Merged, Exchanged::Told) => of(Phase::Merge, None),
         (Act::Accept, Exchanged::Accepted { accepted, .. }) => {
-            of(Phase::Verify, Some(Observed::verified(accepted.outcome)))
+            let event = Observed::verified(accepted.outcome)?;
+            of(Phase::Verify, Some(event))
         }
         (Act::Close, Exchanged::Told) => of(Phase::Done, None),
         _ => None,
@@ -81,15 +82,21 @@ fn try_pass(
         let source = Source { number: issue.number.get(), ..at.source.clone() };
         let other = Desked { tracker: at.tracker.clone(), source, number: issue.number };
         let criteria = Criteria::of(&issue.body, &customs);
-        if let Some(text) = event.and_then(|event| observed(&criteria, event)) {
-            let word = event.map_or("", Observed::word);
-            let marker = Marker::new(&format!("{OBSERVED_MARKER}{word}/{}", issue.number.get()))?;
-            at.tracker.comment(Thread::Issue(issue.number), &marker, &text)?;
-        }
-        if let Some(phase) = phase {
-            look_in_passing(site, &other, &issue, &criteria, phase)?;
+        let told = event.map_or(Ok(()), |event| tell_one(&other, &criteria, event));
+        let looked = phase.map_or(Ok(()), |phase| look_in_passing(site, &other, &issue, &criteria, phase));
+        match told.and(looked) {
+            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+            Ok(()) | Err(_) => {} // one that cannot be told or looked at hides none of the others
         }
     }
+    Ok(())
+}
+
+/// Tells an issue whose box waits for it.
+fn tell_one(at: &Desked, criteria: &Criteria, event: Observed) -> Result<(), Trouble> {
+    let Some(text) = observed(criteria, event) else { return Ok(()) };
+    let marker = Marker::new(&format!("{OBSERVED_MARKER}{}/{}", event.word(), at.number.get()))?;
+    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
     Ok(())
 }
 
@@ -114,9 +121,10 @@ fn look_in_passing(
     if held.is_empty() {
         return Ok(());
     }
-    accept::tick_boxes(&*at.tracker, issue.number, &held, &heard.customs)?;
+    // It is said first: a box that is ticked is not looked at again, and nobody would learn why it is.
     let text = held_in_passing(&held, phase);
     let marker = Marker::new(&format!("passing/{}/{}", issue.number.get(), &digest(&text).as_str()[..16]))?;
     at.tracker.comment(Thread::Issue(issue.number), &marker, &text)?;
+    accept::tick_boxes(&*at.tracker, issue.number, &held, &heard.customs)?;
     Ok(())
 }

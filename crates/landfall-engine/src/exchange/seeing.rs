@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use landfall_host::git::{BranchName as GitBranch, BranchNews, LogEntry, LogRange, Oid, Store};
 use landfall_model::issue::{
-    CheckStand, Ci, IssueKind, Part, Phase, Seen, SeenCheck, SeenJob, SeenPr, SeenPrState, StepEnd, weigh,
+    CheckStand, Ci, IssueKind, Part, Phase, Seen, SeenCheck, SeenJob, SeenPr, SeenPrState, StepEnd, Waited,
+    weigh,
 };
 use landfall_model::{Commit, Exchanged, Task, Timestamp};
 use landfall_trackers::tracker::{
@@ -265,6 +266,7 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
             title: issue.title.clone(),
             size: tracker.size(issue.number)?.map(|seen| seen.size),
             done: !issue.state.is_open(),
+            at_verify: phase_of(issue) == Some(Phase::Verify),
             needs: blocked_by.iter().filter_map(here).collect(),
         });
     }
@@ -273,8 +275,7 @@ pub(super) fn parts_of(tracker: &dyn Tracker, number: IssueNumber) -> Result<Vec
 
 /// What the checks of the forge say about the offered work, held against those of the base it was merged with.
 pub(super) fn checks(site: &Site, task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
-    let issue = task.issue.as_ref();
-    let Some(pr) = issue.and_then(|issue| issue.pr.as_ref()) else {
+    let Some((issue, pr)) = task.issue.as_ref().and_then(|issue| Some((issue, issue.pr.as_ref()?))) else {
         return Ok(Exchanged::Checks { ci: Ci::Absent, climbed: None });
     };
     let here = checks_of(at, pr.head.as_str(), &|_| true)?;
@@ -287,8 +288,12 @@ pub(super) fn checks(site: &Site, task: &Task, at: &Desked) -> Result<Exchanged,
         Some(base) => checks_of(at, base.as_str(), &|name| fails.contains(&name))?,
         None => Vec::new(),
     };
-    let since = issue.and_then(|issue| issue.ci.as_ref()).map(|(_, since)| *since);
-    let ci = weigh(&here, &base, since, site.now());
+    let now = site.now();
+    let waited = match task.step() {
+        Some(step) => Waited::of(issue, &task.recoveries, step, now),
+        None => Waited { since: None, overdue: false, now }, // nobody waits for them
+    };
+    let ci = weigh(&here, &base, waited);
     let climbed = recovering::checked(site, task, &ci);
     Ok(Exchanged::Checks { ci, climbed })
 }
@@ -303,7 +308,8 @@ fn checks_of(at: &Desked, commit: &str, wanted: &dyn Fn(&str) -> bool) -> Answer
         false => Vec::new(),
     };
     let seen = |check: &Check| SeenCheck {
-        name: shown(&check.name, 80),
+        name: check.name.clone(),
+        shown: shown(&check.name, 80),
         stand: match check.state {
             CheckState::Waiting => CheckStand::Queued,
             CheckState::Running => CheckStand::Running,

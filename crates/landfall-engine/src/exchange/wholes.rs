@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use landfall_model::acceptance::{Criterion, Section, VerifyOutcome, VerifyResult};
-use landfall_model::issue::{Accepted, PartEnd, PartFate, Phase, Pipeline, Source, aggregate};
+use landfall_model::issue::{Accepted, PartEnd, PartFate, Phase, Pipeline, Source, aggregate, stays_closed};
 use landfall_model::{Exchanged, Task};
 use landfall_trackers::tracker::{CloseWhy, Issue, IssueNumber, IssueState, Marker, Thread, unmarked};
 
-use super::accepting::{self, Hearing};
+use super::accepting::{self, Bearing, Hearing};
 use super::telling::cut;
 use super::{Desked, Trouble, seeing, stand};
 use crate::gate::digest;
@@ -30,8 +30,8 @@ pub(super) fn gather(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Excha
 /// keeps nobody from working.
 fn levelled(site: &Arc<Site>, issue: &Pipeline, at: &Desked) -> Result<Exchanged, Trouble> {
     match follow_parts(at) {
-        Err(Trouble::Tracker(error)) if error.passes().is_none() => {}
-        other => other?,
+        Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+        Ok(()) | Err(_) => {} // its phase follows when the next part is over
     }
     if !issue.level.is_higher() || !issue.wishes.accept {
         return Ok(Exchanged::Levelled { failing: None });
@@ -114,7 +114,7 @@ fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
 }
 
 /// What a part that is done promised, against the base as it is now: another part may have broken it since. None if nothing fails.
-/// One that fails is opened again, as by any verification.
+/// One that fails is opened again; where somebody closed it after exactly this was told, that is theirs to decide.
 fn hold(site: &Arc<Site>, part: &Desked) -> Result<Option<Accepted>, Trouble> {
     let issue = part.tracker.issue(part.number)?;
     if let IssueState::Closed { why: CloseWhy::NotPlanned, .. } = issue.state {
@@ -126,10 +126,9 @@ fn hold(site: &Arc<Site>, part: &Desked) -> Result<Option<Accepted>, Trouble> {
     if !heard.checked.iter().any(|it| it.result == VerifyResult::Fail) {
         return Ok(None);
     }
-    let accepted = accepting::settle(site, part, heard, 0)?;
-    // At the limit an issue is left as it is; one that was closed must not look done.
-    part.tracker.reopen_issue(part.number)?;
-    Ok(Some(accepted))
+    let (accepted, known) = accepting::settle(site, part, heard, Bearing { left: 0, was_done: true })?;
+    let open = part.tracker.issue(part.number)?.state.is_open();
+    Ok(if stays_closed(known, open) { None } else { Some(accepted) })
 }
 
 /// Why a part that was done is not, in a line.

@@ -650,7 +650,7 @@ pub enum RawPublish {
     Checkout,
     /// The base branch is pushed to `remote`, never by force.
     Push,
-    /// For a base branch that nobody may push: it is pushed to `remote` as `landfall/land`, and the forge merges that by a
+    /// For a base branch that nobody may push: it is pushed to `remote` as `landfall/land-…`, and the forge merges that by a
     /// pull request once its own checks are green.
     PullRequest,
     /// It stays in Landfall's own repository until you fetch it.

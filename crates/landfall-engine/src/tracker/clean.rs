@@ -30,7 +30,7 @@ impl Clean {
 
     /// A name is what others find something by: it cannot be changed, so it is refused.
     fn name(&self, what: &str, name: &str) -> Answer<()> {
-        if !self.veil.covers(name) {
+        if !self.veil.covers_name(name) {
             return Ok(());
         }
         let why = format!("the name of the {what} holds a secret, or what looks like one");

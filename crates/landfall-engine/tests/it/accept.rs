@@ -753,6 +753,7 @@ fn verified(scene: &Scene, tracker: &dyn Tracker, issue: IssueNumber) -> (Vec<Ve
         iterations_max: 3,
         open_pr: None,
         left: 0,
+        was_done: false,
     });
     (checked.iter().map(|it| it.result).collect(), settled.expect("it can be settled"))
 }

@@ -586,8 +586,9 @@ fn what_happens_in_a_run_is_an_event_that_boxes_wait_for() {
     );
     assert_eq!(Observed::end(&Exit::Silent), Some(Observed::WatchdogKill));
     assert_eq!(Observed::end(&Exit::Code(1)), None);
-    assert_eq!(Observed::verified(VerifyOutcome::Reopen { iteration: 1 }), Observed::FixCycle);
-    assert_eq!(Observed::verified(VerifyOutcome::Done), Observed::AutoRun);
+    assert_eq!(Observed::verified(VerifyOutcome::Reopen { iteration: 1 }), Some(Observed::FixCycle));
+    assert_eq!(Observed::verified(VerifyOutcome::Done), Some(Observed::AutoRun));
+    assert_eq!(Observed::verified(VerifyOutcome::Waiting), None, "it is not over");
     assert!(Observed::ALL.into_iter().all(|event| Observed::from_word(event.word()) == Some(event)));
 }
 

@@ -42,6 +42,13 @@ impl VerifyOutcome {
         }
     }
 
+    /// What follows for one that was done before. At the limit an issue is left as it is; but one that was done must not look so.
+    #[must_use]
+    pub fn deeds_of_done(self) -> Deeds {
+        let deeds = self.deeds();
+        Deeds { reopen: deeds.reopen || matches!(self, Self::Exhausted { .. }), ..deeds }
+    }
+
     /// It in a word, for programs.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -170,8 +177,7 @@ pub fn count(comments: &[&str], of: &str) -> Counted {
 }
 
 /// The open boxes that wait for this to happen.
-#[must_use]
-pub fn waiting_for(criteria: &Criteria, event: Observed) -> Vec<&Criterion> {
+fn waiting_for(criteria: &Criteria, event: Observed) -> Vec<&Criterion> {
     let waits = |it: &&Criterion| !it.ticked && it.kind == VerifyKind::Observation(event);
     criteria.items.iter().filter(waits).collect()
 }

@@ -5,7 +5,7 @@ use crate::budget::Spending;
 use crate::event::{Event, StepResult};
 use crate::flow::{StepKind, Target};
 use crate::input::Parting;
-use crate::task::{Doing, EndCode, EndKind, Ending, OwnLimits, State, Stop};
+use crate::task::{Doing, EndCode, EndKind, Ending, Feedback, OwnLimits, State, Stop};
 use crate::{StepName, Wait};
 
 /// Messages that may wait for an agent. Who has more to say had better change the words of the task.
@@ -32,7 +32,7 @@ impl Draft {
         if self.task.messages.len() >= MESSAGES_MAX {
             return Err(not_now(&self.task, "as many messages as may be wait for its agent already"));
         }
-        self.event(Event::Messaged { text: text.to_owned() })?;
+        self.event(Event::Messaged { about: None, text: text.to_owned() })?;
         if !now {
             return Ok(());
         }
@@ -54,6 +54,14 @@ impl Draft {
             | State::Review { .. }
             | State::Ended(_) => Ok(()),
         }
+    }
+
+    /// Something the next run of its agent should know, which nobody said to it: it stands apart from a person's words.
+    pub(super) fn inform(&mut self, Feedback { about, text }: &Feedback) -> Result<(), Refusal> {
+        if self.task.is_over() || self.task.landed.is_some() {
+            return Err(not_now(&self.task, "no agent works on it any more"));
+        }
+        self.event(Event::Messaged { about: Some(about.clone()), text: text.clone() })
     }
 
     /// The agent is to hear what a person said: it goes on with that, or gets the work back.

@@ -95,6 +95,10 @@ impl Draft {
             _ => None,
         };
         match (act, exchanged) {
+            // While its parts go on, what keeps a whole from being told of them keeps nobody from working.
+            (Some(Act::Gather), Exchanged::Trouble { .. }) if self.pipeline().ends.is_none() => {
+                self.levelled(None, step)
+            }
             (_, Exchanged::Trouble { detail, until: Some(until), hopeless: false }) => {
                 self.yielded(Parting::Transient, None)?;
                 let wait = Wait::Backoff { until: *until, cause: detail.clone() };

@@ -13,8 +13,10 @@ const QUEUE_MS: u64 = 10 * 60 * 1000;
 /// A check of a forge, as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenCheck {
-    /// What it is called.
+    /// What it is called. It is known by all of it: the names of a matrix are long, and differ at their ends.
     pub name: String,
+    /// The same, fit to be shown.
+    pub shown: String,
     /// How it stands.
     pub stand: CheckStand,
 }
@@ -109,28 +111,47 @@ impl SeenCheck {
     /// Why it says nothing about the work, if it is over and says nothing.
     fn broken(&self, stalled: bool) -> Option<String> {
         let why = match &self.stand {
-            CheckStand::Broken => return Some(self.name.clone()),
+            CheckStand::Broken => return Some(self.shown.clone()),
             CheckStand::Failed(job) => job.as_ref()?.broken_by()?,
             CheckStand::Queued if stalled => "it stands in line for too long",
             CheckStand::Queued | CheckStand::Running | CheckStand::Passed | CheckStand::Silent => {
                 return None;
             }
         };
-        Some(format!("{}: {why}", self.name))
+        Some(format!("{}: {why}", self.shown))
     }
 }
 
-/// What the checks of a commit come to, held against those of the base it is to go onto. `since` is when they were first
-/// looked at. A check that fails on the base as well was broken before; one that fails only here counts.
+/// How long the checks of a commit have been waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waited {
+    /// When they were first looked at, if they were.
+    pub since: Option<Timestamp>,
+    /// Whether that was long enough.
+    pub overdue: bool,
+    /// The time it is.
+    pub now: Timestamp,
+}
+
+impl Waited {
+    /// How long those of the task at this step have been waited for.
+    #[must_use]
+    pub fn of(pipeline: &Pipeline, recoveries: &Recoveries, step: &StepName, now: Timestamp) -> Self {
+        let since = pipeline.ci.as_ref().map(|(_, since)| *since);
+        Self { since, overdue: overdue(pipeline, recoveries, step, now), now }
+    }
+}
+
+/// What the checks of a commit come to, held against those of the base it is to go onto. A check that fails on the base as well
+/// was broken before; one that fails only here counts. It is told when the others have ended, too: until a run is over, nothing
+/// of it can be run again. Those that do not end hide it no longer than they are waited for.
 #[must_use]
-pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], since: Option<Timestamp>, now: Timestamp) -> Ci {
-    let names = |checks: Vec<&SeenCheck>| checks.into_iter().map(|it| it.name.clone()).collect();
+pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], waited: Waited) -> Ci {
+    let Waited { since, overdue, now } = waited;
+    let names = |checks: Vec<&SeenCheck>| checks.into_iter().map(|it| it.shown.clone()).collect();
     let fails_there = |name: &str| base.iter().any(|it| it.name == name && it.fails());
     let (old, new): (Vec<_>, Vec<_>) =
         here.iter().filter(|it| it.fails()).partition(|it| fails_there(&it.name));
-    if !new.is_empty() {
-        return Ci::Failed(names(new));
-    }
     let stalled = since.is_some_and(|since| now >= since.plus_ms(QUEUE_MS));
     let goes_on = |it: &&SeenCheck| match it.stand {
         CheckStand::Running => true,
@@ -138,6 +159,9 @@ pub fn weigh(here: &[SeenCheck], base: &[SeenCheck], since: Option<Timestamp>, n
         CheckStand::Passed | CheckStand::Silent | CheckStand::Failed(_) | CheckStand::Broken => false,
     };
     let running: Vec<_> = here.iter().filter(goes_on).collect();
+    if !new.is_empty() && (running.is_empty() || overdue) {
+        return Ci::Failed(names(new));
+    }
     if !running.is_empty() {
         return Ci::Running(names(running));
     }
@@ -176,7 +200,7 @@ mod tests {
     const SECOND: Timestamp = Timestamp(1_000);
 
     fn check(name: &str, stand: CheckStand) -> SeenCheck {
-        SeenCheck { name: name.to_owned(), stand }
+        SeenCheck { name: name.to_owned(), shown: name.chars().take(20).collect(), stand }
     }
 
     fn job(steps: &[(&str, StepEnd)], remarks: &[&str]) -> SeenJob {
@@ -191,7 +215,7 @@ mod tests {
     }
 
     fn now(here: &[SeenCheck], base: &[SeenCheck]) -> Ci {
-        weigh(here, base, None, SECOND)
+        weigh(here, base, Waited { since: None, overdue: false, now: SECOND })
     }
 
     fn of(names: &[&str]) -> Vec<String> {
@@ -214,11 +238,37 @@ mod tests {
         // What fails on the base says nothing about those that still run.
         let runs = check("test", CheckStand::Running);
         assert_eq!(now(&[lint.clone(), runs.clone()], &base), Ci::Running(of(&["test"])));
-        assert_eq!(now(&[test, runs], &base), Ci::Failed(of(&["test"])), "one that counts is enough");
         // A base whose machine broke has not shown that it fails.
         let unseen = [check("lint", CheckStand::Failed(Some(SeenJob::default())))];
         assert_eq!(now(&[lint.clone(), passed], &unseen), Ci::Failed(of(&["lint"])));
         assert_eq!(now(&[check("lint", CheckStand::Failed(None))], &[lint]), Ci::PreExisting(of(&["lint"])));
+    }
+
+    #[test]
+    fn a_failure_is_told_when_the_rest_has_ended_or_was_waited_for_long_enough() {
+        let with = |stand| [check("test", failed()), check("docs", stand)];
+        let at = |here: &[SeenCheck], overdue, ms| {
+            weigh(here, &[], Waited { since: Some(SECOND), overdue, now: SECOND.plus_ms(ms) })
+        };
+        let tells = Ci::Failed(of(&["test"]));
+        for goes_on in [CheckStand::Running, CheckStand::Queued] {
+            assert_eq!(at(&with(goes_on.clone()), false, 1), Ci::Running(of(&["docs"])), "{goes_on:?}");
+            // Whatever hangs, what failed does not land.
+            assert_eq!(at(&with(goes_on), true, CI_WAIT_MS), tells);
+        }
+        assert_eq!(at(&with(CheckStand::Queued), false, QUEUE_MS), tells);
+        for over in [CheckStand::Passed, CheckStand::Silent, CheckStand::Broken] {
+            assert_eq!(at(&with(over), false, 1), tells);
+        }
+    }
+
+    #[test]
+    fn checks_are_known_by_the_whole_of_their_names() {
+        let [linux, windows] = ["test on a matrix, and there linux", "test on a matrix, and there windows"];
+        let here = [check(linux, CheckStand::Passed), check(windows, failed())];
+        let shown = of(&["test on a matrix, an"]);
+        assert_eq!(now(&here, &[check(linux, failed())]), Ci::Failed(shown.clone()));
+        assert_eq!(now(&here, &[check(windows, failed())]), Ci::PreExisting(shown));
     }
 
     #[test]
@@ -248,8 +298,9 @@ mod tests {
     #[test]
     fn what_does_not_begin_is_waited_for_and_then_said() {
         let queued = [check("test", CheckStand::Queued)];
-        let at =
-            |here: &[SeenCheck], base: &[SeenCheck], ms| weigh(here, base, Some(SECOND), SECOND.plus_ms(ms));
+        let at = |here: &[SeenCheck], base: &[SeenCheck], ms| {
+            weigh(here, base, Waited { since: Some(SECOND), overdue: false, now: SECOND.plus_ms(ms) })
+        };
         assert_eq!(at(&queued, &[], QUEUE_MS - 1), Ci::Running(of(&["test"])));
         assert_eq!(at(&queued, &[], QUEUE_MS), Ci::Broken(of(&["test: it stands in line for too long"])));
         let running = [check("test", CheckStand::Running)];

@@ -91,6 +91,7 @@ fn parts_come_by_level_and_a_level_is_over_as_a_whole() {
         title: String::new(),
         size: None,
         done,
+        at_verify: false,
         needs: needs.to_vec(),
     };
     let of = |done: &[u64]| {

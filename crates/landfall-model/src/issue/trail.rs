@@ -361,7 +361,7 @@ impl Trail<'_> {
             }
             Event::Issue(issue) => self.of_issue(at, issue),
             Event::Retried { .. } => self.say(at, manual("retry")),
-            Event::Messaged { .. } => self.say(at, manual("message")),
+            Event::Messaged { about: None, .. } => self.say(at, manual("message")),
             Event::Reviewed { .. } => self.say(at, manual("review")),
             Event::Held { .. } => self.say(at, manual("hold")),
             Event::Directed { .. } => self.say(at, manual("directed")),

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::summary::is_partial;
 use super::{Part, PartEnd, PartFate};
 use crate::acceptance::VerifyOutcome;
-use crate::task::{EndKind, Ending, State, Task};
+use crate::task::{EndKind, Ending, Feedback, State, Task};
 use crate::{TaskId, Wait};
 
 /// How far the parts of a whole have come, and what was looked at on the way.
@@ -81,11 +82,6 @@ pub fn levels(parts: &[Part]) -> Vec<Vec<u64>> {
 
 /// How the parts of a whole ended; none while one of them still goes on, or may. A part that waits for one that failed does
 /// not go on: it is left out, and so is whatever waits for it.
-#[must_use]
-pub fn ends<'a>(parts: &[Part], task_of: &dyn Fn(u64) -> Option<&'a Task>) -> Option<Vec<PartEnd>> {
-    ended(parts, task_of, &fates(parts, task_of))
-}
-
 fn ended<'a>(
     parts: &[Part],
     task_of: &dyn Fn(u64) -> Option<&'a Task>,
@@ -148,8 +144,57 @@ fn fate(part: &Part, task: Option<&Task>, known: &BTreeMap<u64, PartFate>) -> Op
 
 /// Whether what the issue of a task that is done promised was seen to hold, or was not ours to see.
 pub(super) fn is_accepted(task: &Task) -> bool {
-    let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
-    accepted.map_or(task.landed.is_none(), |accepted| accepted.outcome == VerifyOutcome::Done)
+    let Some(issue) = &task.issue else { return task.landed.is_none() };
+    match &issue.accepted {
+        Some(accepted) => accepted.outcome == VerifyOutcome::Done,
+        // Whoever was not to look saw nothing, unless there was nothing left to do for the issue.
+        None => {
+            let settled = issue.seen.as_ref().is_some_and(|seen| !seen.open);
+            task.landed.is_none() && (issue.wishes.accept || settled)
+        }
+    }
+}
+
+/// Whether a part is still what this task follows, when its whole is found to be made of it. Otherwise another does it: what this
+/// one has done holds no more, or the issue was opened again since. One that landed and is left for a person is not done anew.
+#[must_use]
+pub fn is_taken_on_by(part: &Part, task: &Task) -> bool {
+    let done = matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
+    part.done || !done || part.at_verify && is_partial(task)
+}
+
+/// Whether the task of a part that is over goes on because the whole is wanted: it gave up, or what is left of it is to be looked at.
+#[must_use]
+pub fn goes_on_with_whole(part: &Part, task: &Task, accept: bool) -> bool {
+    match &task.state {
+        State::Ended(Ending { kind: EndKind::Failed | EndKind::Timeout | EndKind::Blocked, .. }) => true,
+        State::Ended(Ending { kind: EndKind::Done, .. }) => accept && !part.done && is_partial(task),
+        State::Ended(Ending { kind: EndKind::Cancelled, .. })
+        | State::Draft
+        | State::Ready { .. }
+        | State::Active { .. }
+        | State::Waiting { .. }
+        | State::Review { .. } => false,
+    }
+}
+
+/// What the agent of a part is told that was done before, and failed or holds no more. It carries words of the issue and of what was
+/// looked at, which anybody may have written: so it is handed over as what was seen, never as a person's word.
+#[must_use]
+pub fn known_before(fate: &PartFate) -> Option<Feedback> {
+    match fate {
+        PartFate::Failed(why) => Some(Feedback {
+            about: "What was seen on the base".to_owned(),
+            text: format!("This issue was worked on before. What came of it: {why}"),
+        }),
+        PartFate::Done | PartFate::Left | PartFate::Skipped(_) => None,
+    }
+}
+
+/// Whether a part that does not hold any more is left alone: exactly this was told before, and somebody closed it since.
+#[must_use]
+pub fn stays_closed(told_before: bool, open: bool) -> bool {
+    told_before && !open
 }
 
 /// Which parts may not begin yet, so that no more than `most` of one whole are worked on at once. Those that wait for others take

@@ -2100,6 +2100,7 @@ fn attempt_in(news: &News) -> Option<Attempt> {
         | News::Retry { .. }
         | News::WorkspaceRemoved { .. }
         | News::Message { .. }
+        | News::Inform(_)
         | News::Hold { .. }
         | News::Release
         | News::Block { .. }

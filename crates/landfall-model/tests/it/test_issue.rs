@@ -5,14 +5,15 @@ use std::sync::Arc;
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{Act, Edge, Step};
 use landfall_model::issue::{
-    Accepted, Ci, ClosedAs, Depth, Part, PartEnd, PartFate, Phase, Pipeline, Point, Pr, Seen, SeenPr,
-    SeenPrState, Way, Wishes, completion, is_of_round, precondition, stops_at,
+    Accepted, Ci, ClosedAs, Depth, Part, PartEnd, PartFate, Parts, Phase, Pipeline, Point, Pr, Seen, SeenPr,
+    SeenPrState, Way, Wishes, completion, goes_on_with_whole, is_of_round, is_taken_on_by, known_before,
+    precondition, stand, stops_at,
 };
 use landfall_model::recovery::{Action, Known, Outcome, Pattern, Sample, Sign, checked, unmet};
 use landfall_model::{
-    Commit, Drive, Driving, Effect, EndCode, EndKind, Event, Exchanged, Flow, Input, News, Recovered, RunId,
-    Size, State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Wait,
-    expects, step,
+    Commit, Drive, Driving, Effect, EndCode, EndKind, Ending, Event, Exchanged, Flow, Input, News, Recovered,
+    RunId, Size, State, StepKind, StepName, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp,
+    Wait, expects, step,
 };
 
 /// The part of the flow that talks to a tracker. What lies between is a report, which needs nothing.
@@ -425,8 +426,14 @@ fn verifying(flow: &Flow) -> Arc<Flow> {
 
 #[test]
 fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
-    let part =
-        |number, needs| Part { number, title: format!("part {number}"), size: None, done: false, needs };
+    let part = |number, needs| Part {
+        number,
+        title: format!("part {number}"),
+        size: None,
+        done: false,
+        at_verify: false,
+        needs,
+    };
     let split = || {
         let mut walk = Walk::new(Wishes::default());
         walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
@@ -471,8 +478,62 @@ fn a_whole_waits_for_its_parts_and_stays_open_when_one_fails() {
 }
 
 #[test]
+fn what_came_of_an_issue_before_is_never_told_as_the_word_of_a_person() {
+    let why = "it was done, and does not hold any more: the door is quiet (it creaks)";
+    let feedback = known_before(&PartFate::Failed(why.to_owned())).expect("it failed");
+    let mut walk = Walk::new(Wishes::default());
+    walk.hears(News::Inform(feedback.clone()));
+    assert_eq!((&walk.task.feedback, &walk.task.messages), (&vec![feedback.clone()], &Vec::new()));
+    assert_eq!(feedback.about, "What was seen on the base");
+    assert!(feedback.text.ends_with(why), "{}", feedback.text);
+    for fate in [PartFate::Done, PartFate::Left, PartFate::Skipped(8)] {
+        assert_eq!(known_before(&fate), None);
+    }
+}
+
+#[test]
+fn a_part_that_landed_and_is_left_for_a_person_is_not_done_anew_with_its_whole() {
+    let part = |at_verify| Part {
+        number: 7,
+        title: "part".to_owned(),
+        size: None,
+        done: false,
+        at_verify,
+        needs: vec![],
+    };
+    // Nobody was to look whether it holds.
+    let mut walk = Walk::new(Wishes { accept: false, ..Wishes::default() });
+    walk.sees(seen(Some(Phase::Verify), Some(Size::S)));
+    walk.granted();
+    assert_eq!(walk.stands(), "ready for report by partial");
+    let ended = || State::Ended(Ending { kind: EndKind::Done, code: EndCode::Landed, detail: String::new() });
+    walk.task.state = ended();
+    let stood = |task: &Task| match stand(&[part(true)], &|_| Some(task)) {
+        Parts::Over(ends) => ends[0].end.clone(),
+        Parts::Going { .. } => panic!("it is over"),
+    };
+    assert_eq!(stood(&walk.task), PartFate::Left, "what nobody looked at is not known to hold");
+    assert!(is_taken_on_by(&part(true), &walk.task), "its acceptance is all that is left");
+    assert!(!is_taken_on_by(&part(false), &walk.task), "it was sent back, or opened again");
+    assert!(goes_on_with_whole(&part(true), &walk.task, true), "it is looked at now");
+    assert!(!goes_on_with_whole(&part(true), &walk.task, false));
+    // Where nothing was left to do, nothing is left for a person.
+    let mut walk = Walk::new(Wishes { accept: false, ..Wishes::default() });
+    walk.sees(Seen { open: false, ..seen(Some(Phase::Done), Some(Size::S)) });
+    walk.task.state = ended();
+    assert_eq!(stood(&walk.task), PartFate::Done);
+}
+
+#[test]
 fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
-    let part = |number, needs| Part { number, title: "part".to_owned(), size: None, done: false, needs };
+    let part = |number, needs| Part {
+        number,
+        title: "part".to_owned(),
+        size: None,
+        done: false,
+        at_verify: false,
+        needs,
+    };
     let mut walk = Walk::new(Wishes::default());
     walk.sees(seen(Some(Phase::Issue), Some(Size::XL)));
     walk.granted();
@@ -497,6 +558,17 @@ fn a_whole_is_told_of_as_its_parts_come_and_waits_for_the_others() {
     walk.hears(News::PartsCame { over: vec![8, 9, 10], levels: 1 });
     walk.granted();
     walk.answers(Exchanged::Levelled { failing: None });
+    assert_eq!(level(&walk).failing, failing);
+    // A tracker that is away all night, or says no, does not end the whole while its parts go on.
+    for round in 0..130 {
+        let over = if round % 2 == 0 { vec![8, 9] } else { vec![8, 9, 10] };
+        walk.hears(News::PartsCame { over, levels: 1 });
+        walk.granted();
+        let until = (round % 3 == 0).then_some(Timestamp(i64::MAX));
+        let detail = "away".to_owned();
+        walk.answers(Exchanged::Trouble { detail, until, hopeless: round % 5 == 0 });
+        assert_eq!(walk.stands(), "waits for sub-issues");
+    }
     assert_eq!(level(&walk).failing, failing);
     let end = |number| PartEnd { number, task: None, end: PartFate::Done };
     walk.hears(News::PartsOver([8, 9, 10].map(end).to_vec()));

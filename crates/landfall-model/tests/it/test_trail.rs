@@ -131,7 +131,7 @@ fn whole() -> Vec<Event> {
             outcome: Outcome::Success,
             detail: String::new(),
         }),
-        Event::Messaged { text: "hurry".to_owned() },
+        Event::Messaged { about: None, text: "hurry".to_owned() },
         left("code", StepResult::Done, "review"),
         entered("review"),
         Event::Issue(IssueEvent::Checks { attempt: ONE, ci: Ci::Running(vec!["a".to_owned()]) }),
@@ -193,6 +193,18 @@ fn the_end_of_its_flow_is_the_end_of_an_issue_and_is_told_once() {
     ];
     assert_eq!(lines(&log(&events)), "1 sub_start size=S\n2 sub_complete result=SUCCESS\n");
     assert_eq!(lines(&log(&[bound(), ended(EndKind::Cancelled, EndCode::Landed)])), "", "it never began");
+}
+
+#[test]
+fn what_an_agent_is_told_that_no_person_said_is_nobodys_intervention() {
+    let told = |about: Option<&str>| {
+        let about = about.map(ToOwned::to_owned);
+        let spec = TaskSpec::new("Greet").expect("a title");
+        let message = Event::Messaged { about, text: "it creaks".to_owned() };
+        lines(&log(&[Event::Added { spec }, entered("observe"), message]))
+    };
+    assert!(told(None).contains("manual_intervention"), "{}", told(None));
+    assert!(!told(Some("What was seen on the base")).contains("manual_intervention"));
 }
 
 #[test]

@@ -216,6 +216,7 @@ fn every_fact() -> Vec<Entry> {
     proof_facts(&mut facts);
     ladder_facts(&mut facts);
     level_facts(&mut facts);
+    informed_facts(&mut facts);
     facts.entries
 }
 
@@ -648,7 +649,7 @@ fn opinion_facts(facts: &mut Facts) {
 fn intervention_facts(facts: &mut Facts) {
     let task = 7;
     facts.task(task, Event::Added { spec: TaskSpec::new("Told something").expect("a title") });
-    facts.task(task, Event::Messaged { text: "use the \"other\" parser\nplease".to_owned() });
+    facts.task(task, Event::Messaged { about: None, text: "use the \"other\" parser\nplease".to_owned() });
     for reason in ["", "the design is not settled"] {
         facts.task(task, Event::Held { reason: reason.to_owned() });
         facts.task(task, Event::Released);
@@ -1105,7 +1106,6 @@ fn level_facts(facts: &mut Facts) {
     facts.task(task, of(IssueEvent::Levelled { attempt, failing }));
     let left = PartEnd { number: 8, task: Some(TaskId(2)), end: PartFate::Left };
     facts.task(task, of(IssueEvent::PartsOver(vec![left])));
-    facts.task(task, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
 }
 
 fn issue_facts(facts: &mut Facts) {
@@ -1219,9 +1219,22 @@ fn issue_facts(facts: &mut Facts) {
     }
     facts.task(task, of(IssueEvent::Looked { attempt }));
     facts.task(task, of(IssueEvent::Reworked { attempt }));
-    let part =
-        Part { number: 8, title: "Hinges".to_owned(), size: Some(Size::S), done: false, needs: vec![7] };
-    let done = Part { number: 10, title: "Paint".to_owned(), size: None, done: true, needs: Vec::new() };
+    let part = Part {
+        number: 8,
+        title: "Hinges".to_owned(),
+        size: Some(Size::S),
+        done: false,
+        at_verify: false,
+        needs: vec![7],
+    };
+    let done = Part {
+        number: 10,
+        title: "Paint".to_owned(),
+        size: None,
+        done: true,
+        at_verify: false,
+        needs: Vec::new(),
+    };
     facts.task(task, of(IssueEvent::Parted { attempt, parts: vec![part, done] }));
     let end = |number, task, end| PartEnd { number, task, end };
     facts.task(
@@ -1268,4 +1281,17 @@ fn proof_facts(facts: &mut Facts) {
     }
     let extent = Extent { files: 12, lines: 340, dirs: 3 };
     staged(StagedEvent::Measured { attempt, extent });
+}
+
+/// What an agent is told that no person said, and a part that is left for a person.
+fn informed_facts(facts: &mut Facts) {
+    let about = Some("What was seen on the base".to_owned());
+    facts.task(12, Event::Messaged { about, text: "the hinge \"creaks\"".to_owned() });
+    let title = "Hinges".to_owned();
+    let part = Part { number: 8, title, size: None, done: false, at_verify: true, needs: Vec::new() };
+    facts.task(12, Event::Issue(IssueEvent::Parted { attempt: Attempt(2), parts: vec![part] }));
+    facts.task(12, Event::Retried { fresh: false, feedback: None });
+    let (attempt, step, run, opening) = (Attempt(3), step("observe"), RunId(1), Opening::Recover);
+    facts.task(12, Event::Entered { attempt, step, run, opening });
+    facts.task(12, Event::Yielded { attempt, why: Parting::NotYet, feedback: None });
 }

@@ -284,6 +284,8 @@ struct WorkspaceRemoved<'a> {
 
 #[derive(Serialize, Deserialize)]
 struct Messaged<'a> {
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    about: Option<Text<'a>>,
     #[serde(borrow)]
     text: Text<'a>,
 }
@@ -568,7 +570,10 @@ fn encode_event(event: &Event, flow: Option<&FlowText>) -> (&'static str, String
             "workspace-removed",
             json(&WorkspaceRemoved { kept: kept.as_ref().map(|kept| kept.as_str().into()) }),
         ),
-        Event::Messaged { text } => ("messaged", json(&Messaged { text: text.into() })),
+        Event::Messaged { about, text } => {
+            let about = about.as_ref().map(Into::into);
+            ("messaged", json(&Messaged { about, text: text.into() }))
+        }
         Event::Held { reason } => ("held", json(&Held { reason: reason.into() })),
         Event::Released => ("released", json(&Nothing {})),
         Event::LimitsSet { limits: OwnLimits { iterations_max, task_ms, micro_usd } } => (
@@ -832,7 +837,10 @@ fn decode_event(raw: Raw<'_>, flows: &mut Flows) -> Result<Option<Event>, Format
         "workspace-removed" => {
             Event::WorkspaceRemoved { kept: body::<WorkspaceRemoved<'_>>(raw)?.kept.map(commit) }
         }
-        "messaged" => Event::Messaged { text: body::<Messaged<'_>>(raw)?.text.into_string() },
+        "messaged" => {
+            let Messaged { about, text } = body(raw)?;
+            Event::Messaged { about: about.map(Text::into_string), text: text.into_string() }
+        }
         "held" => Event::Held { reason: body::<Held<'_>>(raw)?.reason.into_string() },
         "released" => {
             let Nothing {} = body(raw)?;

@@ -171,7 +171,7 @@ impl History {
             },
             11 => match self.rng.below(5) {
                 0 => Event::Warned(Warning::Stuck { iterations: 3 }),
-                1 => Event::Messaged { text: "not \"so\"\n".to_owned() },
+                1 => Event::Messaged { about: None, text: "not \"so\"\n".to_owned() },
                 2 => Event::Held { reason: "lunch".to_owned() },
                 3 => Event::Released,
                 _ => {

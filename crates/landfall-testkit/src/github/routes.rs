@@ -380,7 +380,17 @@ fn one_issue(
             Some(Reply::new(201, world.issue(at, number)))
         }
         ("GET", ["dependencies", "blocked_by"]) => {
-            let blockers = world.issues[&number].blocked_by.iter().map(|it| world.issue(at, *it)).collect();
+            let shown = |blocker: &u64| {
+                let mut issue = world.issue(at, *blocker);
+                // One that was transferred is listed where it is now.
+                let place = world.transferred.get(blocker).and_then(|place| place.split_once('#'));
+                if let Some((repository, number)) = place {
+                    issue["number"] = json!(number.parse::<u64>().ok());
+                    issue["repository_url"] = json!(format!("http://{at}/api/v3/repos/{repository}"));
+                }
+                issue
+            };
+            let blockers = world.issues[&number].blocked_by.iter().map(shown).collect();
             Some(Reply::new(200, blockers))
         }
         ("POST", ["dependencies", "blocked_by"]) => {

@@ -18,10 +18,10 @@ const REMARKS_MAX: usize = 20;
 const REMARK_CHARS_MAX: usize = 500;
 
 impl Github {
-    /// The jobs that failed on a commit, in the last attempt of each run.
+    /// The jobs that failed on a commit, in the last attempt of each run, whether or not the run goes on.
     pub(super) fn jobs_that_failed(&self, commit: &CommitSha) -> Answer<Vec<FailedJob>> {
         let mut failed = Vec::new();
-        for run in self.red_runs(commit)? {
+        for run in self.runs(commit)?.into_iter().filter(|run| run.is_red() || !run.is_over()) {
             let jobs = self.jobs(&run)?.into_iter();
             failed.extend(jobs.filter(|job| matches!(job.conclusion, Some(ConclusionWire::Failure))));
         }
@@ -39,7 +39,7 @@ impl Github {
     pub(super) fn run_again(&self, commit: &CommitSha) -> Answer<usize> {
         let mut count = 0;
         let mut old = BTreeSet::new();
-        for run in self.red_runs(commit)? {
+        for run in self.runs(commit)?.into_iter().filter(Run::is_red) {
             let what = format!("run the failed jobs of run {} again", run.id);
             let jobs = self.jobs(&run)?;
             let path = self.path(["actions", "runs", &run.id.to_string(), "rerun-failed-jobs"]);
@@ -68,15 +68,15 @@ impl Github {
         Ok(count)
     }
 
-    /// The runs of a commit that are over and did not pass.
-    fn red_runs(&self, commit: &CommitSha) -> Answer<Vec<Run>> {
+    /// The runs of a commit.
+    fn runs(&self, commit: &CommitSha) -> Answer<Vec<Run>> {
         let what = format!("read the runs of {commit}");
         let call = Call::get(&what, self.path(["actions", "runs"])).query("head_sha", commit.as_str());
         let pages =
             self.client.pages(call, |what, body| Ok(read::<Runs>(what, body)?.workflow_runs), |_| false);
         let runs = known(pages.map(|pages| pages.items))?;
         let mut seen = BTreeSet::new();
-        let here = |run: &Run| run.head_sha.eq_ignore_ascii_case(commit.as_str()) && run.is_red();
+        let here = |run: &Run| run.head_sha.eq_ignore_ascii_case(commit.as_str());
         Ok(runs.into_iter().filter(|run| here(run) && seen.insert(run.id)).collect())
     }
 

@@ -8,7 +8,7 @@ use landfall_testkit::{FakeCheck, FakeGithub, FakeJob, FakePull, FakeStatus, Tro
 use landfall_trackers::github::{Base, Github, GithubSetup, Patience, TokenSources};
 use landfall_trackers::tracker::{
     BranchName, CheckState, ChecksSum, CommitSha, Conclusion, Cursor, IssueFilter, Merge, NewPullRequest,
-    NewReview, Once, PHASE_FAMILY, RepoName, Saying, SizeSeen, SizeStands, Thread, Title, Tracker,
+    NewReview, Once, PHASE_FAMILY, Place, RepoName, Saying, SizeSeen, SizeStands, Thread, Title, Tracker,
     TrackerError, sum,
 };
 
@@ -344,6 +344,22 @@ fn what_moved_is_said_and_not_followed() {
 }
 
 #[test]
+fn what_is_waited_for_and_moved_away_can_be_waited_for_no_longer() {
+    let it = fake();
+    let [one, two, three] = ["one", "two", "three"].map(|title| make(&it.github, title).number);
+    it.github.add_blocker(one, two).expect("waits");
+    it.github.add_blocker(one, three).expect("waits");
+    it.fake.world(|world| world.transferred.insert(two.get(), "other/place#42".to_owned()));
+    let waits =
+        || it.github.blocked_by(one).expect("known").into_iter().map(|it| it.place).collect::<Vec<_>>();
+    assert_eq!(waits(), [Place::Elsewhere("other/place#42".to_owned()), Place::Here(three)]);
+    for _ in 0..2 {
+        it.github.remove_blocker(one, two).expect("it waits no longer");
+        assert_eq!(waits(), [Place::Here(three)]);
+    }
+}
+
+#[test]
 fn a_default_branch_that_is_renamed_is_known_at_once() {
     let it = fake();
     assert_eq!(it.github.default_branch(), Ok(Some(branch("main"))));
@@ -553,6 +569,7 @@ fn what_cannot_be_run_again_is_left_as_it_is() {
         });
     });
     assert_eq!(it.github.rerun_checks(&commit).expect("it goes on"), 0);
+    assert_eq!(it.github.failed_jobs(&commit).expect("jobs").len(), 1, "it tells why it failed all the same");
     assert_eq!(it.fake.world(|world| world.reruns.len()), 0);
     assert_eq!(it.github.rerun_checks(&sha('b')).expect("no runs"), 0);
 }

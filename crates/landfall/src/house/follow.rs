@@ -55,7 +55,7 @@ impl Wanted {
     /// Whether nothing is left to do for it in the tracker, and its task is over.
     fn is_settled(&self) -> bool {
         let Live { open, phase } = self.live();
-        self.task.as_ref().is_some_and(is_done) && !open && phase != Some(Phase::Verify)
+        self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(Phase::Verify)
     }
 
     /// Whether an agent finds out first what it is.
@@ -76,7 +76,7 @@ impl Wanted {
 }
 
 /// Whether a task is over, and not because it gave up.
-fn is_done(task: &Task) -> bool {
+fn is_settled(task: &Task) -> bool {
     matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
 }
 
@@ -163,7 +163,7 @@ fn shown(plan: &Plan) -> api::IssuesFollowed {
         text: match &wanted.task {
             _ if wanted.is_settled() => "is done already".to_owned(),
             None => "gets a task".to_owned(),
-            Some(task) if is_done(task) && !wanted.is_pending() => {
+            Some(task) if is_settled(task) && !wanted.is_pending() => {
                 "is open again, and gets another task".to_owned()
             }
             Some(task) => followed_text(wanted, task),

@@ -332,6 +332,9 @@ fn edit(
     for other in &block {
         tracker.issue(*other)?; // one that is not there is told before anything is changed
     }
+    if !unblock.is_empty() {
+        can_unblock(tracker, number, &unblock)?;
+    }
     let mut news = Vec::new();
     if edited.title.is_some() || edited.body.is_some() {
         // What an issue is known again by stays on it, whatever it says.
@@ -372,6 +375,27 @@ fn edit(
         text = format!("{joint} waits for {waits}");
     }
     Ok(text)
+}
+
+/// Whether an issue can be made to wait for these no longer, told before anything is changed. What it does not wait for is taken
+/// away already, if there is such an issue, or was before it moved.
+fn can_unblock(tracker: &dyn Tracker, number: IssueNumber, others: &[IssueNumber]) -> Answer<()> {
+    let waits = match tracker.blocked_by(number) {
+        Ok(waits) => waits,
+        // One of them is gone: that it is named is all that is left of it, and that can be taken away.
+        Err(TrackerError::NotFound { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for other in others {
+        if waits.iter().any(|it| it.place == IssuePlace::Here(*other)) {
+            continue;
+        }
+        match tracker.issue(*other) {
+            Ok(_) | Err(TrackerError::Moved { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Ticks a box, or opens it again.

@@ -7,13 +7,13 @@ use landfall_engine::accept::{
     self, Asking, Checked, Checkout, Ground, IssueText, Settling, Shell, Tree, settle, tick_boxes,
 };
 use landfall_engine::engine;
-use landfall_engine::exchange::branch_of;
+use landfall_engine::exchange::{branch_of, parts_at_rest};
 use landfall_engine::host::git::{BranchName, Git, Oid, Repo};
 use landfall_engine::model::acceptance::{
     BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyKind, VerifyOutcome, VerifyResult, Where,
     handler_names,
 };
-use landfall_engine::model::issue::{Phase, is_begun};
+use landfall_engine::model::issue::{Phase, is_begun, left_of};
 use landfall_engine::model::{Spending, Usage};
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::tracker::{self, Around};
@@ -147,6 +147,9 @@ pub(super) fn verify(
         let used = *asking.used.borrow();
         note(place, name, used, tell);
     }
+    // A whole is no further than the issues it is made of, whoever looks at it.
+    let parts = parts_at_rest(&*tracker, number).map_err(reconcile::trouble)?;
+    let left = left_of(&parts);
     let settling = Settling {
         tracker: &*tracker,
         issue: number,
@@ -156,7 +159,8 @@ pub(super) fn verify(
         commit: sight.commit.as_str(),
         iterations_max: settings.tracker.verify_iterations_max,
         open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
-        left: 0,
+        left,
+        was_done: false,
     };
     let (outcome, ticked, told) = if only_look {
         (settling.outcome().map_err(|error| tracker_problem(&error))?, 0, false)

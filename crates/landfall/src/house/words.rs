@@ -114,7 +114,10 @@ pub(super) fn event(event: &Event) -> String {
         Event::WorkspaceRemoved { kept: Some(kept) } => {
             format!("its workspace was given back; what was left in it is kept as {}", kept.short())
         }
-        Event::Messaged { text } => format!("you said to its agent: {}", one_line(text)),
+        Event::Messaged { about: None, text } => format!("you said to its agent: {}", one_line(text)),
+        Event::Messaged { about: Some(about), text } => {
+            format!("its agent is told ({about}): {}", one_line(text))
+        }
         Event::Held { reason } => format!("held by you{}", after_colon(reason)),
         Event::Released => "released".to_owned(),
         Event::LimitsSet { limits } => {

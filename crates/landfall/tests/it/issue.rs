@@ -120,6 +120,9 @@ fn check_a_day_with_issues(scratch: &Scratch) {
     );
     assert_eq!(json_of(scratch, &["show", "3"])["blocked_by"], json!([{ "issue": "#1", "open": true }]));
     assert_eq!(issue(scratch, &["edit", "3", "--unblock", "1"]).ok(), "#3 waits for nothing\n");
+    let none = issue(scratch, &["edit", "3", "--title", "Split them", "--unblock", "99"]);
+    assert!(none.code != Some(0) && none.err.contains("#99"), "{}", none.err);
+    assert_eq!(json_of(scratch, &["show", "3"])["issue"]["title"], "Join the lines", "nothing is half done");
     issue(scratch, &["edit", "3", "--title", "Join them"]).ok();
     let text = issue(scratch, &["show", "1"]).ok();
     for words in

@@ -188,6 +188,8 @@ struct PartBody {
     size: Option<Size>,
     #[serde(default, skip_serializing_if = "is_false")]
     done: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    at_verify: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     needs: Vec<u64>,
 }
@@ -271,11 +273,12 @@ pub(super) fn encode(event: &IssueEvent) -> String {
             json(&AttemptBody { attempt: attempt.0 })
         }
         IssueEvent::Parted { attempt, parts } => {
-            let part = |Part { number, title, size, done, needs }: &Part| PartBody {
+            let part = |Part { number, title, size, done, at_verify, needs }: &Part| PartBody {
                 number: *number,
                 title: title.clone(),
                 size: size.map(Into::into),
                 done: *done,
+                at_verify: *at_verify,
                 needs: needs.clone(),
             };
             json(&PartedBody { attempt: attempt.0, parts: parts.iter().map(part).collect() })
@@ -471,11 +474,12 @@ pub(super) fn decode(raw: Raw<'_>) -> Result<Option<Event>, FormatErrorKind> {
         "issue-reworked" => IssueEvent::Reworked { attempt: Attempt(body::<AttemptBody>(raw)?.attempt) },
         "issue-parted" => {
             let PartedBody { attempt, parts } = body(raw)?;
-            let part = |PartBody { number, title, size, done, needs }| Part {
+            let part = |PartBody { number, title, size, done, at_verify, needs }| Part {
                 number,
                 title,
                 size: size.map(Size::into),
                 done,
+                at_verify,
                 needs,
             };
             IssueEvent::Parted { attempt: Attempt(attempt), parts: parts.into_iter().map(part).collect() }
