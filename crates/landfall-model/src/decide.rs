@@ -804,9 +804,9 @@ impl Draft {
         if self.wants_a_look(step) {
             return self.leave(StepResult::MidExec, None);
         }
-        let (counters, limits) = (self.task.counters.clone(), self.task.limits.clone());
-        if counters.fruitless > 0 && counters.fruitless.is_multiple_of(limits.stuck_after.max(1)) {
-            self.event(Event::Warned(Warning::Stuck { iterations: counters.fruitless }))?;
+        let (fruitless, stuck_after) = (self.task.counters.fruitless, self.task.limits.stuck_after);
+        if is_stuck(&self.task) && fruitless.is_multiple_of(stuck_after.max(1)) {
+            self.event(Event::Warned(Warning::Stuck { iterations: fruitless }))?;
         }
         self.next_iteration()
     }
@@ -915,6 +915,7 @@ impl Draft {
         stop: Option<Stop>,
     ) -> Result<(), Refusal> {
         let step = self.current();
+        let repeats = self.task.gate.as_ref().is_some_and(|before| report.repeats(before));
         self.event(Event::Verified { attempt: self.task.attempt, report: report.clone() })?;
         self.proved(&report.head, proofs)?;
         if report.is_empty() {
@@ -944,6 +945,14 @@ impl Draft {
                 self.leave(result, Some(feedback))
             }
             Outcome::Pass | Outcome::Flaky => self.green(report, concerns, &step, lands),
+            Outcome::Fail | Outcome::Timeout if repeats && is_stuck(&self.task) => {
+                let detail = format!(
+                    "its agent was told {} times in a row what is red, and changed nothing: {}",
+                    self.task.counters.fruitless,
+                    report.complaint()
+                );
+                self.end(EndKind::Failed, EndCode::NothingChanged, detail)
+            }
             Outcome::Fail | Outcome::Timeout => {
                 let feedback = verification_feedback(report, lands);
                 let result = if lands { StepResult::Red } else { StepResult::Fail };
@@ -1385,6 +1394,12 @@ impl Draft {
                 StepKind::Check { checkpoint: Checkpoint::PostPlan, .. } => format!(
                     "the plan failed review more than {max} times: change the words of the task, or the plan itself"
                 ),
+                StepKind::Verify | StepKind::Land
+                    if matches!(result, StepResult::Fail | StepResult::Red)
+                        && let Some(red) = self.red() =>
+                {
+                    format!("its checks were red more than {max} times in step `{step}`: {red}")
+                }
                 _ => format!("step `{step}` ended with `{}` more than {max} times", result.word()),
             };
             if let Some(converge) = self.can_give_up(&step) {
@@ -1400,9 +1415,21 @@ impl Draft {
         Ok(())
     }
 
+    /// What is red of the work, if its checks were red when they last ran.
+    fn red(&self) -> Option<String> {
+        let report = self.task.gate.as_ref()?;
+        Some(report.complaint()).filter(|complaint| !complaint.is_empty())
+    }
+
     fn end(&mut self, kind: EndKind, code: EndCode, detail: String) -> Result<(), Refusal> {
         self.event(Event::Ended(Ending { kind, code, detail }))
     }
+}
+
+/// Whether so many runs in a row left no commit that its agent may be stuck. While it works on that is worth a warning; where
+/// the same work is red once more it is the end.
+fn is_stuck(task: &Task) -> bool {
+    task.counters.fruitless >= task.limits.stuck_after.max(1)
 }
 
 /// Whether a run ended by a fault of the agent itself, not of its account, its provider or this machine.

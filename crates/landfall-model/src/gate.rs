@@ -148,6 +148,9 @@ pub struct GateReport {
     pub required: bool,
 }
 
+/// So much of what a failing command wrote stands where people read why; the rest is in the log.
+const LAST_LINES: usize = 3;
+
 impl GateReport {
     /// The dimensions that failing commands hold down, with their names.
     pub fn caps(&self) -> impl Iterator<Item = (Dimension, String)> + '_ {
@@ -178,6 +181,34 @@ impl GateReport {
     pub fn tests(&self) -> Option<u64> {
         let told: Vec<u64> = self.commands.iter().filter_map(|it| it.tests).collect();
         if told.is_empty() { None } else { Some(told.iter().fold(0, |sum, n| n.saturating_add(sum))) }
+    }
+
+    /// Whether it says once more what was known: the same files were checked the same way before, and were red then, too.
+    #[must_use]
+    pub fn repeats(&self, before: &Self) -> bool {
+        let red = |report: &Self| matches!(report.outcome(), Outcome::Fail | Outcome::Timeout);
+        let same = self.tree == before.tree && self.config == before.config;
+        same && self.environment == before.environment && red(self) && red(before)
+    }
+
+    /// Which commands fail and what each wrote last, in one line; nothing if none does.
+    #[must_use]
+    pub fn complaint(&self) -> String {
+        let one = |command: &CommandResult| {
+            let how = match (command.outcome, command.exit) {
+                (Outcome::Timeout, _) => format!("no end after {}s", command.limit_ms / 1000),
+                (_, Some(code)) => format!("exit {code}"),
+                (_, None) => "killed".to_owned(),
+            };
+            let written = command.excerpt.lines().map(str::trim).filter(|line| !line.is_empty());
+            let mut last: Vec<&str> = written.rev().take(LAST_LINES).collect();
+            last.reverse();
+            match last.is_empty() {
+                true => format!("`{}` fails ({how})", command.name),
+                false => format!("`{}` fails ({how}), and writes: {}", command.name, last.join(" / ")),
+            }
+        };
+        self.offenders().map(one).collect::<Vec<_>>().join("; ")
     }
 
     /// The commands that keep the work from landing.

@@ -188,6 +188,36 @@ pub fn order(issues: &[u64], blocked_by: &BTreeMap<u64, BTreeSet<u64>>) -> Resul
     Ok(ordered)
 }
 
+/// What to do next about the issues of a haul that are left; nothing if none is. `through` are done by now. Going on helps only
+/// if one of them can: whoever waits for an issue that stopped, or that is not among them, waits for ever.
+#[must_use]
+pub fn onward(
+    haul: HaulId,
+    left: &[u64],
+    through: &[u64],
+    blocked_by: &BTreeMap<u64, BTreeSet<u64>>,
+) -> Option<String> {
+    let in_the_way = |issue: u64| {
+        let all = blocked_by.get(&issue).into_iter().flatten().copied();
+        all.filter(|blocker| !through.contains(blocker)).collect::<Vec<u64>>()
+    };
+    if left.is_empty() {
+        return None;
+    }
+    if left.iter().any(|issue| in_the_way(*issue).is_empty()) {
+        return Some(format!("`landfall auto --batch --resume {haul}` goes on with what is left"));
+    }
+    let first = left.iter().flat_map(|issue| in_the_way(*issue));
+    let mut seen = BTreeSet::new();
+    let mut all: Vec<u64> = first.chain(left.iter().copied()).collect();
+    all.retain(|issue| seen.insert(*issue));
+    let numbers = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    Some(format!(
+        "`landfall auto --batch {numbers}` does what is in the way first; once that is done, \
+         `landfall auto --batch --resume {haul}` goes on, too"
+    ))
+}
+
 /// Goes from blocker to blocker until one comes again: that is where the circle is.
 fn circle(start: u64, blocker: &dyn Fn(u64) -> Option<u64>) -> Vec<u64> {
     let mut path = vec![start];
@@ -227,6 +257,22 @@ mod tests {
     fn a_circle_is_shown_without_what_leads_to_it() {
         assert_eq!(ordered(&[1, 2, 3, 4], &[(1, &[2]), (2, &[3]), (3, &[2])]), Err(vec![2, 3]));
         assert_eq!(ordered(&[5], &[(5, &[5])]), Err(vec![5]));
+    }
+
+    #[test]
+    fn a_haul_goes_on_only_if_one_of_its_issues_can() {
+        let next = |left: &[u64], through: &[u64], blocked_by: &[(u64, &[u64])]| {
+            let blocked_by = blocked_by.iter().map(|(issue, by)| (*issue, by.iter().copied().collect()));
+            onward(HaulId(1), left, through, &blocked_by.collect()).unwrap_or_default()
+        };
+        let goes_on = "`landfall auto --batch --resume H1` goes on with what is left";
+        assert_eq!(next(&[], &[5], &[(6, &[5])]), "");
+        assert_eq!(next(&[6], &[], &[]), goes_on);
+        assert_eq!(next(&[6], &[5], &[(6, &[5])]), goes_on, "what was in the way is done");
+        assert_eq!(next(&[6, 7], &[], &[(6, &[5])]), goes_on, "one of them can");
+        let first = "`landfall auto --batch 5 6 7` does what is in the way first; once that is done, `landfall auto --batch \
+                     --resume H1` goes on, too";
+        assert_eq!(next(&[6, 7], &[], &[(6, &[5]), (7, &[5, 6])]), first, "the fifth stopped");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::conflict::Overdue;
 use crate::task::{Doing, EndCode, EndKind, Ending, State, Stop, Task};
-use crate::{Commit, StepKind, TaskId, Timestamp};
+use crate::{Commit, StepKind, TaskId, Timestamp, issue};
 
 /// Where a task is, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -358,10 +358,22 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
     let id = task.id;
     let (code, detail) = (ending.code.word(), phrase(&ending.detail));
     let because = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+    let because = match issue::unmet(task) {
+        Some(unmet) => format!("{because}; {}", phrase(&unmet)),
+        None => because,
+    };
     let again = format!("`landfall retry {id}` tries it again");
     match (ending.kind, &task.landed) {
+        (EndKind::Done, landed) if let Some(left) = issue::left_open(task) => {
+            let landed = landed.as_ref();
+            let landed = landed.map(|it| format!(": it landed as {} {}", it.commit.short(), when(it.at)));
+            format!("{id} is done{}, but {left}.", landed.unwrap_or_default())
+        }
         (EndKind::Done, Some(landed)) => {
             format!("{id} is done: it landed as {} {}.", landed.commit.short(), when(landed.at))
+        }
+        (EndKind::Done, None) if let Some(many) = parts(task) => {
+            format!("{id} is done: what it is made of is done ({many}).")
         }
         (EndKind::Done, None) => format!("{id} is done{because}."),
         (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, Some(landed)) => {
@@ -385,6 +397,13 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
 }
 
 /// Words from outside as part of a sentence: on one line, without its full stop, and not too long.
+/// The issues that the one of a task is made of, in words.
+fn parts(task: &Task) -> Option<String> {
+    let parts = &task.issue.as_ref()?.parts;
+    let names: Vec<String> = parts.iter().map(|part| format!("#{}", part.number)).collect();
+    (!names.is_empty()).then(|| phrase(&names.join(", ")))
+}
+
 fn phrase(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = line.trim_end_matches(['.', ' ']);

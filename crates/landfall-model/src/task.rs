@@ -640,7 +640,7 @@ pub struct TaskLimits {
     pub iterations_max: u32,
     /// Working time in all: agents and verification; waits do not count.
     pub task_ms: u64,
-    /// Runs in a row without a commit before a warning.
+    /// Runs in a row without a commit before a warning; before the end, where the unchanged work is red.
     pub stuck_after: u32,
     /// Crashes and losses of the agent before giving up.
     pub restarts_max: u32,
@@ -814,7 +814,7 @@ pub enum EndCode {
     Budget,
     /// The agent ran out of context again and again.
     ContextBudget,
-    /// COMPLETE, twice, without a change.
+    /// COMPLETE without a change: twice on no work at all, or again and again on work that is red.
     NothingChanged,
     /// An edge of the flow was taken as often as it may.
     EdgeLimit,

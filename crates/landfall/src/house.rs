@@ -62,14 +62,16 @@ mod wire;
 mod words;
 mod writes;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, HaulList, ImprovementList, IssueChanged, IssueDetail, IssueList,
-    IssueMade, IssueSummary, IssueTrace, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended, NewsLine,
-    Problem, ProblemCode, Proposal, PullRequestDetail, Reconciliation, Rollup, Service, TaskId,
+    AgentsAsked, AgentsFound, Ask as _, HaulId, HaulList, ImprovementList, IssueChanged, IssueDetail,
+    IssueList, IssueMade, IssueSummary, IssueTrace, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended,
+    NewsLine, Problem, ProblemCode, Proposal, PullRequestDetail, Reconciliation, Rollup, Service, TaskId,
 };
+use landfall_engine::model::haul;
 
 use crate::running::{RunAsked, RunHandle};
 use desk::Desk;
@@ -184,6 +186,11 @@ pub fn task_of_issue(dir: &Path, issue: u64) -> Result<Option<TaskId>, Problem> 
     follow::task_of_issue(&Place::find(dir)?, issue)
 }
 
+/// Why no task follows an issue of the project around `dir`: nobody follows it yet, or it is no issue.
+pub fn unfollowed_issue(dir: &Path, issue: u64) -> Problem {
+    Place::find(dir).map_or_else(|problem| problem, |place| follow::unfollowed(&place, issue))
+}
+
 /// The same by the way: where it would take long to find out, nothing is said.
 pub fn likely_task_of_issue(dir: &Path, issue: u64) -> Option<TaskId> {
     follow::likely_task_of_issue(&Place::find(dir).ok()?, issue)
@@ -202,6 +209,16 @@ pub fn watch_tasks(
 /// Which issues would be followed in the project around `dir`, and how. Nothing is changed.
 pub fn follow_preview(dir: &Path, asked: &IssuesFollow) -> Result<IssuesFollowed, Problem> {
     follow::preview(&Place::find(dir)?, asked)
+}
+
+/// What to do next about the issues of a batch that are left, if some are: see [`haul::onward`].
+pub fn batch_onward(
+    batch: HaulId,
+    left: &[u64],
+    through: &[u64],
+    blocked_by: &BTreeMap<u64, BTreeSet<u64>>,
+) -> Option<String> {
+    haul::onward(haul::HaulId(batch.0), left, through, blocked_by)
 }
 
 /// What became of the issues of these tasks.

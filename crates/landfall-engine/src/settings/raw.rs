@@ -264,7 +264,7 @@ pub struct RawRun {
     pub iterations_max: Whole<1, 1000>,
     /// How long one task may take. Waits for a person, a quota or a slot do not count.
     pub task_limit: Millis<100, { 30 * DAY }>,
-    /// After how many runs in a row without a commit to warn that an agent may be stuck.
+    /// After how many runs in a row without a commit to warn that an agent may be stuck. If its work is red and unchanged then, the task fails.
     pub stuck_after: Whole<1, 1000>,
     /// An agent without any sign of life for so long is ended: no output, no CPU time, no data moved, no change in its
     /// workspace.

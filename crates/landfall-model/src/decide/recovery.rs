@@ -8,7 +8,7 @@ use crate::flow::StepKind;
 use crate::input::{EndedRun, Parting, Recovered};
 use crate::judge::Verdict;
 use crate::recovery::{Action, Climb, Climbed, Outcome, PlanAction, RecoveryEvent, Tier};
-use crate::task::{Doing, EndCode, EndKind, Feedback, State};
+use crate::task::{Doing, EndCode, EndKind, Feedback, State, Task};
 use crate::{Commit, StepName, Wait};
 
 /// How long is waited for what runs elsewhere, and for an agent that is busy.
@@ -173,7 +173,8 @@ impl Draft {
             None => why,
         };
         self.recovery_over(step, Outcome::Failed, why.clone())?;
-        self.end(EndKind::Blocked, EndCode::RecoveryFailed, format!("step `{step}` failed by {why}"))
+        let first = idle(&self.task, step).map(|idle| format!("{idle}; ")).unwrap_or_default();
+        self.end(EndKind::Blocked, EndCode::RecoveryFailed, format!("{first}step `{step}` failed by {why}"))
     }
 
     /// What was to be done about a failure was done, or could not be.
@@ -190,7 +191,9 @@ impl Draft {
                 self.recovery(RecoveryEvent::Diagnosed { step: step.clone(), action, rationale, ops })?;
                 match action {
                     None => {
-                        self.give_up_recovery(&step, format!("`{symptom}`: the plan was refused: {said}"))
+                        let no_help = "the agent that was asked had no usable answer";
+                        let why = format!("`{symptom}`: {no_help} (the plan was refused: {said})");
+                        self.give_up_recovery(&step, why)
                     }
                     Some(PlanAction::Abort) => {
                         self.give_up_recovery(&step, format!("`{symptom}`: the recovery agent says: {said}"))
@@ -267,6 +270,22 @@ impl Draft {
             Some(verify) => self.settle(&verify),
             None => Ok(()), // what lands is verified all the same
         }
+    }
+}
+
+/// That the agent of a step did nothing, if that is what was last wrong with it: it says more than what was tried about it.
+fn idle(task: &Task, step: &StepName) -> Option<String> {
+    let works = task.flow.as_ref()?.step(step)?.kind.clone();
+    let last = task.recoveries.tried.iter().rev().find(|it| it.step == *step)?;
+    let ended_well = last.exit == Some(0);
+    match (works, task.counters.fruitless) {
+        (StepKind::Agent { iterate: true, .. }, 1) if ended_well => {
+            Some("its agent committed nothing".to_owned())
+        }
+        (StepKind::Agent { iterate: true, .. }, many @ 2..) if ended_well => {
+            Some(format!("its agent committed nothing, {many} times"))
+        }
+        _ => None,
     }
 }
 

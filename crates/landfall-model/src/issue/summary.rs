@@ -117,6 +117,10 @@ pub fn summary(task: &Task, progress: &Progress) -> Option<Summary> {
             Mark::Done if row.phase == "verify" && stand == Stand::Partial => "pending",
             Mark::Done => "done",
             Mark::Stopped => "stopped",
+            // It was sent back to an earlier phase, and has not come here again.
+            Mark::UnderWay if matches!(stand, Stand::Stopped { .. } | Stand::NeedsPerson { .. }) => {
+                "to do again"
+            }
             Mark::UnderWay => "under way",
         };
         SummaryRow { phase: row.phase, result, notes: row.notes(), usage: row.usage }
@@ -146,7 +150,11 @@ fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (Stand, Option<Stri
         State::Ended(Ending { kind: EndKind::Done, .. }) => (landed(issue), None),
         State::Ended(ending) => {
             let line = ending.detail.lines().next().filter(|line| !line.is_empty());
-            let why = Some(line.unwrap_or(ending.code.word()).to_owned());
+            let line = line.unwrap_or(ending.code.word());
+            let why = Some(match unmet(task) {
+                Some(unmet) => format!("{line}; {unmet}"),
+                None => line.to_owned(),
+            });
             let exhausted = issue
                 .accepted
                 .as_ref()
@@ -183,6 +191,37 @@ fn landed(issue: &Pipeline) -> Stand {
 pub fn is_partial(task: &Task) -> bool {
     let done = matches!(task.state, State::Ended(Ending { kind: EndKind::Done, .. }));
     done && task.issue.is_some() && !is_accepted(task)
+}
+
+/// That it had landed and what did not hold then, if it was worked on once more because of that.
+#[must_use]
+pub fn unmet(task: &Task) -> Option<String> {
+    let landed = task.landed_before.last()?;
+    let accepted = task.issue.as_ref()?.accepted.as_ref()?;
+    let failed = accepted.items.iter().filter(|(_, result, _)| *result == VerifyResult::Fail);
+    let words: Vec<String> = failed.map(|(words, ..)| format!("`{words}`")).collect();
+    let again = !words.is_empty() && task.landed.is_none();
+    again.then(|| format!("it had landed as {}, and {} did not hold", landed.commit.short(), named(&words)))
+}
+
+/// What was left of the issue of a task that is done when somebody last looked, and what closes it.
+#[must_use]
+pub fn left_open(task: &Task) -> Option<String> {
+    let number = Source::of(&task.spec.source)?.number;
+    let issue = task.issue.as_deref().filter(|_| is_partial(task))?;
+    let (left, next) = (named(&pending(issue)), next(number, task, issue, &Stand::Partial));
+    Some(format!("issue #{number} was left open for this: {left}; {next}"))
+}
+
+/// Criteria that are named in a sentence; the others are counted.
+const NAMED_MAX: usize = 3;
+
+fn named(words: &[String]) -> String {
+    let some = words[..words.len().min(NAMED_MAX)].join("; ");
+    match words.len().saturating_sub(NAMED_MAX) {
+        0 => some,
+        more => format!("{some}; and {more} more"),
+    }
 }
 
 fn awaited(wait: &Wait) -> String {
@@ -226,14 +265,67 @@ fn next(number: u64, task: &Task, issue: &Pipeline, stand: &Stand) -> String {
             )
         }
         Stand::Stopped { .. } => {
-            format!("`landfall why {id}` says why; `landfall auto --resume {number}` goes on from there")
+            format!(
+                "`landfall auto --resume {number}` goes on from there; `landfall log {id}` shows how it went"
+            )
         }
         Stand::NeedsPerson { .. } => format!(
             "read what does not hold, change the work or the issue, then `landfall auto --resume {number}`"
         ),
-        Stand::Waits { .. } => {
-            format!("`landfall auto --resume {number}` goes on; `landfall why {id}` says what it waits for")
-        }
+        Stand::Waits { .. } => next_of_waiting(number, task),
         Stand::UnderWay => format!("`landfall auto --resume {number}` goes on"),
+    }
+}
+
+/// What ends a wait comes first: going on before that only waits again.
+fn next_of_waiting(number: u64, task: &Task) -> String {
+    let id = task.id;
+    let resume = format!("`landfall auto --resume {number}`");
+    let wait = match &task.state {
+        State::Waiting { wait, .. } => wait,
+        State::Review { .. } => {
+            return format!(
+                "`landfall diff {id}` shows it, `landfall answer {id} approve` lets it land; then {resume}"
+            );
+        }
+        State::Draft | State::Ready { .. } | State::Active { .. } | State::Ended(_) => {
+            return format!("{resume} goes on");
+        }
+    };
+    match wait {
+        Wait::Blockers { by } => next_of_blocked(number, by),
+        Wait::Question { .. } => format!("`landfall answer {id} \"…\"` answers it; then {resume}"),
+        Wait::Login { account, .. } => {
+            format!("log in to `{account}`, then `landfall answer {id} done`; then {resume}")
+        }
+        Wait::Conflict { .. } => {
+            format!("`landfall why {id}` says how the conflict is resolved; then {resume}")
+        }
+        Wait::GateBroken { .. } => format!("mend the check on the base; then {resume}"),
+        Wait::Disk { .. } => format!("make room on the disk; then {resume}"),
+        Wait::Dependency(_) => {
+            format!("`landfall run` does the others first; `landfall why {id}` names them; then {resume}")
+        }
+        Wait::Parts
+        | Wait::Backoff { .. }
+        | Wait::Quota { .. }
+        | Wait::Budget { .. }
+        | Wait::Pause
+        | Wait::Slot
+        | Wait::Turn(_) => format!("{resume} goes on; `landfall why {id}` says what it waits for"),
+    }
+}
+
+/// What is done first about an issue that waits for others: those of the same tracker can be done with it.
+fn next_of_blocked(number: u64, by: &[String]) -> String {
+    let here: Vec<&str> = by.iter().filter_map(|it| it.strip_prefix('#')).collect();
+    match here.len() == by.len() && !here.is_empty() {
+        true => format!(
+            "`landfall auto --batch {} {number}` does what it waits for first, and then #{number}",
+            here.join(" ")
+        ),
+        false => {
+            format!("once {} is done, `landfall auto --resume {number}` goes on", by.join(" and "))
+        }
     }
 }

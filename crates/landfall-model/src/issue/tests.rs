@@ -1,4 +1,6 @@
 use super::*;
+use crate::task::{EndCode, EndKind, Ending, Landed, State, Task};
+use crate::{TaskSpec, Wait};
 
 fn way(size: Option<Size>, wishes: &Wishes) -> String {
     let routed = route(size, wishes);
@@ -216,4 +218,101 @@ fn a_forge_that_would_not_merge_is_asked_again_while_it_looks_and_not_when_it_ha
     for checks in [Ci::Failed(names()), Ci::PreExisting(names()), Ci::Broken(names())] {
         assert!(!may_merge_yet(&checks, true, 0), "{checks:?}: a person has to look");
     }
+}
+
+/// A task of issue 7 in this state.
+fn task(state: State, change: impl Fn(&mut Task)) -> Task {
+    let mut spec = TaskSpec::new("Fix the door").expect("a title");
+    spec.source = "local:#7".to_owned();
+    let mut task = Task::added(TaskId(1), spec, Timestamp(0));
+    task.issue = Some(Box::default());
+    task.state = state;
+    change(&mut task);
+    task
+}
+
+fn landed() -> Landed {
+    Landed {
+        commit: Commit::new("0123456789abcdef"),
+        base_before: Commit::new("base"),
+        tree: crate::Tree::new("tree"),
+        proof: String::new(),
+        at: Timestamp(0),
+    }
+}
+
+fn looked_at(task: &mut Task, outcome: VerifyOutcome, items: &[(&str, VerifyResult)]) {
+    let items = items.iter().map(|(words, result)| ((*words).to_owned(), *result, String::new()));
+    let accepted = Accepted { items: items.collect(), outcome };
+    task.issue.as_mut().expect("it follows one").accepted = Some(accepted);
+}
+
+fn why(task: &Task) -> String {
+    crate::why(task, &[], None, &|_| "today".to_owned())
+}
+
+fn ending(kind: EndKind, code: EndCode, detail: &str) -> State {
+    State::Ended(Ending { kind, code, detail: detail.to_owned() })
+}
+
+#[test]
+fn what_is_left_of_an_issue_is_said_with_what_closes_it() {
+    let done = || ending(EndKind::Done, EndCode::Landed, "");
+    let items = [("it is there", VerifyResult::Pass), ("people like it", VerifyResult::Skipped)];
+    let left = task(done(), |task| {
+        task.landed = Some(landed());
+        looked_at(task, VerifyOutcome::LeftOver(1), &items);
+    });
+    assert_eq!(
+        why(&left),
+        "T1 is done: it landed as 0123456789 today, but issue #7 was left open for this: people like it (SKIPPED); look at what \
+         is left; `landfall issue tick 7 BOX` ticks it, and `landfall auto 7` looks again and closes it."
+    );
+    let whole = task(done(), |task| {
+        task.landed = Some(landed());
+        looked_at(task, VerifyOutcome::Done, &items[..1]);
+    });
+    assert_eq!(why(&whole), "T1 is done: it landed as 0123456789 today.");
+    let split = task(done(), |task| {
+        let part = |number| Part { number, title: String::new(), size: None, done: true, needs: Vec::new() };
+        task.issue.as_mut().expect("it follows one").parts = vec![part(8), part(9)];
+    });
+    assert_eq!(why(&split), "T1 is done: what it is made of is done (#8, #9).");
+}
+
+#[test]
+fn a_rework_that_stops_says_what_did_not_hold() {
+    let stopped = ending(EndKind::Blocked, EndCode::RecoveryFailed, "its agent committed nothing");
+    let stopped = task(stopped, |task| {
+        task.landed_before = vec![landed()];
+        let items = [("it is there", VerifyResult::Fail), ("it is red", VerifyResult::Pass)];
+        looked_at(task, VerifyOutcome::Reopen { iteration: 1 }, &items);
+    });
+    let expected = "its agent committed nothing; it had landed as 0123456789, and `it is there` did not hold";
+    assert_eq!(
+        why(&stopped),
+        format!("T1 is blocked (recovery_failed): {expected}; `landfall retry T1` tries it again.")
+    );
+    let summary = summary(&stopped, &Progress::default()).expect("it follows an issue");
+    assert_eq!(summary.why.as_deref(), Some(expected));
+}
+
+#[test]
+fn what_comes_next_ends_the_wait_and_leads_in_no_circle() {
+    let next = |state: State| summary(&task(state, |_| {}), &Progress::default()).expect("an issue").next;
+    let waits =
+        |wait: Wait| next(State::Waiting { wait, then: crate::StepName::new("code"), since: Timestamp(0) });
+    let by = |by: &[&str]| Wait::Blockers { by: by.iter().map(|it| (*it).to_owned()).collect() };
+    assert_eq!(
+        waits(by(&["#2", "#5"])),
+        "`landfall auto --batch 2 5 7` does what it waits for first, and then #7"
+    );
+    assert_eq!(
+        waits(by(&["#2", "other/place#5"])),
+        "once #2 and other/place#5 is done, `landfall auto --resume 7` goes on"
+    );
+    let asked = waits(Wait::Question { text: "Which port?".to_owned() });
+    assert!(asked.starts_with("`landfall answer T1 "), "{asked}");
+    let failed = next(ending(EndKind::Failed, EndCode::NothingChanged, "x"));
+    assert!(!failed.contains("landfall why"), "the why stands just above: {failed}");
 }

@@ -224,7 +224,7 @@ fn nothing_done_is_tried_once_more_then_looked_at_then_left_to_a_person() {
     assert_eq!(walk.says_done(), "Blocked recovery_failed; recovery-ended");
     assert_eq!(
         walk.detail(),
-        "step `code` failed by `silent-no-op`: what its pattern says was tried, and an agent has looked already"
+        "its agent committed nothing, 3 times; step `code` failed by `silent-no-op`: what its pattern says was tried, and an agent has looked already"
     );
     // A person takes it up: everything is tried anew.
     walk.hears(News::Retry { fresh: false, note: None });
@@ -354,7 +354,10 @@ fn what_a_plan_says_is_done_and_then_the_step_is_tried_again() {
 #[test]
 fn a_plan_that_is_refused_or_gives_up_ends_with_a_person() {
     for (said, words) in [
-        (diagnosed(None, Vec::new()), "the plan was refused: line 7 says so"),
+        (
+            diagnosed(None, Vec::new()),
+            "the agent that was asked had no usable answer (the plan was refused: line 7 says so)",
+        ),
         (diagnosed(Some(PlanAction::Abort), Vec::new()), "the recovery agent says: line 7 says so"),
         (Recovered::Failed { why: "nobody answered".to_owned() }, "nobody answered"),
     ] {

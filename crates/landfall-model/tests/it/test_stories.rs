@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 use landfall_model::gate::{GateReport, Outcome};
-use landfall_model::{Counters, Event, Exit, Said, Signal, Status, StepName, Usage};
+use landfall_model::{
+    Counters, EndCode, EndKind, Ending, Event, Exit, Said, Signal, State, Status, StepName, Tree, Usage,
+};
 
 use crate::flows_used::{asks, loops, polishes, takes_back, tries_once};
 use crate::story::{
@@ -1537,9 +1539,40 @@ fn an_edge_taken_as_often_as_it_may_fails_the_task() {
         workspace → work a7: running 4 [workspace-made, iteration-began] ! spawn a7/4 for 1767s
         COMPLETE → ready for verify [iteration-ended complete, left done]
         granted → verify a8: checking [entered] ! check a8
-        checked: fail → Failed(edge_limit: step `verify` ended with `fail` more than 3 times) [verified, ended]
+        checked: fail → Failed(edge_limit: its checks were red more than 3 times in step `verify`: `tests` fails (exit 1), and writes: tests said so) [verified, ended]
     "#]],
     );
+}
+
+#[test]
+fn the_same_red_work_is_not_verified_for_ever() {
+    let round = |run: Line| [granted(), workspace(), run, granted(), fails()];
+    let mut scene = Scene::new(loops()).play_all(round(says_complete()));
+    for idle in 1..=4 {
+        scene = scene.play_all(round(fruitless(says_complete())));
+        assert_eq!((scene.task.is_over(), scene.task.counters.fruitless), (false, idle));
+    }
+    let over = scene.play_all(round(fruitless(says_complete()))).task;
+    let State::Ended(Ending { kind, code, detail }) = &over.state else { panic!("{:?}", over.state) };
+    assert_eq!((*kind, *code), (EndKind::Failed, EndCode::NothingChanged));
+    assert!(
+        detail.starts_with(
+            "its agent was told 5 times in a row what is red, and changed nothing: `tests` fails"
+        ),
+        "{detail}"
+    );
+    // Work that changes meanwhile is another matter, whoever committed it.
+    let other = || {
+        let mut other = report(vec![command("tests", Outcome::Fail)]);
+        other.tree = Tree::new("another tree");
+        checked_as("fail", other, [])
+    };
+    let mut scene = Scene::new(loops()).play_all(round(says_complete()));
+    for _ in 1..=5 {
+        scene = scene.play_all([granted(), workspace(), fruitless(says_complete()), granted(), other()]);
+        scene = scene.play_all(round(fruitless(says_complete())));
+    }
+    assert!(!scene.task.is_over(), "{:?}", scene.task.state);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `landfall auto`: issues followed from the tracker onto the base, alone or as a batch; and who picks the next task of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use landfall_api::{
@@ -148,7 +148,7 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
     };
     let issues = house::issue_summaries(&context.dir, &tasks)?;
     let report = AutoReport { batch: followed.batch, issues, run };
-    context.answer(&report, report_text)?;
+    context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
     let gave_up = |issue: &IssueSummary| matches!(issue.stand.as_str(), "stopped" | "needs-person");
     Ok(match report.run.is_none() && exit == Exit::Ok && report.issues.iter().any(gave_up) {
         true if !open.is_empty() => Exit::SomeDidNotLand,
@@ -416,10 +416,18 @@ fn batches_text(list: &HaulList) -> String {
     table.text()
 }
 
-fn report_text(report: &AutoReport) -> String {
+/// Which of its tracker each issue waited for when it was taken up.
+type Blockers = BTreeMap<u64, BTreeSet<u64>>;
+
+fn blockers(followed: &IssuesFollowed) -> Blockers {
+    let here = |place: &String| place.strip_prefix('#')?.parse().ok();
+    followed.issues.iter().map(|it| (it.number, it.blocked_by.iter().filter_map(here).collect())).collect()
+}
+
+fn report_text(report: &AutoReport, blockers: &Blockers) -> String {
     let mut text = match (&report.issues[..], report.batch) {
         ([one], None) => one_text(one),
-        (many, _) => many_text(report.batch, many),
+        (many, _) => many_text(report.batch, many, blockers),
     };
     if let Some(run) = &report.run {
         text += &live::how_it_ended(run);
@@ -469,7 +477,7 @@ fn more(issue: &IssueSummary) -> String {
     text + &format!("next: {}\n", clean(&issue.next))
 }
 
-fn many_text(batch: Option<HaulId>, issues: &[IssueSummary]) -> String {
+fn many_text(batch: Option<HaulId>, issues: &[IssueSummary], blockers: &Blockers) -> String {
     let mut table = Table::new(&["ISSUE", "TASK", "RESULT", "PHASES", "PR", "TITLE"]);
     for issue in issues {
         let phases: Vec<String> =
@@ -490,13 +498,16 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary]) -> String {
             text += &format!("   {line}\n");
         }
     }
-    let count = |stands: &[&str]| issues.iter().filter(|it| stands.contains(&it.stand.as_str())).count();
-    let left = count(&["waits", "under-way"]);
+    let which = |stands: &[&str]| -> Vec<u64> {
+        issues.iter().filter(|it| stands.contains(&it.stand.as_str())).map(|it| it.number).collect()
+    };
+    let count = |stands: &[&str]| which(stands).len();
+    let left = which(&["waits", "under-way"]);
     let mut parts = vec![format!("{} complete", count(&["complete"]))];
     for (number, what) in [
         (count(&["partial"]), "with something pending"),
         (count(&["stopped", "needs-person"]), "stopped"),
-        (left, "left"),
+        (left.len(), "left"),
     ] {
         if number > 0 {
             parts.push(format!("{number} {what}"));
@@ -504,8 +515,9 @@ fn many_text(batch: Option<HaulId>, issues: &[IssueSummary]) -> String {
     }
     let name = batch.map(|batch| format!("{batch}: ")).unwrap_or_default();
     text += &format!("{name}{} of {}\n", parts.join(", "), plural(issues.len() as u64, "issue"));
-    if let (Some(batch), true) = (batch, left > 0) {
-        text += &format!("next: `landfall auto --batch --resume {batch}` goes on with what is left\n");
+    let onward = |batch| house::batch_onward(batch, &left, &which(&["complete"]), blockers);
+    if let Some(next) = batch.and_then(onward) {
+        text += &format!("next: {next}\n");
     }
     text
 }

@@ -123,7 +123,7 @@ pub fn main() -> Exit {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },
-        Err(error) => match explain(&error) {
+        Err(error) => match named::missed().map_or_else(|| explain(&error), Err) {
             Ok(exit) => return exit,
             Err(failure) => failure,
         },

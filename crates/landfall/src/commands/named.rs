@@ -6,8 +6,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use landfall_api::TaskId;
+use landfall_api::{Problem, TaskId};
 
+use crate::exit::Failure;
 use crate::house;
 use crate::say::talk;
 
@@ -19,6 +20,14 @@ struct Looking {
 
 /// Known before the words are read: names are looked up while they are.
 static LOOKING: OnceLock<Looking> = OnceLock::new();
+
+/// What was not found while the words were read. To the reader of words it is a wrong word, to people it is not.
+static MISSED: OnceLock<Problem> = OnceLock::new();
+
+/// The failure that is behind a word that could not be read, if something was not found.
+pub fn missed() -> Option<Failure> {
+    MISSED.get().cloned().map(Failure::from)
+}
 
 /// Every argument of a command that is a task takes all its names.
 pub fn everywhere(command: clap::Command) -> clap::Command {
@@ -57,7 +66,12 @@ pub fn task(text: &str) -> Result<TaskId, String> {
     let Some(looking) = LOOKING.get() else { return Err("issues are not looked up here".to_owned()) };
     match house::task_of_issue(&place(looking), number) {
         Ok(Some(id)) => Ok(id),
-        Ok(None) => Err(format!("no task follows issue #{number}; `landfall auto {number}` begins one")),
+        Ok(None) => {
+            let problem = house::unfollowed_issue(&place(looking), number);
+            let message = problem.message.clone();
+            drop(MISSED.set(problem)); // the first one is told
+            Err(message)
+        }
         Err(problem) => Err(problem.message),
     }
 }

@@ -27,6 +27,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn of(text: &str) -> Result<ReportOf, String> {
+    if text.starts_with('#') || text.starts_with("issue:") {
+        return super::named::task(text).map(ReportOf::Task);
+    }
     let task = FromStr::from_str(text).map(ReportOf::Task);
     let run = || FromStr::from_str(text).map(ReportOf::Run);
     task.or_else(|_: landfall_api::BadId| run())

@@ -364,6 +364,19 @@ pub(super) fn task_of_issue(place: &Place, number: u64) -> Result<Option<api::Ta
     Ok(here.or(found.last()).map(|(id, _)| wire::task_id(*id)))
 }
 
+/// Why no task follows an issue.
+pub(super) fn unfollowed(place: &Place, number: u64) -> Problem {
+    let there = || {
+        let of = issues::number(number)?;
+        issues::open(place)?.issue(of).map_err(|error| issues::tracker_problem(&error))
+    };
+    match there() {
+        Err(problem) => problem,
+        Ok(_) => Problem::new(ProblemCode::NotFound, format!("no task follows issue #{number}"))
+            .hint(format!("`landfall auto {number}` begins one")),
+    }
+}
+
 /// So many facts are looked through where nobody asked for it.
 const BY_THE_WAY: u64 = 20_000;
 

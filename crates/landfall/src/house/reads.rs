@@ -615,6 +615,7 @@ fn details(reader: &Reader, task: &Task, among: &Among) -> Result<Vec<String>, P
     if let Some(gate) = &task.gate {
         let outcome = gate.outcome().word();
         details.push(format!("last verification: {outcome}, {}", words::gate(gate)));
+        details.extend(gate.offenders().flat_map(words::last_lines));
     }
     if let Some(feedback) = task.feedback.last() {
         details.push(format!("the agent will be told: {}", feedback.about));

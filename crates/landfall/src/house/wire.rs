@@ -302,7 +302,7 @@ pub(super) fn counters(task: &Task) -> Vec<api::Counter> {
     let mut counters = vec![
         counter("iterations", *iterations, Some(limits.iterations_max)),
         counter("agent runs", *runs, None),
-        counter("iterations without a commit", *fruitless, Some(limits.stuck_after)),
+        counter("iterations without a commit", *fruitless, None), // many are a warning, no bound
         counter("agent restarts", *restarts, Some(limits.restarts_max)),
         counter("stalls in this step", *stalls_step, Some(limits.stalls_step_max)),
         counter("stalls in all", *stalls_total, Some(limits.stalls_total_max)),

@@ -517,6 +517,16 @@ pub(super) fn gate(report: &GateReport) -> String {
     offenders.into_iter().map(offence).collect::<Vec<_>>().join(", ")
 }
 
+/// The end of what a check wrote that does not hold; the whole is in the log.
+pub(super) fn last_lines(result: &CommandResult) -> Vec<String> {
+    const LINES: usize = 5;
+    let written = result.excerpt.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let mut last: Vec<String> =
+        written.rev().take(LINES).map(|line| format!("  {}: {}", result.name, one_line(line))).collect();
+    last.reverse();
+    last
+}
+
 fn offence(result: &CommandResult) -> String {
     let how = match (result.outcome, result.exit) {
         (Outcome::Timeout, _) => format!("no end after {}", span(result.limit_ms)),

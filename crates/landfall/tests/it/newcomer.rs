@@ -61,9 +61,18 @@ fn a_task_is_found_by_the_number_of_its_issue_and_a_bare_number_says_what_it_mea
     assert!(bare.err.contains("issue #1 is followed by T3: write '#1' for it"), "{}", bare.err);
     assert!(scratch.landfall(&["why", "T1"]).err.is_empty(), "a task by its own name is no question");
     assert!(scratch.landfall(&["why", "#1"]).out.starts_with("T3 "));
-    let none = scratch.landfall(&["why", "#9"]);
-    assert_eq!(none.code, Some(2));
-    assert!(none.err.contains("no task follows issue #9; `landfall auto 9` begins one"), "{}", none.err);
+    small(&scratch, "Issue 3", "3.txt", &[]);
+    let none = scratch.landfall(&["why", "#3"]);
+    assert_eq!(none.code, Some(5), "{}", none.err);
+    for words in ["no task follows issue #3", "`landfall auto 3` begins one"] {
+        assert!(none.err.contains(words), "{words}: {}", none.err);
+    }
+    let nothing = scratch.landfall(&["why", "#9"]);
+    assert_eq!(nothing.code, Some(5), "{}", nothing.err);
+    assert!(nothing.err.contains("landfall issue list --all"), "{}", nothing.err);
+    assert!(!nothing.err.contains("landfall auto"), "nobody can begin it: {}", nothing.err);
+    let report = scratch.landfall(&["report", "#1"]).ok();
+    assert_eq!(report, scratch.landfall(&["report", "T3"]).ok(), "a report goes by the same names");
     let elsewhere = scratch.root().join("elsewhere");
     std::fs::create_dir_all(&elsewhere).expect("a folder");
     let mut from = scratch.command(&["-C", scratch.project().to_str().expect("text"), "why", "#1"]);
@@ -79,6 +88,12 @@ fn an_issue_that_waits_for_a_person_is_looked_at_again_by_the_same_task() {
     issue(&scratch, "One", criteria, &writes("code", "one.txt", "x\n"), &more);
     let first = auto(&scratch, &["1"]).ok();
     assert!(first.starts_with("auto #1 partial success"), "{first}");
+    let why = scratch.landfall(&["why", "#1"]).ok();
+    for words in
+        ["but issue #1 was left open for this: people like it (SKIPPED)", "`landfall issue tick 1 BOX`"]
+    {
+        assert!(why.contains(words), "{words} in {why}");
+    }
     let landed = scratch.git(&["rev-parse", "main"]);
     let comments = || shown(&scratch, 1)["comments"].as_array().map_or(0, Vec::len);
     let told = comments();
@@ -245,5 +260,71 @@ fn readers_who_come_one_after_another_find_a_room_each() {
     assert_eq!(said.err.matches("its reviewer found nothing to say against it").count(), 4, "{}", said.err);
     for trouble in ["could not be started", "the workspace is gone"] {
         assert!(!said.err.contains(trouble), "{trouble}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_check_that_stays_red_is_named_and_ends_the_task_when_its_agent_changes_nothing() {
+    let scratch = Scratch::new(LANDFALL);
+    let check = "test ! -e one.txt || { echo the door is open; exit 3; }";
+    scratch.more_settings(&format!("[[verify.command]]\nname = \"door\"\nrun = {check:?}"));
+    let idle = "[[step.code]]\nsignal = \"complete\"\ncommit = false\n".repeat(12);
+    let script = writes("code", "one.txt", "x\n") + &idle;
+    issue(&scratch, "Red", "", &script, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(&scratch, &["1"]);
+    assert_ne!(said.code, Some(0), "{}", said.out);
+    let words = "its agent was told 5 times in a row what is red, and changed nothing: `door` fails (exit 3)";
+    assert!(said.out.contains(&format!("why: {words}")), "{}\n{}", said.out, said.err);
+    assert!(said.out.contains("the door is open"), "what the check wrote: {}", said.out);
+    assert!(said.out.contains("6 red verifications"), "{}", said.out);
+    assert!(!said.out.contains("landfall why"), "the why stands just above: {}", said.out);
+    let why = scratch.landfall(&["why", "#1"]).ok();
+    assert!(why.contains(words) && why.contains("door: the door is open"), "{why}");
+    assert!(!why.contains("of 5"), "{why}");
+}
+
+#[test]
+fn an_agent_that_does_nothing_is_named_before_what_was_tried_about_it() {
+    let scratch = Scratch::new(LANDFALL);
+    let criteria = "- [ ] <!-- verify: file_exists \"two.txt\" --> the second is there\n";
+    let idle = "[[step.code]]\nsignal = \"complete\"\ncommit = false\n".repeat(6);
+    let script = writes("code", "one.txt", "x\n") + &idle;
+    issue(&scratch, "Half", criteria, &script, &["--size", "XS", "--label", "triaged"]);
+    let said = auto(&scratch, &["1"]);
+    assert_ne!(said.code, Some(0), "{}", said.out);
+    let why = scratch.landfall(&["why", "#1"]).ok();
+    for text in [&said.out, &why] {
+        for words in
+            ["its agent committed nothing, ", "it had landed as ", "`the second is there` did not hold"]
+        {
+            assert!(text.contains(words), "{words} in {text}\n{}", said.err);
+        }
+    }
+    assert!(!said.out.contains("under way"), "nothing goes on: {}", said.out);
+}
+
+#[test]
+fn what_comes_next_is_said_about_what_is_in_the_way() {
+    let scratch = Scratch::new(LANDFALL);
+    small(&scratch, "First", "one.txt", &[]);
+    small(&scratch, "Second", "two.txt", &["--blocked-by", "1"]);
+    let alone = auto(&scratch, &["2"]);
+    assert!(
+        alone.out.contains("next: `landfall auto --batch 1 2` does what it waits for first"),
+        "{}",
+        alone.out
+    );
+    let hopeless = "[[step.code]]\nsignal = \"blocked:no idea\"\n".repeat(8);
+    issue(&scratch, "Hopeless", "", &hopeless, &["--size", "XS", "--label", "triaged"]);
+    small(&scratch, "After", "four.txt", &["--blocked-by", "3"]);
+    for args in [&["--batch", "3", "4"][..], &["--batch", "--resume", "H1"]] {
+        let both = auto(&scratch, args);
+        let next = "next: `landfall auto --batch 3 4` does what is in the way first; ";
+        assert!(both.out.contains(next), "{args:?}: {}\n{}", both.out, both.err);
+        assert!(
+            !both.out.contains("next: `landfall auto --batch --resume"),
+            "it would wait again: {}",
+            both.out
+        );
     }
 }
