@@ -337,7 +337,10 @@ fn an_issue_that_was_closed_meanwhile_is_left_alone_and_its_work_is_kept() {
                 [true, true]
             }
         };
-        assert_eq!([ClosedAs::Done, ClosedAs::NotPlanned].map(|how| stops_at(act, how)), expected, "{act:?}");
+        let stops = |made| [ClosedAs::Done, ClosedAs::NotPlanned].map(|how| stops_at(act, how, made));
+        assert_eq!(stops(false), expected, "{act:?}");
+        // Work that is kept is gone on with once it is wanted again.
+        assert_eq!(stops(true), if act == Act::Observe { [false, true] } else { expected }, "{act:?}");
     }
     let mut walk = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::M)));
     walk.offers('b');

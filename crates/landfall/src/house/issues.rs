@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::branch_of;
-use landfall_engine::model::acceptance::{Criteria, find_box, tick as tick_lines, untick};
+use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as tick_lines, untick};
 use landfall_engine::settings::Settings;
 use landfall_engine::tracker::nudges::{self, NotHeard};
 use landfall_engine::tracker::{self, Around, Standing};
@@ -421,8 +421,15 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
     let left =
         criteria.items.iter().filter(|it| if it.line == found.line { open } else { !it.ticked }).count();
     let now = if open { "open" } else { "ticked" };
+    // A tick is somebody's word; where it says how it can be seen, that is what counts.
+    let looked_at = match found.kind {
+        VerifyKind::Auto if !open => {
+            "; it has a hint, so it is looked at all the same when the issue is verified, and what is seen counts"
+        }
+        VerifyKind::Auto | VerifyKind::Opportunistic | VerifyKind::Observation(_) | VerifyKind::Manual => "",
+    };
     Ok(format!(
-        "{number}: \"{}\" is {now}; {} left",
+        "{number}: \"{}\" is {now}; {} left{looked_at}",
         found.text,
         moment::count(left as u64, "open box").replace("boxs", "boxes")
     ))
