@@ -658,3 +658,18 @@ fn c25_a_merge_needs_our_own_verdict_and_nobodys_approval() {
     let unread = Seen { pr: read.pr.clone().map(|pr| SeenPr { reviewed: false, ..pr }), ..read };
     assert!(!completion(Point::Review, &unread).matches, "without a summary of ours it was not read");
 }
+
+#[test]
+fn what_an_earlier_try_was_warned_of_is_over_once_a_check_has_proved_the_work() {
+    use crate::story::{command, report};
+    use landfall_model::gate::Outcome;
+    let mut task = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::XS))).task;
+    (task.gate, task.warnings) = (None, Vec::new());
+    assert!(!task.is_unproved(), "nobody has verified it");
+    task.warnings.push(landfall_model::Warning::VerificationEmpty);
+    assert!(task.is_unproved());
+    task.gate = Some(report(vec![command("tests", Outcome::Pass)]));
+    assert!(!task.is_unproved());
+    task.gate = Some(report(Vec::new()));
+    assert!(task.is_unproved());
+}

@@ -14,7 +14,7 @@ use landfall_engine::store::{Reader, Seq};
 use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
 use landfall_trackers::tracker::{
     Answer, Blocker, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, PHASE_FAMILY,
-    Place as IssuePlace, Tracker,
+    Place as IssuePlace, Tracker, TrackerError,
 };
 
 use super::place::Place;
@@ -240,7 +240,12 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
         }
         ([], Some(many), None) => {
             let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
-            let text = newest_text(many, wanted.len())?;
+            let mut text = newest_text(many, wanted.len())?;
+            let unread = tracker.unreadable().map_err(failed)?.len() as u64;
+            if unread > 0 {
+                let files = moment::count(unread, "file");
+                text += &format!("; {files} cannot be read, `landfall issue list` says why");
+            }
             (wanted, asked.together.then_some(Chosen::Newest(many)), None, text)
         }
         ([], None, Some(id)) => {
@@ -479,8 +484,13 @@ pub(super) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
                 continue;
             }
             let of = issues::number(*number)?;
-            let issue = tracker.issue(of).map_err(|error| issues::tracker_problem(&error))?;
-            known.insert(*number, haul::fate(live(&issue), tasks.find(of).as_ref()));
+            let fate = match tracker.issue(of) {
+                Ok(issue) => haul::fate(live(&issue), tasks.find(of).as_ref()),
+                // It is still to be done, once somebody has mended its file.
+                Err(TrackerError::Malformed { .. }) => Fate::Left,
+                Err(error) => return Err(issues::tracker_problem(&error)),
+            };
+            known.insert(*number, fate);
         }
         let which = |is: fn(&Fate) -> bool| -> Vec<u64> {
             haul.issues.iter().copied().filter(|number| known.get(number).is_some_and(is)).collect()
