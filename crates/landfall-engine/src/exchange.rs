@@ -12,7 +12,7 @@ mod wholes;
 
 use std::sync::{Arc, OnceLock};
 
-use landfall_host::git::{BranchName as GitBranch, GitError, Repo, Store};
+use landfall_host::git::{BranchName as GitBranch, GitError, Oid, Repo, Store};
 use landfall_model::flow::Act;
 use landfall_model::issue::{ClosedAs, Part, Phase, Seen, Source, stops_at};
 use landfall_model::{Attempt, Exchanged, News, Task};
@@ -101,10 +101,7 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
     let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
     let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
     let theirs = store.import(repo, branch)?;
-    let base = match store.base()? {
-        Some(ours) if !store.is_ancestor(&ours, &theirs)? => ours,
-        Some(_) | None => theirs,
-    };
+    let base = landed_base(store, theirs)?;
     let work = task.map(|task| task.seen_head.iter().chain(&task.head).map(site::oid).collect());
     let ground = seeing::Ground {
         store,
@@ -115,6 +112,19 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
         branch: branch.as_str(),
     };
     seeing::look_on(&ground, &Desked { tracker, source, number })
+}
+
+/// Where everything is that has landed, by whoever asks: the base of the store, or `theirs` (a branch of the person or of a forge) where
+/// that holds all of it and perhaps more. Landed work may have to wait before it comes into a branch.
+///
+/// # Errors
+/// When git cannot be asked.
+pub fn landed_base(store: &Store, theirs: Oid) -> Result<Oid, GitError> {
+    Ok(match store.base()? {
+        // A commit that the store has never seen is newer than all it has.
+        Some(ours) if store.contains(&theirs)? && !store.is_ancestor(&ours, &theirs)? => ours,
+        Some(_) | None => theirs,
+    })
 }
 
 /// What an issue is made of, by whoever asks.
@@ -235,7 +245,8 @@ fn closed_meanwhile(task: &Task, act: Option<Act>, at: &Desked) -> Answer<Option
     let was_open = task.issue.as_ref().and_then(|issue| issue.seen.as_ref()).is_some_and(|seen| seen.open);
     let Some(act) = act.filter(|_| was_open) else { return Ok(None) };
     // Where no way of closing it would stop anything, nobody needs to look.
-    if ![ClosedAs::Done, ClosedAs::NotPlanned].into_iter().any(|closed| stops_at(act, closed)) {
+    let made = task.head.is_some() && task.landed.is_none();
+    if ![ClosedAs::Done, ClosedAs::NotPlanned].into_iter().any(|closed| stops_at(act, closed, made)) {
         return Ok(None);
     }
     let closed = match at.tracker.issue(at.number)?.state {
@@ -243,7 +254,7 @@ fn closed_meanwhile(task: &Task, act: Option<Act>, at: &Desked) -> Answer<Option
         IssueState::Closed { why: CloseWhy::Done, .. } => ClosedAs::Done,
         IssueState::Closed { why: CloseWhy::NotPlanned, .. } => ClosedAs::NotPlanned,
     };
-    Ok(Some(closed).filter(|closed| stops_at(act, *closed)))
+    Ok(Some(closed).filter(|closed| stops_at(act, *closed, made)))
 }
 
 pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {

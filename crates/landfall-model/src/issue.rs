@@ -423,11 +423,13 @@ impl ClosedAs {
 
 /// Whether a task stops before `act` because its issue was closed since it began. Until the work has landed it is a person who
 /// closes it. After that a forge closes it by itself, and so do we, as done: what was promised is still held against what landed.
-/// What nobody will do any more is left alone in any case.
+/// What nobody will do any more is left alone in any case. Where work was `made` and is kept, the task is not over by that: it goes on
+/// once the issue is open again.
 #[must_use]
-pub fn stops_at(act: Act, closed: ClosedAs) -> bool {
+pub fn stops_at(act: Act, closed: ClosedAs, made: bool) -> bool {
     match (act, closed) {
-        (Act::Observe, _) => false, // it says by itself where an issue goes on that is closed
+        (Act::Observe, ClosedAs::NotPlanned) => made,
+        (Act::Observe, ClosedAs::Done) => false, // it says by itself where an issue goes on that is closed
         (Act::Triaged | Act::Sized | Act::Offer | Act::Checks | Act::Reviewed | Act::Gather, _) => true,
         (Act::Merged | Act::Accept | Act::Close, ClosedAs::NotPlanned) => true,
         (Act::Merged | Act::Accept | Act::Close, ClosedAs::Done) => false,

@@ -197,6 +197,13 @@ impl Task {
         self.landed.is_some() || done || !self.landed_before.is_empty()
     }
 
+    /// Whether its work was last verified by no check at all. What an earlier try was warned of is over once a later one was verified.
+    #[must_use]
+    pub fn is_unproved(&self) -> bool {
+        let warned = self.warnings.contains(&Warning::VerificationEmpty);
+        self.gate.as_ref().map_or(warned, GateReport::is_empty)
+    }
+
     /// Whether nothing more happens to it unless a person says so.
     #[must_use]
     pub fn is_over(&self) -> bool {

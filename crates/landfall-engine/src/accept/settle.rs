@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use landfall_model::acceptance::{
-    Counted, Criteria, Criterion, Deeds, Finding, VerifyOutcome, VerifyResult, closed_by_hand, comment,
-    count, outcome, tick_again,
+    Counted, Criteria, Criterion, Deeds, Finding, Sighting, VerifyOutcome, VerifyResult, by_ticks,
+    closed_by_hand, comment, count, moves, outcome, tick_again,
 };
-use landfall_model::issue::with_left;
+use landfall_model::issue::{Phase, with_left};
 use landfall_trackers::tracker::{
-    Answer, CloseWhy, Comment, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once,
+    Answer, CloseWhy, Comment, Issue, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once,
     PHASE_FAMILY, PrNumber, Thread, Tracker, TrackerError,
 };
 
@@ -51,6 +51,8 @@ pub struct Settled {
     pub told: bool,
     /// Whether the very same was found before. Then nothing was changed.
     pub known: bool,
+    /// Whether it was done before and this look said nothing against it. Then it stays so, and nothing is told.
+    pub stays: bool,
 }
 
 impl Settling<'_> {
@@ -78,13 +80,19 @@ impl Settling<'_> {
         self.counted().map(|(outcome, _)| outcome)
     }
 
+    /// Whether it is done and stays so, whatever could not be said about it now.
+    pub fn stays(&self, outcome: VerifyOutcome) -> Answer<bool> {
+        Ok(self.open_pr.is_none() && !moves(outcome, is_done(&self.tracker.issue(self.issue)?)))
+    }
+
     fn counted(&self) -> Answer<(VerifyOutcome, Counted)> {
         let comments = self.tracker.comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
             comments.iter().filter(|it| is_verdict(it)).map(|it| it.body.as_str()).collect();
-        let counted = count(&ours, &self.fingerprint());
+        let counted = count(&ours, Sighting { commit: self.commit, of: &self.fingerprint() });
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
+        let results = by_ticks(self.criteria, &results, !ours.is_empty());
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
         // A forge closes issues by itself when work is merged; where none does, it was a person.
         let by_hand = || -> Answer<bool> {
@@ -137,12 +145,16 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     let known = counted.told && outcome.iteration().is_some();
     if known {
         // It was sent back for exactly this. Whatever became of it since is not undone.
-        return Ok(Settled { outcome, ticked, told: false, known });
+        return Ok(Settled { outcome, ticked, told: false, known, stays: false });
+    }
+    if settling.stays(outcome)? {
+        return Ok(Settled { outcome, ticked, told: false, known, stays: true });
     }
     let findings: Vec<Finding<'_>> = both()
         .map(|(criterion, it)| Finding { criterion, result: it.result, evidence: &it.evidence })
         .collect();
     let of = settling.fingerprint();
+    let sighting = Sighting { commit: settling.commit, of: &of };
     let key = match outcome.iteration() {
         Some(iteration) => format!("verify/{}/{of}/{iteration}", issue.get()),
         None => format!("verify/{}/{of}", issue.get()),
@@ -152,8 +164,15 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
         let deeds = if settling.was_done { outcome.deeds_of_done() } else { outcome.deeds() };
         move_issue(tracker, issue, deeds)?;
     }
-    let said = tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, &of))?;
-    Ok(Settled { outcome, ticked, told: matches!(said, Once::Made(_)), known })
+    let said =
+        tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, sighting))?;
+    Ok(Settled { outcome, ticked, told: matches!(said, Once::Made(_)), known, stays: false })
+}
+
+/// Whether an issue is closed, and was found to hold.
+fn is_done(issue: &Issue) -> bool {
+    let done = |label: &Label| label.within(PHASE_FAMILY) == Some(Phase::Done.word());
+    !issue.state.is_open() && issue.labels.iter().any(done)
 }
 
 fn move_issue(tracker: &dyn Tracker, issue: IssueNumber, deeds: Deeds) -> Answer<()> {

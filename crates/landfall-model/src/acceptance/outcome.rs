@@ -261,6 +261,40 @@ pub fn closed_by_hand(outcome: VerifyOutcome) -> VerifyOutcome {
     }
 }
 
+/// Whether an outcome moves an issue. One that is `done` is moved by what does not hold, and not by a look that could not say.
+#[must_use]
+pub fn moves(outcome: VerifyOutcome, done: bool) -> bool {
+    match outcome {
+        VerifyOutcome::Done | VerifyOutcome::Reopen { .. } | VerifyOutcome::Exhausted { .. } => true,
+        VerifyOutcome::LeftOver(_) | VerifyOutcome::Waiting | VerifyOutcome::Unsure => !done,
+    }
+}
+
+/// Whether a look that may run commands would say more about a criterion than one that may not.
+#[must_use]
+pub fn full_tells(criterion: &Criterion) -> bool {
+    let Some(Ok(verify)) = &criterion.verify else { return false };
+    let in_safe_mode = verify.spec().map_or(InSafeMode::Open, |spec| spec.in_safe_mode);
+    match in_safe_mode {
+        InSafeMode::FromChecks | InSafeMode::Open | InSafeMode::PublicOnly => {
+            !matches!(verify.check.name(), "mcp_call") // nobody looks at that yet
+        }
+        InSafeMode::Runs | InSafeMode::ReadOnly => verify.when.is_some(),
+    }
+}
+
+/// The results, where boxes that were ticked after somebody had `looked` speak for what cannot be looked at now: an earlier look found
+/// that they hold, or a person did who was told of them. Boxes that were ticked before anybody looked say nothing.
+#[must_use]
+pub fn by_ticks(criteria: &Criteria, results: &[VerifyResult], looked: bool) -> Vec<VerifyResult> {
+    let both = criteria.items.iter().zip(results);
+    both.map(|(criterion, result)| match result {
+        VerifyResult::Uncertain if looked && criterion.ticked => VerifyResult::Skipped,
+        result => *result,
+    })
+    .collect()
+}
+
 /// What the results come to, one for each criterion. `iteration` is the number this failure would have.
 #[must_use]
 pub fn outcome(

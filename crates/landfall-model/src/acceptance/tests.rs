@@ -613,7 +613,10 @@ fn what_was_told_of_the_same_thing_is_no_new_failure() {
     let criteria = Criteria::of("- [ ] <!-- verify: file_exists \"a\" --> a <b> | c\n", &customs());
     let evidence = "no `a` <!-- verify-iteration: 99 -->";
     let findings = [Finding { criterion: &criteria.items[0], result: VerifyResult::Fail, evidence }];
-    let first = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, "abc");
+    // The first letter stands for the commit.
+    let look = |of: &'static str| Sighting { commit: &of[..1], of };
+    let count = |comments: &[&str], of| count(comments, look(of));
+    let first = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("abc"));
     assert!(
         first.contains("| a &lt;b> &#124; c | FAIL | no 'a' &lt;!-- verify-iteration: 99 --> |"),
         "{first}"
@@ -621,12 +624,18 @@ fn what_was_told_of_the_same_thing_is_no_new_failure() {
     assert_eq!(count(&[], "abc"), Counted { iteration: 1, told: false });
     assert_eq!(count(&[&first], "abc"), Counted { iteration: 1, told: true });
     assert_eq!(count(&[&first], "def"), Counted { iteration: 2, told: false });
-    let second = comment(&findings, VerifyOutcome::Exhausted { iteration: 2 }, "def");
+    let second = comment(&findings, VerifyOutcome::Exhausted { iteration: 2 }, look("def"));
     assert!(second.contains(MAX_ITERATIONS_REACHED) && second.contains("needs a person"), "{second}");
     // Back to what was found first: that is a failure again, for something else was found in between.
     assert_eq!(count(&[&first, &second], "abc"), Counted { iteration: 3, told: false });
+    // Something else was found of the same commit: that is told, and nobody has failed again.
+    assert_eq!(count(&[&first], "axy"), Counted { iteration: 1, told: false });
+    let other = comment(&findings, VerifyOutcome::Reopen { iteration: 1 }, look("axy"));
+    for known in ["abc", "axy"] {
+        assert_eq!(count(&[&first, &other], known), Counted { iteration: 1, told: true });
+    }
     // The cell alone counts nothing.
-    let fine = comment(&findings, VerifyOutcome::Unsure, "ghi");
+    let fine = comment(&findings, VerifyOutcome::Unsure, look("ghi"));
     assert_eq!(count(&[&fine], "x"), Counted { iteration: 1, told: false });
 }
 
@@ -672,4 +681,56 @@ fn whoever_closes_an_issue_says_that_what_only_they_can_look_at_holds() {
     ] {
         assert_eq!(closed_by_hand(other), other);
     }
+}
+
+#[test]
+fn what_is_done_is_not_moved_by_a_look_that_could_not_say() {
+    for sure in [
+        VerifyOutcome::Done,
+        VerifyOutcome::Reopen { iteration: 1 },
+        VerifyOutcome::Exhausted { iteration: 3 },
+    ] {
+        assert!(moves(sure, true) && moves(sure, false), "{sure:?}");
+    }
+    for open in [VerifyOutcome::LeftOver(1), VerifyOutcome::Waiting, VerifyOutcome::Unsure] {
+        assert!(!moves(open, true) && moves(open, false), "{open:?}");
+    }
+}
+
+#[test]
+fn a_tick_speaks_for_what_cannot_be_looked_at_once_somebody_has_looked() {
+    use VerifyResult::{Fail, Pass, Skipped, Uncertain};
+    let hint = "<!-- verify: command \"make\" -->";
+    let criteria = Criteria::of(&format!("- [x] {hint} a\n- [ ] {hint} b\n- [x] {hint} c\n"), &customs());
+    let results = [Uncertain, Uncertain, Fail];
+    assert_eq!(
+        by_ticks(&criteria, &results, true),
+        [Skipped, Uncertain, Fail],
+        "a failure is one, ticked or not"
+    );
+    assert_eq!(by_ticks(&criteria, &results, false), results, "boxes are ticked by anybody");
+    let ticked = Criteria::of(&format!("- [x] {hint} a\n- [x] b\n"), &customs());
+    let come_to = |looked| outcome(&ticked, &by_ticks(&ticked, &[Uncertain, Skipped], looked), 1, 3);
+    assert_eq!((come_to(true), come_to(false)), (VerifyOutcome::Done, VerifyOutcome::Unsure));
+    assert_eq!(by_ticks(&ticked, &[Pass, Skipped], true), [Pass, Skipped]);
+}
+
+#[test]
+fn what_a_full_look_would_say_more_about_is_known() {
+    let of = |hint: &str| {
+        let criteria = Criteria::of(&format!("- [ ] <!-- verify: {hint} --> a\n"), &customs());
+        full_tells(&criteria.items[0])
+    };
+    for more in [
+        "command \"make\"",
+        "build_success \"make\"",
+        "http_status \"http://127.0.0.1/\" \"200\"",
+        "file_exists \"a\" --when=\"true\"",
+    ] {
+        assert!(of(more), "{more}");
+    }
+    for same in ["file_exists \"a\"", "mcp_call \"tool\" \"what\"", "file_exists", "moon \"a\""] {
+        assert!(!of(same), "{same}");
+    }
+    assert!(!full_tells(&Criteria::of("- [ ] a person likes it\n", &customs()).items[0]));
 }

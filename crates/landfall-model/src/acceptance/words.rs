@@ -108,9 +108,18 @@ fn ordinal(number: u32) -> String {
 const EVIDENCE_CHARS_MAX: usize = 300; // a cell of a table; the rest is in the log
 const TEXT_CHARS_MAX: usize = 200;
 
-/// The comment under an issue or a pull request. `of` is what was looked at: see [`count`].
+/// What was looked at, for whoever looks again: see [`count`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sighting<'a> {
+    /// The commit.
+    pub commit: &'a str,
+    /// The commit and what came of each criterion, in a few letters.
+    pub of: &'a str,
+}
+
+/// The comment under an issue or a pull request.
 #[must_use]
-pub fn comment(findings: &[Finding<'_>], outcome: VerifyOutcome, of: &str) -> String {
+pub fn comment(findings: &[Finding<'_>], outcome: VerifyOutcome, sighting: Sighting<'_>) -> String {
     let mut text = format!(
         "### Acceptance: {}\n\n| criterion | result | evidence |\n|---|---|---|\n",
         outcome.headline()
@@ -126,7 +135,8 @@ pub fn comment(findings: &[Finding<'_>], outcome: VerifyOutcome, of: &str) -> St
     if let Some(iteration) = outcome.iteration() {
         text.push_str(&format!("\n<!-- verify-iteration: {iteration} -->"));
     }
-    text.push_str(&format!("\n<!-- verify-of: {of} -->\n"));
+    let Sighting { commit, of } = sighting;
+    text.push_str(&format!("\n<!-- verify-commit: {commit} -->\n<!-- verify-of: {of} -->\n"));
     text
 }
 
@@ -159,19 +169,24 @@ pub struct Counted {
     pub told: bool,
 }
 
-/// Counts by the comments of ours, oldest first. What was found of the same thing before is no new failure.
+/// Counts by the comments of ours, oldest first. What was found of the same commit before is no new failure, whatever else was found of
+/// it: nobody has worked on it since.
 #[must_use]
-pub fn count(comments: &[&str], of: &str) -> Counted {
+pub fn count(comments: &[&str], now: Sighting<'_>) -> Counted {
     let marked = |comment: &str, label: &str| {
         let marks = super::comments(comment);
         marks.into_iter().find_map(|mark| Some(mark.strip_prefix(label)?.trim().to_owned()))
     };
-    let last = comments.iter().rev().find_map(|comment| {
-        let number = marked(comment, "verify-iteration:")?.parse::<u32>().ok()?;
-        Some((number, marked(comment, "verify-of:")))
-    });
+    let number = |comment: &str| marked(comment, "verify-iteration:")?.parse::<u32>().ok();
+    let is_of = |comment: &str| marked(comment, "verify-of:").is_some_and(|of| of == now.of);
+    let of_commit =
+        |comment: &str| marked(comment, "verify-commit:").is_some_and(|commit| commit == now.commit);
+    let last = comments.iter().rev().find_map(|comment| Some((number(comment)?, *comment)));
     match last {
-        Some((number, Some(known))) if known == of => Counted { iteration: number, told: true },
+        Some((iteration, last)) if is_of(last) || of_commit(last) => {
+            let told = comments.iter().any(|it| number(it) == Some(iteration) && is_of(it));
+            Counted { iteration, told }
+        }
         _ => Counted { iteration: super::outcome::next_iteration(comments.iter().copied()), told: false },
     }
 }

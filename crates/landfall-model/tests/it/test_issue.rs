@@ -337,7 +337,10 @@ fn an_issue_that_was_closed_meanwhile_is_left_alone_and_its_work_is_kept() {
                 [true, true]
             }
         };
-        assert_eq!([ClosedAs::Done, ClosedAs::NotPlanned].map(|how| stops_at(act, how)), expected, "{act:?}");
+        let stops = |made| [ClosedAs::Done, ClosedAs::NotPlanned].map(|how| stops_at(act, how, made));
+        assert_eq!(stops(false), expected, "{act:?}");
+        // Work that is kept is gone on with once it is wanted again.
+        assert_eq!(stops(true), if act == Act::Observe { [false, true] } else { expected }, "{act:?}");
     }
     let mut walk = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::M)));
     walk.offers('b');
@@ -654,4 +657,19 @@ fn c25_a_merge_needs_our_own_verdict_and_nobodys_approval() {
     assert!(completion(Point::Review, &read).matches);
     let unread = Seen { pr: read.pr.clone().map(|pr| SeenPr { reviewed: false, ..pr }), ..read };
     assert!(!completion(Point::Review, &unread).matches, "without a summary of ours it was not read");
+}
+
+#[test]
+fn what_an_earlier_try_was_warned_of_is_over_once_a_check_has_proved_the_work() {
+    use crate::story::{command, report};
+    use landfall_model::gate::Outcome;
+    let mut task = Walk::at(Act::Offer, seen(Some(Phase::Code), Some(Size::XS))).task;
+    (task.gate, task.warnings) = (None, Vec::new());
+    assert!(!task.is_unproved(), "nobody has verified it");
+    task.warnings.push(landfall_model::Warning::VerificationEmpty);
+    assert!(task.is_unproved());
+    task.gate = Some(report(vec![command("tests", Outcome::Pass)]));
+    assert!(!task.is_unproved());
+    task.gate = Some(report(Vec::new()));
+    assert!(task.is_unproved());
 }

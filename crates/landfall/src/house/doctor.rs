@@ -154,12 +154,21 @@ impl Visit {
         }
     }
 
-    /// Where issues are, and what was taken over from another tool for them. The tracker is not asked.
+    /// Where issues are, and what was taken over from another tool for them. A tracker that is
+    /// elsewhere is not asked; files are read.
     fn tracker(&mut self, place: &Place, settings: &Settings) {
         let name = "tracker";
         match issues::look(place) {
             Ok(None) => self.ok(name, "none is wanted"),
-            Ok(Some(Standing { kind, place, token: None, .. })) => self.ok(name, format!("{kind}: {place}")),
+            Ok(Some(Standing { kind, place: at, token: None, .. })) => match issues::unread_files(place) {
+                Ok(unread) if unread.is_empty() => self.ok(name, format!("{kind}: {at}")),
+                Ok(unread) => self.warn(
+                    name,
+                    format!("{kind}: {at}, where this cannot be read: {}", unread.join("; ")),
+                    "mend the file; the other issues are taken on all the same",
+                ),
+                Err(problem) => self.problem(name, problem),
+            },
             Ok(Some(Standing { kind, place, token: Some(Ok(from)), .. })) => self.note(
                 name,
                 CheckState::Ok,

@@ -13,12 +13,13 @@ use landfall_engine::model::{EndKind, Ending, Event, Fact, Size, State, Task};
 use landfall_engine::store::{Reader, Seq};
 use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
 use landfall_trackers::tracker::{
-    Answer, Blocker, Issue, IssueFilter, IssueNumber, Label, PHASE_FAMILY, Place as IssuePlace, Tracker,
+    Answer, Blocker, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, PHASE_FAMILY,
+    Place as IssuePlace, Tracker, TrackerError,
 };
 
 use super::place::Place;
 use super::writes::{Clerk, unexpected};
-use super::{backlog, issues, moment, problem, reconcile, wire};
+use super::{backlog, issues, moment, problem, reconcile, verify, wire};
 
 /// So many triaged issues are looked through for small ones.
 const LOOKED_THROUGH: usize = 200;
@@ -56,6 +57,11 @@ impl Wanted {
     fn is_settled(&self) -> bool {
         let Live { open, phase } = self.live();
         self.task.as_ref().is_some_and(is_settled) && !open && phase != Some(Phase::Verify)
+    }
+
+    /// Whether somebody decided that nobody does it.
+    fn is_unplanned(&self) -> bool {
+        matches!(self.issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. })
     }
 
     /// Whether an agent finds out first what it is.
@@ -226,12 +232,20 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
     let (mut wanted, chosen, batch, mut text) = match (&asked.issues[..], asked.newest, asked.batch) {
         ([_, ..], None, None) => {
             let wanted = listed(&*tracker, &tasks, &asked.issues)?;
+            if let Some(it) = wanted.iter().find(|it| it.is_unplanned()) {
+                return Err(verify::unplanned(it.issue.number));
+            }
             let text = moment::count(asked.issues.len() as u64, "issue");
             (wanted, asked.together.then_some(Chosen::Listed), None, text)
         }
         ([], Some(many), None) => {
             let wanted = newest(&*tracker, &tasks, many).map_err(failed)?;
-            let text = newest_text(many, wanted.len())?;
+            let mut text = newest_text(many, wanted.len())?;
+            let unread = tracker.unreadable().map_err(failed)?.len() as u64;
+            if unread > 0 {
+                let files = moment::count(unread, "file");
+                text += &format!("; {files} cannot be read, `landfall issue list` says why");
+            }
             (wanted, asked.together.then_some(Chosen::Newest(many)), None, text)
         }
         ([], None, Some(id)) => {
@@ -483,8 +497,13 @@ pub(super) fn batches(place: &Place) -> Result<api::HaulList, Problem> {
                 continue;
             }
             let of = issues::number(*number)?;
-            let issue = tracker.issue(of).map_err(|error| issues::tracker_problem(&error))?;
-            known.insert(*number, haul::fate(live(&issue), tasks.find(of).as_ref()));
+            let fate = match tracker.issue(of) {
+                Ok(issue) => haul::fate(live(&issue), tasks.find(of).as_ref()),
+                // It is still to be done, once somebody has mended its file.
+                Err(TrackerError::Malformed { .. }) => Fate::Left,
+                Err(error) => return Err(issues::tracker_problem(&error)),
+            };
+            known.insert(*number, fate);
         }
         let which = |is: fn(&Fate) -> bool| -> Vec<u64> {
             haul.issues.iter().copied().filter(|number| known.get(number).is_some_and(is)).collect()

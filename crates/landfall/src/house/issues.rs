@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::branch_of;
-use landfall_engine::model::acceptance::{Criteria, find_box, tick as tick_lines, untick};
+use landfall_engine::model::Size;
+use landfall_engine::model::acceptance::{Criteria, VerifyKind, find_box, tick as tick_lines, untick};
 use landfall_engine::settings::Settings;
 use landfall_engine::tracker::nudges::{self, NotHeard};
 use landfall_engine::tracker::{self, Around, Standing};
@@ -14,7 +15,7 @@ use landfall_trackers::github::webhook::{Deliveries, Delivery, DeliveryError};
 use landfall_trackers::tracker::{
     Answer, Check, CheckState, CloseWhy, Comment, Conclusion, Issue, IssueEdit, IssueFilter, IssueNumber,
     IssueState, Label, Marker, NameError, NewIssue, Place as IssuePlace, PrNumber, PrState, PullRequest,
-    Review, ReviewVerdict, Thread, Title, Tracker, TrackerError, shown,
+    Review, ReviewVerdict, SIZE_FAMILY, Thread, Title, Tracker, TrackerError, shown,
 };
 
 use super::place::Place;
@@ -100,7 +101,7 @@ pub struct IssuesAsked {
 
 /// Makes an issue.
 pub(super) fn make(place: &Place, asked: &IssueAsked) -> Result<api::IssueMade, Problem> {
-    let labels = labels(&asked.labels)?;
+    let labels = new_labels(&asked.labels)?;
     let parent = asked.parent.map(number).transpose()?;
     let blockers = asked.blocked_by.iter().map(|it| number(*it)).collect::<Result<Vec<_>, _>>()?;
     if asked.title.trim().is_empty() {
@@ -266,7 +267,7 @@ pub(super) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
     // Words are read before anybody is asked.
     let (add, remove) = match change {
         IssueChange::Label { add, remove } | IssueChange::Edit(IssueEdited { add, remove, .. }) => {
-            (labels(add)?, labels(remove)?)
+            (new_labels(add)?, labels(remove)?)
         }
         IssueChange::Tick { .. }
         | IssueChange::Comment(_)
@@ -421,8 +422,15 @@ fn tick(tracker: &dyn Tracker, number: IssueNumber, named: &str, open: bool) -> 
     let left =
         criteria.items.iter().filter(|it| if it.line == found.line { open } else { !it.ticked }).count();
     let now = if open { "open" } else { "ticked" };
+    // A tick is somebody's word; where it says how it can be seen, that is what counts.
+    let looked_at = match found.kind {
+        VerifyKind::Auto if !open => {
+            "; it has a hint, so it is looked at all the same when the issue is verified, and what is seen counts"
+        }
+        VerifyKind::Auto | VerifyKind::Opportunistic | VerifyKind::Observation(_) | VerifyKind::Manual => "",
+    };
     Ok(format!(
-        "{number}: \"{}\" is {now}; {} left",
+        "{number}: \"{}\" is {now}; {} left{looked_at}",
         found.text,
         moment::count(left as u64, "open box").replace("boxs", "boxes")
     ))
@@ -558,6 +566,27 @@ fn words(labels: &BTreeSet<Label>) -> Vec<String> {
 fn labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
     let bad = |error: NameError| Problem::new(ProblemCode::BadInput, error.to_string());
     texts.iter().map(|text| Label::new(text).map_err(bad)).collect()
+}
+
+/// Labels that somebody gives an issue. One that is to be a size is one.
+fn new_labels(texts: &[String]) -> Result<BTreeSet<Label>, Problem> {
+    let labels = labels(texts)?;
+    let no_size =
+        |label: &&Label| label.within(SIZE_FAMILY).is_some_and(|size| size.parse::<Size>().is_err());
+    match labels.iter().find(no_size) {
+        None => Ok(labels),
+        Some(label) => {
+            let known: Vec<String> = Size::ALL.iter().map(|size| format!("{SIZE_FAMILY}{size}")).collect();
+            Err(Problem::new(ProblemCode::BadInput, format!("`{label}` is no size"))
+                .hint(format!("known: {}", known.join(", "))))
+        }
+    }
+}
+
+/// What of the tracker cannot be read, a line each. Only files are asked: they are here.
+pub(super) fn unread_files(place: &Place) -> Result<Vec<String>, Problem> {
+    let unreadable = open(place)?.unreadable().map_err(|error| tracker_problem(&error))?;
+    Ok(unreadable.iter().map(ToString::to_string).collect())
 }
 
 pub(super) fn number(number: u64) -> Result<IssueNumber, Problem> {

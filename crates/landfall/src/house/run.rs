@@ -455,8 +455,7 @@ fn hold(tasks: &[Arc<Task>]) -> Option<String> {
 /// What a person should know of a run, each once.
 fn warnings(tasks: &[Arc<Task>]) -> Vec<String> {
     let mut sentences = Vec::new();
-    let empty = tasks.iter().filter(|task| task.warnings.contains(&Warning::VerificationEmpty)).count();
-    if empty > 0 {
+    if tasks.iter().any(|task| task.is_unproved()) {
         sentences.push(
             "VERIFICATION_EMPTY: no check is configured, so nothing that landed was proved; add a `[[verify.command]]` to \
              landfall.toml and commit it"

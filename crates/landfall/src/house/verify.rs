@@ -7,17 +7,19 @@ use landfall_engine::accept::{
     self, Asking, Checked, Checkout, Ground, IssueText, Settling, Shell, Tree, settle, tick_boxes,
 };
 use landfall_engine::engine;
-use landfall_engine::exchange::{branch_of, parts_at_rest};
-use landfall_engine::host::git::{BranchName, Git, Oid, Repo};
+use landfall_engine::exchange::{branch_of, landed_base, parts_at_rest};
+use landfall_engine::host::git::{BranchName, Git, Oid, Repo, Store};
 use landfall_engine::model::acceptance::{
     BaseUrls, Criteria, Criterion, Mode, Occasion, Section, VerifyKind, VerifyOutcome, VerifyResult, Where,
-    handler_names,
+    full_tells, handler_names,
 };
 use landfall_engine::model::issue::{Phase, is_begun, left_of};
 use landfall_engine::model::{Spending, Usage};
 use landfall_engine::settings::{Profile, Settings};
 use landfall_engine::tracker::{self, Around};
-use landfall_trackers::tracker::{Issue, IssueNumber, PHASE_FAMILY, PrNumber, PrState, PullRequest, Tracker};
+use landfall_trackers::tracker::{
+    CloseWhy, Issue, IssueNumber, IssueState, PHASE_FAMILY, PrNumber, PrState, PullRequest, Tracker,
+};
 
 use super::engine_at::EngineAt;
 use super::holds::Holds;
@@ -58,6 +60,7 @@ pub(super) fn verify(
     let tracker = tracker::open(&settings, &around).map_err(|error| tracker_problem(&error))?;
     let number = IssueNumber::new(asked.issue).ok_or_else(|| no_number("issue"))?;
     let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
+    refuse_unplanned(&issue, asked.dry_run)?;
     let pull = match asked.pr {
         None => None,
         Some(pr) => {
@@ -162,16 +165,25 @@ pub(super) fn verify(
         left,
         was_done: false,
     };
-    let (outcome, ticked, told) = if only_look {
-        (settling.outcome().map_err(|error| tracker_problem(&error))?, 0, false)
+    let (outcome, ticked, told, stays) = if only_look {
+        let seen = || settling.outcome().and_then(|outcome| Ok((outcome, settling.stays(outcome)?)));
+        let (outcome, stays) = seen().map_err(|error| tracker_problem(&error))?;
+        (outcome, 0, false, stays)
     } else {
         let settled = settle(&settling).map_err(|error| tracker_problem(&error))?;
         if settled.known {
             notes.push("the same was found of the same commit before: nothing was changed".to_owned());
         }
-        (settled.outcome, settled.ticked + early, settled.told)
+        (settled.outcome, settled.ticked + early, settled.told, settled.stays)
     };
-    notes.extend(if begun { about_closed(&issue, &criteria, outcome) } else { Some(not_begun(number)) });
+    notes.extend(match (begun, stays) {
+        (false, _) => Some(not_begun(number)),
+        (true, true) => {
+            Some(format!("{number} is done and stays so: nothing that was looked at speaks against it"))
+        }
+        (true, false) => about_closed(&issue, &criteria, outcome),
+    });
+    notes.extend((!asked.full).then(|| about_safe(number, &criteria, &checked)).flatten());
     let holding = checked.iter().filter(|it| it.result == VerifyResult::Pass).count();
     let (word, text) = match begun {
         true => (outcome.word(), outcome.headline()),
@@ -255,15 +267,22 @@ impl Sight {
         let repo = Repo::discover(&git, &place.root).map_err(problem::repo)?;
         let branch = BranchName::new(&place.branch()).map_err(|_| problem::detached())?;
         let of = |error| problem::git(&error);
+        let store = Store::open(&git, &place.folder.store(), &repo).map_err(of)?;
         // A forge merges there; what was last fetched from it is newer than a branch nobody pulled into.
         let fetched = match tracker.keeps_branches() {
             true => repo.fetched_tip("origin", &branch).map_err(of)?,
             false => None,
         };
-        let base = match fetched {
-            Some(base) => base,
-            None => repo.branch_tip(&branch).map_err(of)?.ok_or_else(|| problem::unborn(branch.as_str()))?,
+        let theirs = match fetched {
+            Some(fetched) => fetched,
+            None => {
+                repo.branch_tip(&branch).map_err(of)?.ok_or_else(|| problem::unborn(branch.as_str()))?;
+                store.import(&repo, &branch).map_err(of)?
+            }
         };
+        // Work that has landed counts, too, while it waits to come into the branch: a checkout with changes keeps it out.
+        let base = landed_base(&store, theirs).map_err(of)?;
+        store.lend(&repo, &base).map_err(of)?;
         let Some(pull) = pull else {
             return Ok(Self { repo, commit: base.clone(), base, merged: true });
         };
@@ -336,6 +355,41 @@ fn not_begun(number: IssueNumber) -> String {
     )
 }
 
+/// What was not looked at because nothing was run, and how it is.
+fn about_safe(number: IssueNumber, criteria: &Criteria, checked: &[Checked]) -> Option<String> {
+    let unsaid = |(criterion, it): &(&Criterion, &Checked)| {
+        it.result == VerifyResult::Uncertain && full_tells(criterion)
+    };
+    let unsaid: Vec<String> = criteria
+        .items
+        .iter()
+        .zip(checked)
+        .filter(unsaid)
+        .map(|(it, _)| format!("{} ({})", it.text, if it.ticked { "its box is ticked" } else { "open" }))
+        .collect();
+    (!unsaid.is_empty()).then(|| {
+        format!(
+            "not looked at, for nothing is run without your leave: {}. `landfall verify {} --full` gives it",
+            unsaid.join("; "),
+            number.get()
+        )
+    })
+}
+
+/// What nobody will do is not verified: a person has decided that.
+fn refuse_unplanned(issue: &Issue, dry_run: bool) -> Result<(), Problem> {
+    match issue.state {
+        IssueState::Closed { why: CloseWhy::NotPlanned, .. } if !dry_run => Err(unplanned(issue.number)),
+        IssueState::Closed { .. } | IssueState::Open => Ok(()),
+    }
+}
+
+/// What is said about an issue that nobody is to do.
+pub(super) fn unplanned(number: IssueNumber) -> Problem {
+    Problem::new(ProblemCode::NotNow, format!("{number} is closed as not planned: it is left alone"))
+        .hint(format!("`landfall issue reopen {}` opens it again, if it is to be done", number.get()))
+}
+
 /// What is worth knowing about an issue that somebody closed before it was verified.
 fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> Option<String> {
     if issue.state.is_open() {
@@ -351,11 +405,16 @@ fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> O
         VerifyOutcome::Done if !left.is_empty() => {
             Some(format!("a person closed it, so what only a person can look at holds: {}", left.join("; ")))
         }
-        VerifyOutcome::LeftOver(_) | VerifyOutcome::Waiting | VerifyOutcome::Unsure => Some(format!(
-            "it is closed and stays in phase/verify until all holds; `landfall issue tick {0} BOX` ticks what you have seen, then \
-             verify it again",
-            issue.number.get()
-        )),
+        VerifyOutcome::LeftOver(_) | VerifyOutcome::Waiting | VerifyOutcome::Unsure => {
+            let tick = match criteria.items.iter().all(|it| it.ticked) {
+                true => String::new(), // it is not a tick that is missing
+                false => format!(
+                    "; `landfall issue tick {} BOX` ticks what you have seen, then verify it again",
+                    issue.number.get()
+                ),
+            };
+            Some(format!("it is closed and stays in phase/verify until all holds{tick}"))
+        }
         VerifyOutcome::Done | VerifyOutcome::Reopen { .. } | VerifyOutcome::Exhausted { .. } => None,
     }
 }

@@ -155,6 +155,31 @@ fn one_issue_that_cannot_be_read_hides_no_other() {
 }
 
 #[test]
+fn an_issue_that_cannot_be_read_is_named_wherever_it_is_left_out() {
+    let scratch = Scratch::new(LANDFALL);
+    for number in 1..=3 {
+        small(&scratch, &format!("Issue {number}"), &format!("{number}.txt"), &[]);
+    }
+    auto(&scratch, &["--batch", "1", "2"]).ok();
+    assert!(scratch.landfall(&["doctor"]).out.contains("ok"), "all is well");
+    let file = scratch.state().join("issues/2.md");
+    let text = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, text.replace("title = \"Issue 2\"", "title = Two")).expect("written");
+    let doctor = scratch.landfall(&["doctor"]);
+    assert!(doctor.out.contains("issues/2.md"), "{}", doctor.out);
+    let list = auto(&scratch, &["--list"]);
+    assert_eq!(list.code, Some(0), "{}", list.err);
+    assert!(list.out.contains("H1"), "what is left of it is shown: {}", list.out);
+    let dry = auto(&scratch, &["--batch", "1", "--dry-run"]);
+    assert_eq!(dry.code, Some(0), "{}", dry.err);
+    assert!((dry.out + &dry.err).contains("1 file cannot be read"), "it is told");
+    let huge = scratch.landfall(&["issue", "label", "3", "--add", "size/HUGE"]);
+    assert_eq!(huge.code, Some(2), "{}", huge.err);
+    assert!(huge.err.contains("`size/HUGE` is no size") && huge.err.contains("size/XL"), "{}", huge.err);
+    scratch.landfall(&["issue", "label", "3", "--remove", "size/HUGE"]).ok();
+}
+
+#[test]
 fn issues_that_are_asked_for_during_a_run_are_watched_there() {
     let scratch = Scratch::new(LANDFALL);
     let slow = |step: &str, file: &str, time: &str| {

@@ -171,3 +171,152 @@ fn what_cannot_be_verified_is_refused_with_a_hint() {
     let judge = scratch.landfall(&["verify", "1", "--judge", "nobody"]);
     assert_ne!(judge.code, Some(0));
 }
+
+/// Makes a small issue whose agent writes `file`; `more` stands at the head of that step.
+fn small(scratch: &Scratch, criteria: &str, file: &str, more: &str) {
+    let turn = format!(
+        "[[step.code]]\n{more}signal = \"complete\"\n[[step.code.write]]\npath = {file:?}\ntext = \"x\\n\"\n"
+    );
+    let body = format!("{criteria}\n```landfall-script\n{turn}```\n");
+    let sized = ["--size", "XS", "--label", "triaged"];
+    scratch.landfall(&[&["issue", "new", "Small", "--body", &body][..], &sized].concat()).ok();
+}
+
+fn shown(scratch: &Scratch, number: u64) -> serde_json::Value {
+    scratch.landfall(&["--json", "issue", "show", &number.to_string()]).json()
+}
+
+/// The state of an issue, and its phase.
+fn stands(scratch: &Scratch, number: u64) -> (String, String) {
+    let issue = &shown(scratch, number)["issue"];
+    let labels = issue["labels"].as_array().expect("labels").iter().filter_map(serde_json::Value::as_str);
+    let phase = labels.filter(|it| it.starts_with("phase/")).collect::<Vec<_>>().join(" ");
+    (issue["state"].as_str().expect("a state").to_owned(), phase)
+}
+
+fn done() -> (String, String) {
+    ("done".to_owned(), "phase/done".to_owned())
+}
+
+#[test]
+fn what_has_landed_is_looked_at_while_it_waits_to_come_into_the_branch() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file("README.md", "a\n");
+    scratch.commit("a readme");
+    small(&scratch, "- [ ] <!-- verify: command \"test -f one.txt\" --> it is there\n", "one.txt", "");
+    let before = scratch.git(&["rev-parse", "main"]);
+    scratch.file("README.md", "dirty\n");
+    let run = scratch.landfall(&["auto", "1"]);
+    assert!(run.out.starts_with("auto #1 complete"), "{}\n{}", run.out, run.err);
+    assert_eq!(scratch.git(&["rev-parse", "main"]), before, "it waits: {}", run.err);
+    let seen = scratch.landfall(&["verify", "1", "--full"]);
+    assert_eq!(seen.code, Some(0), "{}{}", seen.out, seen.err);
+    assert_eq!(stands(&scratch, 1), done());
+    assert_eq!(scratch.git(&["status", "--porcelain"]), " M README.md", "the checkout is not touched");
+    // They went on meanwhile: what landed is still there, and comes in with the next run.
+    scratch.commit("my own");
+    scratch.landfall(&["verify", "1", "--full"]).ok();
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(scratch.git(&["show", "main:one.txt"]), "x");
+    scratch.landfall(&["verify", "1", "--full"]).ok();
+    assert_eq!(stands(&scratch, 1), done());
+}
+
+#[test]
+fn a_look_that_runs_nothing_takes_nothing_back_and_says_how_to_look_closer() {
+    let scratch = Scratch::new(LANDFALL);
+    let hint = "<!-- verify: command \"test -f one.txt\" -->";
+    small(&scratch, &format!("- [ ] {hint} it is there\n"), "one.txt", "");
+    scratch.landfall(&["auto", "1"]).ok();
+    let before = shown(&scratch, 1);
+    for args in [&["verify", "1", "--dry-run"][..], &["verify", "1"]] {
+        let seen = scratch.landfall(args);
+        assert!(seen.out.contains("UNCERTAIN"), "{}{}", seen.out, seen.err);
+        assert!(seen.err.contains("`landfall verify 1 --full`"), "{}", seen.err);
+        assert!(!seen.err.contains("issue tick") && !seen.err.contains("phase/verify"), "{}", seen.err);
+    }
+    let after = shown(&scratch, 1);
+    assert_eq!((stands(&scratch, 1), &after["body"]), (done(), &before["body"]));
+    // What an earlier look or a person ticked does not stand in the way of the last box.
+    small(&scratch, &format!("- [ ] {hint} it is there\n- [ ] a person likes it\n"), "two.txt", "");
+    let run = scratch.landfall(&["auto", "2"]).ok();
+    assert!(run.starts_with("auto #2 partial success"), "{run}");
+    scratch.landfall(&["issue", "tick", "2", "2"]).ok();
+    let seen = scratch.landfall(&["verify", "2"]);
+    assert_eq!(seen.code, Some(0), "{}{}", seen.out, seen.err);
+    assert!(
+        seen.err.contains("it is there (its box is ticked)"),
+        "what was not looked at is named: {}",
+        seen.err
+    );
+    assert_eq!(stands(&scratch, 2), done());
+    // Boxes that were ticked before anybody looked say nothing.
+    small(&scratch, &format!("- [x] {hint} it is there\n"), "three.txt", "");
+    scratch.landfall(&["issue", "label", "3", "--add", "phase/verify"]).ok();
+    scratch.landfall(&["verify", "3"]);
+    assert_eq!(stands(&scratch, 3), ("open".to_owned(), "phase/verify".to_owned()));
+}
+
+#[test]
+fn what_is_closed_as_not_planned_is_left_alone_and_goes_on_with_its_work_when_opened_again() {
+    let scratch = Scratch::new(LANDFALL);
+    small(&scratch, "- [ ] <!-- verify: file_exists \"one.txt\" --> it is there\n", "one.txt", "");
+    scratch.landfall(&["issue", "close", "1", "--not-planned"]).ok();
+    for args in
+        [&["auto", "1"][..], &["auto", "--resume", "1"], &["verify", "1"], &["auto", "1", "--dry-run"]]
+    {
+        let said = scratch.landfall(args);
+        assert_eq!(said.code, Some(6), "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains("#1 is closed as not planned"), "{args:?}: {}", said.err);
+        assert!(said.err.contains("`landfall issue reopen 1`"), "{args:?}: {}", said.err);
+    }
+    assert_eq!(stands(&scratch, 1), ("not-planned".to_owned(), String::new()));
+    assert_eq!(scratch.landfall(&["list"]).ok(), "", "nobody begins it");
+
+    small(&scratch, "", "two.txt", "sleep = \"3s\"\n");
+    let mut run = scratch.start(&["auto", "2"]);
+    scratch.eventually("its agent is at work", || scratch.prompts("T1").len() == 1);
+    scratch.landfall(&["issue", "close", "2", "--not-planned"]).ok();
+    assert_ne!(run.wait(std::time::Duration::from_secs(60)), Some(0), "{}", scratch.heard());
+    assert_eq!(scratch.status("T1"), "blocked");
+    // Tried again while it is closed, by whatever command, it is not over.
+    scratch.landfall(&["auto", "--resume", "2"]);
+    scratch.landfall(&["retry", "T1"]).ok();
+    scratch.landfall(&["run"]);
+    assert_eq!(scratch.status("T1"), "blocked", "{}", scratch.why("T1"));
+    scratch.landfall(&["issue", "reopen", "2"]).ok();
+    let said = scratch.landfall(&["auto", "2"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(scratch.status("T1"), "done", "{}", said.err);
+    let tasks = scratch.landfall(&["--json", "list"]).json();
+    assert!(!tasks.to_string().contains("\"T2\""), "the same task goes on: {tasks}");
+    assert_eq!(scratch.git(&["show", "main:two.txt"]), "x");
+}
+
+#[test]
+fn the_same_commit_fails_once_however_it_is_looked_at_and_a_tick_is_no_proof() {
+    let scratch = scratch();
+    scratch.file("shop.txt", "closed\n");
+    scratch.commit("a shop");
+    issue(&scratch, BODY);
+    scratch.landfall(&["issue", "label", "1", "--add", "phase/verify"]).ok();
+    let fails = |args: &[&str]| {
+        let seen = scratch.landfall(args);
+        assert_eq!(seen.code, Some(8), "{args:?}: {}{}", seen.out, seen.err);
+        assert!(seen.out.contains("something does not hold (time 1)"), "{args:?}: {}", seen.out);
+    };
+    fails(&["verify", "1"]);
+    fails(&["verify", "1", "--full"]);
+    let ticked = scratch.landfall(&["issue", "tick", "1", "1"]).ok();
+    assert!(ticked.contains("is ticked") && ticked.contains("looked at all the same"), "{ticked}");
+    let by_hand = scratch.landfall(&["issue", "tick", "1", "likes"]).ok();
+    assert!(by_hand.contains("is ticked") && !by_hand.contains("hint"), "{by_hand}");
+    fails(&["verify", "1", "--full"]);
+    fails(&["verify", "1"]);
+    let told = words(&scratch);
+    assert!(told.contains("verify-iteration: 1") && !told.contains("verify-iteration: 2"), "{told}");
+    scratch.file("shop.txt", "still closed\n");
+    scratch.commit("another try");
+    let seen = scratch.landfall(&["verify", "1", "--full"]);
+    assert!(seen.out.contains("(time 2)"), "another commit is another try: {}", seen.out);
+}
