@@ -127,6 +127,10 @@ fn tests() -> Vec<String> {
                 continue;
             }
             let text = std::fs::read_to_string(&path).expect("a source");
+            for told in text.split("\non_both!(").skip(1) {
+                let stories = told.split(");").next().unwrap_or_default().split(',');
+                names.extend(stories.map(|story| story.trim().to_owned()).filter(|story| !story.is_empty()));
+            }
             let mut lines = text.lines().map(str::trim);
             while let Some(line) = lines.next() {
                 names.extend(

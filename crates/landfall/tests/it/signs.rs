@@ -1,6 +1,7 @@
 //! Signs of failures and plans of agents, and every way a criterion can come out: behaviours 25, 26 and 31, from outside, on both
 //! trackers.
 
+use landfall_testkit::Said;
 use serde_json::{Value, json};
 
 use crate::both::{World, on_both};
@@ -24,23 +25,19 @@ fn behaviour_25_each_sign_in_a_log_has_its_name_and_the_first_wins(world: &World
     let signs = [
         ("ERROR: missing sign-off in 4c1f09e", "dco-missing"),
         ("src/a.rs:14: leftover conflict marker", "conflict-marker-residual"),
-        ("fatal: Not possible to fast-forward, aborting.", "ff-only-merge-fallback"),
-        (
-            "hint: Updates were rejected because the remote contains work that you do not",
-            "async-external-commit",
-        ),
         ("API Error: 529 overloaded_error", "mid-run-api-error"),
         ("The tests run. I'll be notified when they finish.", "background-notification-wait"),
         // Of two, the one that stands first in the catalogue.
         ("I'll be notified. ERROR: missing sign-off in 4c1f09e", "dco-missing"),
-        ("I gave up.", "silent-no-op"),
+        // What nobody has a name for is called by what was seen of it.
+        ("I gave up.", "unknown/code-patch/exit-1"),
     ];
     for (number, (words, name)) in signs.into_iter().enumerate() {
         let file = format!("f{number}.txt");
         let turns =
             [gives_up(words), works("code", &file, "\"complete\""), works("code", &file, "\"complete\"")];
         let said = follow(world, &format!("Sign {number}"), &turns, "XS");
-        let log = log(world, &format!("T{}", number + 1));
+        let log = log(world, &task_of(&said));
         let first = log.lines().find(|line| line.contains(" failed ("));
         assert!(
             first.is_some_and(|line| line.contains(&format!("failed ({name})"))),
@@ -73,11 +70,19 @@ fn behaviour_26_a_plan_that_goes_too_far_is_refused_with_its_reason(world: &Worl
         let said =
             follow(world, &format!("Plan {number}"), &[breaks_off("code", "done.txt", false, 3)], "XS");
         assert_ne!(said.code, Some(0), "{plan}: {}\n{}", said.out, said.err);
-        let why = world.why(&format!("T{}", number + 1));
+        let why = world.why(&task_of(&said));
         assert!(why.contains("the plan was refused") && why.contains(reason), "{plan}: {why}");
     }
     let after = world.git(&["log", "--format=%s", &format!("{before}..{}", world.main())]);
     assert!(!after.contains("done.txt"), "nothing of it was done: {after}");
+}
+
+/// The task that follows an issue, as it is told.
+fn task_of(said: &Said) -> String {
+    let told = format!("{}{}", said.out, said.err);
+    let at = told.find("is followed by T").unwrap_or_else(|| panic!("{told}"));
+    let word = told[at..].split_whitespace().nth(3).expect("a task");
+    word.trim_end_matches(|c: char| !c.is_ascii_digit()).to_owned()
 }
 
 /// The agent says this from now on when it is asked about a failure.
