@@ -274,7 +274,14 @@ fn what_is_left_of_an_issue_is_said_with_what_closes_it() {
     });
     assert_eq!(why(&whole), "T1 is done: it landed as 0123456789 today.");
     let split = task(done(), |task| {
-        let part = |number| Part { number, title: String::new(), size: None, done: true, needs: Vec::new() };
+        let part = |number| Part {
+            number,
+            title: String::new(),
+            size: None,
+            done: true,
+            at_verify: false,
+            needs: Vec::new(),
+        };
         task.issue.as_mut().expect("it follows one").parts = vec![part(8), part(9)];
     });
     assert_eq!(why(&split), "T1 is done: what it is made of is done (#8, #9).");
