@@ -266,6 +266,7 @@ fn a_run_is_started_where_a_server_holds_the_project() {
     let Some(terminal) = Terminal::open(&scratch, 80, 24, &[]) else { return };
     scratch.task("Works", &writes("b.txt", "1ms"), &[]);
     terminal.top();
+    terminal.shows(&["Backlog 1"]); // what is asked tells of what was seen by then
     terminal.types("s");
     terminal.shows(&["Start a run?", "1 task ready"]);
     terminal.types("y");
