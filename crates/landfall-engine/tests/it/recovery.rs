@@ -137,7 +137,7 @@ fn what_is_wrong_with_a_catalogue_is_said_with_the_line() {
     refused(
         &MINE.replace("{ says = \"connection refused (5432)\" }", "{ fact = \"rain\" }"),
         expect![
-            "mine.toml:2: `rain` is no fact; known: commit, no-commit, claims-success, silence, waited-for-checks, vanished, own-changes, strange-changes, no-review, checks-flaky, checks-broken, fails-on-base, conflict-marks, base-moved-apart, base-moved-overlapping, strange-commit, criterion-fails, no-preview"
+            "mine.toml:2: `rain` is no fact; known: commit, no-commit, claims-success, silence, waited-for-checks, vanished, own-changes, strange-changes, no-review, checks-failed, checks-flaky, checks-broken, fails-on-base, conflict-marks, base-moved-apart, base-moved-overlapping, strange-commit, criterion-fails, no-preview"
         ],
     );
     let stray =
