@@ -413,7 +413,7 @@ impl Scratch {
     /// Waits until `holds`, at most so long.
     #[track_caller]
     pub fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
-        eventually(Duration::from_secs(30), what, holds);
+        eventually(EVENTUALLY, what, holds);
     }
 
     /// Processes that are still there. Waits a moment: an end may be under way.
@@ -448,7 +448,8 @@ fn said(output: &Output) -> Said {
     }
 }
 
-const COMMAND_MAX: Duration = Duration::from_secs(60); // no test waits for more than a few seconds of it
+const EVENTUALLY: Duration = Duration::from_secs(120); // a bound for what never comes, on a machine that is busy
+const COMMAND_MAX: Duration = Duration::from_secs(120); // no test waits for more than a few seconds of it
 
 /// A check that looks at every file called `*.want`: its text must stand in the file of the same name without it.
 const TEST_SH: &str = r#"passed=0

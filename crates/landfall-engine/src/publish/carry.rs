@@ -51,7 +51,7 @@ pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Tr
     let newest = tracker.pull_requests_of(&head)?.into_iter().next();
     if let Some(pr) = newest.filter(|pr| pr.state == PrState::Closed && pr.head_sha == sha) {
         return Err(Trouble::Refused(format!(
-            "somebody closed pull request #{}, which brings landed work to `{}`; open it again to let it land, or take the work back with `landfall revert`",
+            "somebody closed pull request #{}, which brings landed work to `{}`; open it again to let it land, or take the work back with `landfall rollback`",
             pr.number.get(),
             site.branch.as_str()
         )));
@@ -79,8 +79,10 @@ pub(super) fn carry(site: &Site, remote: &str, ours: &Oid) -> Result<Carried, Tr
     loop {
         // Landings that come meanwhile are for the next offer. What others brought is verified with this one first.
         let seen = land::look_now(site)?;
-        let tip = site.store.remote_seen(remote, &site.branch)?;
-        let holds_all = tip.is_none_or(|tip| site.store.is_ancestor(&tip, ours).unwrap_or(false));
+        let holds_all = match site.store.remote_seen(remote, &site.branch)? {
+            Some(tip) => site.store.is_ancestor(&tip, ours)?,
+            None => true,
+        };
         if !holds_all || seen.trouble.is_some() {
             return Ok(Carried::Moved);
         }

@@ -4,24 +4,21 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use landfall_testkit::{FAKE_TOKEN, FakeCheck, FakeGithub, Scratch};
+use landfall_testkit::{FakeCheck, Scratch};
 
 use crate::LANDFALL;
+use crate::both::World;
 use crate::lifecycle::{says, works};
 
-/// A project whose `origin` refuses whatever is pushed to `main`.
-fn protected(publish: &str) -> (FakeGithub, Scratch, PathBuf) {
-    let fake = FakeGithub::start();
-    let mut scratch = Scratch::new(LANDFALL);
-    let bare = scratch.root().join("forge.git");
-    let bare_text = bare.to_str().expect("a path is text here");
-    scratch.git(&["init", "--quiet", "--bare", "--initial-branch=main", bare_text]);
-    scratch.git(&["remote", "add", "origin", bare_text]);
-    scratch.more_settings(&format!(
-        "[tracker]\nkind = \"github\"\nrepository = \"o/r\"\nurl = \"{}\"\n[land]\npublish = \"{publish}\"\n",
-        fake.url()
-    ));
-    scratch.git(&["push", "--quiet", "origin", "main"]);
+/// A project whose `origin` refuses whatever is pushed to `main`, and that repository.
+fn protected(publish: &str) -> (World, PathBuf) {
+    let world = World::github();
+    if publish != "push" {
+        world.change_settings(|settings| {
+            settings.replace("publish = \"push\"", &format!("publish = \"{publish}\""))
+        });
+    }
+    let bare = world.root().join("forge.git");
     let hook = bare.join("hooks/update");
     std::fs::write(
         &hook,
@@ -29,10 +26,7 @@ fn protected(publish: &str) -> (FakeGithub, Scratch, PathBuf) {
     )
     .expect("a hook can be written");
     std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
-    scratch.be_patient(Duration::from_secs(300)); // changes go one at a time there, with a second between them
-    scratch.set("GH_ENTERPRISE_TOKEN", FAKE_TOKEN);
-    fake.world(|world| world.kept = Some(bare.clone()));
-    (fake, scratch, bare)
+    (world, bare)
 }
 
 fn adds(file: &str) -> String {
@@ -41,6 +35,11 @@ fn adds(file: &str) -> String {
 
 fn green() -> FakeCheck {
     FakeCheck::over("ci", "success")
+}
+
+/// A forge that looks at it is waited for as long as a test may take on a slow machine.
+fn running() -> FakeCheck {
+    FakeCheck { name: "ci".to_owned(), status: "in_progress".to_owned(), conclusion: None }
 }
 
 fn git_at(bare: &Path, args: &[&str]) -> String {
@@ -53,11 +52,19 @@ fn git_at(bare: &Path, args: &[&str]) -> String {
     String::from_utf8(said.stdout).expect("text").trim().to_owned()
 }
 
-/// What was offered last; empty if nothing is.
-fn offered(bare: &Path) -> String {
-    let refs =
-        ["for-each-ref", "--sort=-committerdate", "--format=%(objectname)", "refs/heads/landfall/land-*"];
-    git_at(bare, &refs).lines().next().unwrap_or_default().to_owned()
+/// What is offered and not merged yet, the newest of it; empty if nothing is.
+fn offered(world: &World) -> String {
+    world.forge().world(|forge| {
+        forge.see_pushes();
+        let open = forge.pulls.values().rev().find(|it| it.head.starts_with("landfall/land-") && !it.closed);
+        open.and_then(|pull| forge.branches.get(&pull.head).cloned()).unwrap_or_default()
+    })
+}
+
+/// Has the forge say of what is offered how its check stands.
+fn checked(world: &World, check: FakeCheck) {
+    let head = offered(world);
+    world.forge().world(|forge| forge.checks.insert(head, vec![check]));
 }
 
 fn on_main(scratch: &Scratch) -> String {
@@ -67,7 +74,7 @@ fn on_main(scratch: &Scratch) -> String {
 
 #[test]
 fn landed_work_reaches_a_base_that_nobody_may_push_with_the_tree_that_was_verified() {
-    let (fake, scratch, _) = protected("pull-request");
+    let (scratch, _) = protected("pull-request");
     for (task, file) in [("T1", "one.txt"), ("T2", "two.txt")] {
         scratch.task(&format!("Add {file}"), &adds(file), &[]);
         let said = scratch.landfall(&["run"]);
@@ -79,7 +86,7 @@ fn landed_work_reaches_a_base_that_nobody_may_push_with_the_tree_that_was_verifi
         assert_eq!(tree("origin/main"), tree(&landed), "what is there is what was verified");
         assert_eq!(scratch.git(&["merge-base", &landed, "origin/main"]), landed, "with its own commits");
     }
-    fake.world(|world| {
+    scratch.forge().world(|world| {
         let lands: Vec<_> = world.pulls.values().filter(|it| it.head.starts_with("landfall/land-")).collect();
         assert_eq!(lands.len(), 2, "one for each landing: {lands:?}");
         assert!(lands.iter().all(|it| it.merged.is_some()), "{lands:?}");
@@ -93,7 +100,7 @@ fn landed_work_reaches_a_base_that_nobody_may_push_with_the_tree_that_was_verifi
 
 #[test]
 fn an_issue_is_merged_with_the_landing_that_the_forge_merges() {
-    let (fake, scratch, _) = protected("pull-request");
+    let (scratch, _) = protected("pull-request");
     let turns = [
         "[[step.spec]]\nsignal = \"complete\"\n[[step.spec.write]]\npath = \"docs/spec/issue-1-greet.md\"\ntext = \"# Greet\\n\"\n".to_owned(),
         works("code", "greet.txt", "\"complete\""),
@@ -103,12 +110,13 @@ fn an_issue_is_merged_with_the_landing_that_the_forge_merges() {
         "- [ ] <!-- verify: file_exists \"greet.txt\" --> it is there\n```landfall-script\n{}\n```\n",
         turns.concat()
     );
-    let number = fake.world(|world| world.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
+    let number =
+        scratch.forge().world(|world| world.opened("Greet", &body, &["triaged", "size/M", "type/bug"]));
     let said = scratch.landfall(&["auto", &number.to_string()]);
     let log = scratch.landfall(&["log", "T1"]).out;
     assert_eq!(said.code, Some(0), "{}\n{}\n{log}", said.out, said.err);
     assert!(on_main(&scratch).contains("greet.txt"));
-    fake.world(|world| {
+    scratch.forge().world(|world| {
         world.see_pushes();
         let merged =
             |head: &str| world.pulls.values().any(|it| it.head.starts_with(head) && it.merged.is_some());
@@ -119,57 +127,54 @@ fn an_issue_is_merged_with_the_landing_that_the_forge_merges() {
 
 #[test]
 fn what_the_forge_looks_at_first_is_merged_when_its_checks_are_green() {
-    let (fake, scratch, bare) = protected("pull-request");
-    fake.world(|world| world.needs_checks = true);
+    let (scratch, _) = protected("pull-request");
+    scratch.forge().world(|world| world.needs_checks = true);
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     let mut run = scratch.start(&["run"]);
-    let head = || offered(&bare);
-    scratch.eventually("the landing to be offered", || !head().is_empty());
-    let check = |conclusion: Option<&str>| FakeCheck {
-        name: "ci".to_owned(),
-        status: if conclusion.is_some() { "completed" } else { "in_progress" }.to_owned(),
-        conclusion: conclusion.map(str::to_owned),
-    };
-    fake.world(|world| world.checks.insert(head(), vec![check(None)]));
-    std::thread::sleep(Duration::from_secs(4)); // it is asked meanwhile, and says no
+    scratch.eventually("the landing to be offered", || !offered(&scratch).is_empty());
+    checked(&scratch, running());
+    let asked = scratch.forge().count("PUT", "/merge");
+    scratch.eventually("it to be asked twice more", || scratch.forge().count("PUT", "/merge") >= asked + 2);
     assert!(!run.is_over(), "{}", scratch.landfall(&["log", "T1"]).out);
     assert!(!on_main(&scratch).contains("one.txt"));
-    fake.world(|world| world.checks.insert(head(), vec![check(Some("success"))]));
+    checked(&scratch, green());
     assert_eq!(run.wait(Duration::from_secs(60)), Some(0));
     assert!(on_main(&scratch).contains("one.txt"));
 }
 
 #[test]
 fn a_forge_that_merges_nothing_is_told_of_and_the_next_run_goes_on() {
-    let (fake, scratch, _) = protected("pull-request");
+    let (scratch, _) = protected("pull-request");
     let why = "At least 1 approving review is required by reviewers with write access.";
-    fake.world(|world| world.merges_none = Some(why.to_owned()));
+    scratch.forge().world(|world| world.merges_none = Some(why.to_owned()));
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     let said = scratch.landfall(&["run"]);
     let told = format!("{}{}", said.out, said.err);
     assert!(told.contains("approving review") && told.contains("pull request #"), "{told}");
     assert!(!on_main(&scratch).contains("one.txt"), "nothing was forced");
-    fake.world(|world| world.merges_none = None);
+    scratch.forge().world(|world| world.merges_none = None);
     scratch.landfall(&["run"]).ok();
     assert!(on_main(&scratch).contains("one.txt"));
-    fake.world(|world| assert_eq!(world.pulls.len(), 1, "it is the same pull request: {:?}", world.pulls));
+    scratch
+        .forge()
+        .world(|world| assert_eq!(world.pulls.len(), 1, "it is the same pull request: {:?}", world.pulls));
 }
 
 #[test]
 fn others_who_merge_meanwhile_are_verified_with_it_first() {
-    let (fake, scratch, bare) = protected("pull-request");
-    fake.world(|world| world.needs_checks = true);
+    let (scratch, bare) = protected("pull-request");
+    scratch.forge().world(|world| world.needs_checks = true);
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     let mut run = scratch.start(&["run"]);
     let git = |args: &[&str]| git_at(&bare, args);
-    let head = || offered(&bare);
-    scratch.eventually("the landing to be offered", || !head().is_empty());
-    let first = head();
+    scratch.eventually("the landing to be offered", || !offered(&scratch).is_empty());
+    let first = offered(&scratch);
+    checked(&scratch, running());
     let (main, tree) = (git(&["rev-parse", "main"]), git(&["rev-parse", "main^{tree}"]));
     let theirs = git(&["commit-tree", &tree, "-p", &main, "-m", "Somebody else's"]);
     git(&["update-ref", "refs/heads/main", &theirs]);
-    scratch.eventually("theirs to be taken in", || head() != first);
-    fake.world(|world| world.checks.insert(head(), vec![green()]));
+    scratch.eventually("theirs to be taken in", || offered(&scratch) != first);
+    checked(&scratch, green());
     assert_eq!(run.wait(Duration::from_secs(60)), Some(0));
     assert!(on_main(&scratch).contains("one.txt"));
     assert_eq!(scratch.git(&["merge-base", &theirs, "origin/main"]), theirs);
@@ -179,46 +184,53 @@ fn others_who_merge_meanwhile_are_verified_with_it_first() {
 
 #[test]
 fn landings_that_come_while_the_forge_looks_are_for_the_next_offer() {
-    let (fake, scratch, bare) = protected("pull-request");
-    fake.world(|world| world.needs_checks = true);
+    let (scratch, _) = protected("pull-request");
+    scratch.forge().world(|world| world.needs_checks = true);
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     let mut run = scratch.start(&["run"]);
-    scratch.eventually("the landing to be offered", || !offered(&bare).is_empty());
-    let first = offered(&bare);
+    scratch.eventually("the landing to be offered", || !offered(&scratch).is_empty());
+    let first = offered(&scratch);
+    checked(&scratch, running());
     scratch.task("Add two.txt", &adds("two.txt"), &[]);
     scratch.eventually("the second to land", || scratch.status("T2") == "done");
-    assert_eq!(offered(&bare), first, "the forge goes on with what it looks at");
-    fake.world(|world| world.checks.insert(first.clone(), vec![green()]));
-    scratch.eventually("the next offer", || ![first.clone(), String::new()].contains(&offered(&bare)));
+    assert_eq!(offered(&scratch), first, "the forge goes on with what it looks at");
+    checked(&scratch, green());
+    scratch.eventually("the next offer", || ![first.clone(), String::new()].contains(&offered(&scratch)));
     assert!(on_main(&scratch).contains("one.txt"));
-    fake.world(|world| world.checks.insert(offered(&bare), vec![green()]));
+    checked(&scratch, green());
     assert_eq!(run.wait(Duration::from_secs(60)), Some(0));
     assert!(on_main(&scratch).contains("two.txt"));
 }
 
 #[test]
 fn an_offer_that_somebody_closed_is_not_made_again() {
-    let (fake, scratch, bare) = protected("pull-request");
-    fake.world(|world| world.merges_none = Some("At least 1 approving review is required.".to_owned()));
+    let (scratch, _) = protected("pull-request");
+    scratch
+        .forge()
+        .world(|world| world.merges_none = Some("At least 1 approving review is required.".to_owned()));
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     scratch.landfall(&["run"]);
-    assert!(!offered(&bare).is_empty());
-    fake.world(|world| {
+    assert!(!offered(&scratch).is_empty());
+    scratch.forge().world(|world| {
         world.merges_none = None;
         world.pulls.values_mut().for_each(|pull| pull.closed = true);
     });
     let said = scratch.landfall(&["run"]);
     let told = format!("{}{}", said.out, said.err);
-    assert!(told.contains("somebody closed pull request #1") && told.contains("landfall revert"), "{told}");
+    assert!(
+        told.contains("somebody closed pull request #1") && told.contains("`landfall rollback`"),
+        "{told}"
+    );
     assert!(!on_main(&scratch).contains("one.txt"));
-    fake.world(|world| assert_eq!(world.pulls.len(), 1, "{:?}", world.pulls));
+    scratch.forge().world(|world| assert_eq!(world.pulls.len(), 1, "{:?}", world.pulls));
 }
 
 #[test]
 fn what_the_forge_merged_is_known_to_have_landed() {
-    let (fake, scratch, _) = protected("pull-request");
+    let (scratch, _) = protected("pull-request");
     let body = format!("```landfall-script\n{}\n```\n", works("code", "small.txt", "\"complete\""));
-    let number = fake.world(|world| world.opened("Small", &body, &["triaged", "size/XS"])).to_string();
+    let number =
+        scratch.forge().world(|world| world.opened("Small", &body, &["triaged", "size/XS"])).to_string();
     let said = scratch.landfall(&["auto", &number]);
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
     let seen = scratch.landfall(&["--json", "reconcile", &number, "--phase", "code-patch"]).json();
@@ -229,7 +241,7 @@ fn what_the_forge_merged_is_known_to_have_landed() {
 #[test]
 fn an_engine_that_ends_around_the_merge_lands_once() {
     for point in ["publish.merge.before", "publish.merge.after"] {
-        let (fake, mut scratch, _) = protected("pull-request");
+        let (mut scratch, _) = protected("pull-request");
         scratch.task("Add one.txt", &adds("one.txt"), &[]);
         scratch.set("LANDFALL_CRASH", point);
         let crashed = scratch.landfall(&["run"]);
@@ -237,7 +249,7 @@ fn an_engine_that_ends_around_the_merge_lands_once() {
         scratch.unset("LANDFALL_CRASH");
         scratch.landfall(&["run"]).ok();
         assert!(on_main(&scratch).contains("one.txt"), "{point}");
-        fake.world(|world| assert_eq!(world.pulls.len(), 1, "{point}: {:?}", world.pulls));
+        scratch.forge().world(|world| assert_eq!(world.pulls.len(), 1, "{point}: {:?}", world.pulls));
         let merges =
             scratch.git(&["log", "--merges", "--format=%s", "--grep=^Merge landfall/land-", "origin/main"]);
         assert_eq!(merges.lines().count(), 1, "{point}: {merges}");
@@ -246,7 +258,7 @@ fn an_engine_that_ends_around_the_merge_lands_once() {
 
 #[test]
 fn a_branch_that_cannot_be_pushed_is_named_with_the_way_out() {
-    let (_fake, scratch, _) = protected("push");
+    let (scratch, _) = protected("push");
     scratch.task("Add one.txt", &adds("one.txt"), &[]);
     let said = scratch.landfall(&["run"]);
     let told = format!("{}{}", said.out, said.err);
