@@ -58,6 +58,13 @@ pub trait Service {
         None
     }
 
+    /// Has everything that `work` reads, in this thread, be of one moment, and says of which: the last event that is told of.
+    /// None where nobody can say; it is read all the same.
+    fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
+        work();
+        None
+    }
+
     /// Waits until something is written after `mark`, for at most so long.
     fn wait_past(&self, _mark: Mark, at_most: Duration) {
         std::thread::sleep(at_most);

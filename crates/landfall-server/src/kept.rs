@@ -3,9 +3,9 @@
 //! An answer holds until something is written, as the service's mark says, and never longer than [`AGE_MAX`]: what agents at
 //! work say is no older than that. One is made at a time; who asks for the same meanwhile waits for it.
 //!
-//! What several ask for is made again as soon as something happened, before they ask, all of it in one round. Until the round is
-//! whole they are shown the one before, as long as nobody was told of more: what anybody was answered, or heard from the stream
-//! of events, is in everything that is shown after it. Whatever a request wrote is shown at once.
+//! What several ask for is made again as soon as something happened, before they ask, all of it in one round and of one moment.
+//! Until the round is whole they are shown the one before, as long as nobody was told of more: what anybody was answered, or heard
+//! from the stream of events, is in everything that is shown after it. Whatever a request wrote is shown at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,15 +18,15 @@ use tokio::sync::{Notify, watch};
 use crate::door::Shared;
 
 const AGE_MAX: Duration = Duration::from_millis(250); // as long as a person takes to notice
-const AGE_SOON: Duration = Duration::from_millis(150); // then it is made again, if several ask
+const AGE_SOON: Duration = Duration::from_millis(80); // then it is made again in the next round, if several ask
+const ROUND_EVERY: Duration = Duration::from_millis(120); // at least, while several ask
 const HOT: Duration = Duration::from_secs(1); // asked for twice within it: there will be a third
 const PLACES_MAX: usize = 32; // questions that are remembered; people look at a few pages
 const BYTES_MAX: usize = 1 << 20; // longer answers are made for who asks, and forgotten
 const REST_MIN: Duration = Duration::from_millis(2); // events come in groups
 const REST_PER_WORK: u32 = 1; // making ahead takes at most half a processor …
 const WORK_MAX: Duration = Duration::from_millis(50); // … but for that long, after a quiet time
-const ROUND_TRIES: u32 = 3; // a round is begun again when something happens meanwhile
-const ROUND_WAIT_MAX: Duration = Duration::from_millis(150); // the stream of events waits no longer for a round
+const ROUND_WAIT_MAX: Duration = Duration::from_millis(250); // the stream of events waits no longer for a round
 
 /// Makes an answer.
 type Make = Arc<dyn Fn(&Arc<Shared>) -> Result<Bytes, Problem> + Send + Sync>;
@@ -62,18 +62,26 @@ struct Place {
 struct Made {
     /// How far things had come before it was begun.
     mark: Mark,
-    /// The last event it may tell of, as far as the journal had said by the time it was made.
+    /// The last event it may tell of.
     shows: u64,
     begun: Instant,
     bytes: Bytes,
 }
 
 impl Made {
-    fn new(make: &Make, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        let (begun, before) = (Instant::now(), shared.service.mark());
-        let bytes = make(shared)?;
-        let (mark, after) = (before.unwrap_or_default(), shared.service.mark().unwrap_or_default());
-        Ok(Self { mark, shows: after.seq.max(mark.seq), begun, bytes })
+    /// Makes several, all of one moment where the service can say which.
+    fn all(makes: Vec<(String, Make)>, shared: &Arc<Shared>) -> Vec<(String, Result<Self, Problem>)> {
+        let (begun, before) = (Instant::now(), shared.service.mark().unwrap_or_default());
+        let mut all = Vec::with_capacity(makes.len());
+        let mut makes = makes.into_iter();
+        let moment = shared.service.in_one_moment(&mut || {
+            all.extend(makes.by_ref().map(|(name, make)| (name, make(shared))));
+        });
+        let after = || shared.service.mark().unwrap_or_default().seq;
+        let mark = Mark { seq: moment.unwrap_or(before.seq), ..before };
+        let shows = moment.unwrap_or_else(after).max(mark.seq);
+        let made = |bytes| Self { mark, shows, begun, bytes };
+        all.into_iter().map(|(name, bytes)| (name, bytes.map(made))).collect()
     }
 
     fn holds(&self, mark: Mark, age_max: Duration) -> bool {
@@ -123,7 +131,7 @@ impl Kept {
     ) -> Result<Bytes, Problem> {
         let Some(mark) = shared.service.mark() else {
             // Nobody says how long it would hold.
-            return made(shared, &(Arc::new(make) as Make)).await.map(|made| made.bytes);
+            return made(shared, name, &(Arc::new(make) as Make)).await.map(|made| made.bytes);
         };
         let (making, make) = {
             let mut state = self.state();
@@ -140,7 +148,7 @@ impl Kept {
         if let Some(bytes) = self.state().answer(name, mark) {
             return Ok(bytes); // somebody just made it
         }
-        let made = made(shared, &make).await?;
+        let made = made(shared, name, &make).await?;
         let (bytes, mut state) = (made.bytes.clone(), self.state());
         state.told = state.told.max(made.shows);
         state.put(name, made);
@@ -198,14 +206,34 @@ fn asked(
 }
 
 /// Makes an answer in a thread of its own.
-async fn made(shared: &Arc<Shared>, make: &Make) -> Result<Made, Problem> {
+async fn made(shared: &Arc<Shared>, name: &str, make: &Make) -> Result<Made, Problem> {
+    let (mut all, _) = all_made(shared, vec![(name.to_owned(), Arc::clone(make))]).await?;
+    all.pop().map_or_else(|| Err(not_made()), |(_, made)| made)
+}
+
+/// Makes several in one thread, and says how much of a processor's time that took.
+async fn all_made(
+    shared: &Arc<Shared>,
+    makes: Vec<(String, Make)>,
+) -> Result<(Vec<(String, Result<Made, Problem>)>, Duration), Problem> {
     let room = shared.rooms.read().await?;
-    let (make, shared) = (Arc::clone(make), Arc::clone(shared));
+    let shared = Arc::clone(shared);
     let made = tokio::task::spawn_blocking(move || {
         let _room = room; // whoever hung up still takes it until it is made
-        Made::new(&make, &shared)
+        let began = worked();
+        (Made::all(makes, &shared), worked().saturating_sub(began))
     });
-    made.await.unwrap_or_else(|_| Err(Problem::new(ProblemCode::Internal, "the answer could not be made")))
+    made.await.map_err(|_| not_made())
+}
+
+fn not_made() -> Problem {
+    Problem::new(ProblemCode::Internal, "the answer could not be made")
+}
+
+/// How much of a processor's time this thread has taken. On a busy machine that is far less than what went by.
+fn worked() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// Makes what several ask for again whenever something happened, until the server ends.
@@ -219,14 +247,13 @@ pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receive
             }
         };
         let began = Instant::now();
-        let mark = round(&shared, mark).await;
-        work += began.elapsed();
+        work += round(&shared, mark).await;
         let rest = REST_MIN.max(work.saturating_sub(WORK_MAX) * REST_PER_WORK);
         let resting = Instant::now();
         let waiting = Arc::clone(&shared);
         let wait = async move {
             tokio::time::sleep(rest).await;
-            let wait = AGE_SOON.saturating_sub(began.elapsed());
+            let wait = ROUND_EVERY.saturating_sub(began.elapsed());
             // The thread comes back soon in any case.
             drop(tokio::task::spawn_blocking(move || waiting.service.wait_past(mark, wait)).await);
         };
@@ -237,28 +264,28 @@ pub(crate) async fn make_ahead(shared: Arc<Shared>, mut stopping: watch::Receive
     }
 }
 
-/// Makes all that is due, and shows it when it is whole: one answer must not tell of what another does not know yet.
-async fn round(shared: &Arc<Shared>, mut mark: Mark) -> Mark {
-    for last in (1..=ROUND_TRIES).map(|tries| tries == ROUND_TRIES) {
-        let mut all = Vec::new();
-        for (name, make) in shared.kept.due(mark) {
-            if let Ok(made) = made(shared, &make).await {
-                all.push((name, made)); // whoever asks is told what is wrong with the others
-            }
-        }
-        let now = shared.service.mark().unwrap_or(mark);
-        if now == mark || last {
-            let mut state = shared.kept.state();
-            for (name, made) in all {
-                state.put(&name, made);
-            }
-            drop(state);
-            shared.kept.round.send_replace(mark.seq);
-            break;
-        }
-        mark = now;
+/// Makes all that is due, of one moment, and shows it when it is whole: one answer must not tell of what another does not know.
+/// Says how much of a processor's time that took.
+async fn round(shared: &Arc<Shared>, mark: Mark) -> Duration {
+    let due = shared.kept.due(mark);
+    if due.is_empty() {
+        shared.kept.round.send_replace(mark.seq);
+        return Duration::ZERO;
     }
-    mark
+    let Ok((all, work)) = all_made(shared, due).await else {
+        return Duration::ZERO; // too many ask already; whoever asks is told
+    };
+    let mut state = shared.kept.state();
+    // Whoever asks for what could not be made is told what is wrong with it.
+    let made = all.into_iter().filter_map(|(name, made)| Some((name, made.ok()?)));
+    let seen = made.fold(mark.seq, |seen, (name, made)| {
+        let seen = seen.max(made.mark.seq);
+        state.put(&name, made);
+        seen
+    });
+    drop(state);
+    shared.kept.round.send_replace(seen);
+    work
 }
 
 #[cfg(test)]
@@ -268,6 +295,11 @@ mod tests {
     use landfall_api::{Nothing, Request as Asked, Response, Service};
 
     use super::*;
+
+    thread_local! {
+        /// The event that reads of this thread see last, while they are of one moment.
+        static MOMENT: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+    }
 
     /// A number that is written, and how often it was read.
     #[derive(Default)]
@@ -279,13 +311,15 @@ mod tests {
         at_once_most: AtomicUsize,
         slow: Duration,
         marks: bool,
+        moments: bool,
     }
 
     impl Toy {
         fn read(&self) -> Bytes {
             let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
             self.at_once_most.fetch_max(now, Ordering::SeqCst);
-            let seen = self.writes.load(Ordering::SeqCst) + self.seq.load(Ordering::SeqCst);
+            let seq = MOMENT.get().unwrap_or_else(|| self.seq.load(Ordering::SeqCst));
+            let seen = self.writes.load(Ordering::SeqCst) + seq;
             std::thread::sleep(self.slow);
             self.reads.fetch_add(1, Ordering::SeqCst);
             self.at_once.fetch_sub(1, Ordering::SeqCst);
@@ -305,6 +339,12 @@ mod tests {
         fn mark(&self) -> Option<Mark> {
             let (writes, seq) = (self.writes.load(Ordering::SeqCst), self.seq.load(Ordering::SeqCst));
             self.marks.then_some(Mark { writes, seq })
+        }
+
+        fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
+            MOMENT.set(self.moments.then(|| self.seq.load(Ordering::SeqCst)));
+            work();
+            MOMENT.take()
         }
     }
 
@@ -376,8 +416,19 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn nobody_is_shown_less_than_anybody_was_shown_before() {
-        let toy = marking(Duration::from_millis(1));
-        let shared = shared(&toy);
+        for moments in [false, true] {
+            shown_in_order(&Arc::new(Toy {
+                marks: true,
+                moments,
+                slow: Duration::from_millis(1),
+                ..Toy::default()
+            }))
+            .await;
+        }
+    }
+
+    async fn shown_in_order(toy: &Arc<Toy>) {
+        let shared = shared(toy);
         let (stop, stopping) = watch::channel(false);
         let ahead = tokio::spawn(make_ahead(Arc::clone(&shared), stopping));
         let until = Instant::now() + Duration::from_secs(3);
@@ -385,7 +436,7 @@ mod tests {
         let readers: Vec<_> = (0..4)
             .map(|number| {
                 let (shared, toy, most, late) =
-                    (Arc::clone(&shared), Arc::clone(&toy), Arc::clone(&most), Arc::clone(&late));
+                    (Arc::clone(&shared), Arc::clone(toy), Arc::clone(&most), Arc::clone(&late));
                 tokio::spawn(async move {
                     while Instant::now() < until {
                         for name in ["/a", "/b", "/c"] {

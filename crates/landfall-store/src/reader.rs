@@ -346,8 +346,19 @@ impl Reader {
         self.steady(|| tables(&self.conn, &self.path))
     }
 
+    /// Lets all questions that are asked meanwhile see the same moment, and says which one it is.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn in_one_moment<T>(&self, read: impl FnOnce(Head) -> T) -> Result<T, StoreError> {
+        self.steady(|| self.head().map(read))
+    }
+
     /// Lets several questions see the same moment.
     fn steady<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        if !self.conn.is_autocommit() {
+            return read(); // of those that already do
+        }
         // Prepared once: these are on the way of every question.
         let say = |sql: &str| self.conn.prepare_cached(sql).and_then(|mut it| it.execute([]));
         say("BEGIN").doing("begin to read", &self.path)?;

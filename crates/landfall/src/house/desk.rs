@@ -20,8 +20,8 @@ use super::reads::Look;
 use super::run::UnderWay;
 use super::{
     agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, issues,
-    looks, loops, moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, targets,
-    wire, writes,
+    looks, loops, moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, tables,
+    targets, wire, writes,
 };
 
 /// Answers for one project.
@@ -283,6 +283,20 @@ impl Service for Desk {
             // Others write as well, and do not tell.
             Hand::Running(_) | Hand::Door => None,
         }
+    }
+
+    /// What the engine that runs says of itself may be some moments ahead of it: what agents are at, who waits for whose turn,
+    /// and how far the landing queue is.
+    fn in_one_moment(&self, work: &mut dyn FnMut()) -> Option<u64> {
+        let mut worked = false;
+        let head = tables::in_one_moment(&self.place.folder.journal(), || {
+            worked = true;
+            work();
+        });
+        if !worked {
+            work(); // there is no journal, or it cannot be read: whoever asks is told
+        }
+        head.ok().map(|head| head.seq.0)
     }
 
     fn wait_past(&self, mark: Mark, at_most: Duration) {

@@ -1,17 +1,24 @@
 //! Connections to the tables that are kept for the next question. To open one costs more than most questions: SQLite reads
 //! the schema, and every statement is prepared anew.
 
+use std::cell::RefCell;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
-use landfall_engine::store::{Reader, StoreError};
+use landfall_engine::store::{Head, Reader, StoreError};
 
 /// As many as are asked at once on a busy day; each keeps up to two megabytes of pages.
 const KEPT_MAX: usize = 6;
 
 static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The one that every question of this thread is asked of, while they are to see the same moment.
+    static HELD: RefCell<Option<Rc<Lent>>> = const { RefCell::new(None) };
+}
 
 struct Kept {
     path: PathBuf,
@@ -33,14 +40,62 @@ impl File {
     }
 }
 
-/// The tables of a project, for one request. Given back when it is dropped.
-pub(super) struct Tables {
+/// A connection, for one request. Given back when it is dropped.
+pub(super) struct Lent {
     kept: Option<Kept>,
 }
 
+/// The tables of a project, for one request.
+pub(super) enum Tables {
+    /// Of this request alone.
+    Own(Lent),
+    /// Of a moment.
+    Held(Rc<Lent>),
+}
+
 impl Tables {
-    /// Opens the journal at `path`, or takes a connection to it that is kept. What was written before is seen either way.
+    /// Opens the journal at `path`. What was written before is seen, or within [`in_one_moment`] what it began with.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let held = HELD.with_borrow(|held| held.as_ref().filter(|it| it.path() == Some(path)).map(Rc::clone));
+        held.map_or_else(|| Lent::open(path).map(Self::Own), |held| Ok(Self::Held(held)))
+    }
+}
+
+impl Deref for Tables {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        match self {
+            Self::Own(tables) => tables,
+            Self::Held(tables) => tables,
+        }
+    }
+}
+
+/// Has all questions that `work` asks of the journal at `path`, in this thread, see the same moment, and says which.
+pub(super) fn in_one_moment(path: &Path, work: impl FnOnce()) -> Result<Head, StoreError> {
+    struct Released;
+    impl Drop for Released {
+        fn drop(&mut self) {
+            HELD.set(None);
+        }
+    }
+    let tables = Rc::new(Lent::open(path)?);
+    tables.in_one_moment(|head| {
+        HELD.set(Some(Rc::clone(&tables)));
+        let _released = Released; // also where it panics
+        work();
+        head
+    })
+}
+
+impl Lent {
+    fn path(&self) -> Option<&Path> {
+        self.kept.as_ref().map(|kept| kept.path.as_path())
+    }
+
+    /// Opens the journal at `path`, or takes a connection to it that is kept. What was written before is seen either way.
+    fn open(path: &Path) -> Result<Self, StoreError> {
         let file = File::at(path);
         if let Some(file) = file {
             let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +112,7 @@ impl Tables {
     }
 }
 
-impl Deref for Tables {
+impl Deref for Lent {
     type Target = Reader;
 
     fn deref(&self) -> &Reader {
@@ -65,7 +120,7 @@ impl Deref for Tables {
     }
 }
 
-impl Drop for Tables {
+impl Drop for Lent {
     fn drop(&mut self) {
         let Some(kept) = self.kept.take() else { return };
         if std::thread::panicking() || !kept.reader.follows() {
@@ -81,8 +136,9 @@ impl Drop for Tables {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Tables};
-    use landfall_engine::store::{Options, Sqlite, StoreError};
+    use super::{HELD, KEPT, Tables, in_one_moment};
+    use landfall_engine::model::{EngineEvent, Entry, Fact, QueueEvent, Timestamp};
+    use landfall_engine::store::{Batch, Journal as _, Options, Sqlite, StoreError};
 
     #[test]
     fn a_journal_that_was_replaced_or_removed_is_not_answered_from() {
@@ -106,5 +162,41 @@ mod tests {
         drop(first);
         std::fs::remove_file(&path).expect("it is removed");
         assert!(matches!(Tables::open(&path), Err(StoreError::Missing { .. } | StoreError::Io { .. })));
+    }
+
+    #[test]
+    fn questions_of_one_moment_do_not_see_what_is_written_meanwhile() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("journal.db");
+        let (journal, _) = Sqlite::open(&path, Options::default()).expect("a journal");
+        let write = || {
+            let fact = Fact::Engine(EngineEvent::Queue(QueueEvent::Resumed));
+            let entries = vec![Entry { at: Timestamp(1), fact }];
+            journal.append(Batch { entries, tasks: Vec::new() }).expect("there is room");
+        };
+        let seen = || Tables::open(&path).expect("it opens").head().expect("readable").seq.0;
+        write();
+        let mut looks = Vec::new();
+        let moment = in_one_moment(&path, || {
+            looks.push(seen());
+            write();
+            looks.push(seen());
+            // Another thread is another question.
+            looks.push(std::thread::scope(|scope| scope.spawn(seen).join().expect("it looks")));
+            Tables::open(&path).expect("it opens").tables().expect("what reads at once may do so within");
+        });
+        assert_eq!(moment.expect("readable").seq.0, 1);
+        assert_eq!(looks, [1, 1, 2]);
+        assert_eq!(seen(), 2, "it is over");
+    }
+
+    #[test]
+    fn a_moment_is_over_also_where_somebody_panics() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("journal.db");
+        drop(Sqlite::open(&path, Options::default()).expect("a journal"));
+        let panics = std::panic::catch_unwind(|| in_one_moment(&path, || panic!("on purpose")));
+        assert!(panics.is_err());
+        HELD.with_borrow(|held| assert!(held.is_none()));
     }
 }
