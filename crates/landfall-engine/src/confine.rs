@@ -74,9 +74,9 @@ pub(crate) fn around(
     read.extend(reach.read.iter().cloned());
     // The program's own state may be where secrets are; what it may write it may read.
     let own = |path: &PathBuf| !write.contains(path);
-    let mut hide: Vec<PathBuf> = vec![folder.root().to_owned(), tmp_root()];
+    let mut hide: Vec<PathBuf> = vec![folder.project().to_owned(), tmp_root()];
     // The states of other projects stand beside this one.
-    let beside = folder.root().parent().filter(|parent| parent.ends_with("landfall"));
+    let beside = folder.project().parent().filter(|parent| parent.ends_with("landfall"));
     hide.extend(beside.map(Path::to_owned));
     let secrets = SECRETS.iter().filter_map(|name| Some(home.as_ref()?.join(name))).filter(own);
     hide.extend(secrets);

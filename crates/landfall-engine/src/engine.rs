@@ -58,6 +58,8 @@ pub struct Options {
     pub command: String,
     /// Every environment variable: some say where the state is, some are handed on to agents.
     pub environment: Vec<(OsString, OsString)>,
+    /// The branch that work lands on, where that is not the one of the settings.
+    pub base: Option<String>,
     /// The lock of the state folder, where this process holds it already.
     pub lock: Option<Arc<StateLock>>,
 }
@@ -66,9 +68,10 @@ impl Options {
     /// Where the state of the project at `root` is.
     #[must_use]
     pub fn folder(&self, root: &Path) -> Option<StateFolder> {
-        StateFolder::of(root, &|name| {
-            self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
-        })
+        let variable =
+            |name: &str| self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let folder = StateFolder::of(root, &variable)?;
+        Some(self.base.as_deref().map_or_else(|| folder.clone(), |base| folder.for_base(base)))
     }
 }
 
@@ -272,10 +275,13 @@ impl Engine {
             let found = options.environment.iter().find(|(key, _)| key == name);
             found.map(|(_, value)| value.to_string_lossy().into_owned())
         })?;
-        let branch = base_branch(&repo, &settings)?;
+        let branch = base_branch(&repo, options.base.as_ref().or(settings.project.base.as_ref()))?;
         let folder = options.folder(repo.root()).ok_or(OpenError::NoHome)?;
         let in_folder = |source| OpenError::Folder { path: folder.root().to_owned(), source };
         folder.make().map_err(in_folder)?;
+        if let Some(base) = &options.base {
+            folder.note_base(base).map_err(in_folder)?;
+        }
         if landfall_host::disk::is_network_fs(folder.root()).map_err(in_folder)? {
             return Err(OpenError::NetworkFolder(folder.root().to_owned()));
         }
@@ -1004,9 +1010,9 @@ fn wholework(root: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn base_branch(repo: &Repo, settings: &Settings) -> Result<BranchName, OpenError> {
+fn base_branch(repo: &Repo, named: Option<&String>) -> Result<BranchName, OpenError> {
     let head = repo.head()?;
-    if let Some(name) = &settings.project.base {
+    if let Some(name) = named {
         let branch: BranchName = name.parse().map_err(|_| OpenError::NoBranch(name.clone()))?;
         return match (repo.branch_tip(&branch)?, head) {
             (Some(_), _) => Ok(branch),

@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use landfall_host::git::{BranchName as GitBranch, GitError, Oid, Repo, Store};
 use landfall_model::flow::Act;
 use landfall_model::issue::{ClosedAs, Part, Phase, Seen, Source, stops_at};
-use landfall_model::{Attempt, Exchanged, News, Task};
+use landfall_model::{Attempt, Exchanged, News, Task, TaskId};
 use landfall_trackers::tracker::{
     Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
     PrNumber, Slug, Tracker, TrackerError,
@@ -25,6 +25,7 @@ use thiserror::Error;
 pub(crate) use observing::tell as tell_observers;
 pub(crate) use seeing::{is_spec, look};
 
+use crate::perform::lower;
 use crate::recovering;
 use crate::site::{self, Site};
 use crate::tracker::{self, Around};
@@ -87,6 +88,8 @@ pub struct AtRest<'a> {
     pub repo: &'a Repo,
     /// The branch that work lands on.
     pub branch: &'a GitBranch,
+    /// What it is called in names, where it is not the project's own.
+    pub line: Option<String>,
     /// The folder of files that say what is to be done.
     pub spec_path: &'a str,
 }
@@ -96,7 +99,7 @@ pub struct AtRest<'a> {
 /// # Errors
 /// Why it could not be looked at.
 pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
-    let AtRest { tracker, source, pr, task, store, repo, branch, spec_path } = asked;
+    let AtRest { tracker, source, pr, task, store, repo, branch, spec_path, line } = asked;
     let none = |what: &str| Trouble::Else(format!("0 is not the number of {what}"));
     let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
     let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
@@ -111,7 +114,7 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
         pr,
         branch: branch.as_str(),
     };
-    seeing::look_on(&ground, &Desked { tracker, source, number })
+    seeing::look_on(&ground, &Desked { tracker, source, number, line })
 }
 
 /// Where everything is that has landed, by whoever asks: the base of the store, or `theirs` (a branch of the person or of a forge) where
@@ -178,6 +181,21 @@ pub(crate) struct Desked {
     pub tracker: Arc<dyn Tracker>,
     pub source: Source,
     pub number: IssueNumber,
+    /// What the base is called in names, where it is not the project's own.
+    pub line: Option<String>,
+}
+
+impl Desked {
+    /// The branch its work is offered on.
+    pub fn branch(&self) -> BranchName {
+        branch_of(self.number, self.line.as_deref())
+    }
+
+    /// A task in marks of the tracker: those of another base count their own.
+    pub fn mark(&self, task: TaskId) -> String {
+        let line = self.line.iter().map(|line| format!(".{line}")).collect::<String>();
+        format!("{}{line}", lower(task))
+    }
 }
 
 /// Performs an exchange for `task` and tells what came of it.
@@ -268,13 +286,15 @@ pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
         )));
     }
     let number = IssueNumber::new(source.number).expect("a source has no number 0");
-    Ok(Desked { tracker: site.desk.tracker(site)?, source, number })
+    let line = site.folder.line().map(str::to_owned);
+    Ok(Desked { tracker: site.desk.tracker(site)?, source, number, line })
 }
 
-/// The branch the work of an issue is offered on.
+/// The branch the work of an issue is offered on; with the base's name where that is not the project's own.
 #[must_use]
-pub fn branch_of(number: IssueNumber) -> BranchName {
-    BranchName::new(&format!("landfall/issue-{}", number.get())).expect("made of our own words")
+pub fn branch_of(number: IssueNumber, line: Option<&str>) -> BranchName {
+    let line = line.map(|line| format!("-on-{line}")).unwrap_or_default();
+    BranchName::new(&format!("landfall/issue-{}{line}", number.get())).expect("made of our own words")
 }
 
 /// In a flow: the file that says what is to be done for an issue.

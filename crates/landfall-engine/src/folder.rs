@@ -6,17 +6,50 @@ use std::path::{Path, PathBuf};
 
 use landfall_model::{Attempt, TaskId};
 
+const BASES: &str = "bases";
+const BASE_NAME: &str = "base"; // the file that holds the name of the branch
+const BASE_WORD_MAX: usize = 40; // a name is for people; the hash tells them apart
+
 /// The paths inside a project's state folder.
 #[derive(Debug, Clone)]
 pub struct StateFolder {
     root: PathBuf,
+    /// The state folder of the project, where this is that of another base.
+    project: Option<PathBuf>,
 }
 
 impl StateFolder {
     /// The folder at `root`.
     #[must_use]
     pub fn at(root: PathBuf) -> Self {
-        Self { root }
+        Self { root, project: None }
+    }
+
+    /// The folder of the same project for work that lands on another base than its own: a journal, a store and workspaces
+    /// that have nothing to do with the project's.
+    #[must_use]
+    pub fn for_base(&self, base: &str) -> Self {
+        let project = self.project().to_owned();
+        let word: String = base
+            .chars()
+            .map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let word: String = word.trim_matches('-').chars().take(BASE_WORD_MAX).collect();
+        let hash = blake3::hash(base.as_bytes()).to_hex();
+        let name = format!("{word}-{}", &hash.as_str()[..8]); // words alone are not distinct
+        Self { root: project.join(BASES).join(name.trim_start_matches('-')), project: Some(project) }
+    }
+
+    /// The state folder of the project itself.
+    #[must_use]
+    pub fn project(&self) -> &Path {
+        self.project.as_ref().unwrap_or(&self.root)
+    }
+
+    /// What this base is called in names, where it is not the project's own.
+    #[must_use]
+    pub fn line(&self) -> Option<&str> {
+        self.project.as_ref().and_then(|_| self.root.file_name()?.to_str())
     }
 
     /// The folder of the project at `project`: `$LANDFALL_STATE`, else under `$XDG_STATE_HOME`, else under
@@ -25,7 +58,7 @@ impl StateFolder {
     pub fn of(project: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(root) = set("LANDFALL_STATE") {
-            return Some(Self { root });
+            return Some(Self::at(root));
         }
         let home = || set("HOME").map(|home| home.join(".local/state"));
         let states = set("XDG_STATE_HOME").filter(|path| path.is_absolute()).or_else(home)?;
@@ -33,7 +66,25 @@ impl StateFolder {
         let mut name = project.file_name().unwrap_or(OsStr::new("project")).to_owned();
         name.push("-");
         name.push(&hash.as_str()[..8]);
-        Some(Self { root: states.join("landfall").join(name) })
+        Some(Self::at(states.join("landfall").join(name)))
+    }
+
+    /// The other bases that work of this project lands on, or has.
+    #[must_use]
+    pub fn bases(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.project().join(BASES)).into_iter().flatten().flatten();
+        let named = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join(BASE_NAME)).ok());
+        let mut all: Vec<String> = named.collect();
+        all.sort();
+        all
+    }
+
+    /// Notes which base this is the folder of, for [`StateFolder::bases`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn note_base(&self, base: &str) -> std::io::Result<()> {
+        std::fs::write(self.root.join(BASE_NAME), base)
     }
 
     /// Makes the folders that are missing, readable by nobody else.
@@ -102,7 +153,7 @@ impl StateFolder {
     /// Issues that are files, unless settings keep them elsewhere.
     #[must_use]
     pub fn issues(&self) -> PathBuf {
-        self.root.join("issues")
+        self.project().join("issues") // they are of the project, wherever they land
     }
 
     /// What we wrote into the folders of modules, by task.

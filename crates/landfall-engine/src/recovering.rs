@@ -17,7 +17,7 @@ use landfall_model::{Attempt, EndedRun, Evidence, Exit, News, Recovered, Scope, 
 use landfall_trackers::tracker::BranchName;
 
 use crate::diagnose::{self, DiagnoseAsked};
-use crate::exchange::{self, branch_of, offering};
+use crate::exchange::{self, offering};
 use crate::follow::missing_outputs;
 use crate::launch::head_of;
 use crate::perform::{collect_detail, reads, task_ref};
@@ -139,7 +139,7 @@ fn ask(site: &Arc<Site>, task: &Task, attempt: Attempt, open: &Recovery) -> Resu
     let symptoms = symptoms(site, task, open)?;
     let desked = exchange::desk(site, task).ok();
     let seen = desked.as_ref().and_then(|at| exchange::look(site, task, at).ok());
-    let branch = desked.as_ref().map(|at| branch_of(at.number).to_string()).unwrap_or_default();
+    let branch = desked.as_ref().map(|at| at.branch().to_string()).unwrap_or_default();
     let labels = seen.as_ref().map(|seen| seen.labels.clone()).unwrap_or_default();
     let pull_request = seen.as_ref().and_then(|seen| seen.pr.as_ref());
     let pull_request = pull_request.map(|pr| format!("#{} is {}", pr.number, pr.state.word()));
@@ -239,7 +239,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Resul
         issue: at.number,
         workspace: workspace.as_ref().filter(|_| is_worked_in(task)),
         head: &head,
-        branch: &branch_of(at.number),
+        branch: &at.branch(),
         base: &base,
         title: &gate::headline(task),
         body: &offering::body(task, &at),

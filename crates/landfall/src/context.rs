@@ -10,8 +10,8 @@ use crate::{house, say};
 
 /// Where the project is and how to answer.
 pub struct Context {
-    /// The folder the command is about.
-    pub dir: PathBuf,
+    /// The project the command is about.
+    pub at: house::At,
     /// Whether programs read the output.
     pub json: bool,
 }
@@ -20,7 +20,7 @@ impl Context {
     /// Whoever answers for the project now: the engine that runs, or our own for the moment. Ask again for every look,
     /// so that nothing is held in between.
     pub fn service(&self) -> Result<Box<dyn Service>, Failure> {
-        Ok(house::service(&self.dir)?)
+        Ok(house::service(&self.at)?)
     }
 
     /// The answer on stdout: as JSON, or as `text` writes it.
@@ -34,6 +34,6 @@ impl Context {
 
     /// A path as the person meant it, seen from the folder the command is about.
     pub fn path(&self, path: &std::path::Path) -> PathBuf {
-        self.dir.join(path)
+        self.at.dir.join(path)
     }
 }

@@ -86,6 +86,15 @@ pub use reconcile::{ReconcileAsked, points};
 pub use serve::{Serve, ServeAsked};
 pub use verify::VerifyAsked;
 
+/// Which project is meant: the one around a folder, and which of its bases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct At {
+    /// The folder.
+    pub dir: PathBuf,
+    /// The branch that work lands on; none for the project's own.
+    pub base: Option<String>,
+}
+
 /// Where a project is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -100,21 +109,21 @@ pub fn sit(dir: &OsStr) -> u8 {
     landfall_engine::host::sitter::sit(Path::new(dir))
 }
 
-/// The project around `dir`.
-pub fn project(dir: &Path) -> Result<Project, Problem> {
-    let place = Place::find(dir)?;
+/// The project at `at`.
+pub fn project(at: &At) -> Result<Project, Problem> {
+    let place = Place::find(at)?;
     let branch = place::branch_by_git(&place)?;
     Ok(Project { root: place.root, branch })
 }
 
-/// Whoever answers for the project around `dir`.
-pub fn service(dir: &Path) -> Result<Box<dyn Service>, Problem> {
-    Ok(Box::new(Desk::door(Place::find(dir)?)))
+/// Whoever answers for the project at `at`.
+pub fn service(at: &At) -> Result<Box<dyn Service>, Problem> {
+    Ok(Box::new(Desk::door(Place::find(at)?)))
 }
 
-/// The agents there are, with the profiles of the project around `dir`, if there is one.
-pub fn agents(dir: &Path, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
-    match service(dir) {
+/// The agents there are, with the profiles of the project at `at`, if there is one.
+pub fn agents(at: &At, asked: AgentsAsked, probe: bool) -> Result<AgentsFound, Problem> {
+    match service(at) {
         Ok(service) if probe => service.probe(asked),
         Ok(service) => service.agents(asked),
         Err(problem) if problem.code == ProblemCode::NotARepository && asked.profile.is_none() => {
@@ -132,83 +141,83 @@ pub fn installed(kind: &str) -> Option<(PathBuf, String)> {
     Some((agents::on_path(&needs.program?)?, needs.login.to_owned()))
 }
 
-/// Where to attach to the agent of a task in the project around `dir`.
-pub fn terminal(dir: &Path, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
-    terminal::of(&Place::find(dir)?, wire::model_task(task))
+/// Where to attach to the agent of a task in the project at `at`.
+pub fn terminal(at: &At, task: landfall_api::TaskId) -> Result<landfall_agents::tmux::Terminal, Problem> {
+    terminal::of(&Place::find(at)?, wire::model_task(task))
 }
 
-/// Makes a task module in the project around `dir`.
-pub fn module_init(dir: &Path, ask: &ModuleAsked) -> Result<ModuleMade, Problem> {
-    modules::init(&Place::find(dir)?, ask)
+/// Makes a task module in the project at `at`.
+pub fn module_init(at: &At, ask: &ModuleAsked) -> Result<ModuleMade, Problem> {
+    modules::init(&Place::find(at)?, ask)
 }
 
-/// Mends the task modules below `path`, or all of them, in the project around `dir`.
-pub fn module_mend(dir: &Path, path: Option<&Path>) -> Result<ModulesMended, Problem> {
-    modules::mend(&Place::find(dir)?, path)
+/// Mends the task modules below `path`, or all of them, in the project at `at`.
+pub fn module_mend(at: &At, path: Option<&Path>) -> Result<ModulesMended, Problem> {
+    modules::mend(&Place::find(at)?, path)
 }
 
-/// Looks at the acceptance criteria of an issue of the project around `dir`, and does what follows. `tell` hears how it goes.
+/// Looks at the acceptance criteria of an issue of the project at `at`, and does what follows. `tell` hears how it goes.
 pub fn verify(
-    dir: &Path,
+    at: &At,
     asked: &VerifyAsked,
     tell: &mut dyn FnMut(&str),
 ) -> Result<landfall_api::IssueVerified, Problem> {
-    verify::verify(&Place::find(dir)?, asked, tell)
+    verify::verify(&Place::find(at)?, asked, tell)
 }
 
-/// Makes an issue in the tracker of the project around `dir`.
-pub fn issue_new(dir: &Path, asked: &IssueAsked) -> Result<IssueMade, Problem> {
-    issues::make(&Place::find(dir)?, asked)
+/// Makes an issue in the tracker of the project at `at`.
+pub fn issue_new(at: &At, asked: &IssueAsked) -> Result<IssueMade, Problem> {
+    issues::make(&Place::find(at)?, asked)
 }
 
-/// The issues of the project around `dir`.
-pub fn issue_list(dir: &Path, asked: &IssuesAsked) -> Result<IssueList, Problem> {
-    issues::list(&Place::find(dir)?, asked)
+/// The issues of the project at `at`.
+pub fn issue_list(at: &At, asked: &IssuesAsked) -> Result<IssueList, Problem> {
+    issues::list(&Place::find(at)?, asked)
 }
 
-/// Everything about one issue of the project around `dir`.
-pub fn issue_show(dir: &Path, issue: u64) -> Result<IssueDetail, Problem> {
-    issues::show(&Place::find(dir)?, issue)
+/// Everything about one issue of the project at `at`.
+pub fn issue_show(at: &At, issue: u64) -> Result<IssueDetail, Problem> {
+    issues::show(&Place::find(at)?, issue)
 }
 
-/// Everything about a pull request of the project around `dir`, or about the one of an issue.
-pub fn issue_pr(dir: &Path, number: u64) -> Result<PullRequestDetail, Problem> {
-    issues::pull_request(&Place::find(dir)?, number)
+/// Everything about a pull request of the project at `at`, or about the one of an issue.
+pub fn issue_pr(at: &At, number: u64) -> Result<PullRequestDetail, Problem> {
+    issues::pull_request(&Place::find(at)?, number)
 }
 
-/// Changes an issue of the project around `dir`.
-pub fn issue_change(dir: &Path, issue: u64, change: &IssueChange) -> Result<IssueChanged, Problem> {
-    issues::change(&Place::find(dir)?, issue, change)
+/// Changes an issue of the project at `at`.
+pub fn issue_change(at: &At, issue: u64, change: &IssueChange) -> Result<IssueChanged, Problem> {
+    issues::change(&Place::find(at)?, issue, change)
 }
 
-/// The task that follows an issue in the project around `dir`.
-pub fn task_of_issue(dir: &Path, issue: u64) -> Result<Option<TaskId>, Problem> {
-    follow::task_of_issue(&Place::find(dir)?, issue)
+/// The task that follows an issue in the project at `at`.
+pub fn task_of_issue(at: &At, issue: u64) -> Result<Option<TaskId>, Problem> {
+    follow::task_of_issue(&Place::find(at)?, issue)
 }
 
-/// Why no task follows an issue of the project around `dir`: nobody follows it yet, or it is no issue.
-pub fn unfollowed_issue(dir: &Path, issue: u64) -> Problem {
-    Place::find(dir).map_or_else(|problem| problem, |place| follow::unfollowed(&place, issue))
+/// Why no task follows an issue of the project at `at`: nobody follows it yet, or it is no issue.
+pub fn unfollowed_issue(at: &At, issue: u64) -> Problem {
+    Place::find(at).map_or_else(|problem| problem, |place| follow::unfollowed(&place, issue))
 }
 
 /// The same by the way: where it would take long to find out, nothing is said.
-pub fn likely_task_of_issue(dir: &Path, issue: u64) -> Option<TaskId> {
-    follow::likely_task_of_issue(&Place::find(dir).ok()?, issue)
+pub fn likely_task_of_issue(at: &At, issue: u64) -> Option<TaskId> {
+    follow::likely_task_of_issue(&Place::find(at).ok()?, issue)
 }
 
 /// Watches tasks in a run that another process drives, until they are over, it is, or `tell` has heard enough. Whether there was
 /// such a run.
 pub fn watch_tasks(
-    dir: &Path,
+    at: &At,
     tasks: &[TaskId],
     tell: &mut dyn FnMut(&[NewsLine]) -> bool,
 ) -> Result<bool, Problem> {
-    follow::watch(&Place::find(dir)?, tasks, tell)
+    follow::watch(&Place::find(at)?, tasks, tell)
 }
 
-/// Which issues would be followed in the project around `dir`, and how. Nothing is changed.
-pub fn follow_preview(dir: &Path, asked: &IssuesFollow) -> Result<IssuesFollowed, Problem> {
-    follow::preview(&Place::find(dir)?, asked)
+/// Which issues would be followed in the project at `at`, and how. Nothing is changed.
+pub fn follow_preview(at: &At, asked: &IssuesFollow) -> Result<IssuesFollowed, Problem> {
+    follow::preview(&Place::find(at)?, asked)
 }
 
 /// What to do next about the issues of a batch that are left, if some are: see [`haul::onward`].
@@ -222,71 +231,70 @@ pub fn batch_onward(
 }
 
 /// What became of the issues of these tasks.
-pub fn issue_summaries(dir: &Path, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Problem> {
-    follow::summaries(&Place::find(dir)?, tasks)
+pub fn issue_summaries(at: &At, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Problem> {
+    follow::summaries(&Place::find(at)?, tasks)
 }
 
-/// What happened to issues of the project around `dir`, oldest first; to all of them, if none is named.
-pub fn issue_events(dir: &Path, issues: &[u64]) -> Result<Vec<IssueTrace>, Problem> {
-    history::events(&Place::find(dir)?, issues)
+/// What happened to issues of the project at `at`, oldest first; to all of them, if none is named.
+pub fn issue_events(at: &At, issues: &[u64]) -> Result<Vec<IssueTrace>, Problem> {
+    history::events(&Place::find(at)?, issues)
 }
 
 /// What agents propose when they look back. Of those that are named, issues are made.
-pub fn issue_proposals(dir: &Path, file: &[String]) -> Result<ImprovementList, Problem> {
-    history::proposals(&Place::find(dir)?, file)
+pub fn issue_proposals(at: &At, file: &[String]) -> Result<ImprovementList, Problem> {
+    history::proposals(&Place::find(at)?, file)
 }
 
 /// What happened to issues in the last days, summed up.
-pub fn rollup(dir: &Path, days: u32) -> Result<Rollup, Problem> {
-    history::rollup(&Place::find(dir)?, days)
+pub fn rollup(at: &At, days: u32) -> Result<Rollup, Problem> {
+    history::rollup(&Place::find(at)?, days)
 }
 
 /// Batches of issues of which something is left, newest first.
-pub fn issue_batches(dir: &Path) -> Result<HaulList, Problem> {
-    follow::batches(&Place::find(dir)?)
+pub fn issue_batches(at: &At) -> Result<HaulList, Problem> {
+    follow::batches(&Place::find(at)?)
 }
 
-/// The branch that work lands on, as far as files tell.
-pub fn base(dir: &Path) -> Result<String, Problem> {
-    Ok(Place::find(dir)?.branch())
+/// The branch that is meant, where that is not the base of the project, and the other ones that work lands on.
+pub fn bases(at: &At) -> (Option<String>, Vec<String>) {
+    let Ok(place) = Place::find(at) else { return (None, Vec::new()) };
+    let mut others = place.folder.bases();
+    others.retain(|base| Some(base) != place.base.as_ref());
+    (place.base, others)
 }
 
 /// Whether a phase of an issue is complete, by what can be seen.
-pub fn reconcile(dir: &Path, asked: &ReconcileAsked) -> Result<Reconciliation, Problem> {
-    reconcile::reconcile(&Place::find(dir)?, asked)
+pub fn reconcile(at: &At, asked: &ReconcileAsked) -> Result<Reconciliation, Problem> {
+    reconcile::reconcile(&Place::find(at)?, asked)
 }
 
-/// Has an agent propose tasks for the project around `dir`. Nothing is added yet. `tell` hears how it goes.
-pub fn propose(
-    dir: &Path,
-    asked: &ProposeAsked<'_>,
-    tell: &mut dyn FnMut(&str),
-) -> Result<Proposal, Problem> {
-    propose::propose(&Place::find(dir)?, asked, tell)
+/// Has an agent propose tasks for the project at `at`. Nothing is added yet. `tell` hears how it goes.
+pub fn propose(at: &At, asked: &ProposeAsked<'_>, tell: &mut dyn FnMut(&str)) -> Result<Proposal, Problem> {
+    propose::propose(&Place::find(at)?, asked, tell)
 }
 
-/// Drives the project around `dir`: by the server that keeps it, or in this process.
-pub fn run(dir: &Path, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
-    let place = Place::find(dir)?;
+/// Drives the project at `at`: by the server that keeps it, or in this process.
+pub fn run(at: &At, asked: RunAsked) -> Result<Box<dyn RunHandle>, Problem> {
+    let place = Place::find(at)?;
     match remote::start(&place, &asked)? {
         Some(run) => Ok(Box::new(run)),
         None => Ok(Box::new(run::start(place, &asked)?)),
     }
 }
 
-/// Begins to drive the project around `dir`, and leaves: the server that keeps it goes on, or a process of its own.
-pub fn run_detached(dir: &Path, asked: &RunAsked) -> Result<Detached, Problem> {
-    detach::start(&Place::find(dir)?, asked)
+/// Begins to drive the project at `at`, and leaves: the server that keeps it goes on, or a process of its own.
+pub fn run_detached(at: &At, asked: &RunAsked) -> Result<Detached, Problem> {
+    detach::start(&Place::find(at)?, asked)
 }
 
-/// Keeps the project around `dir`, and serves it.
-pub fn serve(dir: &Path, asked: ServeAsked) -> Result<Serve, Problem> {
-    serve::start(Place::find(dir)?, asked)
+/// Keeps the project at `at`, and serves it.
+pub fn serve(at: &At, asked: ServeAsked) -> Result<Serve, Problem> {
+    serve::start(Place::find(at)?, asked)
 }
 
-/// The token that opens the server of the project around `dir`; `renew` makes a new one.
-pub fn token(dir: &Path, renew: bool) -> Result<String, Problem> {
-    serve::token(&Place::find(dir)?, renew)
+/// The token that opens the server of the project at `at`; `renew` makes a new one.
+pub fn token(at: &At, renew: bool) -> Result<String, Problem> {
+    serve::token(&Place::find(at)?, renew)
 }
 
 /// Makes a project to look at, in `dir` or in a temporary folder, and drives it.

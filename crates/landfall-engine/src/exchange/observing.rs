@@ -80,7 +80,8 @@ fn try_pass(
     let customs = handler_names(&handlers);
     for issue in others {
         let source = Source { number: issue.number.get(), ..at.source.clone() };
-        let other = Desked { tracker: at.tracker.clone(), source, number: issue.number };
+        let line = at.line.clone();
+        let other = Desked { tracker: at.tracker.clone(), source, number: issue.number, line };
         let criteria = Criteria::of(&issue.body, &customs);
         let told = event.map_or(Ok(()), |event| tell_one(&other, &criteria, event));
         let looked = phase.map_or(Ok(()), |phase| look_in_passing(site, &other, &issue, &criteria, phase));

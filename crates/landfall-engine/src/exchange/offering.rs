@@ -9,7 +9,7 @@ use landfall_trackers::tracker::{
     BranchName, CommitSha, Marker, Merge, NewPullRequest, PrState, PullRequest, Thread, Title, unmarked,
 };
 
-use super::{Desked, Trouble, branch_of, stand};
+use super::{Desked, Trouble, stand};
 use crate::gate;
 use crate::perform::lower;
 use crate::settings::Publish;
@@ -28,7 +28,7 @@ pub(super) fn offer(
     }
     let head = task.head.as_ref().ok_or_else(|| Trouble::Else("there is no work to offer".to_owned()))?;
     let sha = CommitSha::new(head.as_str())?;
-    let branch = branch_of(at.number);
+    let branch = at.branch();
     let known = task.issue.as_ref().and_then(|issue| issue.pr.as_ref());
     if at.tracker.keeps_branches() {
         let Publish::Push { remote, .. } = &site.settings.land.publish else {

@@ -14,7 +14,7 @@ use landfall_trackers::tracker::{
     Tracker, shown,
 };
 
-use super::{Desked, Trouble, branch_of, stand};
+use super::{Desked, Trouble, stand};
 use crate::land;
 use crate::recovering;
 use crate::settings::Publish;
@@ -73,7 +73,7 @@ pub(crate) fn look(site: &Site, task: &Task, at: &Desked) -> Result<Seen, Troubl
 
 /// The same, for whoever brings the ground.
 pub(super) fn look_on(ground: &Ground<'_>, at: &Desked) -> Result<Seen, Trouble> {
-    let Desked { tracker, number, source } = at;
+    let Desked { tracker, number, source, .. } = at;
     let issue = tracker.issue(*number)?;
     let reopened = tracker.last_reopened(*number)?;
     let labels: Vec<String> = issue.labels.iter().map(|label| label.as_str().to_owned()).collect();
@@ -126,7 +126,7 @@ pub(super) fn phase_of(issue: &Issue) -> Option<Phase> {
 /// The pull request of the issue's branch: the open one, or else the newest. What was merged or closed before the issue was
 /// opened again says nothing about it.
 fn pull_request(at: &Desked, reopened: Option<Timestamp>) -> Answer<Option<SeenPr>> {
-    let all = at.tracker.pull_requests_of(&branch_of(at.number))?;
+    let all = at.tracker.pull_requests_of(&at.branch())?;
     let counts = |pr: &&PullRequest| pr.state.is_open() || reopened.is_none_or(|at| pr.created > at);
     let open = all.iter().find(|pr| pr.state.is_open() && pr.head_is_here);
     let Some(pr) = open.or_else(|| all.iter().find(counts)) else { return Ok(None) };
@@ -230,8 +230,7 @@ fn fetch(site: &Site, at: &Desked, head: &Commit) -> Result<Option<Commit>, Trou
     if !at.tracker.keeps_branches() {
         return Ok(None);
     }
-    let branch =
-        GitBranch::new(branch_of(at.number).as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
+    let branch = GitBranch::new(at.branch().as_str()).map_err(|error| Trouble::Else(error.to_string()))?;
     let base = land::base(site)?;
     let tip = match site.store.remote_news(&site.repo, remote, &branch, &base)? {
         BranchNews::Ahead { new, .. } | BranchNews::Rewritten { new, .. } => Some(new),

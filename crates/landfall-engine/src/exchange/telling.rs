@@ -13,7 +13,6 @@ use serde::Deserialize;
 use super::seeing::{self, REVIEW_MARKER};
 use super::{Desked, Trouble, stand};
 use crate::papers;
-use crate::perform::lower;
 use crate::site::Site;
 
 /// The paper an agent leaves that found out what an issue is.
@@ -101,7 +100,7 @@ pub(super) fn triaged(site: &Arc<Site>, task: &Task, at: &Desked) -> Result<Exch
     ensure(at, &label, "Somebody looked at what it is.")?;
     tracker.change_labels(*number, &BTreeSet::from([label]), &BTreeSet::new())?;
     stand(at, Phase::Issue)?;
-    let marker = Marker::new(&format!("triage/{}", lower(task.id)))?;
+    let marker = Marker::new(&format!("triage/{}", at.mark(task.id)))?;
     let why = unmarked(&cut(&said.why));
     let text = format!("Triage: size {size}, {}.{}", said.kind.word(), after(&why));
     tracker.comment(Thread::Issue(*number), &marker, &text)?;
@@ -147,7 +146,7 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
             false => format!("Worth knowing, and not in the way:\n\n{}", unmarked(&open.concat())),
         };
         let review = NewReview {
-            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", lower(task.id), pr.head.short()))?,
+            marker: Marker::new(&format!("{REVIEW_MARKER}/{}/{}", at.mark(task.id), pr.head.short()))?,
             says: Saying::Approve,
             body: format!("## Review summary\n\nRead by Landfall ({depth}). {found}"),
             commit: CommitSha::new(pr.head.as_str())?,
@@ -162,7 +161,7 @@ pub(super) fn reviewed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
 pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     stand(at, Phase::Done)?;
     at.tracker.close_issue(at.number, CloseWhy::Done)?;
-    let marker = Marker::new(&format!("done/{}/{}", lower(task.id), task.landed_before.len()))?;
+    let marker = Marker::new(&format!("done/{}/{}", at.mark(task.id), task.landed_before.len()))?;
     let landed = task.landed.as_ref().map(|landed| format!(" It landed as {}.", landed.commit.as_str()));
     let accepted = task.issue.as_ref().and_then(|issue| issue.accepted.as_ref());
     let unasked = match accepted.is_some_and(|accepted| accepted.items.is_empty()) {

@@ -11,7 +11,6 @@ use super::accepting::{self, Bearing, Hearing};
 use super::telling::cut;
 use super::{Desked, Trouble, seeing, stand};
 use crate::gate::digest;
-use crate::perform::lower;
 use crate::site::Site;
 
 /// Writes down how far the parts of a whole have come; or, when none goes on, what became of each.
@@ -98,7 +97,7 @@ fn gathered(
         "{done} of {} sub-issues are done.\n\n| issue | result |\n|---|---|\n{rows}{again}",
         told.len()
     );
-    let marker = Marker::new(&format!("parts/{}/{}", lower(task.id), &digest(&text).as_str()[..16]))?;
+    let marker = Marker::new(&format!("parts/{}/{}", at.mark(task.id), &digest(&text).as_str()[..16]))?;
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
     follow_parts(at)?;
     Ok(Exchanged::Gathered { ends: told, reopened })
@@ -110,6 +109,7 @@ fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
         tracker: at.tracker.clone(),
         source: Source { tracker: at.source.tracker.clone(), number },
         number: IssueNumber::new(number).ok_or_else(none)?,
+        line: at.line.clone(),
     })
 }
 

@@ -44,7 +44,7 @@ impl Scene {
             ("PATH".into(), std::env::var_os("PATH").expect("there is one")),
         ];
         let program = env!("CARGO_BIN_EXE_landfall-engine-probe").into();
-        let options = Options { program, command: "test".to_owned(), environment, lock: None };
+        let options = Options { program, command: "test".to_owned(), environment, base: None, lock: None };
         let engine = Engine::open(&at("shop"), &options).expect("it opens");
         let spec = TaskSpec::new("Greet <by> name").expect("a title");
         let task = Task { attempt: Attempt(1), ..Task::added(TaskId(7), spec, Timestamp(1)) };

@@ -255,7 +255,7 @@ impl World {
                 Command::new("git").arg("--git-dir").arg(&kept).args(args).output().expect("git can be run");
             said.status.success().then(|| String::from_utf8_lossy(&said.stdout).into_owned())
         };
-        let before = self.branches.get(&self.default_branch).cloned();
+        let all_before = std::mem::take(&mut self.branches);
         let refs = git(&["for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads"]);
         self.branches = refs
             .unwrap_or_default()
@@ -264,12 +264,9 @@ impl World {
             .map(|(name, oid)| (name.to_owned(), oid.to_owned()))
             .collect();
         self.run_workflows();
-        let now = self.branches.get(&self.default_branch).cloned();
-        if now == before {
-            return;
-        }
-        let open: Vec<u64> =
-            self.pulls.iter().filter(|(_, it)| !it.closed).map(|(number, _)| *number).collect();
+        let moved = |branch: &str| all_before.get(branch) != self.branches.get(branch);
+        let pulls = self.pulls.iter().filter(|(_, it)| !it.closed && moved(&it.base));
+        let open: Vec<u64> = pulls.map(|(number, _)| *number).collect();
         for number in open {
             let head = self.head_of(&self.pulls[&number]);
             let base = self.branches.get(&self.pulls[&number].base).cloned().unwrap_or_default();
@@ -279,6 +276,11 @@ impl World {
                 (pull.closed, pull.merged, pull.merged_head, pull.updated) =
                     (true, Some(base), Some(head), tick);
             }
+        }
+        let before = all_before.get(&self.default_branch).cloned();
+        let now = self.branches.get(&self.default_branch).cloned();
+        if now == before {
+            return;
         }
         let range = match (&before, &now) {
             (Some(before), Some(now)) if git(&["cat-file", "-e", before]).is_some() => {

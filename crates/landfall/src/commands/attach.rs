@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let terminal = house::terminal(&context.dir, args.task)?;
+    let terminal = house::terminal(&context.at, args.task)?;
     if context.json {
         print_json(&terminal)?;
         return Ok(Exit::Ok);

@@ -43,10 +43,6 @@ pub struct Args {
     #[arg(long, value_name = "DEPTH", value_parser = ["light", "full"])]
     review: Option<String>,
 
-    /// The branch it lands on; it must be the one the project lands on.
-    #[arg(long, value_name = "BRANCH")]
-    base: Option<String>,
-
     /// Goes on with an issue, or with what is left of a batch. What was said earlier about the way still counts.
     #[arg(long)]
     resume: bool,
@@ -87,7 +83,6 @@ enum Form {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let form = read(&args).map_err(|(what, hint)| Failure::usage(what).hint(hint))?;
-    check_base(&args, context)?;
     let mut asked = IssuesFollow {
         way: if args.patch { Some(IssueWay::Patch) } else { args.pr.then_some(IssueWay::Pr) },
         review: args.review.as_deref().map(|depth| match depth {
@@ -101,7 +96,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match form {
         Form::Pilot(mode) => return pilot(mode, context),
         Form::Batches => {
-            let list = house::issue_batches(&context.dir)?;
+            let list = house::issue_batches(&context.at)?;
             context.answer(&list, batches_text)?;
             if !context.json && list.batches.is_empty() {
                 talk("nothing is left of any batch; `landfall auto --batch 5` begins one");
@@ -113,7 +108,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Form::Listed(numbers) => (asked.issues, asked.together) = (numbers, true),
         Form::Rest(Some(id)) => asked.batch = Some(id),
         Form::Rest(None) => {
-            let newest = house::issue_batches(&context.dir)?.batches.first().map(|batch| batch.id);
+            let newest = house::issue_batches(&context.at)?.batches.first().map(|batch| batch.id);
             let nothing = || {
                 Failure::new(Exit::NotNow, "nothing is left of any batch")
                     .hint("`landfall auto --batch 12 13` begins one")
@@ -122,7 +117,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
     }
     if args.dry_run {
-        context.answer(&house::follow_preview(&context.dir, &asked)?, preview_text)?;
+        context.answer(&house::follow_preview(&context.at, &asked)?, preview_text)?;
         return Ok(Exit::Ok);
     }
     follow(asked, args.non_interactive, context)
@@ -146,7 +141,7 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
         };
         (driven.run.map(|(outcome, _)| outcome), exit)
     };
-    let issues = house::issue_summaries(&context.dir, &tasks)?;
+    let issues = house::issue_summaries(&context.at, &tasks)?;
     let report = AutoReport { batch: followed.batch, issues, run };
     context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
     let gave_up = |issue: &IssueSummary| matches!(issue.stand.as_str(), "stopped" | "needs-person");
@@ -184,7 +179,7 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             talk("a run is under way already, and takes them up: this shows how they go; Ctrl-C leaves it alone");
             told = true;
         }
-        let watched = house::watch_tasks(&context.dir, tasks, &mut |news| {
+        let watched = house::watch_tasks(&context.at, tasks, &mut |news| {
             news.iter().for_each(|news| talk(&live::news_line(news)));
             interrupts.seen() == 0
         })?;
@@ -192,7 +187,7 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             talk("left; the run goes on, and `landfall status` shows it");
             return Ok(Driven { run: None, interrupted: true });
         }
-        if house::issue_summaries(&context.dir, tasks)?.iter().all(is_over) {
+        if house::issue_summaries(&context.at, tasks)?.iter().all(is_over) {
             return Ok(Driven { run: None, interrupted: false });
         }
         if !watched {
@@ -217,16 +212,6 @@ fn pilot(mode: Option<Mode>, context: &Context) -> Result<Exit, Failure> {
     }?;
     context.answer(&*pilot, |pilot| format!("{}\n", clean(&pilot.text)))?;
     Ok(Exit::Ok)
-}
-
-fn check_base(args: &Args, context: &Context) -> Result<(), Failure> {
-    let Some(wanted) = &args.base else { return Ok(()) };
-    let base = house::base(&context.dir)?;
-    if *wanted == base {
-        return Ok(());
-    }
-    Err(Failure::usage(format!("this project lands on `{base}`, not on `{wanted}`"))
-        .hint(format!("leave `--base` out, or set `project.base = \"{wanted}\"` in landfall.toml")))
 }
 
 type Refused = (String, String);
@@ -260,8 +245,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
             || args.batch
             || args.resume
             || args.dry_run
-            || args.non_interactive
-            || args.base.is_some();
+            || args.non_interactive;
         return match more {
             false => Ok(Form::Pilot(mode)),
             true if words.is_empty() => refuse(

@@ -64,7 +64,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let interrupts = live::Interrupts::listen()?;
     let attended = presence::nobody(false).is_none();
     let asked = RunAsked { tasks: vec![task], attended, ..RunAsked::default() };
-    let mut driven = house::run(&context.dir, asked)?;
+    let mut driven = house::run(&context.at, asked)?;
     let outcome = live::watch(driven.as_mut(), &interrupts);
     drop(driven); // the project is free again
     let after = context.service()?.show(TaskAsked { task })?;

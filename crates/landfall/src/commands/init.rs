@@ -20,7 +20,7 @@ use crate::say::{clean, talk};
 pub struct Args {}
 
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
-    let project = house::project(&context.dir)?;
+    let project = house::project(&context.at)?;
     let commands = detect(&project.root);
     let agent = agent();
     let caches = caches(&project.root);

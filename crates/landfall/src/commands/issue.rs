@@ -177,16 +177,16 @@ enum Action {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let change = |issue: u64, change: IssueChange| -> Result<(), Failure> {
-        context.answer(&house::issue_change(&context.dir, issue, &change)?, changed_text)
+        context.answer(&house::issue_change(&context.at, issue, &change)?, changed_text)
     };
     match args.action {
         Action::New { title, body, body_file, labels, size, parent, blocked_by } => {
             let body = words::text_or_file(context, body, body_file.as_deref())?.unwrap_or_default();
             let asked = IssueAsked { title, body, labels, size, parent, blocked_by };
-            context.answer(&house::issue_new(&context.dir, &asked)?, made_text)?;
+            context.answer(&house::issue_new(&context.at, &asked)?, made_text)?;
         }
         Action::List { all, labels, limit } => {
-            let list = house::issue_list(&context.dir, &IssuesAsked { all, labels, limit })?;
+            let list = house::issue_list(&context.at, &IssuesAsked { all, labels, limit })?;
             context.answer(&list, list_text)?;
             if !list.unreadable.is_empty() {
                 let (what, hint) = unreadable(&list.unreadable);
@@ -198,10 +198,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             }
         }
         Action::Show { issue } => {
-            context.answer(&house::issue_show(&context.dir, issue)?, detail_text)?;
+            context.answer(&house::issue_show(&context.at, issue)?, detail_text)?;
         }
         Action::Pr { number } => {
-            context.answer(&house::issue_pr(&context.dir, number)?, pull_text)?;
+            context.answer(&house::issue_pr(&context.at, number)?, pull_text)?;
         }
         Action::Edit { issue, title, body, body_file, size, labels, unlabel, blocked_by, unblock } => {
             if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
@@ -224,12 +224,12 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Action::Reopen { issue } => change(issue, IssueChange::Reopen)?,
         Action::Label { issue, add, remove } => change(issue, IssueChange::Label { add, remove })?,
         Action::Events { issues } => {
-            for line in house::issue_events(&context.dir, &issues)? {
+            for line in house::issue_events(&context.at, &issues)? {
                 print_json_line(&line)?;
             }
         }
         Action::Proposals { file } => {
-            let list = house::issue_proposals(&context.dir, &file)?;
+            let list = house::issue_proposals(&context.at, &file)?;
             context.answer(&list, proposals_text)?;
             if !context.json && list.proposals.is_empty() {
                 talk("nobody has proposed anything: neither in a spec that landed nor by recoveries");

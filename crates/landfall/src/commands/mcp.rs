@@ -1,6 +1,5 @@
 //! `landfall mcp`: Landfall as tools, on stdin and stdout.
 
-use std::path::PathBuf;
 
 use landfall_api::{Problem, ProblemCode, Request, Response, RunAsked};
 use landfall_bridge::person::Desk;
@@ -34,7 +33,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         (false, true) => landfall_bridge::mcp::agent(),
         (false, false) => {
-            landfall_bridge::person::person(Project { dir: context.dir.clone() }, landfall_server::OPENAPI)
+            landfall_bridge::person::person(Project { at: context.at.clone() }, landfall_server::OPENAPI)
         }
     };
     Ok(match code {
@@ -52,16 +51,16 @@ fn at_work() -> bool {
 
 /// The project around a folder. It is looked for at each call: an assistant may be there before it.
 struct Project {
-    dir: PathBuf,
+    at: house::At,
 }
 
 impl Desk for Project {
     fn call(&self, request: Request) -> Result<Response, Problem> {
-        house::service(&self.dir)?.call(request)
+        house::service(&self.at)?.call(request)
     }
 
     fn run(&self, asked: RunAsked) -> Result<Value, Problem> {
-        let begun = house::run_detached(&self.dir, &asked)?;
+        let begun = house::run_detached(&self.at, &asked)?;
         serde_json::to_value(begun).map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
     }
 }

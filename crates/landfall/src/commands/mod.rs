@@ -8,7 +8,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say;
+use crate::{house, say};
 
 mod named;
 mod words;
@@ -104,8 +104,13 @@ struct Cli {
     #[arg(short = 'C', value_name = "DIR", global = true, display_order = 1000)]
     start_in: Option<PathBuf>, // not `dir`: a command's own `--dir` would be taken for the same option
 
+    /// Means the work that lands on BRANCH, where that is not the base of the project: it has tasks, runs and a landing queue
+    /// of its own.
+    #[arg(long, value_name = "BRANCH", global = true, display_order = 1001)]
+    base: Option<String>,
+
     /// Writes the answer as JSON, and errors as JSON on stderr.
-    #[arg(long, global = true, display_order = 1001)]
+    #[arg(long, global = true, display_order = 1002)]
     json: bool,
 
     #[command(subcommand)]
@@ -145,7 +150,17 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
     if !dir.is_dir() {
         return Err(Failure::usage(format!("`{}` is not a folder", dir.display())));
     }
-    cli.command.run(&Context { dir, json: cli.json })
+    let at = house::At { dir, base: cli.base };
+    let context = Context { at, json: cli.json };
+    let exit = cli.command.run(&context);
+    if let Some(base) = context.at.base.as_ref().filter(|_| !cli.json)
+        && house::bases(&context.at).0.is_some()
+    {
+        say::talk(&format!(
+            "(about `{base}`, not the base of the project: say `--base {base}` with each command)"
+        ));
+    }
+    exit
 }
 
 /// What clap has to say: help is data, everything else is an error in our words.

@@ -58,7 +58,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match args.action {
         Action::Init { name, title, tags, worktree, old, commit } => {
             let asked = ModuleAsked { name, title, tags, worktree, old, commit };
-            let made = house::module_init(&context.dir, &asked)?;
+            let made = house::module_init(&context.at, &asked)?;
             context.answer(&made, made_text)?;
             if !context.json {
                 talk(&format!("next: say what is wanted in {}/.target.md, then `landfall import {}`", made.module, made.module));
@@ -66,7 +66,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         Action::Mend { path } => {
             let path = path.map(|path| context.path(&path));
-            let mended = house::module_mend(&context.dir, path.as_deref())?;
+            let mended = house::module_mend(&context.at, path.as_deref())?;
             context.answer(&mended, mended_text)?;
             if !context.json {
                 talk(&format!("{} fine", plural(mended.fine, "module")));

@@ -3,7 +3,6 @@
 
 use std::any::TypeId;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use landfall_api::{Problem, TaskId};
@@ -14,7 +13,7 @@ use crate::say::talk;
 
 /// Where names are looked up, and whether a person reads what is said about them.
 struct Looking {
-    dir: PathBuf,
+    at: house::At,
     json: bool,
 }
 
@@ -38,18 +37,27 @@ pub fn everywhere(command: clap::Command) -> clap::Command {
     command.mut_args(named).mut_subcommands(everywhere)
 }
 
-/// Says where names are looked up: in the folder that `-C` names, or here.
+/// Says where names are looked up: in the folder that `-C` names, or here, and among the tasks of `--base`.
 pub fn look_from(args: &[OsString], json: bool) {
     let mut words = args.iter().skip(1).take_while(|word| *word != "--");
-    let mut dir = None;
+    let (mut dir, mut base) = (None, None);
     while let Some(word) = words.next() {
-        let Some(rest) = word.to_str().and_then(|word| word.strip_prefix("-C")) else { continue };
-        dir = match rest.strip_prefix('=').unwrap_or(rest) {
-            "" => words.next().map(PathBuf::from),
-            named => Some(PathBuf::from(named)),
+        let Some(word) = word.to_str() else { continue };
+        let mut value = |rest: &str| match rest.strip_prefix('=').unwrap_or(rest) {
+            "" => words.next().cloned(),
+            named => Some(named.into()),
         };
+        if let Some(rest) = word.strip_prefix("-C") {
+            dir = value(rest);
+        } else if let Some(rest) =
+            word.strip_prefix("--base").filter(|it| it.is_empty() || it.starts_with('='))
+        {
+            base = value(rest);
+        }
     }
-    drop(LOOKING.set(Looking { dir: dir.unwrap_or_default(), json })); // the words are read once
+    let dir = std::env::current_dir().unwrap_or_default().join(dir.unwrap_or_default());
+    let base = base.map(|base| base.to_string_lossy().into_owned());
+    drop(LOOKING.set(Looking { at: house::At { dir, base }, json })); // the words are read once
 }
 
 /// The task that a word means.
@@ -64,10 +72,10 @@ pub fn task(text: &str) -> Result<TaskId, String> {
     };
     let number = super::issue::number(digits)?;
     let Some(looking) = LOOKING.get() else { return Err("issues are not looked up here".to_owned()) };
-    match house::task_of_issue(&place(looking), number) {
+    match house::task_of_issue(&looking.at, number) {
         Ok(Some(id)) => Ok(id),
         Ok(None) => {
-            let problem = house::unfollowed_issue(&place(looking), number);
+            let problem = house::unfollowed_issue(&looking.at, number);
             let message = problem.message.clone();
             drop(MISSED.set(problem)); // the first one is told
             Err(message)
@@ -79,15 +87,9 @@ pub fn task(text: &str) -> Result<TaskId, String> {
 /// A bare number is a task. Where an issue of that number has another one, that is said.
 fn tell_other(id: TaskId) {
     let Some(looking) = LOOKING.get().filter(|looking| !looking.json) else { return };
-    if let Some(other) =
-        house::likely_task_of_issue(&place(looking), id.0.into()).filter(|other| *other != id)
-    {
+    if let Some(other) = house::likely_task_of_issue(&looking.at, id.0.into()).filter(|other| *other != id) {
         talk(&format!("{} is the task {id}; issue #{0} is followed by {other}: write '#{0}' for it", id.0));
     }
-}
-
-fn place(looking: &Looking) -> PathBuf {
-    std::env::current_dir().unwrap_or_default().join(&looking.dir)
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn spots(hosts: &[Host], scope: Scope, context: &Context) -> Result<Vec<Spot>, F
             (claude, home()?.join(".agents"))
         }
         Scope::Project => {
-            let root = house::project(&context.dir)?.root;
+            let root = house::project(&context.at)?.root;
             (root.join(".claude"), root.join(".agents"))
         }
     };

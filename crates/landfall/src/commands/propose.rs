@@ -87,7 +87,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             talk(&clean_block(line));
         }
     };
-    let proposed = house::propose(&context.dir, &asked, &mut tell_round);
+    let proposed = house::propose(&context.at, &asked, &mut tell_round);
     if stopped.load(Ordering::SeqCst) {
         return Err(
             Failure::new(Exit::Interrupted, "interrupted; the agent was stopped").hint("nothing was added")

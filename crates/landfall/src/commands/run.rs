@@ -62,7 +62,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.detach {
         fill_in(&mut asked, &|name| std::env::var(name).ok())?;
         asked.unattended = true;
-        let detached = house::run_detached(&context.dir, &asked)?;
+        let detached = house::run_detached(&context.at, &asked)?;
         context.answer(&detached, |detached| format!("{}\n", clean(&detached.text)))?;
         return Ok(Exit::Ok);
     }
@@ -78,7 +78,7 @@ pub fn drive_through(started: Started, context: &Context) -> Result<(RunOutcome,
     fill_in(&mut asked, &|name| std::env::var(name).ok())?;
     asked.attended = presence::nobody(non_interactive).is_none();
     let interrupts = live::Interrupts::listen()?;
-    let mut run = house::run(&context.dir, asked)?;
+    let mut run = house::run(&context.at, asked)?;
     let outcome = live::watch(run.as_mut(), &interrupts);
     drop(run); // the project is free again for whoever asks about what was driven
     let exit = live::exit_of(&outcome, &interrupts);

@@ -56,7 +56,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         origins: args.origin,
         run: args.run.then(RunAsked::default),
     };
-    let serve = house::serve(&context.dir, asked)?;
+    let serve = house::serve(&context.at, asked)?;
     let pairing = serve.pairing()?;
     let addresses: Vec<String> = serve.addresses().iter().map(|at| format!("http://{at}")).collect();
     if context.json {

@@ -22,7 +22,7 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.phases {
-        let found = house::rollup(&context.dir, args.days)?;
+        let found = house::rollup(&context.at, args.days)?;
         context.answer(&found, rollup_text)?;
         if !context.json && found.sessions.is_empty() {
             talk("no issue was followed in this time; `landfall auto 12` follows one");

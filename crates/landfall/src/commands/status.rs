@@ -7,7 +7,7 @@ use landfall_api::{
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::format;
+use crate::{format, house};
 use crate::say::clean;
 use crate::table::Table;
 
@@ -17,7 +17,11 @@ pub struct Args {}
 
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let report = context.service()?.status(Nothing {})?;
-    context.answer(&*report, |report| text(report, format::now_ms()))?;
+    context.answer(&*report, |report| {
+        let (_, others) = house::bases(&context.at);
+        let others = others.iter().map(|base| format!("base    work lands on `{0}` too: `landfall --base {0} status`\n", clean(base)));
+        text(report, format::now_ms()) + &others.collect::<String>()
+    })?;
     Ok(Exit::Ok)
 }
 

@@ -20,5 +20,5 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
         return Err(Failure::usage("`top` needs a terminal, and this is none")
             .hint("`landfall status` says how the project stands"));
     }
-    top::top(&context.dir)
+    top::top(&context.at)
 }

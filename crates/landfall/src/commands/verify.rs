@@ -53,7 +53,7 @@ fn number(text: &str) -> Result<u64, String> {
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let Args { issue, pr, full, safe: _, allow_localhost, dry_run, judge } = args;
     let asked = VerifyAsked { issue, pr, full, allow_localhost, dry_run, judge };
-    let seen = house::verify(&context.dir, &asked, &mut |line| {
+    let seen = house::verify(&context.at, &asked, &mut |line| {
         if !context.json {
             talk(&clean(line));
         }

@@ -519,6 +519,7 @@ pub(super) fn open(place: &Place, command: &str) -> Result<Engine, OpenError> {
         program: program(),
         command: command.to_owned(),
         environment: place.environment(),
+        base: place.base.clone(),
         lock: place.lock.clone(),
     };
     Engine::open(&place.root, &options)

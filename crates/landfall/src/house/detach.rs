@@ -62,7 +62,8 @@ fn own_process(place: &Place, asked: &RunAsked) -> Result<Detached, Problem> {
             .hint("`landfall run` drives in this one")
     };
     let mut command = Command::new(program.map_err(unable)?);
-    command.arg("-C").arg(&place.root).args(["--json", "run", "--own-session"]);
+    command.arg("-C").arg(&place.root).args(place.base.iter().map(|base| format!("--base={base}")));
+    command.args(["--json", "run", "--own-session"]);
     command.args(asked.slots.iter().map(|slots| format!("--slots={slots}")));
     command.args(asked.mode.iter().map(|mode| format!("--mode={mode}")));
     command.args(asked.tasks.iter().map(ToString::to_string));

@@ -347,7 +347,8 @@ impl Visit {
 
     /// The branch, and whether the checks a person sees are the ones that count.
     fn base(&mut self, place: &Place, repo: &Repo, settings: &Settings) {
-        let branch = match (&settings.project.base, repo.head()) {
+        let named = place.base.as_ref().or(settings.project.base.as_ref());
+        let branch = match (named, repo.head()) {
             (Some(base), _) => base.clone(),
             (None, Ok(Head::Branch { name, .. })) => name.as_str().to_owned(),
             (None, Ok(Head::Unborn { branch })) => return self.problem("base", problem::unborn(&branch)),

@@ -179,7 +179,7 @@ pub(super) fn pull_request(place: &Place, asked: u64) -> Result<api::PullRequest
         Err(TrackerError::NotFound { .. }) => {
             let of_issue = || -> Answer<Option<PullRequest>> {
                 tracker.issue(number)?;
-                Ok(tracker.pull_requests_of(&branch_of(number))?.into_iter().next())
+                Ok(tracker.pull_requests_of(&branch_of(number, place.folder.line()))?.into_iter().next())
             };
             match of_issue().map_err(|error| tracker_problem(&error))? {
                 Some(pull) => Ok(pull),

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use landfall_api::{Problem, ProblemCode};
 use landfall_engine::StateFolder;
-use landfall_engine::host::git::{Git, Head, Repo};
+use landfall_engine::host::git::{BranchName, Git, Head, Repo};
 use landfall_engine::host::lock::StateLock;
 use landfall_engine::store::StoreError;
 
-use super::problem;
 use super::tables::Tables;
+use super::{At, problem};
 
 const STATE: &str = "LANDFALL_STATE";
 
@@ -24,6 +24,8 @@ pub(super) struct Place {
     pub git_dir: PathBuf,
     /// Where its state is.
     pub folder: StateFolder,
+    /// The branch that is meant, where that is not the base of the project.
+    pub base: Option<String>,
     /// Set when the state folder is not the one the environment names.
     pub state: Option<PathBuf>,
     /// The lock of the state folder, where this process holds it for longer than one request.
@@ -31,9 +33,26 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The project around `dir`.
-    pub fn find(dir: &Path) -> Result<Self, Problem> {
-        Self::with_state(dir, None)
+    /// The project that is meant.
+    pub fn find(at: &At) -> Result<Self, Problem> {
+        let place = Self::with_state(&at.dir, None)?;
+        match &at.base {
+            Some(base) if *base != place.branch() => place.on(base),
+            Some(_) | None => Ok(place),
+        }
+    }
+
+    /// The same project, for work that lands on another base than its own.
+    fn on(self, base: &str) -> Result<Self, Problem> {
+        if base.parse::<BranchName>().is_err() {
+            let what = format!("`{}` is not the name of a branch", base.escape_debug());
+            return Err(Problem::new(ProblemCode::BadInput, what)
+                .hint("`--base` takes a local branch such as `release/1.2`"));
+        }
+        if self.tip(base).is_none() {
+            return Err(problem::open(&landfall_engine::OpenError::NoBranch(base.to_owned())));
+        }
+        Ok(Self { folder: self.folder.for_base(base), base: Some(base.to_owned()), ..self })
     }
 
     /// The project around `dir`, with its state in `state` whatever the environment says.
@@ -41,7 +60,7 @@ impl Place {
         let (root, git_dir) = checkout_around(dir)?;
         let folder = StateFolder::of(&root, &lookup(state.clone()));
         let folder = folder.ok_or_else(|| problem::open(&landfall_engine::OpenError::NoHome))?;
-        Ok(Self { root, git_dir, folder, state, lock: None })
+        Ok(Self { root, git_dir, folder, base: None, state, lock: None })
     }
 
     /// The environment, as the engine should see it.
@@ -70,7 +89,7 @@ impl Place {
 
     /// The branch that work lands on, as far as files tell.
     pub fn branch(&self) -> String {
-        self.set_base().or_else(|| self.head_branch()).unwrap_or_default()
+        self.base.clone().or_else(|| self.set_base()).or_else(|| self.head_branch()).unwrap_or_default()
     }
 
     /// `project.base`. The rest of the settings is not looked at: this is on the way of every `status`.

@@ -27,7 +27,7 @@ pub(super) fn open(error: &OpenError) -> Problem {
         OpenError::Detached => detached(),
         OpenError::NoBranch(name) => {
             Problem::new(ProblemCode::SettingsBroken, error.to_string()).hint(format!(
-                "`project.base` in landfall.toml must name a local branch; `git branch {name}` makes one"
+                "`project.base` in landfall.toml or `--base` must name a local branch; `git branch {name} origin/{name}` makes one of the remote's, `git branch {name}` a new one"
             ))
         }
         OpenError::Settings(problem) => settings(problem),

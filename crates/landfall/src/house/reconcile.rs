@@ -70,6 +70,7 @@ pub(super) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<Seen, P
         store: &store,
         repo: &repo,
         branch: &branch,
+        line: place.folder.line().map(str::to_owned),
         spec_path: &settings.spec_path,
     })
     .map_err(trouble)

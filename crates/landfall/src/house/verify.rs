@@ -71,7 +71,7 @@ pub(super) fn verify(
     let begun = match &pull {
         Some(_) => true,
         None => {
-            refuse_under_way(&*tracker, &issue)?;
+            refuse_under_way(place, &*tracker, &issue)?;
             let verified =
                 accept::was_verified(&*tracker, number).map_err(|error| tracker_problem(&error))?;
             is_begun(&reconcile::look(place, asked.issue, None)?, verified)
@@ -420,7 +420,7 @@ fn about_closed(issue: &Issue, criteria: &Criteria, outcome: VerifyOutcome) -> O
 }
 
 /// What is being worked on is not held against the base: it would fail there, and that counts.
-fn refuse_under_way(tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
+fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem> {
     let number = issue.number;
     let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
     if let Some(phase) = phases.max().filter(|phase| *phase < Phase::Verify && *phase > Phase::Issue) {
@@ -428,7 +428,9 @@ fn refuse_under_way(tracker: &dyn Tracker, issue: &Issue) -> Result<(), Problem>
         return Err(Problem::new(ProblemCode::NotNow, message)
             .hint(format!("`landfall auto {}` goes on with it and verifies what lands", number.get())));
     }
-    let pulls = tracker.pull_requests_of(&branch_of(number)).map_err(|error| tracker_problem(&error))?;
+    let pulls = tracker
+        .pull_requests_of(&branch_of(number, place.folder.line()))
+        .map_err(|error| tracker_problem(&error))?;
     match pulls.iter().find(|pull| pull.state.is_open()) {
         None => Ok(()),
         Some(pull) => {

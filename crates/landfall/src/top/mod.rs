@@ -18,7 +18,6 @@ mod views;
 mod worker;
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -34,11 +33,11 @@ use screen::Screen;
 use state::{About, Action, News, State};
 use worker::{Door, Worker};
 
-/// Shows the project around `dir` until the person leaves.
-pub fn top(dir: &Path) -> Result<Exit, Failure> {
+/// Shows a project until the person leaves.
+pub fn top(at: &house::At) -> Result<Exit, Failure> {
     let fail = |error: io::Error| Failure::new(Exit::Internal, format!("show the run: {error}"));
     let (news, heard) = channel();
-    let here = dir.to_owned();
+    let here = at.clone();
     let door: Arc<Door> = Arc::new(move || house::service(&here));
     door()?; // a folder that is no project is said so before the terminal changes
     // Two, so that a look at the project never waits behind an order, nor an order behind a large diff.

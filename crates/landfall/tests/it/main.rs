@@ -8,6 +8,7 @@ mod auto;
 mod autopilot;
 mod backlog;
 mod bad_input;
+mod bases;
 mod batches;
 mod behaviours;
 mod both;
