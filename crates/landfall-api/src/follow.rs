@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{HaulId, RunOutcome, Size, TaskId};
+use crate::{HaulId, IssueNumber, RunOutcome, Size, TaskId};
 
 /// How the work of an issue gets onto the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,6 +209,22 @@ pub struct HaulLine {
     pub completed: Vec<u64>,
     /// Issues that gave up.
     pub failed: Vec<u64>,
+}
+
+/// Asks whether a phase of an issue is complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReconcileAsked {
+    /// The issue.
+    pub issue: IssueNumber,
+    /// The phase: `issue`, `spec`, `code-patch`, `code-pr`, `review`, `merge` or `verify`.
+    pub phase: String,
+    /// Its pull request; otherwise the one of its branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr: Option<IssueNumber>,
+    /// Whether it could begin, instead of whether it is complete.
+    #[serde(default)]
+    pub begin: bool,
 }
 
 /// Whether a phase of an issue is complete, by what can be seen.

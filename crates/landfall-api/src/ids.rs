@@ -137,6 +137,29 @@ impl FromStr for HaulId {
 
 as_text!(HaulId, "^[Hh]?[1-9][0-9]{0,8}$", "H3");
 
+/// An issue of the project's tracker by its number, written `12`. `#12` is understood too. Pull requests are counted with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IssueNumber(pub u64);
+
+impl fmt::Display for IssueNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl FromStr for IssueNumber {
+    type Err = BadId;
+
+    fn from_str(text: &str) -> Result<Self, BadId> {
+        let digits = text.strip_prefix('#').unwrap_or(text);
+        let number = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = number.and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
+        number.map(Self).ok_or_else(|| BadId::new(text, "the number of an issue such as 12"))
+    }
+}
+
+as_text!(IssueNumber, "^#?[1-9][0-9]{0,17}$", "12");
+
 /// A task by its id, or by its place in the batch that is being added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskRef {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Size;
+use crate::{IssueNumber, IssueSummary, Size, TaskId};
 
 /// What a tracker sent by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,154 @@ pub struct Hook {
     pub headers: Vec<(String, String)>,
     /// The body, as it came.
     pub body: Vec<u8>,
+}
+
+/// Asks about one issue, or one pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueAsked {
+    /// Which.
+    pub issue: IssueNumber,
+}
+
+/// Which issues are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct IssuesAsked {
+    /// Closed ones too.
+    pub all: bool,
+    /// With all of these labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl Default for IssuesAsked {
+    fn default() -> Self {
+        Self { all: false, labels: Vec::new(), limit: 30 }
+    }
+}
+
+/// An issue that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueNew {
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    #[serde(default)]
+    pub body: String,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// Its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// The issue it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<IssueNumber>,
+    /// Issues it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_by: Vec<IssueNumber>,
+}
+
+/// What is to become of an issue, all at once. What is left out stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueEdit {
+    /// Which.
+    pub issue: IssueNumber,
+    /// A new title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// A new text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Another size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Labels that come.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add: Vec<String>,
+    /// Labels that go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove: Vec<String>,
+    /// Issues it waits for from now on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub block: Vec<IssueNumber>,
+    /// Issues it waits for no longer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unblock: Vec<IssueNumber>,
+}
+
+impl IssueEdit {
+    /// One that changes nothing yet.
+    #[must_use]
+    pub fn of(issue: IssueNumber) -> Self {
+        Self {
+            issue,
+            title: None,
+            body: None,
+            size: None,
+            add: Vec::new(),
+            remove: Vec::new(),
+            block: Vec::new(),
+            unblock: Vec::new(),
+        }
+    }
+}
+
+/// Something that is said about an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueSay {
+    /// Which.
+    pub issue: IssueNumber,
+    /// What.
+    pub text: String,
+}
+
+/// Closes an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueClose {
+    /// Which.
+    pub issue: IssueNumber,
+    /// Nobody will do it; otherwise it is done.
+    #[serde(default)]
+    pub not_planned: bool,
+}
+
+/// Ticks a box of an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueTick {
+    /// Which.
+    pub issue: IssueNumber,
+    /// The place of the box among its boxes, or words of it.
+    pub named: String,
+    /// Whether it is opened again.
+    #[serde(default)]
+    pub open: bool,
+}
+
+/// Asks what became of the issues of some tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct IssueSummariesAsked {
+    /// The tasks.
+    pub tasks: Vec<TaskId>,
+}
+
+/// What became of issues.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueSummaries {
+    /// Each of them, in the order of the tasks.
+    pub issues: Vec<IssueSummary>,
 }
 
 /// Where an issue stands.

@@ -72,16 +72,17 @@ pub use flow::{
 };
 pub use follow::{
     AutoReport, FollowedIssue, FollowedPart, HaulLine, HaulList, IssueReview, IssueSummary, IssueWay,
-    IssuesFollow, IssuesFollowed, PhaseLine, Reconciliation, ReconciliationSeen,
+    IssuesFollow, IssuesFollowed, PhaseLine, ReconcileAsked, Reconciliation, ReconciliationSeen,
 };
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
-pub use ids::{BadId, HaulId, RunId, SprintId, TaskId, TaskRef};
+pub use ids::{BadId, HaulId, IssueNumber, RunId, SprintId, TaskId, TaskRef};
 pub use import::{ImportText, Imported};
 pub use inbox::{Inbox, InboxAsked, InboxItem, InboxKind, InboxOrder};
 pub use intervention::{Block, DiffAsked, Hold, Limits, Message, OwnLimits, Release};
 pub use issue::{
-    Hook, IssueBlocker, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
-    PullRequestCheck, PullRequestDetail, PullRequestReview, UnreadableIssue,
+    Hook, IssueAsked, IssueBlocker, IssueChanged, IssueClose, IssueComment, IssueDetail, IssueEdit,
+    IssueLine, IssueList, IssueMade, IssueNew, IssueSay, IssueState, IssueSummaries, IssueSummariesAsked,
+    IssueTick, IssuesAsked, PullRequestCheck, PullRequestDetail, PullRequestReview, UnreadableIssue,
 };
 pub use journal::{LogAsked, LogEntry, LogPage};
 pub use keeping::{
@@ -124,7 +125,7 @@ pub use task::{
     Outcome, Publication, Report, ReportAsked, ReportOf, Retry, RolledBack, Size, Status, TaskAsked,
     TaskDetail, TaskLine, TaskPage, UnknownWord, Wait, WaitFor, Why,
 };
-pub use verification::{CriterionSeen, IssueVerified};
+pub use verification::{CriterionSeen, IssueVerified, VerifyAsked};
 
 /// The version of the wire. A client and an engine with different ones refuse each other.
 pub const VERSION: u32 = 1;

@@ -9,16 +9,19 @@ use crate::{
     Block, Board, BoardAsked, Cancel, CertificateJson, Changed, CheckpointAsked, CheckpointDetail,
     CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff,
     DiffAsked, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, DoAsked, EditTask, Export, Exported, Filter,
-    Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, Health,
-    Hold, Hook, ImportText, Imported, Inbox, InboxAsked, IssuesFollow, IssuesFollowed, Limits, LogAsked,
-    LogPage, LoopAsked, LoopLine, LoopList, LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing,
-    Output, OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, Paper, PaperAsked,
-    PaperList, PauseAsked, Picked, Pilot, Problem, ProblemCode, ProposalList, ProposalOf, ProposeStart,
-    Proposing, QueueChanged, QueueReport, QueueResume, Reclaimed, Refine, RefineWithdraw, Release, Report,
-    ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, RunAsked, RunList, RunNowAsked,
-    RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged, SprintList, SprintOf,
-    SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport, StopAsked, Stopped, Target,
-    TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage, Why,
+    Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, HaulList,
+    Health, Hold, Hook, ImportText, Imported, Inbox, InboxAsked, IssueAsked, IssueChanged, IssueClose,
+    IssueDetail, IssueEdit, IssueList, IssueMade, IssueNew, IssueSay, IssueSummaries, IssueSummariesAsked,
+    IssueTick, IssueVerified, IssuesAsked, IssuesFollow, IssuesFollowed, Limits, LogAsked, LogPage,
+    LoopAsked, LoopLine, LoopList, LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing, Output,
+    OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, Paper, PaperAsked, PaperList,
+    PauseAsked, Picked, Pilot, Problem, ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing,
+    PullRequestDetail, QueueChanged, QueueReport, QueueResume, Reclaimed, ReconcileAsked, Reconciliation,
+    Refine, RefineWithdraw, Release, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList,
+    RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport,
+    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked,
+    StatusReport, StopAsked, Stopped, Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage,
+    VerifyAsked, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -348,6 +351,34 @@ operations! {
     LoopStop: loop_stop(LoopOf) -> Box<LoopLine>, Steer Post "/loops/{session}/stop";
     /// Follows issues of the project's tracker, each by a task. A run drives them.
     IssuesFollow: issues_follow(IssuesFollow) -> IssuesFollowed, Steer Post "/issues/follow";
+    /// Which issues would be followed, and how. Nothing is changed.
+    IssuesPreview: issues_preview(IssuesFollow) -> IssuesFollowed, Read Post "/issues/preview";
+    /// Batches of issues of which something is left, newest first.
+    IssueBatches: issue_batches(Nothing) -> HaulList, Read Get "/issues/batches";
+    /// What became of the issues of some tasks.
+    IssueSummaries: issue_summaries(IssueSummariesAsked) -> IssueSummaries, Read Get "/issues/summaries";
+    /// The issues of the project's tracker.
+    IssueList: issue_list(IssuesAsked) -> IssueList, Read Get "/issues";
+    /// Makes an issue in the project's tracker.
+    IssueNew: issue_new(IssueNew) -> IssueMade, Steer Post "/issues";
+    /// Everything about one issue.
+    IssueShow: issue_show(IssueAsked) -> Box<IssueDetail>, Read Get "/issues/{issue}";
+    /// Changes an issue, all at once.
+    IssueEdit: issue_edit(IssueEdit) -> IssueChanged, Steer Patch "/issues/{issue}";
+    /// Says something about an issue.
+    IssueSay: issue_say(IssueSay) -> IssueChanged, Steer Post "/issues/{issue}/comments";
+    /// Ticks a box of an issue, or opens it again.
+    IssueTick: issue_tick(IssueTick) -> IssueChanged, Steer Post "/issues/{issue}/tick";
+    /// Closes an issue.
+    IssueClose: issue_close(IssueClose) -> IssueChanged, Steer Post "/issues/{issue}/close";
+    /// Opens an issue again.
+    IssueReopen: issue_reopen(IssueAsked) -> IssueChanged, Steer Post "/issues/{issue}/reopen";
+    /// Whether a phase of an issue is complete, by what can be seen. Nothing is changed.
+    Reconcile: reconcile(ReconcileAsked) -> Box<Reconciliation>, Read Get "/issues/{issue}/reconciliation";
+    /// Looks at the acceptance criteria of an issue, and does what follows. That may take minutes, and cost.
+    IssueVerify: issue_verify(VerifyAsked) -> Box<IssueVerified>, Steer Post "/issues/{issue}/verify";
+    /// Everything about a pull request, or about the one of an issue.
+    IssuePull: issue_pull(IssueAsked) -> Box<PullRequestDetail>, Read Get "/pulls/{issue}";
     /// What a sprint would be.
     SprintPreview: sprint_preview(SprintPlan) -> SprintPreview, Read Post "/sprints/preview";
     /// One sprint, and what became of it.

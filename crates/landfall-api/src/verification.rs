@@ -2,6 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::IssueNumber;
+
+/// Which issue is verified, and how it is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct VerifyAsked {
+    /// The issue.
+    pub issue: IssueNumber,
+    /// The pull request with the work; otherwise what is on the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr: Option<IssueNumber>,
+    /// Whether commands of the issue may be run, in the sandbox.
+    #[serde(default)]
+    pub full: bool,
+    /// Whether this machine itself may be asked.
+    #[serde(default)]
+    pub allow_localhost: bool,
+    /// Whether nothing is to be changed.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// The profile that judges, if not the one of the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<String>,
+}
+
 /// An issue whose criteria were looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -67,9 +67,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, HaulId, HaulList, ImprovementList, IssueChanged, IssueDetail,
-    IssueList, IssueMade, IssueSummary, IssueTrace, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended,
-    NewsLine, Problem, ProblemCode, Proposal, PullRequestDetail, Reconciliation, Rollup, Service, TaskId,
+    AgentsAsked, AgentsFound, Ask as _, HaulId, ImprovementList, IssueTrace, ModuleMade, ModulesMended,
+    NewsLine, Problem, ProblemCode, Proposal, Rollup, Service, TaskId,
 };
 use landfall_engine::model::haul;
 
@@ -79,12 +78,10 @@ use place::Place;
 
 pub use demo::Demo;
 pub use detach::Detached;
-pub use issues::{IssueAsked, IssueChange, IssueEdited, IssuesAsked};
 pub use modules::ModuleAsked;
 pub use propose::ProposeAsked;
-pub use reconcile::{ReconcileAsked, points};
+pub use reconcile::points;
 pub use serve::{Serve, ServeAsked};
-pub use verify::VerifyAsked;
 
 /// Which project is meant: the one around a folder, and which of its bases.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,35 +156,10 @@ pub fn module_mend(at: &At, path: Option<&Path>) -> Result<ModulesMended, Proble
 /// Looks at the acceptance criteria of an issue of the project at `at`, and does what follows. `tell` hears how it goes.
 pub fn verify(
     at: &At,
-    asked: &VerifyAsked,
+    asked: &landfall_api::VerifyAsked,
     tell: &mut dyn FnMut(&str),
 ) -> Result<landfall_api::IssueVerified, Problem> {
     verify::verify(&Place::find(at)?, asked, tell)
-}
-
-/// Makes an issue in the tracker of the project at `at`.
-pub fn issue_new(at: &At, asked: &IssueAsked) -> Result<IssueMade, Problem> {
-    issues::make(&Place::find(at)?, asked)
-}
-
-/// The issues of the project at `at`.
-pub fn issue_list(at: &At, asked: &IssuesAsked) -> Result<IssueList, Problem> {
-    issues::list(&Place::find(at)?, asked)
-}
-
-/// Everything about one issue of the project at `at`.
-pub fn issue_show(at: &At, issue: u64) -> Result<IssueDetail, Problem> {
-    issues::show(&Place::find(at)?, issue)
-}
-
-/// Everything about a pull request of the project at `at`, or about the one of an issue.
-pub fn issue_pr(at: &At, number: u64) -> Result<PullRequestDetail, Problem> {
-    issues::pull_request(&Place::find(at)?, number)
-}
-
-/// Changes an issue of the project at `at`.
-pub fn issue_change(at: &At, issue: u64, change: &IssueChange) -> Result<IssueChanged, Problem> {
-    issues::change(&Place::find(at)?, issue, change)
 }
 
 /// The task that follows an issue in the project at `at`.
@@ -215,11 +187,6 @@ pub fn watch_tasks(
     follow::watch(&Place::find(at)?, tasks, tell)
 }
 
-/// Which issues would be followed in the project at `at`, and how. Nothing is changed.
-pub fn follow_preview(at: &At, asked: &IssuesFollow) -> Result<IssuesFollowed, Problem> {
-    follow::preview(&Place::find(at)?, asked)
-}
-
 /// What to do next about the issues of a batch that are left, if some are: see [`haul::onward`].
 pub fn batch_onward(
     batch: HaulId,
@@ -228,11 +195,6 @@ pub fn batch_onward(
     blocked_by: &BTreeMap<u64, BTreeSet<u64>>,
 ) -> Option<String> {
     haul::onward(haul::HaulId(batch.0), left, through, blocked_by)
-}
-
-/// What became of the issues of these tasks.
-pub fn issue_summaries(at: &At, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Problem> {
-    follow::summaries(&Place::find(at)?, tasks)
 }
 
 /// What happened to issues of the project at `at`, oldest first; to all of them, if none is named.
@@ -250,22 +212,12 @@ pub fn rollup(at: &At, days: u32) -> Result<Rollup, Problem> {
     history::rollup(&Place::find(at)?, days)
 }
 
-/// Batches of issues of which something is left, newest first.
-pub fn issue_batches(at: &At) -> Result<HaulList, Problem> {
-    follow::batches(&Place::find(at)?)
-}
-
 /// The branch that is meant, where that is not the base of the project, and the other ones that work lands on.
 pub fn bases(at: &At) -> (Option<String>, Vec<String>) {
     let Ok(place) = Place::find(at) else { return (None, Vec::new()) };
     let mut others = place.folder.bases();
     others.retain(|base| Some(base) != place.base.as_ref());
     (place.base, others)
-}
-
-/// Whether a phase of an issue is complete, by what can be seen.
-pub fn reconcile(at: &At, asked: &ReconcileAsked) -> Result<Reconciliation, Problem> {
-    reconcile::reconcile(&Place::find(at)?, asked)
 }
 
 /// Has an agent propose tasks for the project at `at`. Nothing is added yet. `tell` hears how it goes.

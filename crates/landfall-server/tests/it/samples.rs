@@ -146,6 +146,7 @@ pub fn fill(path: &str) -> String {
             http::Piece::Plain(text) => text,
             http::Piece::Field("task") => "T7",
             http::Piece::Field("run") => "R2",
+            http::Piece::Field("issue") => "12",
             http::Piece::Field("operation") => "reclaim",
             http::Piece::Field(_) => "x",
         })

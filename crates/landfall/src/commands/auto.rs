@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landfall_api::{
-    Ask, AutoAsked, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
-    IssuesFollowed, Mode, Nothing, RunOutcome, TaskId,
-};
+use landfall_api::{Ask, AutoAsked, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked, IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, Mode, Nothing, RunOutcome, TaskId};
 
 use super::run::{Started, drive_through};
 use crate::context::Context;
@@ -96,7 +93,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     match form {
         Form::Pilot(mode) => return pilot(mode, context),
         Form::Batches => {
-            let list = house::issue_batches(&context.at)?;
+            let list = context.service()?.issue_batches(Nothing {})?;
             context.answer(&list, batches_text)?;
             if !context.json && list.batches.is_empty() {
                 talk("nothing is left of any batch; `landfall auto --batch 5` begins one");
@@ -108,7 +105,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         Form::Listed(numbers) => (asked.issues, asked.together) = (numbers, true),
         Form::Rest(Some(id)) => asked.batch = Some(id),
         Form::Rest(None) => {
-            let newest = house::issue_batches(&context.at)?.batches.first().map(|batch| batch.id);
+            let newest = context.service()?.issue_batches(Nothing {})?.batches.first().map(|batch| batch.id);
             let nothing = || {
                 Failure::new(Exit::NotNow, "nothing is left of any batch")
                     .hint("`landfall auto --batch 12 13` begins one")
@@ -117,7 +114,7 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
     }
     if args.dry_run {
-        context.answer(&house::follow_preview(&context.at, &asked)?, preview_text)?;
+        context.answer(&context.service()?.issues_preview(asked)?, preview_text)?;
         return Ok(Exit::Ok);
     }
     follow(asked, args.non_interactive, context)
@@ -141,7 +138,7 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
         };
         (driven.run.map(|(outcome, _)| outcome), exit)
     };
-    let issues = house::issue_summaries(&context.at, &tasks)?;
+    let issues = summaries(context, &tasks)?;
     let report = AutoReport { batch: followed.batch, issues, run };
     context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
     let gave_up = |issue: &IssueSummary| matches!(issue.stand.as_str(), "stopped" | "needs-person");
@@ -187,7 +184,7 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             talk("left; the run goes on, and `landfall status` shows it");
             return Ok(Driven { run: None, interrupted: true });
         }
-        if house::issue_summaries(&context.at, tasks)?.iter().all(is_over) {
+        if summaries(context, tasks)?.iter().all(is_over) {
             return Ok(Driven { run: None, interrupted: false });
         }
         if !watched {
@@ -198,6 +195,11 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
             std::thread::sleep(DEAF_PAUSE);
         }
     }
+}
+
+fn summaries(context: &Context, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Failure> {
+    let asked = IssueSummariesAsked { tasks: tasks.to_vec() };
+    Ok(context.service()?.issue_summaries(asked)?.issues)
 }
 
 fn is_over(issue: &IssueSummary) -> bool {

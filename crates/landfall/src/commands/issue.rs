@@ -2,16 +2,13 @@
 
 use std::path::PathBuf;
 
-use landfall_api::{
-    ImprovementList, IssueChanged, IssueComment, IssueDetail, IssueLine, IssueList, IssueMade, IssueState,
-    PullRequestDetail, Size, UnreadableIssue,
-};
+use landfall_api::{Ask as _, ImprovementList, IssueAsked, IssueChanged, IssueClose, IssueComment, IssueDetail, IssueEdit, IssueLine, IssueList, IssueMade, IssueNew, IssueNumber, IssueSay, IssueState, IssueTick, IssuesAsked, PullRequestDetail, Size, UnreadableIssue};
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format::{moment, plural};
-use crate::house::{self, IssueAsked, IssueChange, IssueEdited, IssuesAsked};
+use crate::house;
 use crate::say::{clean, clean_block, print_json_line, talk};
 use crate::table::Table;
 
@@ -176,17 +173,23 @@ enum Action {
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
-    let change = |issue: u64, change: IssueChange| -> Result<(), Failure> {
-        context.answer(&house::issue_change(&context.at, issue, &change)?, changed_text)
-    };
+    let service = context.service()?;
+    let changed = |changed: IssueChanged| context.answer(&changed, changed_text);
     match args.action {
         Action::New { title, body, body_file, labels, size, parent, blocked_by } => {
             let body = words::text_or_file(context, body, body_file.as_deref())?.unwrap_or_default();
-            let asked = IssueAsked { title, body, labels, size, parent, blocked_by };
-            context.answer(&house::issue_new(&context.at, &asked)?, made_text)?;
+            let asked = IssueNew {
+                title,
+                body,
+                labels,
+                size,
+                parent: parent.map(IssueNumber),
+                blocked_by: numbers(blocked_by),
+            };
+            context.answer(&service.issue_new(asked)?, made_text)?;
         }
         Action::List { all, labels, limit } => {
-            let list = house::issue_list(&context.at, &IssuesAsked { all, labels, limit })?;
+            let list = service.issue_list(IssuesAsked { all, labels, limit })?;
             context.answer(&list, list_text)?;
             if !list.unreadable.is_empty() {
                 let (what, hint) = unreadable(&list.unreadable);
@@ -197,32 +200,31 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 talk(&format!("no issues in {place}; `landfall issue new \"…\"` makes one"));
             }
         }
-        Action::Show { issue } => {
-            context.answer(&house::issue_show(&context.at, issue)?, detail_text)?;
-        }
-        Action::Pr { number } => {
-            context.answer(&house::issue_pr(&context.at, number)?, pull_text)?;
-        }
+        Action::Show { issue } => context.answer(&*service.issue_show(of(issue))?, detail_text)?,
+        Action::Pr { number } => context.answer(&*service.issue_pull(of(number))?, pull_text)?,
         Action::Edit { issue, title, body, body_file, size, labels, unlabel, blocked_by, unblock } => {
-            if title.as_ref().is_some_and(|title| title.trim().is_empty()) {
-                return Err(Failure::usage("an issue needs a title"));
-            }
             let body = words::text_or_file(context, body, body_file.as_deref())?;
-            let (add, remove, block) = (labels, unlabel, blocked_by);
-            change(issue, IssueChange::Edit(IssueEdited { title, body, size, add, remove, block, unblock }))?;
+            let (add, remove) = (labels, unlabel);
+            let (block, unblock) = (numbers(blocked_by), numbers(unblock));
+            let issue = IssueNumber(issue);
+            changed(service.issue_edit(IssueEdit { issue, title, body, size, add, remove, block, unblock })?)?;
         }
-        Action::Tick { issue, named, untick } => change(issue, IssueChange::Tick { named, open: untick })?,
+        Action::Tick { issue, named, untick } => {
+            let asked = IssueTick { issue: IssueNumber(issue), named, open: untick };
+            changed(service.issue_tick(asked)?)?;
+        }
         Action::Comment { issue, words } => {
             let text = words::said(context, &words)?;
-            if text.trim().is_empty() {
-                return Err(Failure::usage("there is nothing to say"));
-            }
-            change(issue, IssueChange::Comment(text))?;
+            changed(service.issue_say(IssueSay { issue: IssueNumber(issue), text })?)?;
         }
-        Action::Close { issue, not_planned: false } => change(issue, IssueChange::Close)?,
-        Action::Close { issue, not_planned: true } => change(issue, IssueChange::Drop)?,
-        Action::Reopen { issue } => change(issue, IssueChange::Reopen)?,
-        Action::Label { issue, add, remove } => change(issue, IssueChange::Label { add, remove })?,
+        Action::Close { issue, not_planned } => {
+            changed(service.issue_close(IssueClose { issue: IssueNumber(issue), not_planned })?)?;
+        }
+        Action::Reopen { issue } => changed(service.issue_reopen(of(issue))?)?,
+        Action::Label { issue, add, remove } => {
+            let edit = IssueEdit { add, remove, ..IssueEdit::of(IssueNumber(issue)) };
+            changed(service.issue_edit(edit)?)?;
+        }
         Action::Events { issues } => {
             for line in house::issue_events(&context.at, &issues)? {
                 print_json_line(&line)?;
@@ -235,9 +237,20 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
                 talk("nobody has proposed anything: neither in a spec that landed nor by recoveries");
             }
         }
-        Action::Size { issue, size } => change(issue, IssueChange::Size(size))?,
+        Action::Size { issue, size } => {
+            let edit = IssueEdit { size: Some(size), ..IssueEdit::of(IssueNumber(issue)) };
+            changed(service.issue_edit(edit)?)?;
+        }
     }
     Ok(Exit::Ok)
+}
+
+fn of(issue: u64) -> IssueAsked {
+    IssueAsked { issue: IssueNumber(issue) }
+}
+
+fn numbers(all: Vec<u64>) -> Vec<IssueNumber> {
+    all.into_iter().map(IssueNumber).collect()
 }
 
 /// `12`, or `#12`.

@@ -1,10 +1,10 @@
 //! `landfall reconcile`: whether a phase of an issue is complete, by what can be seen.
 
-use landfall_api::Reconciliation;
+use landfall_api::{Ask as _, IssueNumber, ReconcileAsked, Reconciliation};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::house::{self, ReconcileAsked};
+use crate::house;
 use crate::say::clean;
 
 /// Compares what a phase of an issue should have left behind with what can be seen, and changes nothing.
@@ -37,11 +37,12 @@ pub struct Args {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let Args { issue, phase, pr, before, strict } = args;
+    let (issue, pr) = (IssueNumber(issue), pr.map(IssueNumber));
     let asked = ReconcileAsked { issue, phase, pr, begin: before };
     // Whoever reads these codes knows three of them.
     let failed = |problem| Failure { code: Exit::Usage, ..Failure::from(problem) };
-    let reconciled = house::reconcile(&context.at, &asked).map_err(failed)?;
-    context.answer(&reconciled, text)?;
+    let reconciled = house::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
+    context.answer(&*reconciled, text)?;
     Ok(if strict && !reconciled.matches_expected { Exit::Internal } else { Exit::Ok })
 }
 

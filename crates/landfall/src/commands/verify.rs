@@ -1,11 +1,11 @@
 //! `landfall verify`: whether an issue holds what it asks for.
 
-use landfall_api::IssueVerified;
+use landfall_api::{IssueNumber, IssueVerified, VerifyAsked};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format::plural;
-use crate::house::{self, VerifyAsked};
+use crate::house;
 use crate::say::{clean, talk};
 use crate::table::Table;
 
@@ -52,6 +52,7 @@ fn number(text: &str) -> Result<u64, String> {
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let Args { issue, pr, full, safe: _, allow_localhost, dry_run, judge } = args;
+    let (issue, pr) = (IssueNumber(issue), pr.map(IssueNumber));
     let asked = VerifyAsked { issue, pr, full, allow_localhost, dry_run, judge };
     let seen = house::verify(&context.at, &asked, &mut |line| {
         if !context.json {

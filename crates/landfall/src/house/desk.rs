@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use landfall_api::client::{Client, ConnectError};
 use landfall_api::{
-    Access, Ask as _, Hook, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response, Service,
+    self as api, Access, Ask as _, Hook, LoopOf, Mark, NewTasks, Problem, ProblemCode, Request, Response,
+    Service,
 };
 use landfall_engine::host::lock::LockError;
 use landfall_engine::host::sitter::{is_confined, raise_file_limit};
@@ -14,14 +15,15 @@ use landfall_engine::{Ask, Engine, OpenError, Options, Reply};
 use landfall_trackers::github::webhook::Deliveries;
 
 use super::engine_at::EngineAt;
+use super::issues::IssueChange;
 use super::keeper::Keeper;
 use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, graph, hidden, import, inbox, issues,
-    looks, loops, moment, output, pilot, problem, queue, reclaim, reports, settings, sprints, stats, tables,
-    targets, wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, follow, graph, hidden, import, inbox,
+    issues, looks, loops, moment, output, pilot, problem, queue, reclaim, reconcile, reports, settings,
+    sprints, stats, tables, targets, verify, wire, writes,
 };
 
 /// Answers for one project.
@@ -130,8 +132,32 @@ impl Desk {
             Request::Checkpoints(_) => Response::Checkpoints(checkpoints::list(&look)?),
             Request::Checkpoint(asked) => Response::Checkpoint(checkpoints::detail(&look, &asked.name)?),
             Request::Loops(asked) => Response::Loops(loops::list(&look, &asked)?),
+            Request::IssuesPreview(asked) => Response::IssuesPreview(follow::preview(&self.place, &asked)?),
+            Request::IssueBatches(_) => Response::IssueBatches(follow::batches(&self.place)?),
+            Request::IssueSummaries(asked) => {
+                let issues = follow::summaries(&self.place, &asked.tasks)?;
+                Response::IssueSummaries(api::IssueSummaries { issues })
+            }
+            Request::IssueList(asked) => Response::IssueList(issues::list(&self.place, &asked)?),
+            Request::IssueShow(asked) => {
+                Response::IssueShow(Box::new(issues::show(&self.place, asked.issue.0)?))
+            }
+            Request::IssuePull(asked) => {
+                Response::IssuePull(Box::new(issues::pull_request(&self.place, asked.issue.0)?))
+            }
+            Request::Reconcile(asked) => {
+                Response::Reconcile(Box::new(reconcile::reconcile(&self.place, &asked)?))
+            }
             other => unreachable!("`{}` is not a read", other.name()),
         })
+    }
+
+    fn change_issue(
+        &self,
+        issue: api::IssueNumber,
+        change: &IssueChange,
+    ) -> Result<api::IssueChanged, Problem> {
+        issues::change(&self.place, issue.0, change)
     }
 
     /// What needs the lock, and not the engine's loop.
@@ -358,7 +384,39 @@ impl Service for Desk {
             | Request::Checkpoint(_)
             | Request::Loops(_)
             | Request::Doctor(_)
+            | Request::IssuesPreview(_)
+            | Request::IssueBatches(_)
+            | Request::IssueSummaries(_)
+            | Request::IssueList(_)
+            | Request::IssueShow(_)
+            | Request::IssuePull(_)
+            | Request::Reconcile(_)
             | Request::Reclaimable(_) => self.read(request),
+            // The tracker orders those who write there; the engine is not asked.
+            Request::IssueNew(asked) => Ok(Response::IssueNew(issues::make(&self.place, asked)?)),
+            Request::IssueEdit(asked) => {
+                let done = self.change_issue(asked.issue, &IssueChange::Edit(asked.clone()))?;
+                Ok(Response::IssueEdit(done))
+            }
+            Request::IssueSay(asked) => {
+                let done = self.change_issue(asked.issue, &IssueChange::Comment(asked.text.clone()))?;
+                Ok(Response::IssueSay(done))
+            }
+            Request::IssueTick(asked) => {
+                let tick = IssueChange::Tick { named: asked.named.clone(), open: asked.open };
+                Ok(Response::IssueTick(self.change_issue(asked.issue, &tick)?))
+            }
+            Request::IssueClose(asked) => {
+                let close = if asked.not_planned { IssueChange::Drop } else { IssueChange::Close };
+                Ok(Response::IssueClose(self.change_issue(asked.issue, &close)?))
+            }
+            Request::IssueReopen(asked) => {
+                Ok(Response::IssueReopen(self.change_issue(asked.issue, &IssueChange::Reopen)?))
+            }
+            Request::IssueVerify(asked) => {
+                let seen = verify::verify(&self.place, asked, &mut |_| ())?;
+                Ok(Response::IssueVerify(Box::new(seen)))
+            }
             Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),
             Request::Cancel(asked) if asked.cleanup => self.cancel_and_clean(asked.clone()),
             Request::Cancel(_) => self.write(request),

@@ -21,26 +21,9 @@ use landfall_trackers::tracker::{
 use super::place::Place;
 use super::{moment, problem, wire};
 
-/// An issue that is wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IssueAsked {
-    /// Its title.
-    pub title: String,
-    /// Its text.
-    pub body: String,
-    /// Its labels.
-    pub labels: Vec<String>,
-    /// Its size.
-    pub size: Option<api::Size>,
-    /// The issue it is a part of.
-    pub parent: Option<u64>,
-    /// Issues it waits for.
-    pub blocked_by: Vec<u64>,
-}
-
 /// What is to become of an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IssueChange {
+pub(super) enum IssueChange {
     /// Something is said about it.
     Comment(String),
     /// It is done.
@@ -49,17 +32,8 @@ pub enum IssueChange {
     Drop,
     /// It is open again.
     Reopen,
-    /// Labels come and go.
-    Label {
-        /// Those that come.
-        add: Vec<String>,
-        /// Those that go.
-        remove: Vec<String>,
-    },
-    /// It is this big.
-    Size(api::Size),
     /// Several things about it change.
-    Edit(IssueEdited),
+    Edit(api::IssueEdit),
     /// A box is ticked, or opened again.
     Tick {
         /// Its place among the boxes, or words of it.
@@ -69,43 +43,13 @@ pub enum IssueChange {
     },
 }
 
-/// What is to become of an issue, all at once. What is not said stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct IssueEdited {
-    /// A new title.
-    pub title: Option<String>,
-    /// A new text.
-    pub body: Option<String>,
-    /// Another size.
-    pub size: Option<api::Size>,
-    /// Labels that come.
-    pub add: Vec<String>,
-    /// Labels that go.
-    pub remove: Vec<String>,
-    /// Issues it waits for from now on.
-    pub block: Vec<u64>,
-    /// Issues it waits for no longer.
-    pub unblock: Vec<u64>,
-}
-
-/// Which issues are wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IssuesAsked {
-    /// Closed ones too.
-    pub all: bool,
-    /// With all of these labels.
-    pub labels: Vec<String>,
-    /// At most so many.
-    pub limit: u32,
-}
-
 /// Makes an issue.
-pub(super) fn make(place: &Place, asked: &IssueAsked) -> Result<api::IssueMade, Problem> {
+pub(super) fn make(place: &Place, asked: &api::IssueNew) -> Result<api::IssueMade, Problem> {
     let labels = new_labels(&asked.labels)?;
-    let parent = asked.parent.map(number).transpose()?;
-    let blockers = asked.blocked_by.iter().map(|it| number(*it)).collect::<Result<Vec<_>, _>>()?;
+    let parent = asked.parent.map(|it| number(it.0)).transpose()?;
+    let blockers = asked.blocked_by.iter().map(|it| number(it.0)).collect::<Result<Vec<_>, _>>()?;
     if asked.title.trim().is_empty() {
-        return Err(Problem::new(ProblemCode::BadInput, "an issue needs a title"));
+        return Err(untitled());
     }
     let tracker = open(place)?;
     // What it is part of or waits for is there, or nothing is made.
@@ -141,8 +85,12 @@ pub(super) fn make(place: &Place, asked: &IssueAsked) -> Result<api::IssueMade, 
     })
 }
 
+fn untitled() -> Problem {
+    Problem::new(ProblemCode::BadInput, "an issue needs a title")
+}
+
 /// The issues there are.
-pub(super) fn list(place: &Place, asked: &IssuesAsked) -> Result<api::IssueList, Problem> {
+pub(super) fn list(place: &Place, asked: &api::IssuesAsked) -> Result<api::IssueList, Problem> {
     let filter = IssueFilter {
         only_open: !asked.all,
         labels: labels(&asked.labels)?,
@@ -266,15 +214,18 @@ pub(super) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
     let number = number(asked)?;
     // Words are read before anybody is asked.
     let (add, remove) = match change {
-        IssueChange::Label { add, remove } | IssueChange::Edit(IssueEdited { add, remove, .. }) => {
-            (new_labels(add)?, labels(remove)?)
+        IssueChange::Edit(api::IssueEdit { title: Some(title), .. }) if title.trim().is_empty() => {
+            return Err(untitled());
+        }
+        IssueChange::Edit(edit) => (new_labels(&edit.add)?, labels(&edit.remove)?),
+        IssueChange::Comment(text) if text.trim().is_empty() => {
+            return Err(Problem::new(ProblemCode::BadInput, "there is nothing to say"));
         }
         IssueChange::Tick { .. }
         | IssueChange::Comment(_)
         | IssueChange::Close
         | IssueChange::Drop
-        | IssueChange::Reopen
-        | IssueChange::Size(_) => (BTreeSet::new(), BTreeSet::new()),
+        | IssueChange::Reopen => (BTreeSet::new(), BTreeSet::new()),
     };
     let tracker = open(place)?;
     if let IssueChange::Tick { named, open } = change {
@@ -302,17 +253,6 @@ pub(super) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
                 tracker.reopen_issue(number)?;
                 format!("{number} is open")
             }
-            IssueChange::Label { .. } => {
-                let there = tracker.change_labels(number, &add, &remove)?;
-                match there.is_empty() {
-                    true => format!("{number} has no labels"),
-                    false => format!("{number} has the labels {}", words(&there).join(", ")),
-                }
-            }
-            IssueChange::Size(size) => {
-                tracker.set_size(number, wire::model_size(*size))?;
-                format!("{number} is of size {}", size.word())
-            }
         })
     };
     let text = done().map_err(|error| tracker_problem(&error))?;
@@ -324,10 +264,12 @@ pub(super) fn change(place: &Place, asked: u64, change: &IssueChange) -> Result<
 fn edit(
     tracker: &dyn Tracker,
     number: IssueNumber,
-    edited: &IssueEdited,
+    edited: &api::IssueEdit,
     (add, remove): (&BTreeSet<Label>, &BTreeSet<Label>),
 ) -> Answer<String> {
-    let of = |others: &[u64]| others.iter().copied().filter_map(IssueNumber::new).collect::<Vec<_>>();
+    let of = |others: &[api::IssueNumber]| {
+        others.iter().filter_map(|it| IssueNumber::new(it.0)).collect::<Vec<_>>()
+    };
     let (block, unblock) = (of(&edited.block), of(&edited.unblock));
     let before = tracker.issue(number)?;
     for other in &block {
@@ -365,6 +307,7 @@ fn edit(
         tracker.add_blocker(number, *other)?;
     }
     let mut text = match news.is_empty() {
+        true if block.is_empty() && unblock.is_empty() => format!("{number} stays as it is"),
         true => String::new(),
         false => format!("{number} has {}", news.join(", ")),
     };

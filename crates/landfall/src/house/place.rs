@@ -50,7 +50,8 @@ impl Place {
                 .hint("`--base` takes a local branch such as `release/1.2`"));
         }
         if self.tip(base).is_none() {
-            return Err(problem::open(&landfall_engine::OpenError::NoBranch(base.to_owned())));
+            let problem = problem::open(&landfall_engine::OpenError::NoBranch(base.to_owned()));
+            return Err(Problem { code: ProblemCode::BadInput, ..problem }); // a word of the command, not of the settings
         }
         Ok(Self { folder: self.folder.for_base(base), base: Some(base.to_owned()), ..self })
     }

@@ -12,30 +12,17 @@ use landfall_engine::model::issue::{Point, Seen, Source, completion, preconditio
 use super::place::Place;
 use super::{backlog, issues, problem};
 
-/// What is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReconcileAsked {
-    /// The issue.
-    pub issue: u64,
-    /// The phase.
-    pub phase: String,
-    /// Its pull request; otherwise the one of its branch.
-    pub pr: Option<u64>,
-    /// Whether it could begin, instead of whether it is complete.
-    pub begin: bool,
-}
-
 /// The words for phases.
 pub fn points() -> Vec<&'static str> {
     Point::ALL.into_iter().map(Point::word).collect()
 }
 
-pub(super) fn reconcile(place: &Place, asked: &ReconcileAsked) -> Result<api::Reconciliation, Problem> {
+pub(super) fn reconcile(place: &Place, asked: &api::ReconcileAsked) -> Result<api::Reconciliation, Problem> {
     let point = Point::from_word(&asked.phase).ok_or_else(|| {
         Problem::new(ProblemCode::BadInput, format!("there is no phase `{}`", asked.phase))
             .hint(format!("known: {}", points().join(", ")))
     })?;
-    let seen = look(place, asked.issue, asked.pr)?;
+    let seen = look(place, asked.issue.0, asked.pr.map(|pr| pr.0))?;
     let reconciled = if asked.begin { precondition(point, &seen) } else { completion(point, &seen) };
     Ok(api::Reconciliation {
         schema_version: "v1".to_owned(),

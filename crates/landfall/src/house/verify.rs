@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use landfall_api::{CriterionSeen, IssueVerified, Problem, ProblemCode};
+use landfall_api::{CriterionSeen, IssueVerified, Problem, ProblemCode, VerifyAsked};
 use landfall_engine::accept::{
     self, Asking, Checked, Checkout, Ground, IssueText, Settling, Shell, Tree, settle, tick_boxes,
 };
@@ -27,23 +27,6 @@ use super::issues::tracker_problem;
 use super::place::Place;
 use super::{agents, consulted, desk, problem, reconcile};
 
-/// Which issue, and how it is looked at.
-#[derive(Debug, Clone)]
-pub struct VerifyAsked {
-    /// The issue.
-    pub issue: u64,
-    /// The pull request with the work.
-    pub pr: Option<u64>,
-    /// Whether commands of the issue may be run.
-    pub full: bool,
-    /// Whether this machine itself may be asked.
-    pub allow_localhost: bool,
-    /// Whether nothing is to be changed.
-    pub dry_run: bool,
-    /// The profile that judges, if not the one of the settings.
-    pub judge: Option<String>,
-}
-
 const AUTHOR: &str = "landfall";
 const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
 
@@ -58,13 +41,13 @@ pub(super) fn verify(
     let around =
         Around { root: &place.root, folder: &place.folder, environment: &environment, author: AUTHOR };
     let tracker = tracker::open(&settings, &around).map_err(|error| tracker_problem(&error))?;
-    let number = IssueNumber::new(asked.issue).ok_or_else(|| no_number("issue"))?;
+    let number = IssueNumber::new(asked.issue.0).ok_or_else(|| no_number("issue"))?;
     let issue = tracker.issue(number).map_err(|error| tracker_problem(&error))?;
     refuse_unplanned(&issue, asked.dry_run)?;
     let pull = match asked.pr {
         None => None,
         Some(pr) => {
-            let pr = PrNumber::new(pr).ok_or_else(|| no_number("pull request"))?;
+            let pr = PrNumber::new(pr.0).ok_or_else(|| no_number("pull request"))?;
             Some(tracker.pull_request(pr).map_err(|error| tracker_problem(&error))?)
         }
     };
@@ -74,7 +57,7 @@ pub(super) fn verify(
             refuse_under_way(place, &*tracker, &issue)?;
             let verified =
                 accept::was_verified(&*tracker, number).map_err(|error| tracker_problem(&error))?;
-            is_begun(&reconcile::look(place, asked.issue, None)?, verified)
+            is_begun(&reconcile::look(place, asked.issue.0, None)?, verified)
         }
     };
     // What nobody worked on is looked at, and stays where it is.
@@ -190,8 +173,8 @@ pub(super) fn verify(
         false => ("not-begun", format!("nobody has worked on it yet; {holding} of {} hold", checked.len())),
     };
     Ok(IssueVerified {
-        issue: asked.issue,
-        pr: asked.pr,
+        issue: asked.issue.0,
+        pr: asked.pr.map(|pr| pr.0),
         commit: sight.commit.to_string(),
         mode: if asked.full { "full" } else { "safe" }.to_owned(),
         outcome: word.to_owned(),

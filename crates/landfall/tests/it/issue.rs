@@ -80,7 +80,7 @@ fn check_a_day_with_issues(scratch: &Scratch) {
     assert_eq!(issue(scratch, &["reopen", "3"]).ok(), "#3 is open\n");
     let said = issue(scratch, &["label", "3", "--add", "phase/ready", "--remove", "size/S"]).ok();
     assert_eq!(said, "#3 has the labels phase/ready\n");
-    assert_eq!(issue(scratch, &["size", "3", "m"]).ok(), "#3 is of size M\n");
+    assert_eq!(issue(scratch, &["size", "3", "m"]).ok(), "#3 has the size M\n");
     assert_eq!(json_of(scratch, &["show", "3"])["issue"]["labels"], json!(["phase/ready", "size/M"]));
     let edited = issue(
         scratch,

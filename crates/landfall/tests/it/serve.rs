@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use landfall_api::client::{Address, Client};
 use landfall_api::{
-    Ask as _, Nothing, OutputAsked, OutputOf, RunAsked, RunEnded, RunNowAsked, RunOutcome, Status, TaskAsked,
-    TaskId,
+    Ask as _, IssueAsked, IssueClose, IssueNew, IssueNumber, IssueSay, IssueState, IssueSummariesAsked,
+    IssueTick, IssuesAsked, IssuesFollow, Nothing, OutputAsked, OutputOf, ProblemCode, ReconcileAsked,
+    RunAsked, RunEnded, RunNowAsked, RunOutcome, Size, Status, TaskAsked, TaskId, VerifyAsked,
 };
 use landfall_testkit::{Scratch, Started};
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::lifecycle::works;
+use crate::pipeline::{script, there};
 use crate::sandbox::open;
 use crate::styles::{Style, in_styles};
 
@@ -513,4 +516,61 @@ fn a7_outputs_are_read_by_their_names_and_from_plain_files_alone() {
     exchange(&|path| std::os::unix::fs::symlink("/dev/zero", path).expect("a link"));
     assert!(client.status(Nothing {}).is_ok(), "the server goes on");
     served.end();
+}
+
+#[test]
+fn a_program_makes_follows_verifies_and_closes_an_issue_by_the_api_alone() {
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    let client = served.client();
+    let body = format!(
+        "{}- [ ] <!-- verify-type: opportunistic --> people like it\n{}",
+        there("done.txt"),
+        script(&[works("code", "done.txt", "\"complete\"")])
+    );
+    let labels = vec!["triaged".to_owned()];
+    let new = IssueNew {
+        title: "By the API".to_owned(),
+        body,
+        labels,
+        size: Some(Size::XS),
+        parent: None,
+        blocked_by: Vec::new(),
+    };
+    let issue = IssueNumber(client.issue_new(new).expect("it is made").issue.number);
+    assert_eq!(client.issue_list(IssuesAsked::default()).expect("a list").issues.len(), 1);
+    let follow = IssuesFollow { issues: vec![issue.0], ..IssuesFollow::default() };
+    let preview = client.issues_preview(follow.clone()).expect("a preview");
+    assert_eq!(preview.issues.len(), 1, "{preview:?}");
+    let refused = client.issue_show(IssueAsked { issue: IssueNumber(99) }).expect_err("there is none");
+    assert_eq!(refused.code, ProblemCode::NotFound);
+
+    client.issues_follow(follow).expect("it is followed");
+    client.run_start(RunAsked::default()).expect("a run begins");
+    let tasks = vec![TaskId(1)];
+    let stand = || {
+        let asked = IssueSummariesAsked { tasks: tasks.clone() };
+        client.issue_summaries(asked).expect("readable").issues.first().map(|it| it.stand.clone())
+    };
+    scratch.eventually("it lands, and waits for a person", || stand().as_deref() == Some("partial"));
+    let phase = "code-patch".to_owned();
+    let complete = ReconcileAsked { issue, phase, pr: None, begin: false };
+    assert!(client.reconcile(complete).expect("it can be looked at").matches_expected);
+
+    client.issue_say(IssueSay { issue, text: "I like it.".to_owned() }).expect("it is said");
+    client
+        .issue_tick(IssueTick { issue, named: "people like".to_owned(), open: false })
+        .expect("it is ticked");
+    let verify =
+        VerifyAsked { issue, pr: None, full: false, allow_localhost: false, dry_run: false, judge: None };
+    let seen = client.issue_verify(verify).expect("it is verified");
+    assert_eq!(seen.outcome, "done", "{seen:?}");
+    let shown = client.issue_show(IssueAsked { issue }).expect("it is shown");
+    assert_eq!(shown.issue.state, IssueState::Done);
+    assert!(shown.comments.iter().any(|it| it.body.contains("I like it.")), "{:?}", shown.comments);
+    client.issue_reopen(IssueAsked { issue }).expect("it is opened again");
+    let closed = client.issue_close(IssueClose { issue, not_planned: true }).expect("it is closed");
+    assert_eq!(closed.issue.state, IssueState::NotPlanned);
+    let wrong = served.post("/api/v1/issues/0/close", "{}");
+    assert!(wrong.0 == 422 && wrong.1.contains("the number of an issue"), "{wrong:?}");
 }
