@@ -29,7 +29,6 @@ impl StateFolder {
     /// that have nothing to do with the project's.
     #[must_use]
     pub fn for_base(&self, base: &str) -> Self {
-        let project = self.project().to_owned();
         let word: String = base
             .chars()
             .map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_lowercase() } else { '-' })
@@ -37,13 +36,23 @@ impl StateFolder {
         let word: String = word.trim_matches('-').chars().take(BASE_WORD_MAX).collect();
         let hash = blake3::hash(base.as_bytes()).to_hex();
         let name = format!("{word}-{}", &hash.as_str()[..8]); // words alone are not distinct
-        Self { root: project.join(BASES).join(name.trim_start_matches('-')), project: Some(project) }
+        self.of_line(Some(name.trim_start_matches('-')))
     }
 
     /// The state folder of the project itself.
     #[must_use]
     pub fn project(&self) -> &Path {
         self.project.as_ref().unwrap_or(&self.root)
+    }
+
+    /// The folder of the same project for the base of this name; of the project itself, if there is none.
+    #[must_use]
+    pub fn of_line(&self, line: Option<&str>) -> Self {
+        let project = self.project().to_owned();
+        match line {
+            Some(line) => Self { root: project.join(BASES).join(line), project: Some(project) },
+            None => Self::at(project),
+        }
     }
 
     /// What this base is called in names, where it is not the project's own.
@@ -189,7 +198,7 @@ impl StateFolder {
     /// Which workspace has which ports.
     #[must_use]
     pub fn ports(&self) -> PathBuf {
-        self.root.join("ports.json")
+        self.project().join("ports.json") // there is one machine, wherever work lands
     }
 
     /// Where a running engine listens.
@@ -208,5 +217,34 @@ impl StateFolder {
     #[must_use]
     pub fn check(&self, name: &str) -> PathBuf {
         self.attempts().join(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_base_has_a_folder_of_its_own_with_a_name_that_branches_and_marks_can_bear() {
+        let project = StateFolder::at("/s".into());
+        let bases = ["release/1.2", "release-1-2", "Release/1.2", "ä", "/", &"x".repeat(300)];
+        let mut seen = std::collections::BTreeSet::new();
+        for base in bases {
+            let folder = project.for_base(base);
+            let line = folder.line().expect("it is another base");
+            assert!(
+                line.len() <= BASE_WORD_MAX + 9 && !line.starts_with('-') && !line.ends_with('-'),
+                "{line}"
+            );
+            assert!(
+                line.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-'),
+                "{line}"
+            );
+            assert!(seen.insert(line.to_owned()), "{base} has the name of another one");
+            assert_eq!((folder.project(), folder.issues()), (project.root(), project.issues()));
+            assert_eq!(folder.for_base(base).root(), folder.root(), "a base of a base is one of the project");
+            assert_eq!(project.of_line(folder.line()).root(), folder.root());
+        }
+        assert_eq!((project.line(), project.of_line(None).root()), (None, project.root()));
     }
 }

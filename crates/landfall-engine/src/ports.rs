@@ -46,8 +46,16 @@ impl Block {
 /// When all are leased, or the leases cannot be read or written.
 pub fn variables(site: &Site, task: TaskId) -> Result<Vec<(OsString, OsString)>, String> {
     let Some(range) = site.settings.workspace.ports else { return Ok(Vec::new()) };
-    let stands = |name: &str| site.pool.existing(name).is_some();
-    let block = lease(&site.folder.ports(), range, &task.to_string(), &stands)?;
+    let line = site.folder.line();
+    let stands = |holder: &str| {
+        let (name, of) = holder.split_once('@').map_or((holder, None), |(name, of)| (name, Some(of)));
+        match of == line {
+            true => site.pool.existing(name).is_some(),
+            false => site.folder.of_line(of).workspaces().join(name).is_dir(), // of another base of the project
+        }
+    };
+    let name = line.map_or_else(|| task.to_string(), |line| format!("{task}@{line}"));
+    let block = lease(&site.folder.ports(), range, &name, &stands)?;
     Ok(block.variables().to_vec())
 }
 

@@ -108,6 +108,7 @@ fn the_same_issue_lands_on_two_bases_and_neither_takes_the_others_words_for_its_
 #[test]
 fn a_run_on_another_base_goes_on_without_whoever_began_it_beside_one_of_the_project() {
     let world = World::local();
+    world.change_settings(|settings| settings + "[workspace]\nports = \"23400-23459\"\nports_each = 10\n");
     released(&world);
     let writes = |file: &str| format!("signal = \"complete\"\n[[write]]\npath = {file:?}\ntext = \"x\\n\"\n");
     world.task("Slow on main", &format!("sleep = \"3s\"\n{}", writes("slow.txt")), &[]);
@@ -119,6 +120,10 @@ fn a_run_on_another_base_goes_on_without_whoever_began_it_beside_one_of_the_proj
     assert_eq!(run.wait(std::time::Duration::from_secs(120)), Some(0));
     let main = world.git(&["ls-tree", "--name-only", "main"]);
     assert!(main.contains("slow.txt") && !main.contains("side.txt") && !side().contains("slow.txt"));
+    let ports = std::fs::read_to_string(world.state().join("ports.json")).expect("ports were leased");
+    let ports: serde_json::Value = serde_json::from_str(&ports).expect("JSON");
+    let leases: Vec<_> = ports["leases"].as_object().expect("by workspace").values().collect();
+    assert!(leases.len() == 2 && leases[0] != leases[1], "both at once have ports of their own: {ports}");
     world.eventually("nobody to be left", || world.left_behind().is_empty());
 }
 
