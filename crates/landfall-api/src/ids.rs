@@ -158,7 +158,44 @@ impl FromStr for IssueNumber {
     }
 }
 
-as_text!(IssueNumber, "^#?[1-9][0-9]{0,17}$", "12");
+impl Serialize for IssueNumber {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for IssueNumber {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl serde::de::Visitor<'_> for Either {
+            type Value = IssueNumber;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the number of an issue such as 12")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<IssueNumber, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<IssueNumber, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        from.deserialize_any(Either) // a path and a query have texts, a body has numbers
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for IssueNumber {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "IssueNumber".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "integer", "minimum": 1, "examples": [12] })
+    }
+}
 
 /// A task by its id, or by its place in the batch that is being added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

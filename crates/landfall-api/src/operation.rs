@@ -373,8 +373,8 @@ operations! {
     IssueClose: issue_close(IssueClose) -> IssueChanged, Steer Post "/issues/{issue}/close";
     /// Opens an issue again.
     IssueReopen: issue_reopen(IssueAsked) -> IssueChanged, Steer Post "/issues/{issue}/reopen";
-    /// Whether a phase of an issue is complete, by what can be seen. Nothing is changed.
-    Reconcile: reconcile(ReconcileAsked) -> Box<Reconciliation>, Read Get "/issues/{issue}/reconciliation";
+    /// Whether a phase of an issue is complete, by what can be seen. Commits that are not here yet are fetched.
+    Reconcile: reconcile(ReconcileAsked) -> Box<Reconciliation>, Steer Post "/issues/{issue}/reconciliation";
     /// Looks at the acceptance criteria of an issue, and does what follows. That may take minutes, and cost.
     IssueVerify: issue_verify(VerifyAsked) -> Box<IssueVerified>, Steer Post "/issues/{issue}/verify";
     /// Everything about a pull request, or about the one of an issue.

@@ -27,7 +27,7 @@ use landfall_trackers::tracker::{Answer, Comment, CommitSha, IssueNumber, PrNumb
 
 pub use asking::Asking;
 pub use rubric::{Judge, Question};
-pub use settle::{Settled, Settling, settle, tick_boxes, was_verified};
+pub use settle::{Settled, Settling, is_of_another_base, settle, tick_boxes, was_verified};
 pub use shell::{Checkout, Shell};
 pub use tree::Tree;
 

@@ -450,6 +450,7 @@ impl Engine {
         let ground = Ground {
             program: self.site.program.clone(),
             root: self.site.repo.root().to_owned(),
+            base: self.site.branch.as_str().to_owned(),
             folder: self.site.folder.clone(),
             environment: self.site.environment.clone(),
         };

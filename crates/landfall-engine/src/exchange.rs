@@ -89,7 +89,7 @@ pub struct AtRest<'a> {
     /// The branch that work lands on.
     pub branch: &'a GitBranch,
     /// What it is called in names, where it is not the project's own.
-    pub line: Option<String>,
+    pub side: Option<String>,
     /// The folder of files that say what is to be done.
     pub spec_path: &'a str,
 }
@@ -99,7 +99,7 @@ pub struct AtRest<'a> {
 /// # Errors
 /// Why it could not be looked at.
 pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
-    let AtRest { tracker, source, pr, task, store, repo, branch, spec_path, line } = asked;
+    let AtRest { tracker, source, pr, task, store, repo, branch, spec_path, side } = asked;
     let none = |what: &str| Trouble::Else(format!("0 is not the number of {what}"));
     let number = IssueNumber::new(source.number).ok_or_else(|| none("an issue"))?;
     let pr = pr.map(|pr| PrNumber::new(pr).ok_or_else(|| none("a pull request"))).transpose()?;
@@ -114,7 +114,7 @@ pub fn seen_at_rest(asked: AtRest<'_>) -> Result<Seen, Trouble> {
         pr,
         branch: branch.as_str(),
     };
-    seeing::look_on(&ground, &Desked { tracker, source, number, line })
+    seeing::look_on(&ground, &Desked { tracker, source, number, side })
 }
 
 /// Where everything is that has landed, by whoever asks: the base of the store, or `theirs` (a branch of the person or of a forge) where
@@ -182,19 +182,19 @@ pub(crate) struct Desked {
     pub source: Source,
     pub number: IssueNumber,
     /// What the base is called in names, where it is not the project's own.
-    pub line: Option<String>,
+    pub side: Option<String>,
 }
 
 impl Desked {
     /// The branch its work is offered on.
     pub fn branch(&self) -> BranchName {
-        branch_of(self.number, self.line.as_deref())
+        branch_of(self.number, self.side.as_deref())
     }
 
     /// A task in marks of the tracker: those of another base count their own.
     pub fn mark(&self, task: TaskId) -> String {
-        let line = self.line.iter().map(|line| format!(".{line}")).collect::<String>();
-        format!("{}{line}", lower(task))
+        let side = self.side.iter().map(|side| format!(".{side}")).collect::<String>();
+        format!("{}{side}", lower(task))
     }
 }
 
@@ -286,15 +286,15 @@ pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
         )));
     }
     let number = IssueNumber::new(source.number).expect("a source has no number 0");
-    let line = site.folder.line().map(str::to_owned);
-    Ok(Desked { tracker: site.desk.tracker(site)?, source, number, line })
+    let side = site.folder.side().map(str::to_owned);
+    Ok(Desked { tracker: site.desk.tracker(site)?, source, number, side })
 }
 
 /// The branch the work of an issue is offered on; with the base's name where that is not the project's own.
 #[must_use]
-pub fn branch_of(number: IssueNumber, line: Option<&str>) -> BranchName {
-    let line = line.map(|line| format!("-on-{line}")).unwrap_or_default();
-    BranchName::new(&format!("landfall/issue-{}{line}", number.get())).expect("made of our own words")
+pub fn branch_of(number: IssueNumber, side: Option<&str>) -> BranchName {
+    let side = side.map(|side| format!("-on-{side}")).unwrap_or_default();
+    BranchName::new(&format!("landfall/issue-{}{side}", number.get())).expect("made of our own words")
 }
 
 /// In a flow: the file that says what is to be done for an issue.

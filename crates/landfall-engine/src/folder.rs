@@ -8,7 +8,7 @@ use landfall_model::{Attempt, TaskId};
 
 const BASES: &str = "bases";
 const BASE_NAME: &str = "base"; // the file that holds the name of the branch
-const BASE_WORD_MAX: usize = 40; // a name is for people; the hash tells them apart
+const BASE_WORDS_MAX: usize = 40; // a name is for people; the hash tells them apart
 
 /// The paths inside a project's state folder.
 #[derive(Debug, Clone)]
@@ -29,14 +29,12 @@ impl StateFolder {
     /// that have nothing to do with the project's.
     #[must_use]
     pub fn for_base(&self, base: &str) -> Self {
-        let word: String = base
-            .chars()
-            .map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_lowercase() } else { '-' })
-            .collect();
-        let word: String = word.trim_matches('-').chars().take(BASE_WORD_MAX).collect();
+        let words = base.split(|it: char| !it.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let words = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-"); // two dashes end a comment
+        let words = words.get(..BASE_WORDS_MAX).unwrap_or(&words).trim_end_matches('-');
         let hash = blake3::hash(base.as_bytes()).to_hex();
-        let name = format!("{word}-{}", &hash.as_str()[..8]); // words alone are not distinct
-        self.of_line(Some(name.trim_start_matches('-')))
+        let name = format!("{words}-{}", &hash.as_str()[..8]); // words alone are not distinct
+        self.of_side(Some(name.trim_start_matches('-')))
     }
 
     /// The state folder of the project itself.
@@ -47,17 +45,17 @@ impl StateFolder {
 
     /// The folder of the same project for the base of this name; of the project itself, if there is none.
     #[must_use]
-    pub fn of_line(&self, line: Option<&str>) -> Self {
+    pub fn of_side(&self, side: Option<&str>) -> Self {
         let project = self.project().to_owned();
-        match line {
-            Some(line) => Self { root: project.join(BASES).join(line), project: Some(project) },
+        match side {
+            Some(side) => Self { root: project.join(BASES).join(side), project: Some(project) },
             None => Self::at(project),
         }
     }
 
     /// What this base is called in names, where it is not the project's own.
     #[must_use]
-    pub fn line(&self) -> Option<&str> {
+    pub fn side(&self) -> Option<&str> {
         self.project.as_ref().and_then(|_| self.root.file_name()?.to_str())
     }
 
@@ -78,14 +76,29 @@ impl StateFolder {
         Some(Self::at(states.join("landfall").join(name)))
     }
 
+    /// The folders of the project's own base and of all the others.
+    #[must_use]
+    pub fn all_bases(&self) -> Vec<Self> {
+        let entries = std::fs::read_dir(self.project().join(BASES)).into_iter().flatten().flatten();
+        let sides = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let others =
+            sides.map(|side| self.of_side(Some(&side))).filter(|it| it.root.join(BASE_NAME).is_file());
+        std::iter::once(self.of_side(None)).chain(others).collect()
+    }
+
     /// The other bases that work of this project lands on, or has.
     #[must_use]
     pub fn bases(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.project().join(BASES)).into_iter().flatten().flatten();
-        let named = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join(BASE_NAME)).ok());
-        let mut all: Vec<String> = named.collect();
+        let mut all: Vec<String> = self.all_bases().iter().filter_map(Self::base).collect();
         all.sort();
         all
+    }
+
+    /// The branch that this is the folder of, where it is not the project's own.
+    #[must_use]
+    pub fn base(&self) -> Option<String> {
+        let name = self.side().and_then(|_| std::fs::read_to_string(self.root.join(BASE_NAME)).ok());
+        name.filter(|name| !name.is_empty())
     }
 
     /// Notes which base this is the folder of, for [`StateFolder::bases`].
@@ -93,7 +106,11 @@ impl StateFolder {
     /// # Errors
     /// When it cannot be written.
     pub fn note_base(&self, base: &str) -> std::io::Result<()> {
-        std::fs::write(self.root.join(BASE_NAME), base)
+        let file = self.root.join(BASE_NAME);
+        match std::fs::read(&file) {
+            Ok(there) if there == base.as_bytes() => Ok(()),
+            Ok(_) | Err(_) => landfall_host::disk::write_atomic(&file, base.as_bytes()),
+        }
     }
 
     /// Makes the folders that are missing, readable by nobody else.
@@ -227,24 +244,24 @@ mod tests {
     #[test]
     fn every_base_has_a_folder_of_its_own_with_a_name_that_branches_and_marks_can_bear() {
         let project = StateFolder::at("/s".into());
-        let bases = ["release/1.2", "release-1-2", "Release/1.2", "ä", "/", &"x".repeat(300)];
+        let long = format!("{}-{}", "x".repeat(39), "y".repeat(300));
+        let bases =
+            ["release/1.2", "release-1-2", "Release/1.2", "größe", "fix--x", "v1._2", "ä", "/", &long];
         let mut seen = std::collections::BTreeSet::new();
         for base in bases {
             let folder = project.for_base(base);
-            let line = folder.line().expect("it is another base");
+            let side = folder.side().expect("it is another base");
             assert!(
-                line.len() <= BASE_WORD_MAX + 9 && !line.starts_with('-') && !line.ends_with('-'),
-                "{line}"
+                side.len() <= BASE_WORDS_MAX + 9 && !side.starts_with('-') && !side.ends_with('-'),
+                "{side}"
             );
-            assert!(
-                line.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-'),
-                "{line}"
-            );
-            assert!(seen.insert(line.to_owned()), "{base} has the name of another one");
+            let key = landfall_trackers::tracker::Marker::new(&format!("done/t1.{side}/0"));
+            assert!(key.is_ok(), "{side}: {key:?}");
+            assert!(seen.insert(side.to_owned()), "{base} has the name of another one");
             assert_eq!((folder.project(), folder.issues()), (project.root(), project.issues()));
             assert_eq!(folder.for_base(base).root(), folder.root(), "a base of a base is one of the project");
-            assert_eq!(project.of_line(folder.line()).root(), folder.root());
+            assert_eq!(project.of_side(folder.side()).root(), folder.root());
         }
-        assert_eq!((project.line(), project.of_line(None).root()), (None, project.root()));
+        assert_eq!((project.side(), project.of_side(None).root()), (None, project.root()));
     }
 }

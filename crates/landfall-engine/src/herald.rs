@@ -28,6 +28,8 @@ pub struct Ground {
     pub program: PathBuf,
     /// The root of the project.
     pub root: PathBuf,
+    /// The branch that work lands on.
+    pub base: String,
     /// Where the state is.
     pub folder: StateFolder,
     /// The engine's own environment, of which hooks get what is safe and what settings name.
@@ -52,7 +54,8 @@ impl Ground {
 
     /// What people call the project.
     pub(crate) fn project(&self) -> String {
-        self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if self.folder.side().is_some() { format!("{name} ({})", self.base) } else { name }
     }
 }
 

@@ -203,6 +203,7 @@ pub(crate) fn data(ground: &Ground, heard: &Heard) -> serde_json::Value {
         "event": heard.topic.map(|topic| topic.word()),
         "at_ms": heard.at.0,
         "project": ground.root.to_string_lossy(),
+        "base": ground.base,
         "task": heard.task.map(|task| task.to_string()),
         "title": heard.title,
         "status": heard.status,
@@ -227,6 +228,7 @@ fn variables(ground: &Ground, heard: &Heard) -> Vec<(OsString, OsString)> {
         (["LANDFALL_WHAT", "AXIOM_MESSAGE"], &heard.what),
         (["LANDFALL_REASON", "AXIOM_REASON"], &heard.reason),
         (["LANDFALL_PROJECT", "AXIOM_PROJECT_ROOT"], &root),
+        (["LANDFALL_BASE", "AXIOM_BASE"], &ground.base),
     ];
     let pairs =
         variables.into_iter().flat_map(|(names, value)| names.map(|name| (name.into(), fit(value).into())));

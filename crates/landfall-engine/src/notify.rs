@@ -650,6 +650,7 @@ mod tests {
         let ground = crate::herald::Ground {
             program: "p".into(),
             root: "/x/shop".into(),
+            base: "main".to_owned(),
             folder: crate::StateFolder::at("/s".into()),
             environment: Vec::new(),
         };

@@ -46,15 +46,15 @@ impl Block {
 /// When all are leased, or the leases cannot be read or written.
 pub fn variables(site: &Site, task: TaskId) -> Result<Vec<(OsString, OsString)>, String> {
     let Some(range) = site.settings.workspace.ports else { return Ok(Vec::new()) };
-    let line = site.folder.line();
+    let side = site.folder.side();
     let stands = |holder: &str| {
         let (name, of) = holder.split_once('@').map_or((holder, None), |(name, of)| (name, Some(of)));
-        match of == line {
+        match of == side {
             true => site.pool.existing(name).is_some(),
-            false => site.folder.of_line(of).workspaces().join(name).is_dir(), // of another base of the project
+            false => site.folder.of_side(of).workspaces().join(name).is_dir(), // of another base of the project
         }
     };
-    let name = line.map_or_else(|| task.to_string(), |line| format!("{task}@{line}"));
+    let name = side.map_or_else(|| task.to_string(), |side| format!("{task}@{side}"));
     let block = lease(&site.folder.ports(), range, &name, &stands)?;
     Ok(block.variables().to_vec())
 }

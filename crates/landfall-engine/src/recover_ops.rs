@@ -37,6 +37,8 @@ pub struct Ground<'a> {
     pub remote: Option<&'a str>,
     /// The task.
     pub task: TaskId,
+    /// What it is called in marks of the tracker.
+    pub key: &'a str,
     /// What makes this recovery different from others of the task, for refs and markers: digits and dashes, such as `4-1`.
     pub mark: &'a str,
     /// The issue it is for.
@@ -326,7 +328,7 @@ impl Hands<'_> {
     }
 
     fn marker(&self, what: &str) -> Result<Marker, String> {
-        let key = format!("recovery/{}/{}/{what}", self.ground.task, self.ground.mark).to_lowercase();
+        let key = format!("recovery/{}/{}/{what}", self.ground.key, self.ground.mark).to_lowercase();
         Marker::new(&key).map_err(|error| error.to_string())
     }
 

@@ -235,6 +235,7 @@ fn perform(site: &Arc<Site>, task: &Task, attempt: Attempt, ops: &[Op]) -> Resul
         tracker: &*at.tracker,
         remote,
         task: task.id,
+        key: &at.mark(task.id),
         mark: &format!("{}", attempt.0),
         issue: at.number,
         workspace: workspace.as_ref().filter(|_| is_worked_in(task)),

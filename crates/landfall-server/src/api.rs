@@ -157,21 +157,24 @@ pub(crate) async fn call_untold(shared: &Arc<Shared>, who: &Who, asked: Asked) -
 /// finds a thread.
 pub(crate) struct Rooms {
     slow: Arc<Semaphore>,
+    away: Arc<Semaphore>,
     reads: Arc<Semaphore>,
 }
 
 const SLOW_MAX: usize = 3; // each starts processes, or goes through everything
+const AWAY_MAX: usize = 4; // each waits for a tracker, which may be far away and slow
 const READS_MAX: usize = 20; // of the server's 32 threads
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(20);
 
 impl Default for Rooms {
     fn default() -> Self {
-        Self { slow: Arc::new(Semaphore::new(SLOW_MAX)), reads: Arc::new(Semaphore::new(READS_MAX)) }
+        let [slow, away, reads] = [SLOW_MAX, AWAY_MAX, READS_MAX].map(|most| Arc::new(Semaphore::new(most)));
+        Self { slow, away, reads }
     }
 }
 
 impl Rooms {
-    /// Leave to be carried out; none is needed by what changes something.
+    /// Leave to be carried out; none is needed by what changes something here.
     async fn enter(&self, asked: &Asked) -> Result<Option<OwnedSemaphorePermit>, Problem> {
         match asked {
             Asked::Doctor(_)
@@ -182,7 +185,20 @@ impl Rooms {
             | Asked::Probe(_)
             | Asked::Fleet(_)
             | Asked::Export(_)
+            | Asked::IssueVerify(_)
             | Asked::Import(_) => self.wait(&self.slow).await.map(Some),
+            Asked::IssuesPreview(_)
+            | Asked::IssueBatches(_)
+            | Asked::IssueList(_)
+            | Asked::IssueNew(_)
+            | Asked::IssueShow(_)
+            | Asked::IssueEdit(_)
+            | Asked::IssueSay(_)
+            | Asked::IssueTick(_)
+            | Asked::IssueClose(_)
+            | Asked::IssueReopen(_)
+            | Asked::IssuePull(_)
+            | Asked::Reconcile(_) => self.wait(&self.away).await.map(Some),
             asked if asked.route().access == Access::Read => self.read().await.map(Some),
             _ => Ok(None),
         }

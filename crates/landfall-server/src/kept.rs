@@ -8,6 +8,7 @@
 //! from the stream of events, is in everything that is shown after it. Whatever a request wrote is shown at once.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -75,7 +76,11 @@ impl Made {
         let mut all = Vec::with_capacity(makes.len());
         let mut makes = makes.into_iter();
         let moment = shared.service.in_one_moment(&mut || {
-            all.extend(makes.by_ref().map(|(name, make)| (name, make(shared))));
+            // One that cannot be made leaves the others whole.
+            let made = |make: Make| {
+                catch_unwind(AssertUnwindSafe(|| make(shared))).unwrap_or_else(|_| Err(not_made()))
+            };
+            all.extend(makes.by_ref().map(|(name, make)| (name, made(make))));
         });
         let after = || shared.service.mark().unwrap_or_default().seq;
         let mark = Mark { seq: moment.unwrap_or(before.seq), ..before };
@@ -316,10 +321,11 @@ mod tests {
 
     impl Toy {
         fn read(&self) -> Bytes {
-            let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
-            self.at_once_most.fetch_max(now, Ordering::SeqCst);
+            // What is seen is seen before anybody knows that somebody looks.
             let seq = MOMENT.get().unwrap_or_else(|| self.seq.load(Ordering::SeqCst));
             let seen = self.writes.load(Ordering::SeqCst) + seq;
+            let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+            self.at_once_most.fetch_max(now, Ordering::SeqCst);
             std::thread::sleep(self.slow);
             self.reads.fetch_add(1, Ordering::SeqCst);
             self.at_once.fetch_sub(1, Ordering::SeqCst);

@@ -102,6 +102,12 @@ impl Reader {
         self.follows
     }
 
+    /// Whether the next question sees what was written before it: no moment is held.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.conn.is_autocommit()
+    }
+
     /// Where the journal ends.
     ///
     /// # Errors
@@ -489,7 +495,7 @@ struct Over<'a>(&'a Connection);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
-        // Nothing was written. If it cannot even be left, the next one to begin says so.
+        // Nothing was written. One that cannot even be left is not free: it is not to be used again.
         drop(self.0.prepare_cached("ROLLBACK").and_then(|mut it| it.execute([])));
     }
 }

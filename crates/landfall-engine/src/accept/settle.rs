@@ -38,6 +38,8 @@ pub struct Settling<'a> {
     pub left: usize,
     /// Whether it was done before, and is looked at once more.
     pub was_done: bool,
+    /// What the base is called in names, where it is not the project's own: what was found on another one says nothing here.
+    pub side: Option<&'a str>,
 }
 
 /// What was done.
@@ -85,11 +87,15 @@ impl Settling<'_> {
         Ok(self.open_pr.is_none() && !moves(outcome, is_done(&self.tracker.issue(self.issue)?)))
     }
 
+    fn is_own(&self, comment: &Comment) -> bool {
+        verdict_side(comment).is_some_and(|side| side.as_deref() == self.side)
+    }
+
     fn counted(&self) -> Answer<(VerifyOutcome, Counted)> {
         let comments = self.tracker.comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
-            comments.iter().filter(|it| is_verdict(it)).map(|it| it.body.as_str()).collect();
+            comments.iter().filter(|it| self.is_own(it)).map(|it| it.body.as_str()).collect();
         let counted = count(&ours, Sighting { commit: self.commit, of: &self.fingerprint() });
         let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
         let results = by_ticks(self.criteria, &results, !ours.is_empty());
@@ -103,14 +109,30 @@ impl Settling<'_> {
     }
 }
 
-/// Whether a comment of ours says what a verification came to.
-fn is_verdict(comment: &Comment) -> bool {
-    comment.marker().is_some_and(|marker| marker.key().starts_with("verify/"))
+const VERDICT: &str = "verify/";
+
+/// Of a comment that says what a verification came to: of which base, as it is called in names.
+fn verdict_side(comment: &Comment) -> Option<Option<String>> {
+    let marker = comment.marker()?;
+    let (of, _) = marker.key().strip_prefix(VERDICT)?.split_once('/')?;
+    Some(of.split_once('.').map(|(_, side)| side.to_owned()))
 }
 
-/// Whether somebody verified it before and told it.
-pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber) -> Answer<bool> {
-    Ok(tracker.comments(Thread::Issue(issue))?.iter().any(is_verdict))
+/// Whether somebody verified it before on this base and told it.
+pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str>) -> Answer<bool> {
+    Ok(tracker
+        .comments(Thread::Issue(issue))?
+        .iter()
+        .any(|it| verdict_side(it).is_some_and(|it| it.as_deref() == side)))
+}
+
+/// Whether it was verified on other bases alone: then it is not this one's to look at.
+pub fn is_of_another_base(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str>) -> Answer<bool> {
+    let comments = tracker.comments(Thread::Issue(issue))?;
+    let sides: Vec<Option<String>> = comments.iter().filter_map(verdict_side).collect();
+    // Where nobody told anything, it is of the project's own.
+    let ours = sides.iter().any(|it| it.as_deref() == side);
+    Ok(!ours && (side.is_some() || !sides.is_empty()))
 }
 
 /// Ticks the boxes of what holds, in the body as it is now. Answers how many.
@@ -155,9 +177,10 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
         .collect();
     let of = settling.fingerprint();
     let sighting = Sighting { commit: settling.commit, of: &of };
+    let side = settling.side.map(|side| format!(".{side}")).unwrap_or_default();
     let key = match outcome.iteration() {
-        Some(iteration) => format!("verify/{}/{of}/{iteration}", issue.get()),
-        None => format!("verify/{}/{of}", issue.get()),
+        Some(iteration) => format!("{VERDICT}{}{side}/{of}/{iteration}", issue.get()),
+        None => format!("{VERDICT}{}{side}/{of}", issue.get()),
     };
     // The issue is moved before it is told: a comment says that all the rest is done.
     if settling.open_pr.is_none() {

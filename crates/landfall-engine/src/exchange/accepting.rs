@@ -222,6 +222,7 @@ pub(super) fn settle(
         open_pr: None,
         left,
         was_done,
+        side: at.side.as_deref(),
     })?;
     let items = criteria.items.iter().zip(checked);
     let items = items.map(|(criterion, it)| (criterion.text.clone(), it.result, it.evidence)).collect();

@@ -80,8 +80,8 @@ fn try_pass(
     let customs = handler_names(&handlers);
     for issue in others {
         let source = Source { number: issue.number.get(), ..at.source.clone() };
-        let line = at.line.clone();
-        let other = Desked { tracker: at.tracker.clone(), source, number: issue.number, line };
+        let side = at.side.clone();
+        let other = Desked { tracker: at.tracker.clone(), source, number: issue.number, side };
         let criteria = Criteria::of(&issue.body, &customs);
         let told = event.map_or(Ok(()), |event| tell_one(&other, &criteria, event));
         let looked = phase.map_or(Ok(()), |phase| look_in_passing(site, &other, &issue, &criteria, phase));
@@ -111,6 +111,9 @@ fn look_in_passing(
 ) -> Result<(), Trouble> {
     let lines: Vec<usize> = passed_by(criteria, phase).iter().map(|it| it.line).collect();
     if lines.is_empty() {
+        return Ok(());
+    }
+    if accept::is_of_another_base(&*at.tracker, issue.number, at.side.as_deref())? {
         return Ok(());
     }
     let only = |it: &Criterion| lines.contains(&it.line);

@@ -109,7 +109,7 @@ fn part_of(at: &Desked, number: u64) -> Result<Desked, Trouble> {
         tracker: at.tracker.clone(),
         source: Source { tracker: at.source.tracker.clone(), number },
         number: IssueNumber::new(number).ok_or_else(none)?,
-        line: at.line.clone(),
+        side: at.side.clone(),
     })
 }
 

@@ -68,7 +68,13 @@ pub fn hear(
         Nudge::Checks(_) | Nudge::Branch(_) | Nudge::Repository => Nudged::All,
     };
     // Only one that was signed is remembered, or a stranger could say it first.
-    if is_new(delivery.id) { Ok(leave(around.folder, nudged)?) } else { Ok(()) }
+    if is_new(delivery.id) {
+        // Whoever works for another base of the project polls as well.
+        for folder in around.folder.all_bases() {
+            leave(&folder, nudged)?;
+        }
+    }
+    Ok(())
 }
 
 fn read_secret(around: &Around<'_>, file: &Path) -> Result<String, String> {

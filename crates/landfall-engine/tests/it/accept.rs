@@ -738,6 +738,15 @@ const BODY: &str = "### Pre-merge (auto-verified)\n\
 - [ ] a person likes it\n";
 
 fn verified(scene: &Scene, tracker: &dyn Tracker, issue: IssueNumber) -> (Vec<VerifyResult>, Settled) {
+    verified_on(scene, tracker, issue, None)
+}
+
+fn verified_on(
+    scene: &Scene,
+    tracker: &dyn Tracker,
+    issue: IssueNumber,
+    side: Option<&str>,
+) -> (Vec<VerifyResult>, Settled) {
     let tree = scene.at_commit();
     let body = tracker.issue(issue).expect("there").body;
     let criteria = Criteria::of(&body, &BTreeSet::new());
@@ -754,6 +763,7 @@ fn verified(scene: &Scene, tracker: &dyn Tracker, issue: IssueNumber) -> (Vec<Ve
         open_pr: None,
         left: 0,
         was_done: false,
+        side,
     });
     (checked.iter().map(|it| it.result).collect(), settled.expect("it can be settled"))
 }
@@ -833,6 +843,35 @@ fn an_issue_goes_round_until_it_holds_on_the_local_tracker() {
     let mut scene = Scene::new();
     let local = Local::new(&scene.folder.path().join("issues"), "landfall", clock());
     cycle(&mut scene, &local);
+}
+
+#[test]
+fn what_was_found_on_another_base_says_nothing_of_this_one() {
+    let scene = Scene::new();
+    let tracker = Local::new(&scene.folder.path().join("issues"), "landfall", clock());
+    let new = NewIssue {
+        marker: Marker::new("test/1").expect("a key"),
+        title: Title::of("Shop"),
+        body: BODY.to_owned(),
+        labels: [Label::new("phase/verify").expect("a label")].into(),
+    };
+    let issue = tracker.create_issue(&new).expect("made").into_inner().number;
+    let of_another =
+        |side| landfall_engine::accept::is_of_another_base(&tracker, issue, side).expect("readable");
+    assert!(!of_another(None) && of_another(Some("release-1")), "nobody told anything");
+    let (_, there) = verified_on(&scene, &tracker, issue, Some("release-1"));
+    assert_eq!(there.outcome, VerifyOutcome::Reopen { iteration: 1 });
+    assert!(of_another(None) && !of_another(Some("release-1")) && of_another(Some("release-2")));
+    assert!(!landfall_engine::accept::was_verified(&tracker, issue, None).expect("readable"));
+    let (_, here) = verified(&scene, &tracker, issue);
+    assert_eq!(
+        (here.outcome, here.known),
+        (VerifyOutcome::Reopen { iteration: 1 }, false),
+        "the first one here"
+    );
+    let (_, again) = verified_on(&scene, &tracker, issue, Some("release-1"));
+    assert_eq!((again.outcome, again.known), (there.outcome, true));
+    assert!(!of_another(None) && !of_another(Some("release-1")));
 }
 
 #[test]

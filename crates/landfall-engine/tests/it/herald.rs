@@ -52,6 +52,7 @@ impl Scene {
         let ground = Ground {
             program: env!("CARGO_BIN_EXE_landfall-engine-probe").into(),
             root: self.root(),
+            base: "main".to_owned(),
             folder: StateFolder::at(self.state()),
             environment: self.environment.iter().map(|(key, value)| (key.into(), value.into())).collect(),
         };

@@ -143,6 +143,7 @@ impl Case {
             tracker: &self.tracker,
             remote: Some("origin"),
             task: TaskId(7),
+            key: "t1",
             mark: "1-1",
             issue: self.issue,
             workspace: Some(&self.workspace),

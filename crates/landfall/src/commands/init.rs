@@ -20,6 +20,10 @@ use crate::say::{clean, talk};
 pub struct Args {}
 
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
+    if context.at.base.is_some() {
+        return Err(Failure::usage("`--base` is for work that lands on another base than the project's")
+            .hint("check the branch out that the project is to land on, and leave `--base` out"));
+    }
     let project = house::project(&context.at)?;
     let commands = detect(&project.root);
     let agent = agent();

@@ -255,10 +255,8 @@ fn numbers(all: Vec<u64>) -> Vec<IssueNumber> {
 
 /// `12`, or `#12`.
 pub fn number(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix('#').unwrap_or(text);
-    let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    let number = digits.and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| "the number of an issue is written 12 or #12".to_owned())
+    let read = text.parse::<IssueNumber>();
+    read.map(|number| number.0).map_err(|_| "the number of an issue is written 12 or #12".to_owned())
 }
 
 /// What is said about files that cannot be read, once the others were shown.

@@ -16,11 +16,11 @@ use crate::table::Table;
 #[derive(clap::Args)]
 pub struct Args {
     /// Which issue, such as 12.
-    #[arg(value_parser = number)]
+    #[arg(value_parser = super::issue::number)]
     issue: u64,
 
     /// The pull request with the work. While it is open, only it is told.
-    #[arg(long, value_name = "K", value_parser = number)]
+    #[arg(long, value_name = "K", value_parser = super::issue::number)]
     pr: Option<u64>,
 
     /// Runs commands of the issue too, in the sandbox.
@@ -42,12 +42,6 @@ pub struct Args {
     /// The agent profile that judges; without it, the one of the settings.
     #[arg(long, value_name = "PROFILE")]
     judge: Option<String>,
-}
-
-fn number(text: &str) -> Result<u64, String> {
-    let digits = text.strip_prefix('#').unwrap_or(text);
-    let number = digits.parse().ok().filter(|number| *number > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()));
-    number.ok_or_else(|| "a number such as 12 is wanted".to_owned())
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {

@@ -414,7 +414,11 @@ impl Service for Desk {
                 Ok(Response::IssueReopen(self.change_issue(asked.issue, &IssueChange::Reopen)?))
             }
             Request::IssueVerify(asked) => {
-                let seen = verify::verify(&self.place, asked, &mut |_| ())?;
+                let is_ending = || match &self.hand {
+                    Hand::Kept(keeper) => keeper.is_ending(),
+                    Hand::Running(_) | Hand::Door => false,
+                };
+                let seen = verify::verify(&self.place, asked, &is_ending, &mut |_| ())?;
                 Ok(Response::IssueVerify(Box::new(seen)))
             }
             Request::Rebuild(_) | Request::Reclaim(_) => self.keep_house(&request),

@@ -267,10 +267,33 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
             return Err(Problem::new(ProblemCode::BadInput, what));
         }
     };
+    one_base_at_a_time(place, &kind, &wanted)?;
     if in_order(&mut wanted)? {
         text += ", those that others wait for first";
     }
     Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, text })
+}
+
+/// An issue has one state, so it is followed on one base at a time: the next one may have it when that is over.
+fn one_base_at_a_time(place: &Place, tracker: &str, wanted: &[Wanted]) -> Result<(), Problem> {
+    for folder in place.folder.all_bases() {
+        if folder.root() == place.folder.root() {
+            continue;
+        }
+        let other = Place { folder, ..place.clone() };
+        let tasks = Tasks::of(&other, tracker)?;
+        let busy = |it: &&Wanted| tasks.find(it.issue.number).is_some_and(|task| !task.is_over());
+        if let Some(it) = wanted.iter().find(busy) {
+            let (base, word) = match other.folder.base() {
+                Some(base) => (format!("`{base}`"), format!("landfall --base {base}")),
+                None => ("the base of the project".to_owned(), "landfall".to_owned()),
+            };
+            let what = format!("{} is followed on {base} now", it.issue.number);
+            return Err(Problem::new(ProblemCode::NotNow, what)
+                .hint(format!("`{word} why '{}'` says how far it has come there", it.issue.number)));
+        }
+    }
+    Ok(())
 }
 
 fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {

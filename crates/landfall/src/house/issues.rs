@@ -1,7 +1,9 @@
 //! Issues of the project's tracker, read and changed for a person. The tracker orders those who write; the engine is not asked.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
@@ -20,6 +22,8 @@ use landfall_trackers::tracker::{
 
 use super::place::Place;
 use super::{moment, problem, wire};
+
+const LISTED_MAX: u32 = 1_000; // a forge is asked once for each hundred, and lets us ask so often an hour
 
 /// What is to become of an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +95,10 @@ fn untitled() -> Problem {
 
 /// The issues there are.
 pub(super) fn list(place: &Place, asked: &api::IssuesAsked) -> Result<api::IssueList, Problem> {
+    if asked.limit > LISTED_MAX {
+        let what = format!("at most {LISTED_MAX} issues are listed at once");
+        return Err(Problem::new(ProblemCode::BadInput, what).hint("name labels to see fewer of them"));
+    }
     let filter = IssueFilter {
         only_open: !asked.all,
         labels: labels(&asked.labels)?,
@@ -127,7 +135,7 @@ pub(super) fn pull_request(place: &Place, asked: u64) -> Result<api::PullRequest
         Err(TrackerError::NotFound { .. }) => {
             let of_issue = || -> Answer<Option<PullRequest>> {
                 tracker.issue(number)?;
-                Ok(tracker.pull_requests_of(&branch_of(number, place.folder.line()))?.into_iter().next())
+                Ok(tracker.pull_requests_of(&branch_of(number, place.folder.side()))?.into_iter().next())
             };
             match of_issue().map_err(|error| tracker_problem(&error))? {
                 Some(pull) => Ok(pull),
@@ -384,8 +392,27 @@ pub(super) fn look(place: &Place) -> Result<Option<Standing>, Problem> {
     with(place, |settings, around| tracker::look(&settings.tracker, around))
 }
 
-pub(super) fn open(place: &Place) -> Result<Box<dyn Tracker>, Problem> {
-    with(place, tracker::open)
+/// The tracker that was opened last, and for what: it knows how much may be asked yet.
+static OPENED: Mutex<Option<(Instant, Vec<u8>, Arc<dyn Tracker>)>> = Mutex::new(None);
+const OPENED_FOR: Duration = Duration::from_secs(60); // whoever gives us another token does not wait long
+
+pub(super) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
+    let environment = place.environment();
+    let mut of = place.settings_text().unwrap_or_default().into_bytes();
+    of.extend_from_slice(place.folder.project().as_os_str().as_bytes());
+    for (name, value) in &environment {
+        of.extend([name, value].into_iter().flat_map(|it| [b"\n", it.as_bytes()].concat()));
+    }
+    let of = blake3::hash(&of).as_bytes().to_vec();
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, _, tracker)) =
+        opened.as_ref().filter(|(at, known, _)| *known == of && at.elapsed() < OPENED_FOR)
+    {
+        return Ok(Arc::clone(tracker));
+    }
+    let tracker: Arc<dyn Tracker> = Arc::from(with(place, tracker::open)?);
+    *opened = Some((Instant::now(), of, Arc::clone(&tracker)));
+    Ok(tracker)
 }
 
 fn with<T>(place: &Place, ask: impl FnOnce(&Settings, &Around<'_>) -> Answer<T>) -> Result<T, Problem> {
@@ -554,8 +581,8 @@ fn marker(texts: &[&str]) -> Marker {
 pub(super) fn tracker_problem(error: &TrackerError) -> Problem {
     let code = match error {
         TrackerError::NotFound { .. } => ProblemCode::NotFound,
-        TrackerError::Forbidden { .. } => ProblemCode::Forbidden,
-        TrackerError::Unauthorized { .. } => ProblemCode::Unauthorized,
+        // It is the tracker that does not let us in: whoever asks us is no stranger here.
+        TrackerError::Forbidden { .. } | TrackerError::Unauthorized { .. } => ProblemCode::NotNow,
         TrackerError::RateLimited { .. } | TrackerError::SecondaryLimit { .. } => ProblemCode::TooMany,
         TrackerError::Refused { .. } => ProblemCode::BadInput,
         TrackerError::Malformed { .. } => ProblemCode::Corrupt,

@@ -116,6 +116,11 @@ impl Keeper {
         Mark { writes, seq }
     }
 
+    /// Whether the server is ending.
+    pub fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
     /// Waits until something is written after `mark`, for at most so long.
     pub fn wait_past(&self, mark: Mark, at_most: Duration) {
         match self.running() {
@@ -137,7 +142,7 @@ impl Keeper {
     /// Begins a run.
     pub fn start(&self, asked: &api::RunAsked) -> Result<api::RunStarted, Problem> {
         let mut state = self.look();
-        if self.ending.load(Ordering::SeqCst) {
+        if self.is_ending() {
             return Err(Problem::new(ProblemCode::NotNow, "the server is ending, so nothing more begins"));
         }
         let Keep::Rest { engine, .. } = &mut *state else {
@@ -175,7 +180,7 @@ impl Keeper {
     /// Takes up loops that nobody drives: after the server began anew, after a run that ended without them, and when what
     /// they waited for has come. Called again and again.
     pub fn mind_loops(&self) {
-        if self.ending.load(Ordering::SeqCst) || self.is_running() {
+        if self.is_ending() || self.is_running() {
             return;
         }
         let writes = self.writes.load(Ordering::SeqCst);

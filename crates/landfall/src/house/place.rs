@@ -36,20 +36,32 @@ impl Place {
     /// The project that is meant.
     pub fn find(at: &At) -> Result<Self, Problem> {
         let place = Self::with_state(&at.dir, None)?;
+        let set = place.set_base();
+        let own = set.clone().or_else(|| place.head_branch());
         match &at.base {
-            Some(base) if *base != place.branch() => place.on(base),
-            Some(_) | None => Ok(place),
+            None => Ok(place),
+            base if *base == own => Ok(place),
+            Some(base) if set.is_some() => place.on(base),
+            // Whatever is checked out is the project's base then, and that changes.
+            Some(_) => {
+                let what = "`--base` needs to know the project's own base, and `project.base` is not set";
+                let own = own.unwrap_or_else(|| "main".to_owned());
+                Err(Problem::new(ProblemCode::BadInput, what)
+                    .hint(format!("set `base = {own:?}` in the section [project] of landfall.toml")))
+            }
         }
     }
 
     /// The same project, for work that lands on another base than its own.
     fn on(self, base: &str) -> Result<Self, Problem> {
-        if base.parse::<BranchName>().is_err() {
+        let Ok(branch) = base.parse::<BranchName>() else {
             let what = format!("`{}` is not the name of a branch", base.escape_debug());
             return Err(Problem::new(ProblemCode::BadInput, what)
                 .hint("`--base` takes a local branch such as `release/1.2`"));
-        }
-        if self.tip(base).is_none() {
+        };
+        let git = Git::find().map_err(|error| problem::git(&error))?;
+        let repo = Repo::discover(&git, &self.root).map_err(problem::repo)?;
+        if repo.branch_tip(&branch).map_err(|error| problem::git(&error))?.is_none() {
             let problem = problem::open(&landfall_engine::OpenError::NoBranch(base.to_owned()));
             return Err(Problem { code: ProblemCode::BadInput, ..problem }); // a word of the command, not of the settings
         }

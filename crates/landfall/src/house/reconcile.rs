@@ -1,7 +1,5 @@
 //! Whether a phase of an issue is complete, by what can be seen and by nothing else.
 
-use std::sync::Arc;
-
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::engine::load_settings;
 use landfall_engine::exchange::{AtRest, Trouble, seen_at_rest};
@@ -40,6 +38,7 @@ pub(super) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<Seen, P
     let source = Source { tracker, number: issue };
     let git = Git::find().map_err(|error| problem::git(&error))?;
     let repo = Repo::discover(&git, &place.root).map_err(problem::repo)?;
+    place.folder.make().map_err(|error| problem::io("make", place.folder.root(), &error))?;
     let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problem::git(&error))?;
     let branch: BranchName = place.branch().parse().map_err(|_| problem::detached())?;
     let sources = backlog::sources(place)?;
@@ -50,14 +49,14 @@ pub(super) fn look(place: &Place, issue: u64, pr: Option<u64>) -> Result<Seen, P
         (Some(_) | None, _) => None,
     };
     seen_at_rest(AtRest {
-        tracker: Arc::from(issues::open(place)?),
+        tracker: issues::open(place)?,
         source,
         pr,
         task: task.as_ref(),
         store: &store,
         repo: &repo,
         branch: &branch,
-        line: place.folder.line().map(str::to_owned),
+        side: place.folder.side().map(str::to_owned),
         spec_path: &settings.spec_path,
     })
     .map_err(trouble)

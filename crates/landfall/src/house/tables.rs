@@ -41,23 +41,18 @@ impl File {
 }
 
 /// A connection, for one request. Given back when it is dropped.
-pub(super) struct Lent {
+struct Lent {
     kept: Option<Kept>,
 }
 
-/// The tables of a project, for one request.
-pub(super) enum Tables {
-    /// Of this request alone.
-    Own(Lent),
-    /// Of a moment.
-    Held(Rc<Lent>),
-}
+/// The tables of a project, for one request or for all that see the same moment.
+pub(super) struct Tables(Rc<Lent>);
 
 impl Tables {
     /// Opens the journal at `path`. What was written before is seen, or within [`in_one_moment`] what it began with.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let held = HELD.with_borrow(|held| held.as_ref().filter(|it| it.path() == Some(path)).map(Rc::clone));
-        held.map_or_else(|| Lent::open(path).map(Self::Own), |held| Ok(Self::Held(held)))
+        held.map_or_else(|| Lent::open(path).map(Rc::new), Ok).map(Self)
     }
 }
 
@@ -65,10 +60,7 @@ impl Deref for Tables {
     type Target = Reader;
 
     fn deref(&self) -> &Reader {
-        match self {
-            Self::Own(tables) => tables,
-            Self::Held(tables) => tables,
-        }
+        &self.0
     }
 }
 
@@ -123,7 +115,7 @@ impl Deref for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let Some(kept) = self.kept.take() else { return };
-        if std::thread::panicking() || !kept.reader.follows() {
+        if std::thread::panicking() || !kept.reader.follows() || !kept.reader.is_free() {
             return;
         }
         let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -30,10 +30,11 @@ use super::{agents, consulted, desk, problem, reconcile};
 const AUTHOR: &str = "landfall";
 const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
 
-/// Looks, and does what follows. `tell` hears how it goes.
+/// Looks, and does what follows, until `is_stopped` says that nobody waits for it. `tell` hears how it goes.
 pub(super) fn verify(
     place: &Place,
     asked: &VerifyAsked,
+    is_stopped: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&str),
 ) -> Result<IssueVerified, Problem> {
     let settings = engine::load_settings(&place.root).map_err(|error| problem::open(&error))?;
@@ -55,8 +56,8 @@ pub(super) fn verify(
         Some(_) => true,
         None => {
             refuse_under_way(place, &*tracker, &issue)?;
-            let verified =
-                accept::was_verified(&*tracker, number).map_err(|error| tracker_problem(&error))?;
+            let verified = accept::was_verified(&*tracker, number, place.folder.side())
+                .map_err(|error| tracker_problem(&error))?;
             is_begun(&reconcile::look(place, asked.issue.0, None)?, verified)
         }
     };
@@ -93,7 +94,6 @@ pub(super) fn verify(
         checkout: Checkout::Of(&sight.repo, &sight.commit),
     };
     let profile = judge(&settings, asked)?;
-    let is_stopped = || false;
     let asking = match profile {
         None => None,
         Some((_, profile)) => Some(Asking {
@@ -104,7 +104,7 @@ pub(super) fn verify(
             program: &program,
             environment: &environment,
             today: today(place)?,
-            is_stopped: &is_stopped,
+            is_stopped,
             used: RefCell::default(),
         }),
     };
@@ -147,6 +147,7 @@ pub(super) fn verify(
         open_pr: pull.as_ref().filter(|_| !merged).map(|pull| pull.number),
         left,
         was_done: false,
+        side: place.folder.side(),
     };
     let (outcome, ticked, told, stays) = if only_look {
         let seen = || settling.outcome().and_then(|outcome| Ok((outcome, settling.stays(outcome)?)));
@@ -412,7 +413,7 @@ fn refuse_under_way(place: &Place, tracker: &dyn Tracker, issue: &Issue) -> Resu
             .hint(format!("`landfall auto {}` goes on with it and verifies what lands", number.get())));
     }
     let pulls = tracker
-        .pull_requests_of(&branch_of(number, place.folder.line()))
+        .pull_requests_of(&branch_of(number, place.folder.side()))
         .map_err(|error| tracker_problem(&error))?;
     match pulls.iter().find(|pull| pull.state.is_open()) {
         None => Ok(()),

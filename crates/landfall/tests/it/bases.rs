@@ -14,6 +14,7 @@ on_both!(
 
 /// A project with a release of its own, one commit behind.
 fn released(world: &World) {
+    world.change_settings(|settings| settings + "[project]\nbase = \"main\"\n");
     world.git(&["branch", BASE]);
     if world.tracker == "github" {
         world.git(&["push", "--quiet", "origin", BASE]);
@@ -128,8 +129,36 @@ fn a_run_on_another_base_goes_on_without_whoever_began_it_beside_one_of_the_proj
 }
 
 #[test]
+fn an_issue_is_followed_on_one_base_at_a_time() {
+    let world = World::local();
+    released(&world);
+    let slow = format!("{}sleep = \"4s\"\n", "[[step.code]]\nsignal = \"complete\"\n");
+    let body = format!("{}\n{}", there("slow.txt"), script(&[slow]));
+    let number = issue(&world, "Slow", &body, &["--size", "XS", "--label", "triaged"]).to_string();
+    let mut run = world.start(&["auto", &number, "--base", BASE]);
+    let taken = || world.landfall(&["--json", "--base", BASE, "list"]).out.contains("Slow");
+    world.eventually("it to be taken on there", taken);
+    let refused = world.landfall(&["auto", &number]);
+    assert_eq!(refused.code, Some(6), "{}\n{}", refused.out, refused.err);
+    assert!(refused.err.contains("is followed on `release/1.2` now"), "{}", refused.err);
+    assert!(refused.err.contains("`landfall --base release/1.2 why '#1'`"), "{}", refused.err);
+    run.signal("INT");
+    run.wait(std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn without_a_base_of_the_project_no_other_one_is_known_by_its_name() {
+    let world = World::local();
+    world.git(&["branch", BASE]);
+    let refused = world.landfall(&["status", "--base", BASE]);
+    assert!(refused.code == Some(2) && refused.err.contains("base = \"main\""), "{}", refused.err);
+    world.landfall(&["status", "--base", "main"]).ok();
+}
+
+#[test]
 fn a_base_that_is_none_is_refused_and_makes_nothing() {
     let world = World::local();
+    world.change_settings(|settings| settings + "[project]\nbase = \"main\"\n");
     for (base, says) in [("no/such", "does not exist"), ("-x..y", "not the name of a branch")] {
         let said = world.landfall(&[&format!("--base={base}"), "status"]);
         assert_ne!(said.code, Some(0), "{base}: {}", said.out);
