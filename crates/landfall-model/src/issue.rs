@@ -29,7 +29,9 @@ pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
-pub use summary::{Stand, Summary, SummaryRow, is_partial, left_open, summary, unmet};
+pub use summary::{
+    Stand, Summary, SummaryRow, again, closed_meanwhile, is_partial, left_open, summary, unmet,
+};
 pub use trail::{Happening, Trace, trail};
 pub use whole::{
     Level, Parts, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand, stays_closed,

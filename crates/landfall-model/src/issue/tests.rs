@@ -298,10 +298,36 @@ fn a_rework_that_stops_says_what_did_not_hold() {
     let expected = "its agent committed nothing; it had landed as 0123456789, and `it is there` did not hold";
     assert_eq!(
         why(&stopped),
-        format!("T1 is blocked (recovery_failed): {expected}; `landfall retry T1` tries it again.")
+        format!(
+            "T1 is blocked (recovery_failed): {expected}; `landfall auto --resume 7` goes on from there."
+        )
     );
     let summary = summary(&stopped, &Progress::default()).expect("it follows an issue");
     assert_eq!(summary.why.as_deref(), Some(expected));
+}
+
+#[test]
+fn one_way_on_is_offered_for_a_stop_and_it_works() {
+    let blocked = |code, detail: &str| task(ending(EndKind::Blocked, code, detail), |_| {});
+    let closed = blocked(EndCode::Tracker, "#7 was closed as not planned meanwhile; nothing was made yet");
+    let reopen = "`landfall issue reopen 7`, then `landfall auto 7` goes on from there";
+    let resume = "`landfall auto --resume 7` goes on from there";
+    let landed = task(ending(EndKind::Failed, EndCode::Machine, "x"), |task| task.landed = Some(landed()));
+    let paused =
+        State::Waiting { wait: Wait::Pause, then: crate::StepName::new("code"), since: Timestamp(0) };
+    for (task, again) in [
+        (closed, reopen),
+        (blocked(EndCode::Tracker, "#70 was closed as done meanwhile"), resume),
+        (blocked(EndCode::AgentBlocked, "#7 was closed as done meanwhile"), resume),
+        (landed, resume),
+        (task(paused, |_| {}), resume),
+    ] {
+        let sentence = why(&task);
+        assert!(sentence.ends_with(&format!("; {again}.")), "{sentence}");
+        assert!(!sentence.contains("landfall retry"), "{sentence}");
+        let next = summary(&task, &Progress::default()).expect("an issue").next;
+        assert!(matches!(task.state, State::Waiting { .. }) || next.starts_with(again), "{next}");
+    }
 }
 
 #[test]

@@ -715,6 +715,10 @@ fn seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine>
 fn next_steps(task: &Task) -> Option<String> {
     let id = task.id;
     match &task.state {
+        // What lets the task of an issue go on is said already.
+        State::Ended(_) if wire::gave_up(task) && task.issue.is_some() => {
+            Some(format!("`landfall log {id}` shows how it went"))
+        }
         State::Ended(_) if wire::gave_up(task) => Some(format!(
             "`landfall log {id}` shows how it went; `landfall retry {id} --fresh` begins in a new workspace"
         )),
