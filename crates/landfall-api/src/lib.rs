@@ -72,7 +72,7 @@ pub use flow::{
 };
 pub use follow::{
     AutoReport, FollowedIssue, FollowedPart, HaulLine, HaulList, IssueReview, IssueSummary, IssueWay,
-    IssuesFollow, IssuesFollowed, PhaseLine, Reconciliation, ReconciliationSeen,
+    IssuesFollow, IssuesFollowed, LeftOutIssue, PhaseLine, Reconciliation, ReconciliationSeen,
 };
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, HaulId, RunId, SprintId, TaskId, TaskRef};

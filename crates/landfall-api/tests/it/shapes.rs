@@ -1417,6 +1417,14 @@ An error goes to stderr, on one line, and the exit code is that of [exit-codes.m
 ```
 "#;
 
+fn left_out() -> api::LeftOutIssue {
+    api::LeftOutIssue {
+        number: 17,
+        title: "Read tabs".to_owned(),
+        why: "it is closed as not planned; `landfall issue reopen 17` opens it again".to_owned(),
+    }
+}
+
 fn follow_samples(page: &mut Page) {
     let followed = api::IssuesFollowed {
         batch: Some(api::HaulId(3)),
@@ -1438,11 +1446,13 @@ fn follow_samples(page: &mut Page) {
             }],
             text: "is followed by T7".to_owned(),
         }],
-        text: "2 issues, those that others wait for first".to_owned(),
+        left_out: vec![left_out()],
+        text: "1 issue, and 1 left out".to_owned(),
     };
     page.sample(
         "`auto --dry-run`",
-        "Which issues would be followed, in the order in which they are begun. `task` and `batch` are there once they are.",
+        "Which issues would be followed, in the order in which they are begun. `task` and `batch` are there once they are. `left_out` are \
+         those of a batch that nobody is to do.",
         &followed,
     );
     let summary = api::IssueSummary {
@@ -1468,7 +1478,12 @@ fn follow_samples(page: &mut Page) {
         "`auto N`, `auto --batch …`",
         "What became of each issue. `stand` is `complete`, `partial`, `stopped`, `needs-person`, `waits` or `under-way`; `result` of a \
          phase is `-` if it was not run. `run` is as in `run`, and missing where nothing was left to do.",
-        &api::AutoReport { batch: Some(api::HaulId(3)), issues: vec![summary], run: Some(outcome()) },
+        &api::AutoReport {
+            batch: Some(api::HaulId(3)),
+            issues: vec![summary],
+            left_out: vec![left_out()],
+            run: Some(outcome()),
+        },
     );
     page.sample(
         "`auto --list`",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landfall_api::{
     Ask, AutoAsked, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummary, IssueWay, IssuesFollow,
-    IssuesFollowed, Mode, Nothing, RunOutcome, TaskId,
+    IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
 };
 
 use super::run::{Started, drive_through};
@@ -142,7 +142,7 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
         (driven.run.map(|(outcome, _)| outcome), exit)
     };
     let issues = house::issue_summaries(&context.at, &tasks)?;
-    let report = AutoReport { batch: followed.batch, issues, run };
+    let report = AutoReport { batch: followed.batch, issues, left_out: followed.left_out.clone(), run };
     context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
     let gave_up = |issue: &IssueSummary| matches!(issue.stand.as_str(), "stopped" | "needs-person");
     Ok(match report.run.is_none() && exit == Exit::Ok && report.issues.iter().any(gave_up) {
@@ -344,6 +344,11 @@ fn tell(followed: &IssuesFollowed) {
         let size = if issue.size.is_none() && !issue.settled { " (its size is not known yet)" } else { "" };
         talk(&format!("#{} {}{size}{waits}", issue.number, clean(&issue.text)));
     }
+    followed.left_out.iter().for_each(|issue| talk(&left_out_text(issue)));
+}
+
+fn left_out_text(issue: &LeftOutIssue) -> String {
+    format!("#{} is left out: {}", issue.number, clean(&issue.why))
 }
 
 fn preview_text(followed: &IssuesFollowed) -> String {
@@ -362,8 +367,9 @@ fn preview_text(followed: &IssuesFollowed) -> String {
             &issue.title,
         ]);
     }
+    let left_out: String = followed.left_out.iter().map(|it| left_out_text(it) + "\n").collect();
     let parts: String = followed.issues.iter().map(parts_text).collect();
-    format!("{}\n{}{parts}", clean(&followed.text), table.text())
+    format!("{}\n{}{left_out}{parts}", clean(&followed.text), table.text())
 }
 
 /// The issues that one is made of, as they would be begun.
@@ -413,6 +419,9 @@ fn report_text(report: &AutoReport, blockers: &Blockers) -> String {
         ([one], None) => one_text(one),
         (many, _) => many_text(report.batch, many, blockers),
     };
+    for issue in &report.left_out {
+        text += &format!("{}\n", left_out_text(issue));
+    }
     if let Some(run) = &report.run {
         text += &live::how_it_ended(run);
     }

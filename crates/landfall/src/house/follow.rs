@@ -33,6 +33,7 @@ struct Plan {
     wishes: Wishes,
     chosen: Option<Chosen>,
     batch: Option<HaulId>,
+    left_out: Vec<Wanted>,
     text: String,
 }
 
@@ -175,9 +176,15 @@ fn shown(plan: &Plan) -> api::IssuesFollowed {
             Some(task) => followed_text(wanted, task),
         },
     };
+    let left_out = |it: &Wanted| api::LeftOutIssue {
+        number: it.number(),
+        title: it.issue.title.clone(),
+        why: format!("it is closed as not planned; `landfall issue reopen {}` opens it again", it.number()),
+    };
     api::IssuesFollowed {
         batch: plan.batch.map(wire::haul_id),
         issues: plan.wanted.iter().map(line).collect(),
+        left_out: plan.left_out.iter().map(left_out).collect(),
         text: plan.text.clone(),
     }
 }
@@ -229,13 +236,20 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
         always_pr: settings.always_pr,
     };
     check_wishes(asked)?;
+    let mut left_out = Vec::new();
     let (mut wanted, chosen, batch, mut text) = match (&asked.issues[..], asked.newest, asked.batch) {
         ([_, ..], None, None) => {
-            let wanted = listed(&*tracker, &tasks, &asked.issues)?;
-            if let Some(it) = wanted.iter().find(|it| it.is_unplanned()) {
+            let all = listed(&*tracker, &tasks, &asked.issues)?;
+            let (unplanned, wanted): (Vec<Wanted>, Vec<Wanted>) =
+                all.into_iter().partition(Wanted::is_unplanned);
+            if let (Some(it), []) = (unplanned.first(), &wanted[..]) {
                 return Err(verify::unplanned(it.issue.number));
             }
-            let text = moment::count(asked.issues.len() as u64, "issue");
+            let mut text = moment::count(wanted.len() as u64, "issue");
+            if !unplanned.is_empty() {
+                text += &format!(", and {} left out", unplanned.len());
+            }
+            left_out = unplanned;
             (wanted, asked.together.then_some(Chosen::Listed), None, text)
         }
         ([], Some(many), None) => {
@@ -270,7 +284,7 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
     if in_order(&mut wanted)? {
         text += ", those that others wait for first";
     }
-    Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, text })
+    Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, left_out, text })
 }
 
 fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {

@@ -3,11 +3,53 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::both::World;
 use crate::lifecycle::works;
 use crate::pipeline::{auto, issue, script};
 
 const SMALL: [&str; 4] = ["--size", "XS", "--label", "triaged"];
+
+/// An issue whose agent writes a file.
+fn small(world: &World, file: &str, more: &[&str]) -> u64 {
+    let body = script(&[works("code", file, "\"complete\"")]);
+    issue(world, file, &body, &[&SMALL, more].concat())
+}
+
+#[test]
+fn a_batch_leaves_out_what_nobody_is_to_do_and_follows_the_rest() {
+    let world = World::local();
+    let all = [1, 2, 3].map(|number| small(&world, &format!("{number}.txt"), &[]).to_string());
+    let [one, two, three] = all.each_ref().map(String::as_str);
+    auto(&world, &[one]).ok();
+    world.landfall(&["issue", "close", two, "--not-planned"]).ok();
+    let dry = auto(&world, &["--batch", one, two, three, "--dry-run"]).ok();
+    assert!(dry.contains("#2 is left out: it is closed as not planned"), "{dry}");
+    let said = auto(&world, &["--batch", one, two, three]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    for words in [
+        "#2 is left out: it is closed as not planned; `landfall issue reopen 2` opens it again",
+        "#1 is done already (T1)",
+        "#3 is followed by T2",
+    ] {
+        assert!(said.err.contains(words), "{words} in {}", said.err);
+    }
+    assert!(said.out.contains("H1: 2 complete of 2 issues"), "{}", said.out);
+    assert!(world.files().contains("3.txt") && !world.files().contains("2.txt"), "{}", world.files());
+    let json = world.landfall(&["--json", "auto", "--batch", one, two]).json();
+    assert_eq!(
+        (&json["left_out"][0]["number"], json["issues"].as_array().map(Vec::len)),
+        (&json!(2), Some(1))
+    );
+    // Where nothing is left it is refused as one alone is.
+    world.landfall(&["issue", "close", three, "--not-planned"]).ok();
+    for args in [&["--batch", two, three][..], &[two]] {
+        let refused = auto(&world, args);
+        assert_eq!(refused.code, Some(6), "{args:?}: {}", refused.err);
+        assert!(refused.err.contains("#2 is closed as not planned: it is left alone"), "{}", refused.err);
+    }
+}
 
 #[test]
 fn after_somebody_closed_an_issue_what_comes_next_is_what_works() {
