@@ -52,6 +52,37 @@ fn a_batch_leaves_out_what_nobody_is_to_do_and_follows_the_rest() {
 }
 
 #[test]
+fn an_issue_that_waits_in_a_circle_is_refused_alone_too_and_the_circle_is_named() {
+    let world = World::local();
+    for number in 1..=5 {
+        small(&world, &format!("{number}.txt"), &[]);
+    }
+    // 1 waits for 2, which waits for 3 and 3 for 2; 4 waits for 5 alone.
+    for (issue, blocker) in [("1", "2"), ("2", "3"), ("3", "2"), ("4", "5")] {
+        world.landfall(&["issue", "edit", issue, "--blocked-by", blocker]).ok();
+    }
+    for args in [&["2"][..], &["1"], &["--resume", "3"], &["1", "--dry-run"], &["--batch", "1", "4"]] {
+        let said = auto(&world, args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}\n{}", said.out, said.err);
+        assert!(said.err.contains("wait for each other: #"), "{args:?}: {}", said.err);
+        assert!(
+            ["#2 is blocked by #3 is blocked by #2", "#3 is blocked by #2 is blocked by #3"]
+                .iter()
+                .any(|circle| said.err.contains(circle)),
+            "{args:?}: {}",
+            said.err
+        );
+        assert!(said.err.contains("--unblock"), "{args:?}: {}", said.err);
+    }
+    assert_eq!(world.landfall(&["list"]).ok(), "", "nobody waits for ever");
+    // A blocker that is closed holds nobody up.
+    world.landfall(&["issue", "close", "3"]).ok();
+    let said = auto(&world, &["--batch", "2", "1"]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    assert!(auto(&world, &["4"]).out.contains("waits for #5"), "a line is no circle");
+}
+
+#[test]
 fn after_somebody_closed_an_issue_what_comes_next_is_what_works() {
     let world = World::local();
     let slow = works("code", "1.txt", "\"complete\"").replacen('\n', "\nsleep = \"4s\"\n", 1);
