@@ -1150,6 +1150,7 @@ fn the_page_about_json_shows_what_is_written() {
             issue: issue.clone(),
             body: "`a b` becomes `ab`.".to_owned(),
             created_ms: AT_MS,
+            parent: Some("#9".to_owned()),
             children: vec![api::IssueLine { number: 13, ..issue.clone() }],
             blocked_by: vec![api::IssueBlocker { issue: "#7".to_owned(), open: true }],
             comments: vec![api::IssueComment {

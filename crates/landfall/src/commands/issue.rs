@@ -340,6 +340,16 @@ fn proposals_text(list: &ImprovementList) -> String {
     table.text()
 }
 
+/// How a part stands: `open, code`, `done`.
+fn stand(issue: &IssueLine) -> String {
+    let state = issue.state.word().replace('-', " ");
+    let phase = issue.labels.iter().find_map(|label| label.strip_prefix("phase/"));
+    match phase.filter(|_| issue.state == IssueState::Open) {
+        Some(phase) => format!("{state}, {}", clean(phase)),
+        None => state,
+    }
+}
+
 fn detail_text(detail: &IssueDetail) -> String {
     let issue = &detail.issue;
     let mut text = format!("#{} {}\n", issue.number, clean(&issue.title));
@@ -352,15 +362,21 @@ fn detail_text(detail: &IssueDetail) -> String {
     if !labels.is_empty() {
         text += &format!("labels: {}\n", clean(&labels.join(", ")));
     }
+    if let Some(parent) = &detail.parent {
+        text += &format!("part of {}\n", clean(parent));
+    }
     text += &format!("{}\n", clean(&issue.url));
     if !detail.body.trim().is_empty() {
         text += &format!("\n{}\n", clean_block(detail.body.trim_end()));
     }
     if !detail.children.is_empty() {
-        text += "\nparts\n";
+        let is_open = |child: &&IssueLine| child.state == IssueState::Open;
+        let open = detail.children.iter().filter(is_open).count();
+        let many = detail.children.len();
+        text += &format!("\nparts: {} of {many} are closed\n", many - open);
         for child in &detail.children {
-            let mark = if child.state == IssueState::Open { " " } else { "x" };
-            text += &format!("   [{mark}] #{} {}\n", child.number, clean(&child.title));
+            let mark = if is_open(&child) { " " } else { "x" };
+            text += &format!("   [{mark}] #{} {} ({})\n", child.number, clean(&child.title), stand(child));
         }
     }
     if !detail.blocked_by.is_empty() {

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::both::World;
+use crate::both::{World, on_both};
 use crate::lifecycle::works;
 use crate::pipeline::{auto, issue, script};
+
+on_both!(an_issue_says_whose_part_it_is_and_how_its_own_parts_stand);
 
 const SMALL: [&str; 4] = ["--size", "XS", "--label", "triaged"];
 
@@ -15,6 +17,26 @@ const SMALL: [&str; 4] = ["--size", "XS", "--label", "triaged"];
 fn small(world: &World, file: &str, more: &[&str]) -> u64 {
     let body = script(&[works("code", file, "\"complete\"")]);
     issue(world, file, &body, &[&SMALL, more].concat())
+}
+
+fn an_issue_says_whose_part_it_is_and_how_its_own_parts_stand(world: &World) {
+    let whole = issue(world, "Whole", "", &["--size", "XL"]).to_string();
+    let parent = ["--parent", &whole];
+    let [one, two, three] = ["One", "Two", "Three"].map(|title| issue(world, title, "", &parent).to_string());
+    world.landfall(&["issue", "close", &one]).ok();
+    world.landfall(&["issue", "close", &two, "--not-planned"]).ok();
+    world.landfall(&["issue", "label", &three, "--add", "phase/code"]).ok();
+    let text = world.landfall(&["issue", "show", &whole]).ok();
+    let parts = format!(
+        "parts: 2 of 3 are closed\n   [x] #{one} One (done)\n   [x] #{two} Two (not planned)\n   [ ] #{three} Three (open, code)\n"
+    );
+    assert!(text.contains(&parts), "{text}");
+    assert!(!text.contains("part of"), "{text}");
+    let shown = world.shown(whole.parse().expect("a number"));
+    assert_eq!((&shown["parent"], &shown["children"][1]["state"]), (&Value::Null, &json!("not-planned")));
+    let text = world.landfall(&["issue", "show", &three]).ok();
+    assert!(text.contains(&format!("\npart of #{whole}\n")), "{text}");
+    assert_eq!(world.shown(three.parse().expect("a number"))["parent"], format!("#{whole}"));
 }
 
 #[test]
