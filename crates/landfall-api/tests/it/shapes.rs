@@ -364,6 +364,7 @@ fn status() -> StatusReport {
         sprint: Some("S3 SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)".to_owned()),
         clashes: vec![clash(7, 8)],
         reviews_owed: 2,
+        issues_left: 1,
         waiting: vec![WaitingGroup {
             wait: WaitFor::Quota,
             owner: "the engine".to_owned(),
@@ -568,6 +569,7 @@ fn views(page: &mut Page) {
         queue,
         sprint,
         reviews_owed,
+        issues_left,
         accounts,
         spending,
         budgets,
@@ -646,6 +648,7 @@ fn views(page: &mut Page) {
             text: "first in line".to_owned(),
         }),
         reviews_owed,
+        issues_left,
         accounts,
         spending,
         budgets,
@@ -683,7 +686,7 @@ fn views(page: &mut Page) {
     };
     page.sample(
         "`inbox`",
-        "Kinds: `question`, `login`, `review`, `conflict`, `escalation`, `blocked`, `failed`, `owed`, `paused`. An action is a \
+        "Kinds: `question`, `login`, `review`, `conflict`, `escalation`, `blocked`, `failed`, `owed`, `acceptance`, `paused`. An action is a \
          request that is ready to be sent; `fill` says what the person writes into it.",
         &inbox,
     );

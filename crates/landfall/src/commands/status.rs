@@ -57,6 +57,10 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         let many = format::plural(report.reviews_owed, "landed task");
         text += &format!("review  {many} to look at when there is time; `landfall review` lists them\n");
     }
+    if report.issues_left > 0 {
+        let (many, what) = (format::plural(report.issues_left, "landed issue"), "boxes to tick, or to be looked at again");
+        text += &format!("issues  {many} with {what}; `landfall inbox` shows what is left\n");
+    }
     if let Some(engine) = &report.engine {
         let version = clean(&engine.version);
         text += &format!("engine  process {}, version {version}, for {}\n", engine.pid, since(engine.since_ms));

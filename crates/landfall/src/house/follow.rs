@@ -92,7 +92,7 @@ fn is_settled(task: &Task) -> bool {
     matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
 }
 
-fn live(issue: &Issue) -> Live {
+pub(super) fn live(issue: &Issue) -> Live {
     let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
     Live { open: issue.state.is_open(), phase: phases.max() }
 }

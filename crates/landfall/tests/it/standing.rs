@@ -3,13 +3,18 @@
 
 use std::time::Duration;
 
+use landfall_testkit::FakeIssue;
 use serde_json::{Value, json};
 
 use crate::both::{World, on_both};
 use crate::lifecycle::works;
-use crate::pipeline::{auto, issue, script};
+use crate::pipeline::{auto, issue, script, there};
+use crate::serve::Served;
 
-on_both!(an_issue_says_whose_part_it_is_and_how_its_own_parts_stand);
+on_both!(
+    what_is_left_of_an_issue_that_landed_is_in_the_inbox_until_it_is_closed,
+    an_issue_says_whose_part_it_is_and_how_its_own_parts_stand,
+);
 
 const SMALL: [&str; 4] = ["--size", "XS", "--label", "triaged"];
 
@@ -17,6 +22,113 @@ const SMALL: [&str; 4] = ["--size", "XS", "--label", "triaged"];
 fn small(world: &World, file: &str, more: &[&str]) -> u64 {
     let body = script(&[works("code", file, "\"complete\"")]);
     issue(world, file, &body, &[&SMALL, more].concat())
+}
+
+fn inbox(world: &World) -> Value {
+    world.landfall(&["--json", "inbox"]).json()
+}
+
+fn counted(world: &World) -> Value {
+    world.landfall(&["--json", "status"]).json()["issues_left"].clone()
+}
+
+fn what_is_left_of_an_issue_that_landed_is_in_the_inbox_until_it_is_closed(world: &World) {
+    let boxes = format!("{}- [ ] people like it\n- [ ] it is fast\n", there("done.txt"));
+    let body = format!("{boxes}\n{}", script(&[works("code", "done.txt", "\"complete\"")]));
+    let number = issue(world, "Make it so", &body, &SMALL).to_string();
+    let said = auto(world, &[&number]).ok();
+    assert!(said.contains("partial success"), "{said}");
+
+    let found = inbox(world);
+    assert_eq!(found["counts"]["acceptance"], 1, "{found}");
+    let item = &found["items"][0];
+    assert_eq!((&item["kind"], &item["task"]), (&json!("acceptance"), &json!("T1")), "{found}");
+    let text = world.landfall(&["inbox"]).ok();
+    assert!(text.starts_with("T1  acceptance  Make it so"), "{text}");
+    for words in [
+        format!("2. people like it: `landfall issue tick {number} 2`"),
+        format!("3. it is fast: `landfall issue tick {number} 3`"),
+        format!("`landfall auto {number}` looks again"),
+    ] {
+        assert!(text.contains(&words), "{words} in {text}");
+    }
+    assert!(!text.contains("there is done.txt"), "what holds is not left: {text}");
+    assert_eq!(world.landfall(&["--json", "inbox", "T1"]).json()["items"][0]["key"], item["key"]);
+    assert_eq!(counted(world), 1);
+    let status = world.landfall(&["status"]).ok();
+    assert!(status.contains("1 landed issue"), "{status}");
+
+    world.landfall(&["issue", "tick", &number, "people like"]).ok();
+    let text = world.landfall(&["inbox"]).ok();
+    assert!(!text.contains("people like it") && text.contains("it is fast"), "a box less: {text}");
+    world.landfall(&["issue", "tick", &number, "fast"]).ok();
+    let text = world.landfall(&["inbox"]).ok();
+    match world.tracker {
+        "local" => assert!(text.contains("every box is ticked"), "it is still to be closed: {text}"),
+        _ => assert_eq!(text, "nothing waits for you\n", "the forge has closed it by what landed"),
+    }
+    let said = auto(world, &[&number]).ok();
+    assert!(said.contains("complete"), "{said}");
+    assert_eq!(world.landfall(&["inbox"]).ok(), "nothing waits for you\n");
+    assert_eq!(counted(world), 0);
+}
+
+#[test]
+fn what_is_left_of_an_issue_vanishes_when_a_person_closes_it() {
+    for how in [&[][..], &["--not-planned"]] {
+        let world = World::local();
+        let body = format!("- [ ] people like it\n\n{}", script(&[works("code", "a.txt", "\"complete\"")]));
+        let number = issue(&world, "Liked", &body, &SMALL).to_string();
+        assert!(auto(&world, &[&number]).ok().contains("partial success"));
+        assert_eq!(counted(&world), 1);
+        world.landfall(&[&["issue", "close", &number][..], how].concat()).ok();
+        assert_eq!((inbox(&world)["items"].clone(), counted(&world)), (json!([]), json!(0)), "{how:?}");
+    }
+    // On a forge, closed is not yet decided: the forge closes it by what lands. Ticked and closed is.
+    let world = World::github();
+    let body = format!("- [ ] people like it\n\n{}", script(&[works("code", "a.txt", "\"complete\"")]));
+    let number = issue(&world, "Liked", &body, &SMALL);
+    assert!(auto(&world, &[&number.to_string()]).ok().contains("partial success"));
+    let change = |change: fn(&mut FakeIssue)| {
+        world.forge().world(|forge| change(forge.issues.get_mut(&number).expect("it is there")));
+        counted(&world)
+    };
+    assert_eq!(change(|it| it.closed = Some("completed".to_owned())), 1);
+    assert_eq!(change(|it| it.body = it.body.as_ref().map(|body| body.replace("- [ ]", "- [x]"))), 0);
+}
+
+#[test]
+fn what_is_left_of_an_issue_is_on_the_page_until_somebody_closes_it() {
+    let world = World::local();
+    let body = format!("- [ ] people like it\n\n{}", script(&[works("code", "a.txt", "\"complete\"")]));
+    let number = issue(&world, "Liked", &body, &SMALL).to_string();
+    assert!(auto(&world, &[&number]).ok().contains("partial success"));
+    let served = Served::start(&world, &[]);
+    let (code, page) = served.get("/inbox");
+    assert_eq!(code, 200, "{page}");
+    for words in ["Boxes to tick", "landfall issue tick 1 1", "Look at it again", "/do/retry"] {
+        assert!(page.contains(words), "{words} in {page}");
+    }
+    world.landfall(&["issue", "close", &number]).ok();
+    world.eventually("it is gone from the page", || served.get("/inbox").1.contains("Nothing waits for you"));
+    served.end();
+}
+
+#[test]
+fn what_nobody_was_to_look_at_is_left_and_the_tracker_may_be_out_of_reach() {
+    let world = World::github();
+    let body = format!("{}\n{}", there("a.txt"), script(&[works("code", "a.txt", "\"complete\"")]));
+    let number = issue(&world, "Unseen", &body, &SMALL).to_string();
+    auto(&world, &[&number, "--non-interactive"]).ok();
+    let text = world.landfall(&["inbox"]).ok();
+    assert!(text.contains(&format!("`landfall auto {number}` looks")), "{text}");
+    assert!(!text.contains("issue tick"), "nobody has to tick what can be looked at: {text}");
+    let settings = world.project().join("landfall.toml");
+    let there = std::fs::read_to_string(&settings).expect("the settings");
+    std::fs::write(&settings, there.replace(&world.forge().url(), "http://127.0.0.1:9")).expect("written");
+    let text = world.landfall(&["inbox"]).ok();
+    assert!(text.starts_with("T1  acceptance  Unseen"), "as it was last seen: {text}");
+    assert_eq!(counted(&world), 1);
 }
 
 fn an_issue_says_whose_part_it_is_and_how_its_own_parts_stand(world: &World) {
