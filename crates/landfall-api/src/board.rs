@@ -103,6 +103,9 @@ pub struct Board {
     pub next_landing: Option<QueuePlace>,
     /// How many landed tasks a person is still to look at.
     pub reviews_owed: u64,
+    /// How many issues landed and wait for somebody to tick a box, or to have them looked at again.
+    #[serde(default)]
+    pub issues_left: u64,
     /// Accounts that are shut, or of whose allowance an agent has told.
     pub accounts: Vec<AccountLine>,
     /// What was spent in the run under way and today, where that is known.

@@ -66,8 +66,23 @@ pub struct IssuesFollowed {
     pub batch: Option<HaulId>,
     /// The issues.
     pub issues: Vec<FollowedIssue>,
+    /// Issues that were named with them and are not followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutIssue>,
     /// What was chosen, in words.
     pub text: String,
+}
+
+/// An issue that was named among others and is not followed with them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeftOutIssue {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Why, in words.
+    pub why: String,
 }
 
 /// An issue that is followed.
@@ -129,6 +144,9 @@ pub struct AutoReport {
     pub batch: Option<HaulId>,
     /// The issues, in the order in which they were begun.
     pub issues: Vec<IssueSummary>,
+    /// Issues that were named with them and were not followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutIssue>,
     /// The run that drove them; none if nothing was left to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunOutcome>,

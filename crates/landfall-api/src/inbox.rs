@@ -70,13 +70,15 @@ pub enum InboxKind {
     Failed,
     /// Landed work that somebody is to look at when there is time.
     Owed,
+    /// An issue that landed and has boxes somebody is to tick, or criteria that are to be looked at again.
+    Acceptance,
     /// A task that a person paused.
     Paused,
 }
 
 impl InboxKind {
     /// Every one there is.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Question,
         Self::Login,
         Self::Review,
@@ -85,6 +87,7 @@ impl InboxKind {
         Self::Blocked,
         Self::Failed,
         Self::Owed,
+        Self::Acceptance,
         Self::Paused,
     ];
 
@@ -100,6 +103,7 @@ impl InboxKind {
             Self::Blocked => "blocked",
             Self::Failed => "failed",
             Self::Owed => "owed",
+            Self::Acceptance => "acceptance",
             Self::Paused => "paused",
         }
     }

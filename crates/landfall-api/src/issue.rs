@@ -268,6 +268,9 @@ pub struct IssueDetail {
     pub body: String,
     /// When it was made.
     pub created_ms: i64,
+    /// The issue it is a part of: `#12`, or `owner/name#12` if that is elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// Issues it is made of, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<IssueLine>,

@@ -72,7 +72,8 @@ pub use flow::{
 };
 pub use follow::{
     AutoReport, FollowedIssue, FollowedPart, HaulLine, HaulList, IssueReview, IssueSummary, IssueWay,
-    IssuesFollow, IssuesFollowed, PhaseLine, ReconcileAsked, Reconciliation, ReconciliationSeen,
+    IssuesFollow, IssuesFollowed, LeftOutIssue, PhaseLine, ReconcileAsked, Reconciliation,
+    ReconciliationSeen,
 };
 pub use graph::{EdgeKind, Graph, GraphAsked, GraphEdge, GraphNode};
 pub use ids::{BadId, HaulId, IssueNumber, RunId, SprintId, TaskId, TaskRef};

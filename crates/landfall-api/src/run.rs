@@ -43,6 +43,9 @@ pub struct StatusReport {
     /// How many landed tasks a person is still to look at.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reviews_owed: u64,
+    /// How many issues landed and wait for somebody to tick a box, or to have them looked at again.
+    #[serde(default)]
+    pub issues_left: u64,
     /// What waits, by what for.
     pub waiting: Vec<WaitingGroup>,
     /// Accounts that are shut, or of whose allowance an agent has told.

@@ -3,6 +3,7 @@
 
 mod ci;
 mod kind;
+mod left;
 mod paper;
 mod phase;
 mod progress;
@@ -21,6 +22,7 @@ use crate::{Attempt, Commit, Size, TaskId, Timestamp};
 
 pub use ci::{CheckStand, SeenCheck, SeenJob, StepEnd, Waited, overdue, weigh};
 pub use kind::{IssueKind, closing_words, headline};
+pub use left::{LandedIssue, LeftBox, is_left, left_words};
 pub use paper::{
     Handoff, Improvement, Paper, Retrospective, Section, Tier as ProposalTier, later, normalised,
 };
@@ -29,7 +31,9 @@ pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
 pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
-pub use summary::{Stand, Summary, SummaryRow, is_partial, left_open, summary, unmet};
+pub use summary::{
+    Stand, Summary, SummaryRow, again, closed_meanwhile, is_partial, left_open, summary, unmet,
+};
 pub use trail::{Happening, Trace, trail};
 pub use whole::{
     Level, Parts, goes_on_with_whole, is_taken_on_by, known_before, levels, resting, stand, stays_closed,

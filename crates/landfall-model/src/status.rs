@@ -313,6 +313,9 @@ pub fn why(task: &Task, unmet: &[TaskId], held: Option<&Wait>, when: &dyn Fn(Tim
         State::Waiting { wait: Wait::Parts, .. } => {
             and_then_held(task, format!("{id} {}", with_level(task, waiting(id, &Wait::Parts, when))))
         }
+        State::Waiting { wait: Wait::Pause, .. } if let Some(again) = issue::again(task) => {
+            and_then_held(task, format!("{id} is paused by you; {again}."))
+        }
         State::Waiting { wait, .. } => and_then_held(task, format!("{id} {}", waiting(id, wait, when))),
         State::Review { .. } => {
             let list = task.concerns.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
@@ -362,7 +365,8 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
         Some(unmet) => format!("{because}; {}", phrase(&unmet)),
         None => because,
     };
-    let again = format!("`landfall retry {id}` tries it again");
+    // Of an issue, whoever follows it is told the one way on that works.
+    let again = issue::again(task).unwrap_or_else(|| format!("`landfall retry {id}` tries it again"));
     match (ending.kind, &task.landed) {
         (EndKind::Done, landed) if let Some(left) = issue::left_open(task) => {
             let landed = landed.as_ref();
@@ -378,10 +382,9 @@ fn ended(task: &Task, ending: &Ending, when: &dyn Fn(Timestamp) -> String) -> St
         (EndKind::Done, None) => format!("{id} is done{because}."),
         (EndKind::Failed | EndKind::Timeout | EndKind::Blocked, Some(landed)) => {
             let commit = landed.commit.short();
-            format!(
-                "{id} landed as {commit}, but what comes after that failed ({code}){because}; \
-                 `landfall retry {id}` goes on with it."
-            )
+            let onward =
+                issue::again(task).unwrap_or_else(|| format!("`landfall retry {id}` goes on with it"));
+            format!("{id} landed as {commit}, but what comes after that failed ({code}){because}; {onward}.")
         }
         (EndKind::Failed, None) => format!("{id} failed ({code}){because}; {again}."),
         (EndKind::Timeout, None) => format!("{id} ran out ({code}){because}; {again}."),

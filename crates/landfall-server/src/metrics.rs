@@ -109,6 +109,7 @@ fn registry(shared: &Shared, status: &StatusReport) -> Registry {
     );
     number(it, "run", "Whether a run is under way", u64::from(status.run.is_some()));
     number(it, "reviews_owed", "Landed tasks to look at", status.reviews_owed);
+    number(it, "issues_left", "Landed issues with boxes to tick", status.issues_left);
     if let Some(disk) = &status.disk {
         number(it, "disk_free_bytes", "Room on the disk of the state folder", disk.free_bytes);
     }

@@ -578,6 +578,17 @@ impl Tracker for Github {
         self.once(&what, find, make).map(Once::into_inner)
     }
 
+    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>> {
+        let what = format!("read what {number} is part of");
+        let path = self.at("issues", number.get(), ["parent"]);
+        match self.client.ask::<IssueWire>(&Call::get(what, path)) {
+            Ok(wire) => self.place(&wire).map(Some),
+            // It is part of none, or there is no such issue.
+            Err(TrackerError::NotFound { .. }) => self.issue_wire(number).map(|_| None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
         let what = format!("read what {number} waits for");
         let mut blockers = Vec::new();

@@ -509,6 +509,14 @@ impl Tracker for Local {
         Ok(())
     }
 
+    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>> {
+        self.record(number.get(), Kind::Issue)?;
+        // One that cannot be read is told elsewhere, and may be the one: nothing is claimed then.
+        let (issues, _) = self.look(Kind::Issue)?;
+        let whole = issues.into_iter().find(|(_, record)| record.head.children.contains(&number.get()));
+        Ok(whole.and_then(|(other, _)| IssueNumber::new(other)).map(Place::Here))
+    }
+
     fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {
         self.blockers(&self.record(number.get(), Kind::Issue)?)
     }

@@ -89,6 +89,8 @@ pub trait Tracker: Send + Sync {
     fn children(&self, number: IssueNumber) -> Answer<Vec<Child>>;
     /// Makes one issue part of another. One that is part of it already stays where it is.
     fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()>;
+    /// The issue it is a part of, if it is one.
+    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>>;
     /// The issues it waits for or waited for.
     fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>>;
     /// Makes one issue wait for another. One that does already goes on doing so.

@@ -31,6 +31,7 @@ mod issues;
 mod judges;
 mod keeper;
 mod known;
+mod left;
 mod looks;
 mod loops;
 mod modules;

@@ -364,6 +364,7 @@ fn status() -> StatusReport {
         sprint: Some("S3 SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)".to_owned()),
         clashes: vec![clash(7, 8)],
         reviews_owed: 2,
+        issues_left: 1,
         waiting: vec![WaitingGroup {
             wait: WaitFor::Quota,
             owner: "the engine".to_owned(),
@@ -568,6 +569,7 @@ fn views(page: &mut Page) {
         queue,
         sprint,
         reviews_owed,
+        issues_left,
         accounts,
         spending,
         budgets,
@@ -646,6 +648,7 @@ fn views(page: &mut Page) {
             text: "first in line".to_owned(),
         }),
         reviews_owed,
+        issues_left,
         accounts,
         spending,
         budgets,
@@ -683,7 +686,7 @@ fn views(page: &mut Page) {
     };
     page.sample(
         "`inbox`",
-        "Kinds: `question`, `login`, `review`, `conflict`, `escalation`, `blocked`, `failed`, `owed`, `paused`. An action is a \
+        "Kinds: `question`, `login`, `review`, `conflict`, `escalation`, `blocked`, `failed`, `owed`, `acceptance`, `paused`. An action is a \
          request that is ready to be sent; `fill` says what the person writes into it.",
         &inbox,
     );
@@ -1150,6 +1153,7 @@ fn the_page_about_json_shows_what_is_written() {
             issue: issue.clone(),
             body: "`a b` becomes `ab`.".to_owned(),
             created_ms: AT_MS,
+            parent: Some("#9".to_owned()),
             children: vec![api::IssueLine { number: 13, ..issue.clone() }],
             blocked_by: vec![api::IssueBlocker { issue: "#7".to_owned(), open: true }],
             comments: vec![api::IssueComment {
@@ -1417,6 +1421,14 @@ An error goes to stderr, on one line, and the exit code is that of [exit-codes.m
 ```
 "#;
 
+fn left_out() -> api::LeftOutIssue {
+    api::LeftOutIssue {
+        number: 17,
+        title: "Read tabs".to_owned(),
+        why: "it is closed as not planned; `landfall issue reopen 17` opens it again".to_owned(),
+    }
+}
+
 fn follow_samples(page: &mut Page) {
     let followed = api::IssuesFollowed {
         batch: Some(api::HaulId(3)),
@@ -1438,11 +1450,13 @@ fn follow_samples(page: &mut Page) {
             }],
             text: "is followed by T7".to_owned(),
         }],
-        text: "2 issues, those that others wait for first".to_owned(),
+        left_out: vec![left_out()],
+        text: "1 issue, and 1 left out".to_owned(),
     };
     page.sample(
         "`auto --dry-run`",
-        "Which issues would be followed, in the order in which they are begun. `task` and `batch` are there once they are.",
+        "Which issues would be followed, in the order in which they are begun. `task` and `batch` are there once they are. `left_out` are \
+         those of a batch that nobody is to do.",
         &followed,
     );
     let summary = api::IssueSummary {
@@ -1468,7 +1482,12 @@ fn follow_samples(page: &mut Page) {
         "`auto N`, `auto --batch …`",
         "What became of each issue. `stand` is `complete`, `partial`, `stopped`, `needs-person`, `waits` or `under-way`; `result` of a \
          phase is `-` if it was not run. `run` is as in `run`, and missing where nothing was left to do.",
-        &api::AutoReport { batch: Some(api::HaulId(3)), issues: vec![summary], run: Some(outcome()) },
+        &api::AutoReport {
+            batch: Some(api::HaulId(3)),
+            issues: vec![summary],
+            left_out: vec![left_out()],
+            run: Some(outcome()),
+        },
     );
     page.sample(
         "`auto --list`",

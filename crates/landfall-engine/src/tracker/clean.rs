@@ -7,8 +7,8 @@ use landfall_model::{Size, Timestamp};
 use landfall_trackers::tracker::{
     Answer, Blocker, BranchName, Change, Check, Child, CloseWhy, Comment, CommitSha, Cursor, FailedJob,
     Issue, IssueEdit, IssueFilter, IssueNumber, Label, LabelSpec, Marker, Merge, Merged, NewIssue,
-    NewPullRequest, NewReview, Once, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread, Title,
-    Tracker, TrackerError,
+    NewPullRequest, NewReview, Once, Place, PrNumber, PullRequest, Review, SizeSeen, SizeStands, Thread,
+    Title, Tracker, TrackerError,
 };
 
 use crate::secrets::Veil;
@@ -153,6 +153,10 @@ impl Tracker for Clean {
 
     fn add_child(&self, parent: IssueNumber, child: IssueNumber) -> Answer<()> {
         self.inner.add_child(parent, child)
+    }
+
+    fn parent(&self, number: IssueNumber) -> Answer<Option<Place>> {
+        self.inner.parent(number)
     }
 
     fn blocked_by(&self, number: IssueNumber) -> Answer<Vec<Blocker>> {

@@ -156,10 +156,8 @@ impl Draft {
             (None, None, None) => "nothing was made yet".to_owned(),
         };
         let number = self.pipeline().seen.as_ref().map(|seen| seen.number).unwrap_or_default();
-        let detail = format!(
-            "#{number} was closed as {} meanwhile; {kept}. Open it again and ask for it again, and it goes on",
-            closed.words()
-        );
+        let closed = issue::closed_meanwhile(number, closed);
+        let detail = format!("{closed}; {kept}. Open it again and ask for it again, and it goes on");
         self.end(EndKind::Blocked, EndCode::Tracker, detail)
     }
 

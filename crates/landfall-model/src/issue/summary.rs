@@ -1,7 +1,7 @@
 //! What became of an issue, in a banner, a table and a hint.
 
 use super::whole::is_accepted;
-use super::{Mark, Pipeline, Progress, Source};
+use super::{ClosedAs, Mark, Pipeline, Progress, Source};
 use crate::acceptance::{VerifyOutcome, VerifyResult};
 use crate::signal::Usage;
 use crate::task::{EndCode, EndKind, Ending, State, Task};
@@ -213,6 +213,31 @@ pub fn left_open(task: &Task) -> Option<String> {
     Some(format!("issue #{number} was left open for this: {left}; {next}"))
 }
 
+/// That somebody closed an issue while its task was at it.
+#[must_use]
+pub fn closed_meanwhile(number: u64, closed: ClosedAs) -> String {
+    format!("#{number} was closed as {} meanwhile", closed.words())
+}
+
+/// What lets a task of an issue go on that stopped, in a way that works; none if it follows no issue.
+#[must_use]
+pub fn again(task: &Task) -> Option<String> {
+    let number = Source::of(&task.spec.source).filter(|_| task.issue.is_some())?.number;
+    Some(match &task.state {
+        State::Ended(ending) if was_closed(number, ending) => {
+            format!("`landfall issue reopen {number}`, then `landfall auto {number}` goes on from there")
+        }
+        _ => format!("`landfall auto --resume {number}` goes on from there"),
+    })
+}
+
+/// Whether a task stopped because somebody closed its issue: `landfall auto` refuses that one, or finds it done. The journal says so only in the words
+/// we wrote there.
+fn was_closed(number: u64, ending: &Ending) -> bool {
+    let said = |closed| ending.detail.starts_with(&closed_meanwhile(number, closed));
+    ending.code == EndCode::Tracker && [ClosedAs::Done, ClosedAs::NotPlanned].into_iter().any(said)
+}
+
 /// Criteria that are named in a sentence; the others are counted.
 const NAMED_MAX: usize = 3;
 
@@ -265,9 +290,8 @@ fn next(number: u64, task: &Task, issue: &Pipeline, stand: &Stand) -> String {
             )
         }
         Stand::Stopped { .. } => {
-            format!(
-                "`landfall auto --resume {number}` goes on from there; `landfall log {id}` shows how it went"
-            )
+            let again = again(task).expect("it follows an issue, or it had no summary");
+            format!("{again}; `landfall log {id}` shows how it went")
         }
         Stand::NeedsPerson { .. } => format!(
             "read what does not hold, change the work or the issue, then `landfall auto --resume {number}`"

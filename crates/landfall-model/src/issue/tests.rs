@@ -288,6 +288,48 @@ fn what_is_left_of_an_issue_is_said_with_what_closes_it() {
 }
 
 #[test]
+fn what_is_left_of_an_issue_that_landed_is_listed_with_who_does_it() {
+    let done = || ending(EndKind::Done, EndCode::Landed, "");
+    let items = [("it is there", VerifyResult::Pending), ("people like it", VerifyResult::Skipped)];
+    let left = task(done(), |task| {
+        task.landed = Some(landed());
+        looked_at(task, VerifyOutcome::LeftOver(1), &items);
+    });
+    let now = |open, body: &str| LandedIssue {
+        open,
+        unplanned: false,
+        phase: Some(Phase::Verify),
+        body: body.to_owned(),
+        forge: false,
+    };
+    let hinted = "- [ ] <!-- verify: file_exists \"a\" --> it is there\n";
+    let first = "it landed as 0123456789, and its issue #7 is not done\n";
+    let both = format!("{hinted}- [ ] people like it\n");
+    let ticks = "2. people like it: `landfall issue tick 7 2`\nonce they are ticked, `landfall auto 7` looks again, and closes it";
+    for (now, expected) in [
+        (Some(now(true, &both)), format!("1. it is there\n{ticks}")),
+        (None, format!("1. it is there\n{ticks}")),
+        (
+            Some(now(true, hinted)),
+            "1. it is there\n`landfall auto 7` looks at them again, and closes it if they hold".to_owned(),
+        ),
+        (
+            Some(now(true, "- [x] people like it\n")),
+            "every box is ticked: `landfall auto 7` looks again, and closes it".to_owned(),
+        ),
+        (Some(now(true, "")), "`landfall auto 7` looks at its acceptance".to_owned()),
+    ] {
+        assert_eq!(left_words(&left, now.as_ref()), Some(format!("{first}{expected}")));
+    }
+    assert!(is_left(&now(true, &both)));
+    assert!(!is_left(&now(false, &both)), "a person closed it");
+    assert!(is_left(&LandedIssue { forge: true, ..now(false, &both) }), "what landed closed it");
+    assert!(!is_left(&LandedIssue { forge: true, ..now(false, "- [x] people like it\n") }));
+    assert!(!is_left(&LandedIssue { unplanned: true, ..now(false, &both) }));
+    assert!(!is_left(&LandedIssue { phase: Some(Phase::Code), ..now(true, &both) }), "it is worked on again");
+}
+
+#[test]
 fn a_rework_that_stops_says_what_did_not_hold() {
     let stopped = ending(EndKind::Blocked, EndCode::RecoveryFailed, "its agent committed nothing");
     let stopped = task(stopped, |task| {
@@ -298,10 +340,36 @@ fn a_rework_that_stops_says_what_did_not_hold() {
     let expected = "its agent committed nothing; it had landed as 0123456789, and `it is there` did not hold";
     assert_eq!(
         why(&stopped),
-        format!("T1 is blocked (recovery_failed): {expected}; `landfall retry T1` tries it again.")
+        format!(
+            "T1 is blocked (recovery_failed): {expected}; `landfall auto --resume 7` goes on from there."
+        )
     );
     let summary = summary(&stopped, &Progress::default()).expect("it follows an issue");
     assert_eq!(summary.why.as_deref(), Some(expected));
+}
+
+#[test]
+fn one_way_on_is_offered_for_a_stop_and_it_works() {
+    let blocked = |code, detail: &str| task(ending(EndKind::Blocked, code, detail), |_| {});
+    let closed = blocked(EndCode::Tracker, "#7 was closed as not planned meanwhile; nothing was made yet");
+    let reopen = "`landfall issue reopen 7`, then `landfall auto 7` goes on from there";
+    let resume = "`landfall auto --resume 7` goes on from there";
+    let landed = task(ending(EndKind::Failed, EndCode::Machine, "x"), |task| task.landed = Some(landed()));
+    let paused =
+        State::Waiting { wait: Wait::Pause, then: crate::StepName::new("code"), since: Timestamp(0) };
+    for (task, again) in [
+        (closed, reopen),
+        (blocked(EndCode::Tracker, "#70 was closed as done meanwhile"), resume),
+        (blocked(EndCode::AgentBlocked, "#7 was closed as done meanwhile"), resume),
+        (landed, resume),
+        (task(paused, |_| {}), resume),
+    ] {
+        let sentence = why(&task);
+        assert!(sentence.ends_with(&format!("; {again}.")), "{sentence}");
+        assert!(!sentence.contains("landfall retry"), "{sentence}");
+        let next = summary(&task, &Progress::default()).expect("an issue").next;
+        assert!(matches!(task.state, State::Waiting { .. }) || next.starts_with(again), "{next}");
+    }
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn enrich(visit: &Visit<'_>, open: &mut Open<'_>) {
     }
     let column = match open.item.kind {
         InboxKind::Review => ColumnName::InReview,
-        InboxKind::Owed => ColumnName::DoneToday,
+        InboxKind::Owed | InboxKind::Acceptance => ColumnName::DoneToday,
         _ => ColumnName::NeedsYou,
     };
     if let Ok(board) = visit.board(BoardAsked { cards: LIST_MAX, columns: vec![column] }) {
@@ -188,6 +188,7 @@ fn kind_name(kind: InboxKind) -> (&'static str, &'static str) {
         InboxKind::Blocked => ("Blocked", "warn"),
         InboxKind::Failed => ("Failed", "bad"),
         InboxKind::Owed => ("Landed, to look at", "info"),
+        InboxKind::Acceptance => ("Boxes to tick", "info"),
         InboxKind::Paused => ("Paused", "quiet"),
     }
 }

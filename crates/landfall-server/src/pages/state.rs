@@ -160,7 +160,7 @@ pub(super) fn count(board: &Board, status: impl Borrow<Status>) -> u64 {
 pub(super) fn needs_you(board: &Board) -> u64 {
     let columns = board.columns.iter();
     let waits = columns.filter(|it| matches!(it.name, ColumnName::NeedsYou | ColumnName::InReview));
-    waits.map(|it| it.count).sum::<u64>() + board.reviews_owed
+    waits.map(|it| it.count).sum::<u64>() + board.reviews_owed + board.issues_left
 }
 
 /// What today cost, if anything is known about it.

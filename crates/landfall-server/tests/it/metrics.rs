@@ -49,6 +49,7 @@ fn a_collector_understands_it_and_it_counts() {
         "landfall_slots",
         "landfall_agents_at_work",
         "landfall_reviews_owed",
+        "landfall_issues_left",
     ] {
         assert_eq!(read().get(name), Some(&0.0), "{name}");
     }

@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landfall_model::acceptance::VerifyOutcome;
 use landfall_model::auto::{AutoEvent, Loops};
 use landfall_model::checkpoint::Checkpoints;
 use landfall_model::flake::Flakes;
 use landfall_model::haul::Hauls;
+use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::Pilot;
 use landfall_model::queue::Queue;
 use landfall_model::sprint::Sprints;
@@ -53,6 +55,7 @@ const CHECKPOINT: &[&str] = &["checkpoint-made", "checkpoint-dropped", "landed"]
 const FLAKE: &[&str] = &["verified", "measured", "queue-checked"];
 const AUTO: &[&str] = &["auto-started", "auto-stop-asked"];
 const SIGN_OFF: &[&str] = &["review-owed", "signed"];
+const ACCEPTANCE: &[&str] = &["issue-wanted", "issue-accepted"];
 
 impl Reader {
     /// All that drives the backlog, at one moment.
@@ -173,6 +176,29 @@ impl Reader {
                     }
                     Fact::Task(..) | Fact::Engine(_) => None,
                 };
+                Ok(())
+            })?;
+            Ok(all)
+        })
+    }
+
+    /// The tasks that follow issues, and whether what was promised was last seen to hold; none where nobody has looked.
+    ///
+    /// # Errors
+    /// When an event is damaged.
+    pub fn acceptances(&self) -> Result<BTreeMap<TaskId, Option<bool>>, StoreError> {
+        self.steady(|| {
+            let mut all = BTreeMap::new();
+            self.each(&self.of_kinds(ACCEPTANCE)?, |entry| {
+                match &entry.fact {
+                    Fact::Task(task, Event::Issue(IssueEvent::Wanted(_))) => {
+                        all.entry(*task).or_insert(None);
+                    }
+                    Fact::Task(task, Event::Issue(IssueEvent::Accepted { accepted, .. })) => {
+                        all.insert(*task, Some(accepted.outcome == VerifyOutcome::Done));
+                    }
+                    Fact::Task(..) | Fact::Engine(_) => {}
+                }
                 Ok(())
             })?;
             Ok(all)

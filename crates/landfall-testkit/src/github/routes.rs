@@ -379,6 +379,13 @@ fn one_issue(
             world.issues.get_mut(&number)?.children.push(child);
             Some(Reply::new(201, world.issue(at, number)))
         }
+        ("GET", ["parent"]) => {
+            let parent = world.issues.iter().find(|(_, issue)| issue.children.contains(&number));
+            Some(match parent {
+                Some((parent, _)) => Reply::new(200, world.issue(at, *parent)),
+                None => Reply::said(404, "Not Found"),
+            })
+        }
         ("GET", ["dependencies", "blocked_by"]) => {
             let shown = |blocker: &u64| {
                 let mut issue = world.issue(at, *blocker);

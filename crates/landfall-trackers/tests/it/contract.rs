@@ -237,6 +237,9 @@ fn an_issue_has_parts_that_wait_for_one_another() {
         assert_eq!(tracker.blocked_by(two).expect("known"), waits);
         assert_eq!(tracker.issue(parent).expect("there").children, 3);
         assert_eq!(tracker.children(one).expect("none"), []);
+        assert_eq!(tracker.parent(one), Ok(Some(Place::Here(parent))));
+        assert_eq!(tracker.parent(parent), Ok(None));
+        assert!(matches!(tracker.parent(number(99)), Err(TrackerError::NotFound { .. })));
         // What is taken away twice is gone once, and what it does not wait for changes nothing.
         for _ in 0..2 {
             tracker.remove_blocker(two, three).expect("it waits no longer");

@@ -37,6 +37,7 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("issues/get-label", "GET"),
     ("issues/list-sub-issues", "GET"),
     ("issues/add-sub-issue", "POST"),
+    ("issues/get-parent", "GET"),
     ("issues/list-dependencies-blocked-by", "GET"),
     ("issues/add-blocked-by-dependency", "POST"),
     ("issues/remove-dependency-blocked-by", "DELETE"),
@@ -134,6 +135,7 @@ fn everything(it: &Fake) {
         github.add_blocker(two, number(1))?;
         github.remove_blocker(two, number(1))?;
         github.children(one)?;
+        github.parent(two)?;
         let it = github.create_pull_request(&pull())?.into_inner().number;
         github.pull_request(it)?;
         github.mark_ready(it)?;
@@ -240,6 +242,9 @@ fn readings() -> Vec<Reading> {
             .map(drop)),
         reading!("issues/list-sub-issues", "GET", "/repos/o/r/issues/1/sub_issues", |it| it
             .children(number(1))
+            .map(drop)),
+        reading!("issues/get-parent", "GET", "/repos/o/r/issues/1/parent", |it| it
+            .parent(number(1))
             .map(drop)),
         reading!(
             "issues/list-dependencies-blocked-by",

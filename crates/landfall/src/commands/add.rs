@@ -94,10 +94,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     // Places in the batch are counted over all tasks, so those of the files come after the titles.
     let before = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
     let sources: Vec<Source<'_>> = files.iter().map(|(name, text)| Source { name, text }).collect();
-    let read = taskfile::read(&sources).map_err(|error| Failure {
-        hint: error.hint.clone(),
-        ..Failure::usage(error.to_string())
-    })?;
+    let read = taskfile::read(&sources)
+        .map_err(|error| Failure { hint: error.hint.clone(), ..Failure::usage(error.to_string()) })?;
     tasks.extend(read.into_iter().map(|task| shifted(before, task)));
     if tasks.is_empty() {
         return Err(Failure::usage("nothing to add").hint("give a title, a file with `-f`, or `-` for stdin"));

@@ -60,7 +60,8 @@ fn kind_lines(kind: &AgentKind) -> String {
             (None, None) => path.clone(),
         },
     };
-    let mut text = format!("{:<10} {}\n           {}\n", clean(&kind.kind), clean(&kind.about), clean(&state));
+    let mut text =
+        format!("{:<10} {}\n           {}\n", clean(&kind.kind), clean(&kind.about), clean(&state));
     if kind.program.is_some() && kind.path.is_none() {
         text += &format!("           install: {}\n", clean(&kind.install));
     }

@@ -72,27 +72,48 @@ fn read(text: &str) -> Result<Vec<Note>, Failure> {
 }
 
 /// An annotation with the text around its place.
-fn placed(page: &str, kind: NoteKind, on: Option<&str>, line: Option<usize>, text: String) -> Result<Note, Failure> {
+fn placed(
+    page: &str,
+    kind: NoteKind,
+    on: Option<&str>,
+    line: Option<usize>,
+    text: String,
+) -> Result<Note, Failure> {
     let (from, to) = match (kind, on) {
         (NoteKind::Insert, _) => {
-            let line = line.ok_or_else(|| Failure::usage("`insert` needs the line it comes before").hint("give `--line N`"))?;
-            let at = line_start(page, line)
-                .ok_or_else(|| Failure::usage(format!("the paper has {} lines; there is no line {line}", page.lines().count())))?;
+            let line = line.ok_or_else(|| {
+                Failure::usage("`insert` needs the line it comes before").hint("give `--line N`")
+            })?;
+            let at = line_start(page, line).ok_or_else(|| {
+                Failure::usage(format!(
+                    "the paper has {} lines; there is no line {line}",
+                    page.lines().count()
+                ))
+            })?;
             (at, at)
         }
         (_, None | Some("")) => {
-            return Err(Failure::usage(format!("`{kind}` needs the text it is about")).hint("give `--on TEXT`"));
+            return Err(
+                Failure::usage(format!("`{kind}` needs the text it is about")).hint("give `--on TEXT`")
+            );
         }
         (_, Some(on)) => {
             let in_line = |at: &usize| line.is_none_or(|line| line_of(page, *at) == line);
             let found: Vec<usize> = page.match_indices(on).map(|(at, _)| at).filter(in_line).collect();
             match found.as_slice() {
                 [at] => (*at, at + on.len()),
-                [] => return Err(Failure::usage("that text is not in the paper").hint("`landfall papers` shows it")),
+                [] => {
+                    return Err(
+                        Failure::usage("that text is not in the paper").hint("`landfall papers` shows it")
+                    );
+                }
                 many => {
                     let lines: Vec<String> = many.iter().map(|at| line_of(page, *at).to_string()).collect();
-                    return Err(Failure::usage(format!("that text stands in the lines {}", lines.join(", ")))
-                        .hint("give `--line N`, or more of the text"));
+                    return Err(Failure::usage(format!(
+                        "that text stands in the lines {}",
+                        lines.join(", ")
+                    ))
+                    .hint("give `--line N`, or more of the text"));
                 }
             }
         }
@@ -101,7 +122,9 @@ fn placed(page: &str, kind: NoteKind, on: Option<&str>, line: Option<usize>, tex
         NoteKind::Insert if !text.ends_with('\n') => format!("{text}\n"), // whole lines come before a line
         _ => text,
     };
-    let tail = |text: &str| text.chars().rev().take(CONTEXT).collect::<Vec<_>>().into_iter().rev().collect::<String>();
+    let tail = |text: &str| {
+        text.chars().rev().take(CONTEXT).collect::<Vec<_>>().into_iter().rev().collect::<String>()
+    };
     let head = |text: &str| text.chars().take(CONTEXT).collect::<String>();
     let shown = |text: String| text.replace("\r\n", "\n").replace('\n', "↵");
     Ok(Note {
@@ -137,12 +160,21 @@ mod tests {
         let Ok(note) = placed(page, NoteKind::Replace, Some("Make"), None, "Build".to_owned()) else {
             panic!("it is there once")
         };
-        assert_eq!((note.before.as_str(), note.after.as_str()), ("Line3:...# Plan↵↵1. ", " it↵2. Test it↵..."));
+        assert_eq!(
+            (note.before.as_str(), note.after.as_str()),
+            ("Line3:...# Plan↵↵1. ", " it↵2. Test it↵...")
+        );
         let Ok(note) = placed(page, NoteKind::Insert, None, Some(4), "1b. Look".to_owned()) else {
             panic!("there is such a line")
         };
-        assert_eq!((note.before.as_str(), note.text.as_str()), ("Line4:...# Plan↵↵1. Make it↵", "1b. Look\n"));
-        assert!(placed(page, NoteKind::Delete, Some(" it"), None, String::new()).is_err(), "it stands in two lines");
+        assert_eq!(
+            (note.before.as_str(), note.text.as_str()),
+            ("Line4:...# Plan↵↵1. Make it↵", "1b. Look\n")
+        );
+        assert!(
+            placed(page, NoteKind::Delete, Some(" it"), None, String::new()).is_err(),
+            "it stands in two lines"
+        );
         assert!(placed(page, NoteKind::Delete, Some(" it"), Some(4), String::new()).is_ok());
         assert!(placed(page, NoteKind::Comment, None, Some(4), String::new()).is_err(), "about what?");
     }

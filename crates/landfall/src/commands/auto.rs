@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use landfall_api::{Ask, AutoAsked, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked, IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, Mode, Nothing, RunOutcome, TaskId};
+use landfall_api::{
+    Ask, AutoAsked, AutoReport, FollowedIssue, HaulId, HaulList, IssueReview, IssueSummariesAsked,
+    IssueSummary, IssueWay, IssuesFollow, IssuesFollowed, LeftOutIssue, Mode, Nothing, RunOutcome, TaskId,
+};
 
 use super::run::{Started, drive_through};
 use crate::context::Context;
@@ -139,7 +142,7 @@ fn follow(asked: IssuesFollow, non_interactive: bool, context: &Context) -> Resu
         (driven.run.map(|(outcome, _)| outcome), exit)
     };
     let issues = summaries(context, &tasks)?;
-    let report = AutoReport { batch: followed.batch, issues, run };
+    let report = AutoReport { batch: followed.batch, issues, left_out: followed.left_out.clone(), run };
     context.answer(&report, |report| report_text(report, &blockers(&followed)))?;
     let gave_up = |issue: &IssueSummary| matches!(issue.stand.as_str(), "stopped" | "needs-person");
     Ok(match report.run.is_none() && exit == Exit::Ok && report.issues.iter().any(gave_up) {
@@ -173,7 +176,9 @@ fn drive_or_watch(tasks: &[TaskId], non_interactive: bool, context: &Context) ->
         };
         let interrupts = live::Interrupts::listen()?;
         if !told {
-            talk("a run is under way already, and takes them up: this shows how they go; Ctrl-C leaves it alone");
+            talk(
+                "a run is under way already, and takes them up: this shows how they go; Ctrl-C leaves it alone",
+            );
             told = true;
         }
         let watched = house::watch_tasks(&context.at, tasks, &mut |news| {
@@ -243,11 +248,7 @@ fn read(args: &Args) -> Result<Form, Refused> {
         return Ok(Form::Rest(None));
     }
     if let Some(mode) = of_pilot(&words) {
-        let more = said_how
-            || args.batch
-            || args.resume
-            || args.dry_run
-            || args.non_interactive;
+        let more = said_how || args.batch || args.resume || args.dry_run || args.non_interactive;
         return match more {
             false => Ok(Form::Pilot(mode)),
             true if words.is_empty() => refuse(
@@ -346,6 +347,11 @@ fn tell(followed: &IssuesFollowed) {
         let size = if issue.size.is_none() && !issue.settled { " (its size is not known yet)" } else { "" };
         talk(&format!("#{} {}{size}{waits}", issue.number, clean(&issue.text)));
     }
+    followed.left_out.iter().for_each(|issue| talk(&left_out_text(issue)));
+}
+
+fn left_out_text(issue: &LeftOutIssue) -> String {
+    format!("#{} is left out: {}", issue.number, clean(&issue.why))
 }
 
 fn preview_text(followed: &IssuesFollowed) -> String {
@@ -364,8 +370,9 @@ fn preview_text(followed: &IssuesFollowed) -> String {
             &issue.title,
         ]);
     }
+    let left_out: String = followed.left_out.iter().map(|it| left_out_text(it) + "\n").collect();
     let parts: String = followed.issues.iter().map(parts_text).collect();
-    format!("{}\n{}{parts}", clean(&followed.text), table.text())
+    format!("{}\n{}{left_out}{parts}", clean(&followed.text), table.text())
 }
 
 /// The issues that one is made of, as they would be begun.
@@ -415,6 +422,9 @@ fn report_text(report: &AutoReport, blockers: &Blockers) -> String {
         ([one], None) => one_text(one),
         (many, _) => many_text(report.batch, many, blockers),
     };
+    for issue in &report.left_out {
+        text += &format!("{}\n", left_out_text(issue));
+    }
     if let Some(run) = &report.run {
         text += &live::how_it_ended(run);
     }
@@ -429,8 +439,11 @@ fn one_text(issue: &IssueSummary) -> String {
     if !issue.phases.is_empty() {
         // What agents used has a column once one of them has told.
         let told = issue.phases.iter().any(|row| row.tokens > 0 || row.cost_usd.is_some());
-        let heads: &[&str] =
-            if told { &["PHASE", "RESULT", "TOKENS", "COST", "NOTES"] } else { &["PHASE", "RESULT", "NOTES"] };
+        let heads: &[&str] = if told {
+            &["PHASE", "RESULT", "TOKENS", "COST", "NOTES"]
+        } else {
+            &["PHASE", "RESULT", "NOTES"]
+        };
         let mut table = Table::new(heads);
         for row in &issue.phases {
             let tokens = if row.tokens > 0 { count(row.tokens) } else { String::new() };

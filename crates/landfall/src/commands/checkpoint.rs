@@ -77,7 +77,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let restored = context.service()?.checkpoint_restore(CheckpointAsked { name })?;
             context.answer(&restored, |restored| format!("{}\n", clean(&restored.text)))?;
         }
-        Action::Delete { name } => drop_them(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?,
+        Action::Delete { name } => {
+            drop_them(CheckpointDrop { names: vec![name], ..CheckpointDrop::default() }, context)?
+        }
         Action::Cleanup { older_than, keep } => {
             drop_them(CheckpointDrop { names: Vec::new(), older_than_ms: older_than, keep }, context)?;
         }

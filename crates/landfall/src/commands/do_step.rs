@@ -1,7 +1,8 @@
 //! `landfall do`: one step of a task by hand.
 
 use landfall_api::{
-    Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord, WaitFor,
+    Ask, DoAsked, FlowCheckpoint, Nothing, Status, StepDone, TaskAsked, TaskDetail, TaskId, UnknownWord,
+    WaitFor,
 };
 
 use crate::context::Context;
@@ -88,7 +89,12 @@ fn exit_of(task: &TaskDetail) -> Exit {
             Some(_) => Exit::NeedsYou,
             None => Exit::Ok,
         },
-        Status::Draft | Status::Ready | Status::Active | Status::Landing | Status::Done | Status::Cancelled => Exit::Ok,
+        Status::Draft
+        | Status::Ready
+        | Status::Active
+        | Status::Landing
+        | Status::Done
+        | Status::Cancelled => Exit::Ok,
     }
 }
 

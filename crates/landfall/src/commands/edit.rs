@@ -91,7 +91,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let task = args.task;
     let edit = understand(args, context)?;
     if edit == EditTask::new(task) {
-        return Err(Failure::usage("nothing to change").hint("`landfall edit --help` shows what can be changed"));
+        return Err(
+            Failure::usage("nothing to change").hint("`landfall edit --help` shows what can be changed")
+        );
     }
     let changed = context.service()?.edit(edit)?;
     context.answer(&changed, words::changed)?;

@@ -38,7 +38,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<Exit, Failure> {
-    let fail = |what: &str, error: std::io::Error| Failure::new(Exit::Machine, format!("write `{what}`: {error}"));
+    let fail =
+        |what: &str, error: std::io::Error| Failure::new(Exit::Machine, format!("write `{what}`: {error}"));
     std::fs::create_dir_all(dir).map_err(|error| fail(&dir.display().to_string(), error))?;
     let mut kept = 0;
     for ExportedFile { name, text } in &exported.files {
@@ -50,13 +51,20 @@ fn write_all(dir: &std::path::Path, exported: &Exported) -> Result<Exit, Failure
         match std::fs::OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(mut file) => file.write_all(text.as_bytes()).map_err(|error| fail(name, error))?,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                talk(&format!("{} is there already and was left as it is", clean(&path.display().to_string())));
+                talk(&format!(
+                    "{} is there already and was left as it is",
+                    clean(&path.display().to_string())
+                ));
                 kept += 1;
             }
             Err(error) => return Err(fail(name, error)),
         }
     }
     let written = exported.files.len() - kept;
-    talk(&format!("wrote {} to {}", crate::format::plural(written as u64, "file"), clean(&dir.display().to_string())));
+    talk(&format!(
+        "wrote {} to {}",
+        crate::format::plural(written as u64, "file"),
+        clean(&dir.display().to_string())
+    ));
     Ok(Exit::Ok)
 }

@@ -63,7 +63,11 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let text = words::read_text(context, &file)?;
             let name = file.display().to_string();
             let checked = context.service()?.flow_check(FlowCheck { name, text })?;
-            if context.json { print_json(&checked)? } else { print(&problems(&checked))? }
+            if context.json {
+                print_json(&checked)?
+            } else {
+                print(&problems(&checked))?
+            }
             Ok(if checked.problems.is_empty() { Exit::Ok } else { Exit::Settings })
         }
     }

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::format;
 use crate::say::clean;
 
-/// Shows everything that waits for you: questions, reviews, conflicts, blocked and failed tasks.
+/// Shows everything that waits for you: questions, reviews, conflicts, blocked and failed tasks, landed issues with boxes to tick.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only of this task.

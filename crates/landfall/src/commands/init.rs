@@ -42,13 +42,18 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     context.answer(&found, text)?;
     if found.written {
         match &found.agent {
-            Some(agent) => talk(&format!("`landfall agents --probe` tries whether it answers; to log in: {}", agent.login)),
+            Some(agent) => talk(&format!(
+                "`landfall agents --probe` tries whether it answers; to log in: {}",
+                agent.login
+            )),
             None => talk(
                 "no agent was found, so the scripted one is set, which does only what a script says; `landfall doctor` says \
                  which agents there are and how to install them",
             ),
         }
-        talk("next: commit landfall.toml (checks are read from the base branch), then `landfall add \"…\"` and `landfall run`");
+        talk(
+            "next: commit landfall.toml (checks are read from the base branch), then `landfall add \"…\"` and `landfall run`",
+        );
     }
     Ok(Exit::Ok)
 }
@@ -76,7 +81,9 @@ fn text(found: &InitFound) -> String {
 fn write(path: &Path, text: &str) -> Result<bool, Failure> {
     let fail = |error: std::io::Error| {
         let code = match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => Exit::Machine,
+            ErrorKind::StorageFull | ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+                Exit::Machine
+            }
             _ => Exit::Internal,
         };
         Failure::new(code, format!("write `{}`: {error}", path.display()))

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use landfall_api::{Ask as _, ImprovementList, IssueAsked, IssueChanged, IssueClose, IssueComment, IssueDetail, IssueEdit, IssueLine, IssueList, IssueMade, IssueNew, IssueNumber, IssueSay, IssueState, IssueTick, IssuesAsked, PullRequestDetail, Size, UnreadableIssue};
+use landfall_api::{
+    Ask as _, ImprovementList, IssueAsked, IssueChanged, IssueClose, IssueComment, IssueDetail, IssueEdit,
+    IssueLine, IssueList, IssueMade, IssueNew, IssueNumber, IssueSay, IssueState, IssueTick, IssuesAsked,
+    PullRequestDetail, Size, UnreadableIssue,
+};
 
 use super::words;
 use crate::context::Context;
@@ -207,7 +211,16 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let (add, remove) = (labels, unlabel);
             let (block, unblock) = (numbers(blocked_by), numbers(unblock));
             let issue = IssueNumber(issue);
-            changed(service.issue_edit(IssueEdit { issue, title, body, size, add, remove, block, unblock })?)?;
+            changed(service.issue_edit(IssueEdit {
+                issue,
+                title,
+                body,
+                size,
+                add,
+                remove,
+                block,
+                unblock,
+            })?)?;
         }
         Action::Tick { issue, named, untick } => {
             let asked = IssueTick { issue: IssueNumber(issue), named, open: untick };
@@ -293,7 +306,9 @@ fn list_text(list: &IssueList) -> String {
 
 /// Its labels, without those that a column of their own says.
 fn labels(issue: &IssueLine) -> Vec<String> {
-    let sized = |label: &str| issue.size.is_some_and(|size| label.eq_ignore_ascii_case(&format!("size/{}", size.word())));
+    let sized = |label: &str| {
+        issue.size.is_some_and(|size| label.eq_ignore_ascii_case(&format!("size/{}", size.word())))
+    };
     issue.labels.iter().filter(|label| !sized(label)).cloned().collect()
 }
 
@@ -351,6 +366,16 @@ fn proposals_text(list: &ImprovementList) -> String {
     table.text()
 }
 
+/// How a part stands: `open, code`, `done`.
+fn stand(issue: &IssueLine) -> String {
+    let state = issue.state.word().replace('-', " ");
+    let phase = issue.labels.iter().find_map(|label| label.strip_prefix("phase/"));
+    match phase.filter(|_| issue.state == IssueState::Open) {
+        Some(phase) => format!("{state}, {}", clean(phase)),
+        None => state,
+    }
+}
+
 fn detail_text(detail: &IssueDetail) -> String {
     let issue = &detail.issue;
     let mut text = format!("#{} {}\n", issue.number, clean(&issue.title));
@@ -363,15 +388,21 @@ fn detail_text(detail: &IssueDetail) -> String {
     if !labels.is_empty() {
         text += &format!("labels: {}\n", clean(&labels.join(", ")));
     }
+    if let Some(parent) = &detail.parent {
+        text += &format!("part of {}\n", clean(parent));
+    }
     text += &format!("{}\n", clean(&issue.url));
     if !detail.body.trim().is_empty() {
         text += &format!("\n{}\n", clean_block(detail.body.trim_end()));
     }
     if !detail.children.is_empty() {
-        text += "\nparts\n";
+        let is_open = |child: &&IssueLine| child.state == IssueState::Open;
+        let open = detail.children.iter().filter(is_open).count();
+        let many = detail.children.len();
+        text += &format!("\nparts: {} of {many} are closed\n", many - open);
         for child in &detail.children {
-            let mark = if child.state == IssueState::Open { " " } else { "x" };
-            text += &format!("   [{mark}] #{} {}\n", child.number, clean(&child.title));
+            let mark = if is_open(&child) { " " } else { "x" };
+            text += &format!("   [{mark}] #{} {} ({})\n", child.number, clean(&child.title), stand(child));
         }
     }
     if !detail.blocked_by.is_empty() {

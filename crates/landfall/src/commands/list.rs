@@ -78,5 +78,9 @@ fn standing(task: &TaskLine) -> String {
 }
 
 fn titled(task: &TaskLine) -> String {
-    if task.tags.is_empty() { task.title.clone() } else { format!("{} [{}]", task.title, task.tags.join(", ")) }
+    if task.tags.is_empty() {
+        task.title.clone()
+    } else {
+        format!("{} [{}]", task.title, task.tags.join(", "))
+    }
 }

@@ -48,7 +48,9 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         return output(task, check, search, follow, limit, context);
     }
     if !search.is_empty() {
-        return Err(Failure::usage("`--search` is for what an agent or a check printed").hint("add `--agent`"));
+        return Err(
+            Failure::usage("`--search` is for what an agent or a check printed").hint("add `--agent`")
+        );
     }
     let mut asked = LogAsked { after, task, limit, last: after.is_none() };
     let mut page = context.service()?.log(asked.clone())?;
@@ -91,7 +93,8 @@ fn output(
             OutputOf { key: last.map(|it| it.key), ..OutputOf::latest(task) }
         }
     };
-    let asked = OutputAsked { of, at: None, backward: true, lines: limit, search, levels: Vec::new(), raw: false };
+    let asked =
+        OutputAsked { of, at: None, backward: true, lines: limit, search, levels: Vec::new(), raw: false };
     let mut page = service.output(asked.clone())?;
     if !follow {
         context.answer(&page, |page| page.lines.iter().map(said).collect())?;

@@ -1,6 +1,5 @@
 //! `landfall mcp`: Landfall as tools, on stdin and stdout.
 
-
 use landfall_api::{Problem, ProblemCode, Request, Response, RunAsked};
 use landfall_bridge::person::Desk;
 use serde_json::Value;

@@ -61,7 +61,10 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             let made = house::module_init(&context.at, &asked)?;
             context.answer(&made, made_text)?;
             if !context.json {
-                talk(&format!("next: say what is wanted in {}/.target.md, then `landfall import {}`", made.module, made.module));
+                talk(&format!(
+                    "next: say what is wanted in {}/.target.md, then `landfall import {}`",
+                    made.module, made.module
+                ));
             }
         }
         Action::Mend { path } => {
@@ -78,13 +81,15 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 
 fn made_text(made: &ModuleMade) -> String {
     let wrote = made.files.iter().map(|file| format!("wrote {}\n", clean(file)));
-    let committed = made.commit.iter().map(|commit| format!("committed {}\n", &commit[..commit.len().min(12)]));
+    let committed =
+        made.commit.iter().map(|commit| format!("committed {}\n", &commit[..commit.len().min(12)]));
     wrote.chain(committed).collect()
 }
 
 fn mended_text(found: &ModulesMended) -> String {
     let shown = found.mended.iter().map(|it| {
-        let (module, wrong, done, copy) = (clean(&it.module), clean(&it.wrong), clean(&it.done), clean(&it.copy));
+        let (module, wrong, done, copy) =
+            (clean(&it.module), clean(&it.wrong), clean(&it.done), clean(&it.copy));
         format!("{module}: {done}\n  was wrong: {wrong}\n  kept as {copy}\n")
     });
     shown.collect()

@@ -150,7 +150,8 @@ fn spots(hosts: &[Host], scope: Scope, context: &Context) -> Result<Vec<Spot>, F
     };
     let (claude, others) = match scope {
         Scope::User => {
-            let claude = set("CLAUDE_CONFIG_DIR").map_or_else(|| home().map(|home| home.join(".claude")), Ok)?;
+            let claude =
+                set("CLAUDE_CONFIG_DIR").map_or_else(|| home().map(|home| home.join(".claude")), Ok)?;
             (claude, home()?.join(".agents"))
         }
         Scope::Project => {
@@ -192,7 +193,10 @@ fn standing_line(it: &Standing) -> String {
         (State::Missing, _) => "not installed".to_owned(),
         (State::Installed, version) => format!("installed ({})", version.as_deref().unwrap_or_default()),
         (State::Outdated, version) => {
-            format!("{} or not whole; `landfall plugin install` brings it up to date", version.as_deref().unwrap_or("old"))
+            format!(
+                "{} or not whole; `landfall plugin install` brings it up to date",
+                version.as_deref().unwrap_or("old")
+            )
         }
     };
     let scope = match it.scope {
@@ -244,7 +248,9 @@ fn after(done: &[Done], dry_run: bool) {
             (Host::Claude, Scope::Project) => {
                 talk("Claude Code has `/auto` here once you trust this folder, in its next session");
             }
-            (Host::Skills, _) => talk("the next session of your agent has the skills, as `landfall-auto` and so on"),
+            (Host::Skills, _) => {
+                talk("the next session of your agent has the skills, as `landfall-auto` and so on")
+            }
         }
     }
 }
@@ -265,7 +271,12 @@ mod tests {
     /// Commands that the skills name, as they stand in their code.
     fn commands(text: &str) -> Vec<String> {
         let fenced = text.lines().filter(|line| line.starts_with("landfall ")).map(str::to_owned);
-        let inline = text.split('`').skip(1).step_by(2).filter(|code| code.starts_with("landfall ")).map(str::to_owned);
+        let inline = text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|code| code.starts_with("landfall "))
+            .map(str::to_owned);
         fenced.chain(inline).collect()
     }
 
@@ -291,9 +302,12 @@ mod tests {
         for (name, text) in SKILLS {
             for line in commands(text) {
                 let words = words(&line);
-                let command = words.iter().skip(1).find(|word| !word.starts_with('-')).cloned().unwrap_or_default();
+                let command =
+                    words.iter().skip(1).find(|word| !word.starts_with('-')).cloned().unwrap_or_default();
                 match crate::commands::cli().try_get_matches_from(words) {
-                    Err(error) if error.kind() == ErrorKind::InvalidSubcommand && COMING.contains(&command.as_str()) => {}
+                    Err(error)
+                        if error.kind() == ErrorKind::InvalidSubcommand
+                            && COMING.contains(&command.as_str()) => {}
                     Err(error) => panic!("{name}: {line}: {error}"),
                     Ok(_) => seen += 1,
                 }

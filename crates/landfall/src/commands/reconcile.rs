@@ -41,7 +41,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let asked = ReconcileAsked { issue, phase, pr, begin: before };
     // Whoever reads these codes knows three of them.
     let failed = |problem| Failure { code: Exit::Usage, ..Failure::from(problem) };
-    let reconciled = house::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
+    let reconciled =
+        house::service(&context.at).and_then(|service| service.reconcile(asked)).map_err(failed)?;
     context.answer(&*reconciled, text)?;
     Ok(if strict && !reconciled.matches_expected { Exit::Internal } else { Exit::Ok })
 }

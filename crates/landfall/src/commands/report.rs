@@ -32,6 +32,7 @@ fn of(text: &str) -> Result<ReportOf, String> {
     }
     let task = FromStr::from_str(text).map(ReportOf::Task);
     let run = || FromStr::from_str(text).map(ReportOf::Run);
-    task.or_else(|_: landfall_api::BadId| run())
-        .map_err(|error: landfall_api::BadId| format!("`{}` is not a task such as T7 or a run such as R2", error.text))
+    task.or_else(|_: landfall_api::BadId| run()).map_err(|error: landfall_api::BadId| {
+        format!("`{}` is not a task such as T7 or a run such as R2", error.text)
+    })
 }

@@ -137,7 +137,8 @@ fn text(list: &ReviewList) -> String {
     }
     if !list.after.is_empty() {
         let gap = if text.is_empty() { "" } else { "\n" };
-        text += &format!("{gap}has landed, and somebody is to look when there is time\n{}", lines(&list.after));
+        text +=
+            &format!("{gap}has landed, and somebody is to look when there is time\n{}", lines(&list.after));
     }
     text += "\n`landfall diff T7` shows the change; `landfall review T7 approve`, `changes \"…\"`, `reject \"…\"`, `skip` or `defer` \
              decides\nissues with a name, for `--issue`:\n";

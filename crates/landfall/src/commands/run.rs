@@ -140,12 +140,16 @@ mod tests {
             move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
         let mut asked = RunAsked::default();
-        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_MAX_AGENTS", "4")])).expect("both fit");
+        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_MAX_AGENTS", "4")]))
+            .expect("both fit");
         assert_eq!((asked.mode, asked.slots), (Some(Mode::SemiAuto), Some(4)));
         let mut asked = RunAsked { mode: Some(Mode::Autopilot), slots: Some(2), ..RunAsked::default() };
-        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_SLOTS", "4")])).expect("not looked at");
+        fill_in(&mut asked, &set(&[("LANDFALL_MODE", "semi-auto"), ("LANDFALL_SLOTS", "4")]))
+            .expect("not looked at");
         assert_eq!((asked.mode, asked.slots), (Some(Mode::Autopilot), Some(2)));
-        for bad in [&[("LANDFALL_MODE", "fast")][..], &[("LANDFALL_SLOTS", "0")], &[("LANDFALL_SLOTS", "many")]] {
+        for bad in
+            [&[("LANDFALL_MODE", "fast")][..], &[("LANDFALL_SLOTS", "0")], &[("LANDFALL_SLOTS", "many")]]
+        {
             assert!(fill_in(&mut RunAsked::default(), &set(bad)).is_err(), "{bad:?}");
         }
     }

@@ -64,9 +64,13 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     } else {
         let link = pairing.links.first().map(String::as_str).unwrap_or_default();
         print(&format!("Serving on {}\nOpen   {link}\n", addresses.join(", ")))?;
-        talk("the link works once, for ten minutes; `landfall pair` makes another, `landfall token` prints the token");
+        talk(
+            "the link works once, for ten minutes; `landfall pair` makes another, `landfall token` prints the token",
+        );
         if open {
-            talk("other machines can reach it, and everything travels unencrypted: only on a network you trust");
+            talk(
+                "other machines can reach it, and everything travels unencrypted: only on a network you trust",
+            );
         }
     }
     let mut told = 0;

@@ -1,7 +1,8 @@
 //! `landfall show`: all there is to know about one task.
 
 use landfall_api::{
-    AgentRun, Ask, CommandReport, Gate, PhaseMark, PhaseState, Progress, Publication, TaskAsked, TaskDetail, TaskId,
+    AgentRun, Ask, CommandReport, Gate, PhaseMark, PhaseState, Progress, Publication, TaskAsked, TaskDetail,
+    TaskId,
 };
 
 use super::words;
@@ -120,7 +121,8 @@ fn how_far(page: &mut Page, progress: &Progress) {
         page.line("checks", &format!("{}/{} proved{lost}", progress.proofs_done, progress.proofs));
     }
     if let Some(stage) = progress.stage {
-        let close = progress.convergence.map(|it| format!(", convergence {it:.4} so far")).unwrap_or_default();
+        let close =
+            progress.convergence.map(|it| format!(", convergence {it:.4} so far")).unwrap_or_default();
         page.line("stage", &format!("{stage}{close}"));
     }
     if let Some(verdict) = &progress.verdict {
@@ -128,7 +130,10 @@ fn how_far(page: &mut Page, progress: &Progress) {
         page.line("judged", &format!("{verdict}{composite}"));
     }
     if progress.fixes_max > 0 {
-        page.line("rounds", &format!("sent back by its judge {} of at most {} times", progress.fixes, progress.fixes_max));
+        page.line(
+            "rounds",
+            &format!("sent back by its judge {} of at most {} times", progress.fixes, progress.fixes_max),
+        );
     }
     if !progress.can_do.is_empty() {
         page.line("by hand", &format!("landfall do: {}", progress.can_do.join(", ")));

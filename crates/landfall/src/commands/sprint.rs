@@ -129,7 +129,11 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
         }
         Action::List { jsonl } => {
             let list = context.service()?.sprints(Nothing {})?;
-            if jsonl { print(&lines(&list)?)? } else { context.answer(&list, table)? }
+            if jsonl {
+                print(&lines(&list)?)?
+            } else {
+                context.answer(&list, table)?
+            }
             Ok(Exit::Ok)
         }
     }
@@ -141,8 +145,9 @@ fn plan(start: &Start) -> Result<SprintPlan, Failure> {
         (None, Some(duration_ms), _) => SprintGoal::Duration { duration_ms },
         (None, None, Some(text)) => {
             let now = jiff::Zoned::now();
-            let at = times::until(text, &now)
-                .map_err(|error| Failure::usage(error).hint("`--until 08:00` is the next time a clock here shows it"))?;
+            let at = times::until(text, &now).map_err(|error| {
+                Failure::usage(error).hint("`--until 08:00` is the next time a clock here shows it")
+            })?;
             if at.date() != now.date() && !text.contains('-') {
                 let left = at.timestamp().as_millisecond() - now.timestamp().as_millisecond();
                 let left = format::duration(u64::try_from(left).unwrap_or(0));
@@ -201,7 +206,8 @@ fn resume(slots: Option<u32>, non_interactive: bool, context: &Context) -> Resul
 
 /// The same with other slots than the settings say.
 fn rescale(preview: &mut SprintPreview, slots: u32) {
-    let scale = |number: u64| number.saturating_mul(u64::from(preview.slots.max(1))).div_ceil(u64::from(slots));
+    let scale =
+        |number: u64| number.saturating_mul(u64::from(preview.slots.max(1))).div_ceil(u64::from(slots));
     preview.total_ms = preview.total_ms.map(scale);
     let all = (preview.ready.len() + preview.later.len()) as u64 + preview.more;
     let more = |fits: u64| fits.saturating_mul(u64::from(slots)) / u64::from(preview.slots.max(1));
@@ -211,7 +217,9 @@ fn rescale(preview: &mut SprintPreview, slots: u32) {
 
 fn goal(goal: &SprintGoal) -> String {
     match goal {
-        SprintGoal::Count { count } => format!("until {} are verified", format::plural(u64::from(*count), "task")),
+        SprintGoal::Count { count } => {
+            format!("until {} are verified", format::plural(u64::from(*count), "task"))
+        }
         SprintGoal::Duration { duration_ms } => format!("for {}", format::duration(*duration_ms)),
         SprintGoal::UntilTime { until_ms } => format!("until {}", format::moment(*until_ms)),
         SprintGoal::NoReady => "until nothing is ready".to_owned(),
@@ -220,7 +228,8 @@ fn goal(goal: &SprintGoal) -> String {
 
 fn previewed(preview: &SprintPreview) -> String {
     let plan = &preview.plan;
-    let mut text = format!("a sprint {}, with {}\n", goal(&plan.goal), format::plural(preview.slots.into(), "slot"));
+    let mut text =
+        format!("a sprint {}, with {}\n", goal(&plan.goal), format::plural(preview.slots.into(), "slot"));
     let mut options = Vec::new();
     if plan.checkpoint {
         options.push("a checkpoint before it");
@@ -254,7 +263,11 @@ fn previewed(preview: &SprintPreview) -> String {
             format!("about {}, at {} a task\n", format::duration(total), format::duration(each))
         }
         (Some(each), None, Some(fits)) => {
-            format!("about {} fit into it, at {} a task\n", format::plural(fits, "task"), format::duration(each))
+            format!(
+                "about {} fit into it, at {} a task\n",
+                format::plural(fits, "task"),
+                format::duration(each)
+            )
         }
         (_, _, _) => "nothing has landed yet, so how long it takes is not known\n".to_owned(),
     };
@@ -313,14 +326,14 @@ fn full(report: &SprintReport, now_ms: i64) -> String {
         let took = took.map(|ms| format!(", {} after it began", format::duration(ms))).unwrap_or_default();
         format!("{commit}, {}{took}", format::plural(task.iterations.into(), "iteration"))
     });
-    let failed: Vec<&SprintTask> =
-        report.tasks.iter().filter(|task| matches!(task.fate.as_str(), "failed" | "timeout" | "blocked")).collect();
-    text += &section("Did not land", &failed, |task| task.why.clone());
-    let yours: Vec<&SprintTask> = report
+    let failed: Vec<&SprintTask> = report
         .tasks
         .iter()
-        .filter(|task| task.owed || (task.needs_you && task.fate == "open"))
+        .filter(|task| matches!(task.fate.as_str(), "failed" | "timeout" | "blocked"))
         .collect();
+    text += &section("Did not land", &failed, |task| task.why.clone());
+    let yours: Vec<&SprintTask> =
+        report.tasks.iter().filter(|task| task.owed || (task.needs_you && task.fate == "open")).collect();
     text += &section("Waits for you", &yours, |task| match task.owed {
         true => "has landed, and is to be looked at; `landfall review` lists it".to_owned(),
         false => task.why.clone(),
@@ -359,13 +372,15 @@ fn plot(report: &SprintReport, now_ms: i64) -> String {
     let span = (to - from).max(1);
     let rows = usize::try_from(last.landed).unwrap_or(PLOT_ROWS).min(PLOT_ROWS);
     let landed_at = |column: usize| {
-        let at = from + span * i64::try_from(column + 1).unwrap_or(0) / i64::try_from(PLOT_COLUMNS).unwrap_or(1);
+        let at =
+            from + span * i64::try_from(column + 1).unwrap_or(0) / i64::try_from(PLOT_COLUMNS).unwrap_or(1);
         report.burn_up.iter().rev().find(|point| point.at_ms <= at).map_or(0, |point| point.landed)
     };
     let mut text = String::new();
     for row in (1..=rows).rev() {
         let level = last.landed * row as u64 / rows as u64;
-        let bars: String = (0..PLOT_COLUMNS).map(|column| if landed_at(column) >= level { '█' } else { ' ' }).collect();
+        let bars: String =
+            (0..PLOT_COLUMNS).map(|column| if landed_at(column) >= level { '█' } else { ' ' }).collect();
         text += &format!("{level:>5} |{}\n", bars.trim_end());
     }
     let (begin, end) = (format::until(from, now_ms), format::until(to, now_ms));
@@ -411,7 +426,9 @@ fn table(list: &SprintList) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{BurnPoint, SprintGoal, SprintId, SprintPlan, SprintReport, SprintTask, Status, TaskId};
+    use landfall_api::{
+        BurnPoint, SprintGoal, SprintId, SprintPlan, SprintReport, SprintTask, Status, TaskId,
+    };
 
     use super::full;
 

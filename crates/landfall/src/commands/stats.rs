@@ -36,7 +36,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 
 fn text(found: &Stats) -> String {
     let mut text = String::new();
-    let mut table = Table::new(&["DAY", "ADDED", "LANDED", "NOT", "ITERATIONS", "TOKENS", "COST", "AGENTS", "CHECKS"]);
+    let mut table =
+        Table::new(&["DAY", "ADDED", "LANDED", "NOT", "ITERATIONS", "TOKENS", "COST", "AGENTS", "CHECKS"]);
     let worked = found.days.iter().filter(|day| day.sum != landfall_api::StatsSum::default());
     let rows = worked.map(|day| (day.day.as_str(), &day.sum)).chain([("in all", &found.total)]);
     for (name, sum) in rows {
@@ -69,7 +70,8 @@ fn text(found: &Stats) -> String {
         text.push_str(&format!("\n{}", table.text()));
     }
     if !found.judges.is_empty() {
-        let mut table = Table::new(&["JUDGE", "ACCEPTED", "LANDED", "RED", "OVERRULED", "SENT BACK", "AGREEMENT"]);
+        let mut table =
+            Table::new(&["JUDGE", "ACCEPTED", "LANDED", "RED", "OVERRULED", "SENT BACK", "AGREEMENT"]);
         for it in &found.judges {
             table.row([
                 &it.judge,
@@ -164,7 +166,11 @@ fn counts(name: &str, all: &[RollupCount]) -> Option<String> {
 fn took(what: &str, spread: &Spread) -> String {
     match (spread.median_ms, spread.p90_ms) {
         (Some(median), Some(p90)) => {
-            format!("{what}: half within {}, nine of ten within {}\n", format::duration(median), format::duration(p90))
+            format!(
+                "{what}: half within {}, nine of ten within {}\n",
+                format::duration(median),
+                format::duration(p90)
+            )
         }
         (_, _) => String::new(),
     }

@@ -7,9 +7,9 @@ use landfall_api::{
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::{format, house};
 use crate::say::clean;
 use crate::table::Table;
+use crate::{format, house};
 
 /// Shows what goes on, what waits and for whom, and how the project stands.
 #[derive(clap::Args)]
@@ -19,7 +19,9 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let report = context.service()?.status(Nothing {})?;
     context.answer(&*report, |report| {
         let (_, others) = house::bases(&context.at);
-        let others = others.iter().map(|base| format!("base    work lands on `{0}` too: `landfall --base {0} status`\n", clean(base)));
+        let others = others.iter().map(|base| {
+            format!("base    work lands on `{0}` too: `landfall --base {0} status`\n", clean(base))
+        });
         text(report, format::now_ms()) + &others.collect::<String>()
     })?;
     Ok(Exit::Ok)
@@ -57,9 +59,15 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
         let many = format::plural(report.reviews_owed, "landed task");
         text += &format!("review  {many} to look at when there is time; `landfall review` lists them\n");
     }
+    if report.issues_left > 0 {
+        let (many, what) =
+            (format::plural(report.issues_left, "landed issue"), "boxes to tick, or to be looked at again");
+        text += &format!("issues  {many} with {what}; `landfall inbox` shows what is left\n");
+    }
     if let Some(engine) = &report.engine {
         let version = clean(&engine.version);
-        text += &format!("engine  process {}, version {version}, for {}\n", engine.pid, since(engine.since_ms));
+        text +=
+            &format!("engine  process {}, version {version}, for {}\n", engine.pid, since(engine.since_ms));
     }
     let counts: Vec<String> = Status::ALL
         .iter()
@@ -68,12 +76,14 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     text += &format!("tasks   {}\n", if counts.is_empty() { "none".to_owned() } else { counts.join(", ") });
     let base = &report.base;
     let published = if base.published { "" } else { ", not yet in your repository" };
-    text += &format!("base    {} at {}{published}\n", clean(&base.branch), clean(format::commit(&base.commit)));
+    text +=
+        &format!("base    {} at {}{published}\n", clean(&base.branch), clean(format::commit(&base.commit)));
     if let Some(held) = &base.held {
         text += &format!("held    {}\n", clean(held));
     }
     if let Some(disk) = &report.disk {
-        let used = disk.used_bytes.map(|used| format!(", {} used here", format::bytes(used))).unwrap_or_default();
+        let used =
+            disk.used_bytes.map(|used| format!(", {} used here", format::bytes(used))).unwrap_or_default();
         text += &format!("disk    {} free{used}\n", format::bytes(disk.free_bytes));
     }
     for account in &report.accounts {
@@ -112,7 +122,12 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
             let Some(agent) = &line.agent else { continue };
             let words = if agent.words.is_empty() { String::new() } else { format!(" · {}", agent.words) };
             let progress = agent.progress.map(|percent| format!(" · {percent} %")).unwrap_or_default();
-            text += &format!("  {} {}{}\n", line.task, clean(&agent.evidence), clean(&format!("{progress}{words}")));
+            text += &format!(
+                "  {} {}{}\n",
+                line.task,
+                clean(&agent.evidence),
+                clean(&format!("{progress}{words}"))
+            );
         }
     }
     if !report.waiting.is_empty() {
@@ -181,7 +196,10 @@ fn account_line(account: &AccountLine, now_ms: i64) -> String {
         }
         (AccountStanding::UsedUp, _) => format!("{name}: its time is up; one agent tries it first{wait}"),
         (AccountStanding::Troubled, Some(until)) if until > now_ms => {
-            format!("{name}: its provider has trouble; one agent tries it at {}{wait}", format::until(until, now_ms))
+            format!(
+                "{name}: its provider has trouble; one agent tries it at {}{wait}",
+                format::until(until, now_ms)
+            )
         }
         (AccountStanding::Troubled, _) => {
             format!("{name}: its provider had trouble; one agent tries it first{wait}")

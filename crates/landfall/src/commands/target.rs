@@ -39,8 +39,11 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     } else if args.satisfy {
         let target = service.target(TaskAsked { task })?;
         if target.question.is_none() || target.confirmed != Some(target.revision) {
-            return Err(Failure::new(Exit::NotNow, format!("{task} does not ask whether its objective is met"))
-                .hint("a flow asks that with a step of kind `ask`; without one the figures decide"));
+            return Err(Failure::new(
+                Exit::NotNow,
+                format!("{task} does not ask whether its objective is met"),
+            )
+            .hint("a flow asks that with a step of kind `ask`; without one the figures decide"));
         }
         let answer = landfall_api::Answer { task, text: "satisfied".to_owned() };
         context.answer(&service.answer(answer)?, words::changed)?;
@@ -58,7 +61,9 @@ fn text(target: &Target) -> String {
     let mut text = format!("{}\n", clean(&target.progress.strip));
     let confirmed = match (target.revision, target.confirmed) {
         (0, _) => "no objective is worked out yet".to_owned(),
-        (revision, Some(confirmed)) if revision == confirmed => format!("objective, revision {revision}, confirmed"),
+        (revision, Some(confirmed)) if revision == confirmed => {
+            format!("objective, revision {revision}, confirmed")
+        }
         (revision, _) if target.awaits => format!("objective, revision {revision}; it waits for your OK"),
         (revision, _) => format!("objective, revision {revision}, not confirmed"),
     };
@@ -68,7 +73,12 @@ fn text(target: &Target) -> String {
         for it in &item.requirements {
             let covered = it.coverage.map(|share| format!(", covered {share:.2}")).unwrap_or_default();
             let focus = if it.focus { ", in this stage" } else { "" };
-            text.push_str(&format!("   R{} ({}{covered}{focus}) {}\n", it.number, clean(&it.weight), clean(&it.text)));
+            text.push_str(&format!(
+                "   R{} ({}{covered}{focus}) {}\n",
+                it.number,
+                clean(&it.weight),
+                clean(&it.text)
+            ));
             if !it.criteria.is_empty() {
                 text.push_str(&format!("      holds when: {}\n", clean(&it.criteria)));
             }
@@ -94,7 +104,12 @@ fn text(target: &Target) -> String {
     if !target.stages.is_empty() || target.stage.is_some() {
         text.push_str("\nstages\n");
         for stage in &target.stages {
-            text.push_str(&format!("   {} for {}: convergence {:.4}\n", stage.number, names(&stage.focus), stage.convergence));
+            text.push_str(&format!(
+                "   {} for {}: convergence {:.4}\n",
+                stage.number,
+                names(&stage.focus),
+                stage.convergence
+            ));
         }
         if let Some(stage) = &target.stage {
             text.push_str(&format!("   {} for {}: under way\n", stage.number, names(&stage.focus)));
@@ -108,7 +123,13 @@ fn text(target: &Target) -> String {
         text.push_str("\nrefinements\n");
         for it in &target.refinements {
             let impact = it.impact.as_ref().map(|impact| format!(", {impact}")).unwrap_or_default();
-            text.push_str(&format!("   {} ({}{}) {}\n", it.number, it.state, clean(&impact), clean(&it.text)));
+            text.push_str(&format!(
+                "   {} ({}{}) {}\n",
+                it.number,
+                it.state,
+                clean(&impact),
+                clean(&it.text)
+            ));
         }
     }
     if !target.judgements.is_empty() {
@@ -116,8 +137,14 @@ fn text(target: &Target) -> String {
         for it in &target.judgements {
             let stage = it.stage.map(|stage| format!("stage {stage} ")).unwrap_or_default();
             let composite = it.composite.map(|share| format!(" {share:.3}")).unwrap_or_default();
-            let scores: Vec<String> = it.scores.iter().map(|it| format!("{} {:.2}", it.code, it.score)).collect();
-            text.push_str(&format!("   {stage}{} {}{composite} {}\n", it.checkpoint, clean(&it.verdict), clean(&scores.join(" "))));
+            let scores: Vec<String> =
+                it.scores.iter().map(|it| format!("{} {:.2}", it.code, it.score)).collect();
+            text.push_str(&format!(
+                "   {stage}{} {}{composite} {}\n",
+                it.checkpoint,
+                clean(&it.verdict),
+                clean(&scores.join(" "))
+            ));
             for reason in &it.reasons {
                 text.push_str(&format!("      {}\n", clean(reason)));
             }

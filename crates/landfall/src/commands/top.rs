@@ -14,7 +14,9 @@ pub struct Args {}
 
 pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     if context.json {
-        return Err(Failure::usage("`top` is for people").hint("`landfall status --json` says the same to a program"));
+        return Err(
+            Failure::usage("`top` is for people").hint("`landfall status --json` says the same to a program")
+        );
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Failure::usage("`top` needs a terminal, and this is none")

@@ -18,7 +18,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     let why = context.service()?.why(TaskAsked { task: args.task })?;
     context.answer(&why, |why| {
         let details: String = why.details.iter().map(|line| format!("  {}\n", clean(line))).collect();
-        let clashes: String = why.clashes.iter().map(|clash| format!("  {}\n", clean(&unfit(clash)))).collect();
+        let clashes: String =
+            why.clashes.iter().map(|clash| format!("  {}\n", clean(&unfit(clash)))).collect();
         format!("{}\n{details}{clashes}", clean(&why.sentence))
     })?;
     Ok(Exit::Ok)
@@ -26,5 +27,8 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
 
 fn unfit(clash: &ClashLine) -> String {
     let files = words::some_of(&clash.files);
-    format!("as they stand, it does not fit together with {}: {files}; whoever lands second resolves that", clash.with)
+    format!(
+        "as they stand, it does not fit together with {}: {files}; whoever lands second resolves that",
+        clash.with
+    )
 }

@@ -33,6 +33,7 @@ struct Plan {
     wishes: Wishes,
     chosen: Option<Chosen>,
     batch: Option<HaulId>,
+    left_out: Vec<Wanted>,
     text: String,
 }
 
@@ -76,6 +77,11 @@ impl Wanted {
         self.live().phase == Some(Phase::Verify) && self.task.as_ref().is_some_and(issue::is_partial)
     }
 
+    /// Whether it begins only once what it waits for is done.
+    fn is_held_up(&self) -> bool {
+        self.live().open && !self.is_pending() && self.blockers.iter().any(|it| it.open)
+    }
+
     fn open_blockers(&self) -> Vec<String> {
         self.blockers.iter().filter(|it| it.open).map(|it| it.place.to_string()).collect()
     }
@@ -86,7 +92,7 @@ fn is_settled(task: &Task) -> bool {
     matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }))
 }
 
-fn live(issue: &Issue) -> Live {
+pub(super) fn live(issue: &Issue) -> Live {
     let phases = issue.labels.iter().filter_map(|label| Phase::from_word(label.within(PHASE_FAMILY)?));
     Live { open: issue.state.is_open(), phase: phases.max() }
 }
@@ -175,9 +181,15 @@ fn shown(plan: &Plan) -> api::IssuesFollowed {
             Some(task) => followed_text(wanted, task),
         },
     };
+    let left_out = |it: &Wanted| api::LeftOutIssue {
+        number: it.number(),
+        title: it.issue.title.clone(),
+        why: format!("it is closed as not planned; `landfall issue reopen {}` opens it again", it.number()),
+    };
     api::IssuesFollowed {
         batch: plan.batch.map(wire::haul_id),
         issues: plan.wanted.iter().map(line).collect(),
+        left_out: plan.left_out.iter().map(left_out).collect(),
         text: plan.text.clone(),
     }
 }
@@ -229,13 +241,21 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
         always_pr: settings.always_pr,
     };
     check_wishes(asked)?;
+    let mut left_out = Vec::new();
     let (mut wanted, chosen, batch, mut text) = match (&asked.issues[..], asked.newest, asked.batch) {
         ([_, ..], None, None) => {
-            let wanted = listed(&*tracker, &tasks, &asked.issues)?;
-            if let Some(it) = wanted.iter().find(|it| it.is_unplanned()) {
+            let all = listed(&*tracker, &tasks, &asked.issues)?;
+            let (unplanned, wanted): (Vec<Wanted>, Vec<Wanted>) =
+                all.into_iter().partition(Wanted::is_unplanned);
+            if let (Some(it), []) = (unplanned.first(), &wanted[..]) {
                 return Err(verify::unplanned(it.issue.number));
             }
-            let text = moment::count(asked.issues.len() as u64, "issue");
+            refuse_circles(&*tracker, &wanted)?;
+            let mut text = moment::count(wanted.len() as u64, "issue");
+            if !unplanned.is_empty() {
+                text += &format!(", and {} left out", unplanned.len());
+            }
+            left_out = unplanned;
             (wanted, asked.together.then_some(Chosen::Listed), None, text)
         }
         ([], Some(many), None) => {
@@ -271,7 +291,7 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
     if in_order(&mut wanted)? {
         text += ", those that others wait for first";
     }
-    Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, text })
+    Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, left_out, text })
 }
 
 /// An issue has one state, so it is followed on one base at a time: the next one may have it when that is over.
@@ -317,24 +337,53 @@ fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
 /// Whoever waits for another of them comes after it. Whether that changed the order.
 fn in_order(wanted: &mut [Wanted]) -> Result<bool, Problem> {
     let numbers: Vec<u64> = wanted.iter().map(Wanted::number).collect();
+    let blocked_by = wanted.iter().map(|it| (it.number(), open_here(&it.blockers))).collect();
+    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| in_a_circle(&circle))?;
+    wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
+    Ok(ordered != numbers)
+}
+
+/// The open ones of this tracker.
+fn open_here(blockers: &[Blocker]) -> BTreeSet<u64> {
     let here = |blocker: &Blocker| match &blocker.place {
         IssuePlace::Here(number) if blocker.open => Some(number.get()),
         IssuePlace::Here(_) | IssuePlace::Elsewhere(_) => None,
     };
-    let blocked_by: BTreeMap<u64, BTreeSet<u64>> =
-        wanted.iter().map(|it| (it.number(), it.blockers.iter().filter_map(here).collect())).collect();
-    let ordered = haul::order(&numbers, &blocked_by).map_err(|circle| {
-        let path: Vec<String> =
-            circle.iter().chain(circle.first()).map(|number| format!("#{number}")).collect();
-        let what = format!("these issues wait for each other: {}", path.join(" is blocked by "));
-        let hint = match circle[..] {
-            [one, two, ..] => format!("`landfall issue edit {one} --unblock {two}` takes a blocker away"),
-            [..] => "take one of the blockers away in the tracker".to_owned(),
-        };
-        Problem::new(ProblemCode::BadInput, what).hint(hint)
-    })?;
-    wanted.sort_by_key(|it| ordered.iter().position(|number| *number == it.number()));
-    Ok(ordered != numbers)
+    blockers.iter().filter_map(here).collect()
+}
+
+/// Issues that are looked at for a circle beyond those that were named: more than anybody keeps in mind.
+const WALKED_MAX: usize = 50;
+
+/// Refuses issues of which one would wait for ever: it, or what it waits for, waits for itself.
+fn refuse_circles(tracker: &dyn Tracker, wanted: &[Wanted]) -> Result<(), Problem> {
+    let held_up = wanted.iter().filter(|it| it.is_held_up());
+    let mut blocked_by: BTreeMap<u64, BTreeSet<u64>> =
+        held_up.map(|it| (it.number(), open_here(&it.blockers))).collect();
+    let mut ahead: Vec<u64> = blocked_by.values().flatten().copied().collect();
+    let most = blocked_by.len() + WALKED_MAX;
+    while let Some(number) = ahead.pop().filter(|_| blocked_by.len() < most) {
+        if blocked_by.contains_key(&number) {
+            continue;
+        }
+        // What cannot be looked at is no circle anybody has seen.
+        let found = tracker.blocked_by(issues::number(number)?).unwrap_or_default();
+        let blockers = open_here(&found);
+        ahead.extend(&blockers);
+        blocked_by.insert(number, blockers);
+    }
+    let numbers: Vec<u64> = blocked_by.keys().copied().collect();
+    haul::order(&numbers, &blocked_by).map(drop).map_err(|circle| in_a_circle(&circle))
+}
+
+fn in_a_circle(circle: &[u64]) -> Problem {
+    let path: Vec<String> = circle.iter().chain(circle.first()).map(|number| format!("#{number}")).collect();
+    let what = format!("these issues wait for each other: {}", path.join(" is blocked by "));
+    let hint = match circle {
+        [one, two, ..] => format!("`landfall issue edit {one} --unblock {two}` takes a blocker away"),
+        [..] => "take one of the blockers away in the tracker".to_owned(),
+    };
+    Problem::new(ProblemCode::BadInput, what).hint(hint)
 }
 
 fn listed(tracker: &dyn Tracker, tasks: &Tasks, numbers: &[u64]) -> Result<Vec<Wanted>, Problem> {

@@ -7,7 +7,7 @@ use landfall_engine::model::{State, Status, Task, Wait, review};
 use landfall_engine::store::{Reader, TaskRow};
 
 use super::reads::Look;
-use super::{known, looks, problem, wire};
+use super::{known, left, looks, problem, wire};
 
 const PAGE: u32 = 100;
 const PAGE_MAX: u32 = 1_000;
@@ -27,10 +27,16 @@ pub(super) fn inbox(look: &Look<'_>, asked: &api::InboxAsked) -> Result<api::Inb
     let wanted = |kind: InboxKind| asked.kinds.is_empty() || asked.kinds.contains(&kind);
     let mut counts: BTreeMap<InboxKind, u64> = BTreeMap::new();
     let mut rows: Vec<(InboxKind, TaskRow)> = Vec::new();
+    let mut items = Vec::new();
     match asked.task.map(wire::model_task) {
         Some(id) => {
             let row = reader.row(id).map_err(of)?.ok_or_else(|| problem::unknown_task(id))?;
             let owed = looks::owed(&reader)?.contains(&id).then_some(InboxKind::Owed);
+            let left = left::all(look.place, &reader)?.into_iter().find(|it| it.row.id == id);
+            if let Some(left) = left.filter(|_| wanted(InboxKind::Acceptance)) {
+                counts.insert(InboxKind::Acceptance, 1);
+                items.push(of_issue(&reader, &left)?);
+            }
             if let Some(kind) = kind_of(&row).or(owed).filter(|kind| wanted(*kind)) {
                 counts.insert(kind, 1);
                 rows.push((kind, row));
@@ -69,9 +75,17 @@ pub(super) fn inbox(look: &Look<'_>, asked: &api::InboxAsked) -> Result<api::Inb
                     );
                 }
             }
+            if wanted(InboxKind::Acceptance) {
+                let left = left::all(look.place, &reader)?;
+                if !left.is_empty() {
+                    counts.insert(InboxKind::Acceptance, left.len() as u64);
+                    for it in left.iter().take(limit as usize) {
+                        items.push(of_issue(&reader, it)?);
+                    }
+                }
+            }
         }
     }
-    let mut items = Vec::new();
     for (kind, row) in rows {
         items.extend(item(look, &reader, kind, &row)?);
     }
@@ -135,16 +149,42 @@ fn item(
         InboxKind::Review => "review-wanted",
         InboxKind::Blocked | InboxKind::Failed => "ended",
         InboxKind::Owed => "review-owed",
+        InboxKind::Acceptance => "landed",
         InboxKind::Question
         | InboxKind::Login
         | InboxKind::Conflict
         | InboxKind::Escalation
         | InboxKind::Paused => "waited",
     };
+    let mut made = plain(reader, kind, fact, row, &task)?;
+    fill(&mut made, &task);
+    Ok(Some(made))
+}
+
+/// What is left of an issue that landed.
+fn of_issue(reader: &Reader, left: &left::Left) -> Result<api::InboxItem, Problem> {
+    let left::Left { row, task, text } = left;
+    let again = api::Retry { tasks: vec![wire::task_id(row.id)], fresh: false, note: None };
+    Ok(api::InboxItem {
+        text: text.clone(),
+        commit: task.landed.as_ref().map(|landed| landed.commit.as_str().to_owned()),
+        actions: vec![Action::new("Look at it again, and close it if all holds", &Request::Retry(again))],
+        ..plain(reader, InboxKind::Acceptance, "landed", row, task)?
+    })
+}
+
+/// A need of a task, without what is asked.
+fn plain(
+    reader: &Reader,
+    kind: InboxKind,
+    fact: &str,
+    row: &TaskRow,
+    task: &Task,
+) -> Result<api::InboxItem, Problem> {
     let began = reader.last_of(row.id, fact).map_err(|error| problem::store(&error))?;
     let (seq, since) = began.unwrap_or((row.seq, row.changed));
     let id = wire::task_id(row.id);
-    let mut made = api::InboxItem {
+    Ok(api::InboxItem {
         key: format!("{}-{id}-{seq}", kind.word()),
         kind,
         task: Some(id),
@@ -161,9 +201,7 @@ fn item(
         files: Vec::new(),
         commit: None,
         actions: Vec::new(),
-    };
-    fill(&mut made, &task);
-    Ok(Some(made))
+    })
 }
 
 /// What is asked, and what can be done.

@@ -478,21 +478,24 @@ fn detail(tracker: &dyn Tracker, number: IssueNumber) -> Answer<api::IssueDetail
             Err(error) => return Err(error),
         },
     };
+    let parent = match tracker.parent(number) {
+        Ok(parent) => parent,
+        Err(error @ (TrackerError::Refused { .. } | TrackerError::Forbidden { .. })) => {
+            notes.push(error.to_string());
+            None
+        }
+        Err(error) => return Err(error),
+    };
     let blockers = if issue.blockers == Some(0) { Vec::new() } else { tracker.blocked_by(number)? };
     let comments = if issue.comments == 0 { Vec::new() } else { tracker.comments(Thread::Issue(number))? };
     Ok(api::IssueDetail {
         body: unsigned(&issue.body),
         created_ms: issue.created.0,
+        parent: parent.map(|place| place.to_string()),
         children,
         blocked_by: blockers
             .into_iter()
-            .map(|blocker| api::IssueBlocker {
-                issue: match blocker.place {
-                    IssuePlace::Here(number) => number.to_string(),
-                    IssuePlace::Elsewhere(place) => place,
-                },
-                open: blocker.open,
-            })
+            .map(|blocker| api::IssueBlocker { issue: blocker.place.to_string(), open: blocker.open })
             .collect(),
         comments: comments.into_iter().map(comment).collect(),
         notes,

@@ -103,6 +103,7 @@ pub(super) struct Moment {
     counts: Part<Counts>,
     at_work: Part<AtWork>,
     next: Part<Vec<TaskRow>>,
+    unaccepted: Part<Vec<TaskId>>,
 }
 
 const NEXT: u32 = 128; // at the front of the line: as many as boards and lists of what waits show
@@ -119,7 +120,13 @@ pub(super) fn moment(place: &Place, reader: &Reader) -> Result<Arc<Moment>, Prob
     if all.len() >= MOMENTS_MAX {
         all.clear();
     }
-    let moment = Arc::new(Moment { head, counts: Part::new(), at_work: Part::new(), next: Part::new() });
+    let moment = Arc::new(Moment {
+        head,
+        counts: Part::new(),
+        at_work: Part::new(),
+        next: Part::new(),
+        unaccepted: Part::new(),
+    });
     all.insert(path, moment.clone());
     Ok(moment)
 }
@@ -147,6 +154,14 @@ impl Moment {
                 }
             }
             Ok(tasks)
+        })
+    }
+
+    /// The tasks of issues of which nobody has seen that they hold what they promise, by id.
+    pub fn unaccepted(&self, reader: &Reader) -> Result<Arc<Vec<TaskId>>, Problem> {
+        self.unaccepted.get(|| {
+            let all = reader.acceptances().map_err(|error| problem::store(&error))?;
+            Ok(all.into_iter().filter(|(_, held)| *held != Some(true)).map(|(task, _)| task).collect())
         })
     }
 

@@ -19,7 +19,7 @@ use super::holds::Holds;
 use super::known::Moment;
 use super::place::Place;
 use super::tables::Tables;
-use super::{known, looks, moment, pilot, problem, queue, sprints, wire, words};
+use super::{known, left, looks, moment, pilot, problem, queue, sprints, wire, words};
 use wire::Among;
 
 const PAGE: u32 = 100; // what a list shows when nobody says how much
@@ -232,6 +232,7 @@ impl Look<'_> {
                 sprint: None,
                 clashes: Vec::new(),
                 reviews_owed: 0,
+                issues_left: 0,
                 waiting: Vec::new(),
                 accounts: Vec::new(),
                 spending: Vec::new(),
@@ -292,6 +293,7 @@ impl Look<'_> {
             sprint: sprints::open_bar(reader)?,
             clashes: self.clashes(),
             reviews_owed: looks::owed(reader)?.len() as u64,
+            issues_left: left::all(self.place, reader)?.len() as u64,
             waiting,
             accounts,
             spending,
@@ -715,6 +717,10 @@ fn seen_from(task: api::TaskId, clash: api::ClashLine) -> Option<api::ClashLine>
 fn next_steps(task: &Task) -> Option<String> {
     let id = task.id;
     match &task.state {
+        // What lets the task of an issue go on is said already.
+        State::Ended(_) if wire::gave_up(task) && task.issue.is_some() => {
+            Some(format!("`landfall log {id}` shows how it went"))
+        }
         State::Ended(_) if wire::gave_up(task) => Some(format!(
             "`landfall log {id}` shows how it went; `landfall retry {id} --fresh` begins in a new workspace"
         )),

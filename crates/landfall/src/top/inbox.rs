@@ -12,6 +12,7 @@ pub fn sign(kind: InboxKind) -> &'static str {
         InboxKind::Blocked => "⊗",
         InboxKind::Failed => "✗",
         InboxKind::Owed => "✓",
+        InboxKind::Acceptance => "☐",
         InboxKind::Paused => "‖",
     }
 }
@@ -30,7 +31,7 @@ pub fn is_urgent(kind: InboxKind) -> bool {
         | InboxKind::Conflict
         | InboxKind::Escalation
         | InboxKind::Blocked => true,
-        InboxKind::Failed | InboxKind::Owed | InboxKind::Paused => false,
+        InboxKind::Failed | InboxKind::Owed | InboxKind::Acceptance | InboxKind::Paused => false,
     }
 }
 

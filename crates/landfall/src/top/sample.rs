@@ -212,6 +212,7 @@ pub fn status() -> StatusReport {
         queue: None,
         sprint: Some("S2 SPRINT | 14/23 tasks | 2 failed | Until 08:00 (6h 23m left)".to_owned()),
         reviews_owed: 1,
+        issues_left: 0,
         waiting: Vec::new(),
         clashes: Vec::new(),
         accounts: vec![AccountLine {

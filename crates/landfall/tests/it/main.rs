@@ -59,6 +59,7 @@ mod shares;
 mod signal;
 mod signs;
 mod sprint;
+mod standing;
 mod styles;
 mod support;
 mod task_auto;

@@ -298,6 +298,7 @@ impl State {
                 InboxKind::Question
                 | InboxKind::Review
                 | InboxKind::Owed
+                | InboxKind::Acceptance
                 | InboxKind::Login
                 | InboxKind::Conflict
                 | InboxKind::Escalation

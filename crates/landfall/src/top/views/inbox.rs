@@ -29,7 +29,7 @@ pub fn lines(state: &State, width: usize, rows: usize, focused: bool, theme: The
             | InboxKind::Conflict
             | InboxKind::Escalation => theme.warn(),
             InboxKind::Blocked | InboxKind::Failed => theme.bad(),
-            InboxKind::Owed => theme.good(),
+            InboxKind::Owed | InboxKind::Acceptance => theme.good(),
             InboxKind::Paused => ratatui::style::Style::new(),
         };
         let start = format!("{mark}{:<5} ", item.task.map(|task| task.to_string()).unwrap_or_default());

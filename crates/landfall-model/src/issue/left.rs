@@ -1,0 +1,101 @@
+//! What is left of an issue whose work landed: boxes that somebody is to tick, or criteria that are to be looked at again.
+
+use std::collections::BTreeSet;
+
+use super::{Phase, Source};
+use crate::acceptance::{Criteria, VerifyKind, VerifyResult};
+use crate::task::Task;
+
+/// An issue whose work landed, as its tracker shows it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandedIssue {
+    /// Whether it is open.
+    pub open: bool,
+    /// Whether somebody decided that nobody does it.
+    pub unplanned: bool,
+    /// The phase its label says.
+    pub phase: Option<Phase>,
+    /// Its text, with its boxes.
+    pub body: String,
+    /// Whether its tracker closes issues by itself when work lands. Where none does, it was a person.
+    pub forge: bool,
+}
+
+/// A box that is not ticked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftBox {
+    /// Its place among the boxes, from 1.
+    pub place: usize,
+    /// What it says.
+    pub text: String,
+    /// Whether a tick is what it waits for. Of the others a look says whether they hold.
+    pub by_hand: bool,
+}
+
+/// Whether somebody is still to do something about it. Whoever closes an issue says by that what only a person can see; where a forge
+/// closes it, ticks do.
+#[must_use]
+pub fn is_left(now: &LandedIssue) -> bool {
+    let decided = !now.open && (!now.forge || open_boxes(&now.body).is_empty());
+    now.phase == Some(Phase::Verify) && !now.unplanned && !decided
+}
+
+/// What is left, in lines for a person, with what to do about each. Where nobody can ask the tracker, as it was last seen.
+#[must_use]
+pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
+    let number = Source::of(&task.spec.source)?.number;
+    let mut boxes = now.map_or_else(|| boxes_seen(task), |now| open_boxes(&now.body));
+    for it in &mut boxes {
+        it.by_hand |= looked_at(task).any(|(words, result, _)| *words == it.text && is_for_others(*result));
+    }
+    let mut lines = vec![match &task.landed {
+        Some(landed) => {
+            format!("it landed as {}, and its issue #{number} is not done", landed.commit.short())
+        }
+        None => format!("its issue #{number} is not done"),
+    }];
+    let line = |it: &LeftBox| {
+        let LeftBox { place, text, by_hand } = it;
+        match by_hand {
+            true => format!("{place}. {text}: `landfall issue tick {number} {place}`"),
+            false => format!("{place}. {text}"),
+        }
+    };
+    lines.extend(boxes.iter().map(line));
+    let looks = format!("`landfall auto {number}` looks");
+    lines.push(match (boxes.is_empty(), boxes.iter().any(|it| it.by_hand)) {
+        (true, _) if now.is_some_and(|now| !now.body.is_empty()) => {
+            format!("every box is ticked: {looks} again, and closes it")
+        }
+        (true, _) => format!("{looks} at its acceptance"),
+        (false, true) => format!("once they are ticked, {looks} again, and closes it"),
+        (false, false) => format!("{looks} at them again, and closes it if they hold"),
+    });
+    Some(lines.join("\n"))
+}
+
+fn open_boxes(body: &str) -> Vec<LeftBox> {
+    // Which words are commands does not matter for who ticks a box.
+    let criteria = Criteria::of(body, &BTreeSet::new());
+    let open = (1..).zip(criteria.items).filter(|(_, it)| !it.ticked);
+    open.map(|(place, it)| LeftBox { place, text: it.text, by_hand: it.kind != VerifyKind::Auto }).collect()
+}
+
+/// What was seen of each box when somebody last looked.
+fn looked_at(task: &Task) -> impl Iterator<Item = &(String, VerifyResult, String)> {
+    task.issue.iter().filter_map(|issue| issue.accepted.as_ref()).flat_map(|accepted| &accepted.items)
+}
+
+/// Whether looking again says nothing new, so that a tick counts.
+fn is_for_others(result: VerifyResult) -> bool {
+    match result {
+        VerifyResult::Skipped | VerifyResult::Uncertain => true,
+        VerifyResult::Pass | VerifyResult::Fail | VerifyResult::Pending | VerifyResult::PostMerge => false,
+    }
+}
+
+/// The boxes that did not hold when somebody last looked.
+fn boxes_seen(task: &Task) -> Vec<LeftBox> {
+    let left = (1..).zip(looked_at(task)).filter(|(_, (_, result, _))| *result != VerifyResult::Pass);
+    left.map(|(place, (text, ..))| LeftBox { place, text: text.clone(), by_hand: false }).collect()
+}
