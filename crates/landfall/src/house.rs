@@ -67,9 +67,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, HaulId, HaulList, ImprovementList, IssueChanged, IssueDetail,
-    IssueList, IssueMade, IssueSummary, IssueTrace, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended,
-    NewsLine, Problem, ProblemCode, Proposal, PullRequestDetail, Reconciliation, Rollup, Service, TaskId,
+    AgentsAsked, AgentsFound, Ask as _, HaulId, HaulList, IssueChanged, IssueDetail, IssueList, IssueMade,
+    IssueSummary, IssuesFollow, IssuesFollowed, ModuleMade, ModulesMended, NewsLine, Problem, ProblemCode,
+    Proposal, PullRequestDetail, Reconciliation, Service, TaskId,
 };
 use landfall_engine::model::haul;
 
@@ -233,21 +233,6 @@ pub fn batch_onward(
 /// What became of the issues of these tasks.
 pub fn issue_summaries(at: &At, tasks: &[TaskId]) -> Result<Vec<IssueSummary>, Problem> {
     follow::summaries(&Place::find(at)?, tasks)
-}
-
-/// What happened to issues of the project at `at`, oldest first; to all of them, if none is named.
-pub fn issue_events(at: &At, issues: &[u64]) -> Result<Vec<IssueTrace>, Problem> {
-    history::events(&Place::find(at)?, issues)
-}
-
-/// What agents propose when they look back. Of those that are named, issues are made.
-pub fn issue_proposals(at: &At, file: &[String]) -> Result<ImprovementList, Problem> {
-    history::proposals(&Place::find(at)?, file)
-}
-
-/// What happened to issues in the last days, summed up.
-pub fn rollup(at: &At, days: u32) -> Result<Rollup, Problem> {
-    history::rollup(&Place::find(at)?, days)
 }
 
 /// Batches of issues of which something is left, newest first.

@@ -1,11 +1,13 @@
 //! What the agents of an issue leave for each other and for people: handoffs, retrospectives, proposals, the log of phases and
 //! what it comes to.
 
+use landfall_api::{Ask as _, ImprovementsFile, IssueEventsAsked, Nothing, ProblemCode, RollupAsked};
 use landfall_testkit::{Said, Scratch};
 use serde_json::Value;
 
 use crate::LANDFALL;
 use crate::lifecycle::{says, works};
+use crate::serve::Served;
 
 const FINE: &str = r#"{"findings": [], "resolved": []}"#;
 
@@ -142,6 +144,64 @@ fn what_a_phase_leaves_reaches_the_next_as_data_and_is_told_to_people() {
     assert_eq!(sum["tokens"][0]["tokens_in"], 1200, "{sum}");
     let text = scratch.landfall(&["stats", "--phases"]).ok();
     assert!(text.contains("MEDIAN") && text.contains("P95") && text.contains("review"), "{text}");
+    assert!(text.contains("WORKED") && text.contains("WAITED"), "{text}");
+    assert_eq!(sum["phases"][1]["phase"], "code", "{sum}");
+    assert!(
+        sum["phases"][1]["worked_ms"].as_u64() > Some(0) && sum["phases"][1]["waited_ms"].is_u64(),
+        "{sum}"
+    );
+}
+
+#[test]
+fn what_happened_to_issues_is_asked_of_a_server_like_anything_else_and_stands_on_its_page() {
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    let (_, page) = served.get("/stats");
+    assert!(page.contains("No issue was followed in this time."), "{page}");
+    served.end();
+    let turns =
+        [writes("spec", &[("docs/spec/issue-1-greet.md", SPEC)]), works("code", "greet.txt", "\"complete\"")];
+    let said = follow(&scratch, "Greet", &format!("{}{}", there("greet.txt"), script(&turns)), "S");
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let printed = events(&scratch, &["1"]);
+
+    let served = Served::start(&scratch, &[]);
+    let client = served.client();
+    let rollup = client.issue_rollup(RollupAsked::default()).expect("summed up");
+    let phases: Vec<&str> = rollup.phases.iter().map(|it| it.phase.as_str()).collect();
+    assert_eq!(phases, ["spec", "code", "verify"]);
+    assert_eq!(serde_json::to_value(&rollup.tokens).expect("json")[0]["tokens_in"], 1200);
+
+    // In pages, each line once and in the same order.
+    let (mut lines, mut asked) =
+        (Vec::new(), IssueEventsAsked { issue: vec![1], limit: 3, ..Default::default() });
+    loop {
+        let page = client.issue_events(asked.clone()).expect("a page");
+        assert!(page.events.len() <= 3);
+        lines.extend(page.events.iter().map(|line| serde_json::to_value(line).expect("json")));
+        asked.after = page.next;
+        if asked.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(lines, printed);
+    let after = IssueEventsAsked { after: Some(u64::MAX), ..Default::default() };
+    assert_eq!(client.issue_events(after).expect("nothing is left").events, Vec::new());
+    let unknown = IssueEventsAsked { issue: vec![7], ..Default::default() };
+    assert_eq!(client.issue_events(unknown).expect_err("nobody follows it").code, ProblemCode::NotFound);
+
+    let proposed = client.improvements(Nothing {}).expect("proposals").proposals;
+    assert_eq!(proposed.len(), 2);
+    let file = |ids: Vec<String>| client.improvements_file(ImprovementsFile { ids });
+    assert_eq!(file(Vec::new()).expect_err("nothing is named").code, ProblemCode::BadInput);
+    let filed = file(vec![proposed[0].id.clone()]).expect("filed").proposals;
+    assert_eq!((filed[0].issue, filed[1].issue), (Some(2), None));
+
+    let (_, page) = served.get("/stats");
+    for seen in ["Phases of issues: work and waits", "What phases used", "<td>verify</td>"] {
+        assert!(page.contains(seen), "{seen}: {page}");
+    }
+    served.end();
 }
 
 #[test]
