@@ -215,7 +215,8 @@ impl Happening {
                 vec![("phase", (*phase).to_owned()), ("pattern", pattern.clone()), ("detail", detail.clone())]
             }
             Self::PhaseComplete { phase, took_ms, waits } => {
-                let words: Vec<&str> = waits.keys().map(|it| it.word()).collect();
+                let long = waits.iter().filter(|(_, ms)| **ms >= 1_000); // seconds are all that is told
+                let words: Vec<&str> = long.map(|(it, _)| it.word()).collect();
                 vec![
                     ("phase", (*phase).to_owned()),
                     ("duration_sec", seconds(took_ms)),

@@ -65,8 +65,9 @@ fn phases(phases: &[RollupPhase]) -> Figure {
 
 /// For whom a phase waited, the longest first.
 fn waits(phase: &RollupPhase) -> String {
+    let long = phase.waits.iter().filter(|it| it.ms >= 1_000); // between two steps there is always a moment
     let words: Vec<String> =
-        phase.waits.iter().map(|it| format!("{} {}", words::line(&it.what), words::length(it.ms))).collect();
+        long.map(|it| format!("{} {}", words::line(&it.what), words::length(it.ms))).collect();
     words.join(", ")
 }
 
@@ -233,7 +234,10 @@ mod tests {
                 p95_ms: None,
                 worked_ms: 120_000,
                 waited_ms: 3_600_000,
-                waits: vec![RollupWait { what: hostile.clone(), ms: 3_600_000 }],
+                waits: vec![
+                    RollupWait { what: hostile.clone(), ms: 3_600_000 },
+                    RollupWait { what: "slot".to_owned(), ms: 9 },
+                ],
             }],
             recoveries: vec![RollupRecovery { tier: "2".to_owned(), count: 2, success: 1, failed: 1 }],
             anomalies: count(),
@@ -264,6 +268,7 @@ mod tests {
         {
             assert!(html.contains(&cell(name, text)), "{name}: {html}");
         }
+        assert!(html.contains("/script&#62; 1h</td>"), "a moment is not worth a word: {html}");
         assert_eq!(html.matches("href=\"/runs/R").count(), SESSIONS_MAX);
         assert!(html.contains("href=\"/runs/R23\"") && !html.contains("href=\"/runs/R3\""), "the newest");
     }

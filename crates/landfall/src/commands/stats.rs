@@ -159,8 +159,8 @@ fn rollup_text(found: &Rollup) -> String {
 
 /// For whom a phase waited, the longest first: `person 2h, checks 4m`.
 fn waits(phase: &RollupPhase) -> String {
-    let words: Vec<String> =
-        phase.waits.iter().map(|it| format!("{} {}", it.what, format::duration(it.ms))).collect();
+    let long = phase.waits.iter().filter(|it| it.ms >= 1_000); // between two steps there is always a moment
+    let words: Vec<String> = long.map(|it| format!("{} {}", it.what, format::duration(it.ms))).collect();
     words.join(", ")
 }
 
