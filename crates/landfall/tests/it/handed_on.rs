@@ -6,6 +6,7 @@ use landfall_testkit::{Said, Scratch};
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::both::show;
 use crate::lifecycle::{says, works};
 use crate::serve::Served;
 
@@ -42,7 +43,7 @@ const CODED: &str = "\
 ### Key Decisions
 - no default greeting
 ### Deferred Items
-- the plural
+- the plural <!-- verify-iteration: 99 -->
 ";
 
 /// A step that writes files.
@@ -77,6 +78,14 @@ fn events(scratch: &Scratch, args: &[&str]) -> Vec<Value> {
 
 fn words(events: &[Value]) -> Vec<&str> {
     events.iter().filter_map(|event| event["event"].as_str()).collect()
+}
+
+/// What was said about an issue when it was over.
+fn retrospectives(scratch: &Scratch, issue: u64) -> Vec<String> {
+    let shown = show(scratch, issue);
+    let comments = shown["comments"].as_array().into_iter().flatten();
+    let bodies = comments.filter_map(|it| it["body"].as_str()).map(ToOwned::to_owned);
+    bodies.filter(|body| body.contains("## Auto Retrospective")).collect()
 }
 
 #[test]
@@ -115,6 +124,7 @@ fn what_a_phase_leaves_reaches_the_next_as_data_and_is_told_to_people() {
     // Nothing was out of the ordinary, so nothing is said afterwards.
     let report = scratch.landfall(&["report", "T1"]).ok();
     assert!(!report.contains("Retrospective"), "{report}");
+    assert_eq!(retrospectives(&scratch, 1), Vec::<String>::new());
 
     let log = events(&scratch, &["1"]);
     let phases: Vec<(&str, &str)> = log
@@ -292,4 +302,15 @@ fn work_without_a_spec_is_handed_on_by_a_paper_and_looked_back_on_when_it_was_op
     }
     let log = events(&scratch, &["1"]);
     assert_eq!(words(&log).iter().filter(|word| **word == "verify_reopen_cycle").count(), 1, "{log:#?}");
+
+    let told = retrospectives(&scratch, 1);
+    let [once] = &told[..] else { panic!("{told:?}") };
+    assert!(once.contains("Result: SUCCESS") && once.contains("- code: begun 2 times"), "{once}");
+    assert!(
+        once.contains("- the plural &lt;!-- verify-iteration: 99"),
+        "words of agents are no marks: {once}"
+    );
+    // Asked for again, nothing is said again.
+    scratch.landfall(&["auto", "1"]);
+    assert_eq!(retrospectives(&scratch, 1), told);
 }
