@@ -215,6 +215,33 @@ fn what_happened_to_issues_is_asked_of_a_server_like_anything_else_and_stands_on
 }
 
 #[test]
+fn the_time_a_phase_waits_for_a_person_is_not_its_work() {
+    let scratch = Scratch::new(LANDFALL);
+    let asks = "[[step.code]]\nsignal = \"pending:red or blue?\"\ncommit = false\n".to_owned();
+    let turns = [asks, works("code", "greet.txt", "\"complete\"")];
+    follow(&scratch, "Greet", &format!("{}{}", there("greet.txt"), script(&turns)), "XS");
+    assert!(scratch.why("T1").contains("red or blue?"), "{}", scratch.why("T1"));
+    scratch.landfall(&["answer", "T1", "blue"]).ok();
+    let said = scratch.landfall(&["auto", "1"]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+
+    let log = events(&scratch, &["1"]);
+    let of = |event: &str| log.iter().find(|it| it["event"] == event && it["phase"] == "code");
+    let at = |event: &str| {
+        let ts = of(event).and_then(|it| it["ts"].as_str()).unwrap_or_else(|| panic!("{event}: {log:#?}"));
+        ts.parse::<jiff::Timestamp>().expect("a moment").as_millisecond()
+    };
+    let took = u64::try_from(at("phase_complete") - at("phase_start")).expect("it ended after it began");
+    let sum = scratch.landfall(&["--json", "stats", "--phases"]).json();
+    let code = &sum["phases"][0];
+    let ms = |name: &str| code[name].as_u64().unwrap_or_else(|| panic!("{name}: {sum}"));
+    assert_eq!((&code["phase"], ms("worked_ms") + ms("waited_ms")), (&"code".into(), took), "{sum}");
+    let waits = code["waits"].as_array().cloned().unwrap_or_default();
+    let person = waits.iter().find(|it| it["what"] == "person").unwrap_or_else(|| panic!("{sum}"));
+    assert!(person["ms"].as_u64() > Some(0) && ms("worked_ms") == ms("median_ms"), "{sum}");
+}
+
+#[test]
 fn a_proposal_is_listed_and_becomes_one_issue_when_a_person_wants_it() {
     let scratch = Scratch::new(LANDFALL);
     let turns =
