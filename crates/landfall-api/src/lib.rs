@@ -102,8 +102,8 @@ pub use output::{
 pub use problem::{Problem, ProblemCode};
 pub use proposal::{Proposal, ProposalList, ProposalOf, ProposalOutcome, ProposeStart, Proposing};
 pub use rollup::{
-    Improvement, ImprovementList, IssueTrace, Rollup, RollupCount, RollupPhase, RollupRecovery,
-    RollupSession, RollupTokens,
+    Improvement, ImprovementList, ImprovementsFile, IssueEvents, IssueEventsAsked, IssueTrace, Rollup,
+    RollupAsked, RollupCount, RollupPhase, RollupRecovery, RollupSession, RollupTokens, RollupWait,
 };
 pub use run::{
     ActiveLine, AgentAtWork, Base, ClashLine, DiskState, EngineState, Nothing, OutcomeLine, RunEnded,

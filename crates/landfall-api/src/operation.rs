@@ -10,18 +10,18 @@ use crate::{
     CheckpointDrop, CheckpointLine, CheckpointList, CheckpointNew, CheckpointsDropped, Consulted, Diff,
     DiffAsked, DiscoveriesAsked, DiscoveryDrop, DiscoveryList, DoAsked, EditTask, Export, Exported, Filter,
     Fleet, FleetAsked, FlowCheck, FlowChecked, FlowDrawing, FlowList, FlowShow, Graph, GraphAsked, HaulList,
-    Health, Hold, Hook, ImportText, Imported, Inbox, InboxAsked, IssueAsked, IssueChanged, IssueClose,
-    IssueDetail, IssueEdit, IssueList, IssueMade, IssueNew, IssueSay, IssueSummaries, IssueSummariesAsked,
-    IssueTick, IssueVerified, IssuesAsked, IssuesFollow, IssuesFollowed, Limits, LogAsked, LogPage,
-    LoopAsked, LoopLine, LoopList, LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing, Output,
-    OutputAsked, OutputBytes, OutputList, OutputRange, PairAsked, Pairing, Paper, PaperAsked, PaperList,
-    PauseAsked, Picked, Pilot, Problem, ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing,
-    PullRequestDetail, QueueChanged, QueueReport, QueueResume, Reclaimed, ReconcileAsked, Reconciliation,
-    Refine, RefineWithdraw, Release, Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList,
-    RolledBack, RunAsked, RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport,
-    SprintChanged, SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked,
-    StatusReport, StopAsked, Stopped, Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage,
-    VerifyAsked, Why,
+    Health, Hold, Hook, ImportText, Imported, ImprovementList, ImprovementsFile, Inbox, InboxAsked,
+    IssueAsked, IssueChanged, IssueClose, IssueDetail, IssueEdit, IssueEvents, IssueEventsAsked, IssueList,
+    IssueMade, IssueNew, IssueSay, IssueSummaries, IssueSummariesAsked, IssueTick, IssueVerified,
+    IssuesAsked, IssuesFollow, IssuesFollowed, Limits, LogAsked, LogPage, LoopAsked, LoopLine, LoopList,
+    LoopOf, LoopsAsked, Message, NewTasks, NextAsked, Nothing, Output, OutputAsked, OutputBytes, OutputList,
+    OutputRange, PairAsked, Pairing, Paper, PaperAsked, PaperList, PauseAsked, Picked, Pilot, Problem,
+    ProblemCode, ProposalList, ProposalOf, ProposeStart, Proposing, PullRequestDetail, QueueChanged,
+    QueueReport, QueueResume, Reclaimed, ReconcileAsked, Reconciliation, Refine, RefineWithdraw, Release,
+    Report, ReportAsked, Restored, Retry, ReviewAsked, ReviewList, RolledBack, Rollup, RollupAsked, RunAsked,
+    RunList, RunNowAsked, RunStarted, RunView, SessionList, SessionOf, SettingsReport, SprintChanged,
+    SprintList, SprintOf, SprintPlan, SprintPreview, SprintReport, Stats, StatsAsked, StatusReport,
+    StopAsked, Stopped, Target, TargetConfirm, TargetSay, TaskAsked, TaskDetail, TaskPage, VerifyAsked, Why,
 };
 
 /// Answers requests: the engine itself, or a client that passes them on.
@@ -351,6 +351,14 @@ operations! {
     LoopStop: loop_stop(LoopOf) -> Box<LoopLine>, Steer Post "/loops/{session}/stop";
     /// Follows issues of the project's tracker, each by a task. A run drives them.
     IssuesFollow: issues_follow(IssuesFollow) -> IssuesFollowed, Steer Post "/issues/follow";
+    /// What happened to issues that were followed, oldest first.
+    IssueEvents: issue_events(IssueEventsAsked) -> IssueEvents, Read Get "/issues/events";
+    /// The same summed up: runs, how long phases took and waited, what was done about failures, tokens by phase and model.
+    IssueRollup: issue_rollup(RollupAsked) -> Box<Rollup>, Read Get "/issues/rollup";
+    /// What agents propose when they look back on issues.
+    Improvements: improvements(Nothing) -> ImprovementList, Read Get "/issues/proposals";
+    /// Makes issues of what agents propose, each once.
+    ImprovementsFile: improvements_file(ImprovementsFile) -> ImprovementList, Steer Post "/issues/proposals/file";
     /// Which issues would be followed, and how. Nothing is changed.
     IssuesPreview: issues_preview(IssuesFollow) -> IssuesFollowed, Read Post "/issues/preview";
     /// Batches of issues of which something is left, newest first.

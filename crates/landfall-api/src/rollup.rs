@@ -6,6 +6,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::TaskId;
 
+/// Asks what happened to issues.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct IssueEventsAsked {
+    /// To these; to all that were ever followed, if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub issue: Vec<u64>,
+    /// Leaves so many lines out, the oldest: the `next` of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// At most so many; 0 leaves it to the engine.
+    pub limit: u32,
+}
+
+/// A page of what happened to issues.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IssueEvents {
+    /// The lines, oldest first.
+    pub events: Vec<IssueTrace>,
+    /// What to ask for `after` to get the next page; none when this is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
 /// One line of the log of an issue. Everything is text, as in the logs of other tools; more fields may come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -23,6 +49,15 @@ pub struct IssueTrace {
     /// What else is known, by name.
     #[serde(flatten)]
     pub fields: BTreeMap<String, String>,
+}
+
+/// Asks what happened to issues, summed up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct RollupAsked {
+    /// In the last so many days; 30 when it is 0, never more than 366.
+    pub days: u32,
 }
 
 /// What happened to issues, summed up.
@@ -76,12 +111,30 @@ pub struct RollupPhase {
     pub begun: u64,
     /// How often it came to its end.
     pub count: u64,
-    /// Half of them took no longer, waits included.
+    /// Half of them took no more work than this. Waits are not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_ms: Option<u64>,
-    /// Of twenty, nineteen took no longer.
+    /// Of twenty, nineteen took no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95_ms: Option<u64>,
+    /// The work of all that came to their end.
+    pub worked_ms: u64,
+    /// How long they waited besides.
+    pub waited_ms: u64,
+    /// For whom, or what, the longest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<RollupWait>,
+}
+
+/// How long a phase waited for something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RollupWait {
+    /// `person`, `quota`, `budget`, `checks` (of the forge), `blockers`, `sub-issues`, `trouble` (that passes), `disk`, `slot` or
+    /// `landing-queue`.
+    pub what: String,
+    /// So long.
+    pub ms: u64,
 }
 
 /// A rung of the ladder of recoveries.
@@ -127,6 +180,14 @@ pub struct RollupTokens {
     /// What that cost, if an agent told or prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+}
+
+/// Wants issues made of what agents propose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImprovementsFile {
+    /// Of these: their ids, or how they begin.
+    pub ids: Vec<String>,
 }
 
 /// What agents propose when they look back.

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use landfall_host::git::{BranchName as GitBranch, GitError, Oid, Repo, Store};
 use landfall_model::flow::Act;
-use landfall_model::issue::{ClosedAs, Part, Phase, Seen, Source, stops_at};
+use landfall_model::issue::{ClosedAs, Lookback, Part, Phase, Seen, Source, stops_at};
 use landfall_model::{Attempt, Exchanged, News, Task, TaskId};
 use landfall_trackers::tracker::{
     Answer, BranchName, CloseWhy, IssueNumber, IssueState, Label, LabelSpec, NameError, PHASE_FAMILY,
@@ -295,6 +295,14 @@ pub(crate) fn desk(site: &Site, task: &Task) -> Result<Desked, Trouble> {
 pub fn branch_of(number: IssueNumber, side: Option<&str>) -> BranchName {
     let side = side.map(|side| format!("-on-{side}")).unwrap_or_default();
     BranchName::new(&format!("landfall/issue-{}{side}", number.get())).expect("made of our own words")
+}
+
+/// Says in the tracker what is worth saying of an issue that is over. Nothing waits for it: a tracker that is away is not told, and its
+/// report has it.
+pub(crate) fn tell_lookback(site: &Site, task: &Task, lookback: &Lookback) {
+    if let Ok(at) = desk(site, task) {
+        drop(telling::looked_back(task, &at, lookback)); // see above
+    }
 }
 
 /// In a flow: the file that says what is to be done for an issue.

@@ -11,6 +11,7 @@ use landfall_model::{Attempt, Digest, EndCode, EndKind, Ending, Fact, News, Stat
 use landfall_store::{Reader, Seq};
 use serde_json::{Value, json};
 
+use crate::exchange;
 use crate::gate::digest;
 use crate::improve::{self, Origin};
 use crate::land;
@@ -21,6 +22,9 @@ use crate::site::Site;
 pub(crate) fn write(site: &Arc<Site>, task: &Task, attempt: Attempt) {
     let paper = task.issue.as_ref().and_then(|_| paper_of(site, task));
     let lookback = look_back(&site.folder.journal(), task, paper.as_ref());
+    if let Some(lookback) = &lookback {
+        exchange::tell_lookback(site, task, lookback);
+    }
     if let Some(paper) = paper.filter(|_| site.settings.tracker.file_proposals) {
         file_proposals(site, task, &paper);
     }

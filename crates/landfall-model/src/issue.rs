@@ -8,6 +8,7 @@ mod paper;
 mod phase;
 mod progress;
 mod reconcile;
+mod rest;
 mod retro;
 mod rollup;
 mod summary;
@@ -29,6 +30,7 @@ pub use paper::{
 pub use phase::{Phase, aggregate};
 pub use progress::{Mark, Progress, Row};
 pub use reconcile::{Point, Reconciled, completion, precondition};
+pub use rest::{Waits, WaitsFor};
 pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
 pub use summary::{

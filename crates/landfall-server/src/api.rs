@@ -198,6 +198,8 @@ impl Rooms {
             | Asked::IssueClose(_)
             | Asked::IssueReopen(_)
             | Asked::IssuePull(_)
+            | Asked::Improvements(_)
+            | Asked::ImprovementsFile(_)
             | Asked::Reconcile(_) => self.wait(&self.away).await.map(Some),
             asked if asked.route().access == Access::Read => self.read().await.map(Some),
             _ => Ok(None),

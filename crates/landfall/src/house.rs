@@ -68,8 +68,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use landfall_api::{
-    AgentsAsked, AgentsFound, Ask as _, HaulId, ImprovementList, IssueTrace, ModuleMade, ModulesMended,
-    NewsLine, Problem, ProblemCode, Proposal, Rollup, Service, TaskId,
+    AgentsAsked, AgentsFound, Ask as _, HaulId, ModuleMade, ModulesMended, NewsLine, Problem, ProblemCode,
+    Proposal, Service, TaskId,
 };
 use landfall_engine::model::haul;
 
@@ -196,21 +196,6 @@ pub fn batch_onward(
     blocked_by: &BTreeMap<u64, BTreeSet<u64>>,
 ) -> Option<String> {
     haul::onward(haul::HaulId(batch.0), left, through, blocked_by)
-}
-
-/// What happened to issues of the project at `at`, oldest first; to all of them, if none is named.
-pub fn issue_events(at: &At, issues: &[u64]) -> Result<Vec<IssueTrace>, Problem> {
-    history::events(&Place::find(at)?, issues)
-}
-
-/// What agents propose when they look back. Of those that are named, issues are made.
-pub fn issue_proposals(at: &At, file: &[String]) -> Result<ImprovementList, Problem> {
-    history::proposals(&Place::find(at)?, file)
-}
-
-/// What happened to issues in the last days, summed up.
-pub fn rollup(at: &At, days: u32) -> Result<Rollup, Problem> {
-    history::rollup(&Place::find(at)?, days)
 }
 
 /// The branch that is meant, where that is not the base of the project, and the other ones that work lands on.

@@ -1530,7 +1530,7 @@ fn rollup_samples(page: &mut Page) {
     let count = |what: &str| api::RollupCount { what: what.to_owned(), count: 2 };
     page.sample(
         "`stats --phases`",
-        "What happened to issues: runs, how long phases took with their waits, what was done about failures, what each phase used.",
+        "What happened to issues: runs, how long phases were worked on and how long they waited besides, what was done about failures, what each phase used.",
         &api::Rollup {
             from_ms: AT_MS,
             sessions: vec![api::RollupSession {
@@ -1548,6 +1548,12 @@ fn rollup_samples(page: &mut Page) {
                 count: 2,
                 median_ms: Some(600_000),
                 p95_ms: Some(900_000),
+                worked_ms: 1_500_000,
+                waited_ms: 420_000,
+                waits: vec![
+                    api::RollupWait { what: "person".to_owned(), ms: 300_000 },
+                    api::RollupWait { what: "checks".to_owned(), ms: 120_000 },
+                ],
             }],
             recoveries: vec![api::RollupRecovery { tier: "2".to_owned(), count: 2, success: 1, failed: 1 }],
             anomalies: vec![count("silent-no-op")],
@@ -1565,13 +1571,13 @@ fn rollup_samples(page: &mut Page) {
     );
     page.sample(
         "`issue events`",
-        "One such object per line, oldest first. What else is known depends on `event`, and is text.",
+        "One such object per line, oldest first. What else is known depends on `event`, and is text. By HTTP they come in pages: `events`, and `next` where there are more.",
         &api::IssueTrace {
             ts: "2026-07-29T14:03:00.120Z".to_owned(),
             issue: 12,
             event: "phase_complete".to_owned(),
             session_id: "R3".to_owned(),
-            fields: [("phase", "code"), ("duration_sec", "312")]
+            fields: [("phase", "code"), ("duration_sec", "312"), ("wait_sec", "40"), ("waited_for", "checks")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
         },

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use landfall_model::issue::Phase;
+use landfall_model::issue::{Lookback, Phase};
 use landfall_model::{Exchanged, Size, Task};
 use landfall_trackers::tracker::{
     CloseWhy, CommitSha, Label, LabelSpec, Marker, NewReview, PrNumber, Saying, Thread, unmarked,
@@ -171,4 +171,13 @@ pub(super) fn closed(task: &Task, at: &Desked) -> Result<Exchanged, Trouble> {
     let text = format!("Done.{}{unasked}", landed.unwrap_or_default());
     at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
     Ok(Exchanged::Told)
+}
+
+/// Says what is worth saying of an issue that is over: once, and once more where it landed again.
+pub(super) fn looked_back(task: &Task, at: &Desked, lookback: &Lookback) -> Result<(), Trouble> {
+    let marker = Marker::new(&format!("retro/{}/{}", at.mark(task.id), task.landed_before.len()))?;
+    // Agents wrote some of it: nothing in it may be taken for a mark of ours.
+    let text = lookback.markdown().replace("<!--", "&lt;!--");
+    at.tracker.comment(Thread::Issue(at.number), &marker, &text)?;
+    Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::rest::{Waits, WaitsFor};
 use super::trail::{Happening, Trace};
 use crate::signal::Usage;
 use crate::{RunId, Timestamp};
@@ -50,10 +51,14 @@ pub struct PhaseRow {
     pub begun: u64,
     /// How often it came to its end.
     pub count: u64,
-    /// Half of them took no longer, waits included.
+    /// Half of them took no more work than this; waits are not in it.
     pub median_ms: Option<u64>,
-    /// Of twenty, nineteen took no longer.
+    /// Of twenty, nineteen took no more.
     pub p95_ms: Option<u64>,
+    /// The work of all that came to their end.
+    pub worked_ms: u64,
+    /// How long they waited besides, the longest first.
+    pub waits: Vec<(WaitsFor, u64)>,
 }
 
 /// One rung.
@@ -90,6 +95,7 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
     let mut sessions: BTreeMap<RunId, SessionRow> = BTreeMap::new();
     let mut begun: BTreeMap<&str, u64> = BTreeMap::new();
     let mut took: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut waited: BTreeMap<&str, Waits> = BTreeMap::new();
     let mut recoveries: BTreeMap<&str, RecoveryRow> = BTreeMap::new();
     let mut anomalies: BTreeMap<&str, u64> = BTreeMap::new();
     let mut interventions: BTreeMap<&str, u64> = BTreeMap::new();
@@ -107,7 +113,14 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
             });
             match what {
                 Happening::PhaseStart { phase } => *begun.entry(phase).or_default() += 1,
-                Happening::PhaseComplete { phase, took_ms } => took.entry(phase).or_default().push(*took_ms),
+                Happening::PhaseComplete { phase, took_ms, waits } => {
+                    let rested: u64 = waits.values().sum();
+                    took.entry(phase).or_default().push(took_ms.saturating_sub(rested));
+                    let sums = waited.entry(phase).or_default();
+                    for (what, ms) in waits {
+                        *sums.entry(*what).or_default() += ms;
+                    }
+                }
                 Happening::Recovery { tier, result, .. } => {
                     let row = recoveries.entry(tier).or_insert_with(|| RecoveryRow {
                         tier: (*tier).to_owned(),
@@ -154,12 +167,17 @@ pub fn rollup<'a>(trails: impl IntoIterator<Item = (u64, &'a [Trace])>, since: T
     let phase = |(_, phase): (usize, &str)| {
         let mut all = took.get(phase).cloned().unwrap_or_default();
         all.sort_unstable();
+        let mut waits: Vec<(WaitsFor, u64)> =
+            waited.get(phase).into_iter().flatten().map(|(what, ms)| (*what, *ms)).collect();
+        waits.sort_by_key(|(what, ms)| (std::cmp::Reverse(*ms), *what));
         PhaseRow {
             phase: phase.to_owned(),
             begun: begun.get(phase).copied().unwrap_or(0),
             count: all.len() as u64,
             median_ms: rank(&all, 50),
             p95_ms: rank(&all, 95),
+            worked_ms: all.iter().sum(),
+            waits,
         }
     };
     Rollup {

@@ -1,6 +1,7 @@
 //! The journal of an issue's task as a log of a pipeline: when a phase began and ended, what its runs used, what went wrong and
 //! what was done about it. The words are those that other tools read; nothing is in it that the journal does not say.
 
+use super::rest::{Rest, Waits};
 use super::{Ci, IssueEvent, Mark, Progress, Routed};
 use crate::acceptance::VerifyResult;
 use crate::event::{Event, Exit, Warning};
@@ -97,6 +98,8 @@ pub enum Happening {
         phase: &'static str,
         /// After so long, waits included.
         took_ms: u64,
+        /// Of that it waited so long.
+        waits: Waits,
     },
     /// Its task is over.
     SubComplete {
@@ -211,8 +214,15 @@ impl Happening {
             Self::Anomaly { phase, pattern, detail } => {
                 vec![("phase", (*phase).to_owned()), ("pattern", pattern.clone()), ("detail", detail.clone())]
             }
-            Self::PhaseComplete { phase, took_ms } => {
-                vec![("phase", (*phase).to_owned()), ("duration_sec", seconds(took_ms))]
+            Self::PhaseComplete { phase, took_ms, waits } => {
+                let long = waits.iter().filter(|(_, ms)| **ms >= 1_000); // seconds are all that is told
+                let words: Vec<&str> = long.map(|(it, _)| it.word()).collect();
+                vec![
+                    ("phase", (*phase).to_owned()),
+                    ("duration_sec", seconds(took_ms)),
+                    ("wait_sec", seconds(&waits.values().sum())),
+                    ("waited_for", words.join(", ")),
+                ]
             }
             Self::SubComplete { result } => vec![("result", result.clone())],
             Self::SizeRefresh { from, to, route } => {
@@ -263,6 +273,7 @@ struct Trail<'f> {
     profile: String,
     tried: Option<(Tier, String)>,
     ci_since: Option<Timestamp>,
+    rest: Rest,
     failed: String,
     reworks: u32,
 }
@@ -282,8 +293,12 @@ impl Trail<'_> {
                 self.say(at, Happening::SubStart { size });
             }
         }
+        if let Event::Left { .. } = event {
+            self.ci_since = None; // nobody waits for checks that it went on without
+        }
         let before = self.progress.routed().copied();
         self.progress.hear(self.flow, event);
+        self.rest.hear(at, event);
         self.in_phase(at, event);
         self.turn(at);
         if let (Event::Issue(IssueEvent::Routed(now)), Some(before)) = (event, before)
@@ -414,7 +429,8 @@ impl Trail<'_> {
         if let Some((phase, since)) = self.since {
             if mark(phase) == Some(Mark::Done) {
                 self.since = None;
-                self.say(at, Happening::PhaseComplete { phase, took_ms: span(since, at) });
+                let (took_ms, waits) = (span(since, at), self.rest.waits().clone());
+                self.say(at, Happening::PhaseComplete { phase, took_ms, waits });
             } else if mark(phase) == Some(Mark::Stopped) || self.progress.now() != Some(phase) {
                 self.since = None; // it was left without an end of its own
             }
@@ -422,6 +438,7 @@ impl Trail<'_> {
         let now = self.progress.now().filter(|now| mark(now) == Some(Mark::UnderWay));
         if let Some(phase) = now.filter(|_| self.since.is_none()) {
             self.since = Some((phase, at));
+            self.rest.begin(at);
             self.say(at, Happening::PhaseStart { phase });
         }
     }
@@ -451,7 +468,7 @@ fn size_of(routed: Option<&Routed>) -> String {
     routed.and_then(|routed| routed.size).map(|size| size.to_string()).unwrap_or_default()
 }
 
-fn span(since: Timestamp, until: Timestamp) -> u64 {
+pub(super) fn span(since: Timestamp, until: Timestamp) -> u64 {
     u64::try_from(until.0 - since.0).unwrap_or(0) // a clock that was set back
 }
 

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use landfall_model::acceptance::{VerifyOutcome, VerifyResult};
 use landfall_model::flow::{Act, Step};
+use landfall_model::gate::GateReport;
 use landfall_model::issue::{
     Accepted, Ci, Depth, IssueEvent, Paper, PartEnd, PartFate, Pipeline, Routed, Trace, Way, lookback,
     rollup, trail,
 };
 use landfall_model::recovery::{Outcome, RecoveryEvent, Tier};
 use landfall_model::{
-    Attempt, Commit, Driving, EndCode, EndKind, Ending, Event, Exit, Flow, Opening, RunId, Size, StepKind,
-    StepName, StepResult, Style, Target, Task, TaskId, TaskLimits, TaskSpec, Timestamp, Traces, Usage,
-    Verdict,
+    Attempt, BatchId, Commit, Digest, Driving, EndCode, EndKind, Ending, Event, Exit, Flow, Opening, Parting,
+    RunId, Size, StepKind, StepName, StepResult, Style, Target, Task, TaskId, TaskLimits, TaskSpec,
+    Timestamp, Traces, Tree, Usage, Verdict, Wait,
 };
 
 const ONE: Attempt = Attempt(1);
@@ -157,7 +158,7 @@ fn the_journal_of_an_issue_is_a_log_of_its_phases() {
         5 wrapper_exit phase=spec exit_code=0 how=exit duration_sec=4
         5 max_silent_window phase=spec silent_window_sec=200
         5 token_usage phase=spec model=large input=200 output=5 cache_read=0 micro_usd=70
-        6 phase_complete phase=spec duration_sec=2
+        6 phase_complete phase=spec duration_sec=2 wait_sec=0 waited_for=
         7 size_refresh from=L to=M route=pr
         8 phase_start phase=code
         9 wrapper_exit phase=code exit_code=143 how=silence duration_sec=4
@@ -166,19 +167,140 @@ fn the_journal_of_an_issue_is_a_log_of_its_phases() {
         10 anomaly phase=code pattern=watchdog-kill detail=retry
         12 recovery phase=code tier=2 symptom=watchdog-kill result=success
         13 manual_intervention recovery_target=code intervention_type=message
-        14 phase_complete phase=code duration_sec=6
+        14 phase_complete phase=code duration_sec=6 wait_sec=0 waited_for=
         15 phase_start phase=review
         17 ci_wait wait_sec=1 result=passed failed=0
-        18 phase_complete phase=review duration_sec=3
+        18 phase_complete phase=review duration_sec=3 wait_sec=0 waited_for=
         19 phase_start phase=merge
         20 concurrent_commit_detected commit_sha=abc
-        21 phase_complete phase=merge duration_sec=2
+        21 phase_complete phase=merge duration_sec=2 wait_sec=0 waited_for=
         22 phase_start phase=verify
         24 verify_reopen_cycle iteration=1 reopen_reason=it greets
         26 phase_start phase=code
         27 sub_complete result=FAILED (acceptance_failed)
     "#]]
     .assert_eq(&lines(&log(&whole())));
+}
+
+fn waited(wait: Wait) -> [Event; 2] {
+    let then = StepName::new("x");
+    [Event::Yielded { attempt: ONE, why: Parting::NotYet, feedback: None }, Event::Waited { wait, then }]
+}
+
+fn resumed() -> Event {
+    Event::Resumed { feedback: None }
+}
+
+fn backoff() -> Wait {
+    Wait::Backoff { until: Timestamp(0), cause: "x".to_owned() }
+}
+
+fn checks(ci: Ci) -> Event {
+    Event::Issue(IssueEvent::Checks { attempt: ONE, ci })
+}
+
+fn queued() -> Event {
+    Event::Entered { attempt: ONE, step: StepName::new("land"), run: RunId(3), opening: Opening::Queue }
+}
+
+fn landing(took_ms: u64, reused: bool) -> Event {
+    let commit = || Commit::new("abc");
+    let report = GateReport {
+        base: commit(),
+        head: commit(),
+        commit: commit(),
+        tree: Tree::new("t"),
+        config: Digest::new("c"),
+        environment: Digest::new("e"),
+        commands: Vec::new(),
+        took_ms,
+        reused,
+        required: false,
+    };
+    Event::LandingBegan { attempt: ONE, batch: BatchId(1), report }
+}
+
+/// Everything that waits does so in this one: each group of facts at its second.
+fn waiting() -> Vec<(i64, Vec<Event>)> {
+    let group = |at: i64, parts: &[&[Event]]| (at, parts.concat());
+    vec![
+        group(0, &[&[bound(), routed(Size::M, Way::Pr), entered("code")]]),
+        group(10, &[&waited(Wait::Question { text: "which?".to_owned() })]),
+        group(70, &[&[resumed()]]),
+        group(75, &[&[entered("code")]]),
+        group(80, &[&waited(Wait::Quota { until: Timestamp(0) })]),
+        group(380, &[&[resumed(), entered("code")]]),
+        group(390, &[&[left("code", StepResult::Done, "review")]]),
+        group(390, &[&[entered("review"), checks(Ci::Running(vec!["a".to_owned()]))], &waited(backoff())]),
+        group(450, &[&[resumed(), entered("review")]]),
+        group(452, &[&[checks(Ci::Passed)], &waited(backoff())]),
+        group(462, &[&[resumed(), entered("review")]]),
+        group(463, &[&[left("review", StepResult::Approved, "land")]]),
+        group(463, &[&[queued()]]),
+        group(563, &[&[landing(30_000, false)]]),
+        group(568, &[&[left("land", StepResult::Landed, "accept")]]),
+        group(568, &[&[entered("accept")]]),
+        group(569, &[&[Event::Held { reason: String::new() }]]),
+        group(570, &[&[Event::Yielded { attempt: ONE, why: Parting::Held, feedback: None }]]),
+        group(600, &[&[Event::Released]]),
+        group(604, &[&[entered("accept")]]),
+        group(605, &[&[left("accept", StepResult::Pass, "end")]]),
+    ]
+}
+
+fn timed(groups: &[(i64, Vec<Event>)]) -> Vec<Trace> {
+    let flow = flow();
+    let facts =
+        groups.iter().flat_map(|(at, all)| all.iter().map(move |event| (Timestamp(at * 1_000), event)));
+    trail(Some(&flow), facts)
+}
+
+#[test]
+fn the_time_of_a_phase_is_told_apart_into_work_and_waits() {
+    let all = timed(&waiting());
+    let over: Vec<Trace> =
+        all.iter().filter(|trace| trace.what.word() == "phase_complete").cloned().collect();
+    expect_test::expect![[r#"
+        390 phase_complete phase=code duration_sec=390 wait_sec=365 waited_for=person, quota, slot
+        463 phase_complete phase=review duration_sec=73 wait_sec=70 waited_for=checks, trouble
+        568 phase_complete phase=merge duration_sec=105 wait_sec=70 waited_for=landing-queue
+        605 phase_complete phase=verify duration_sec=37 wait_sec=34 waited_for=person, slot
+    "#]]
+    .assert_eq(&lines(&over));
+    let sum = rollup([(7, &all[..])], Timestamp(0));
+    let rows: Vec<_> = sum
+        .phases
+        .iter()
+        .map(|it| {
+            let waits: Vec<(&str, u64)> = it.waits.iter().map(|(what, ms)| (what.word(), *ms)).collect();
+            (it.phase.as_str(), it.median_ms, it.worked_ms, waits)
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("code", Some(25_000), 25_000, vec![("quota", 300_000), ("person", 60_000), ("slot", 5_000)]),
+            ("review", Some(3_000), 3_000, vec![("checks", 60_000), ("trouble", 10_000)]),
+            ("merge", Some(35_000), 35_000, vec![("landing-queue", 70_000)]),
+            ("verify", Some(3_000), 3_000, vec![("person", 30_000), ("slot", 4_000)]),
+        ]
+    );
+}
+
+#[test]
+fn a_batch_whose_verification_was_taken_over_took_nobody_any_time() {
+    let over = |event: Event| {
+        let all = timed(&[
+            (0, vec![bound(), routed(Size::M, Way::Pr), queued()]),
+            (40, vec![event]),
+            (50, vec![left("land", StepResult::Landed, "accept")]),
+        ]);
+        lines(&all).lines().last().map(ToOwned::to_owned).unwrap_or_default()
+    };
+    assert!(over(landing(30_000, true)).contains("wait_sec=40"), "{}", over(landing(30_000, true)));
+    assert!(over(landing(30_000, false)).contains("wait_sec=10"));
+    assert!(over(landing(90_000, false)).ends_with("wait_sec=0 waited_for="), "a clock that was set back");
+    assert!(over(landing(39_500, false)).ends_with("wait_sec=0 waited_for="), "a moment is not worth a word");
 }
 
 #[test]

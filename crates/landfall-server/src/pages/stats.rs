@@ -1,17 +1,26 @@
 //! What came of the work: by day, by agent, and how long things take.
 
 use askama::Template;
-use landfall_api::{Ask as _, Problem, Spread, Stats, StatsAsked, StatsCount, StatsSum};
+use landfall_api::{
+    Ask as _, Problem, Rollup, RollupAsked, RollupPhase, RollupSession, Spread, Stats, StatsAsked,
+    StatsCount, StatsSum,
+};
 
 use super::plot::{Figure, Series, Unit, bars};
 use super::{Page, Visit, words};
 
 const SPANS: [u32; 4] = [7, 30, 90, 365];
+const SESSIONS_MAX: usize = 20; // the newest; `landfall stats --phases` shows all
 
 #[derive(Template)]
 #[template(path = "stats.html")]
 struct StatsPage<'a> {
     stats: &'a Stats,
+    /// What happened to issues.
+    issues: &'a Rollup,
+    /// The newest runs in which issues were worked on, newest first, and how many there were before them.
+    sessions: Vec<&'a RollupSession>,
+    older: usize,
     days: u32,
     figures: Vec<Figure>,
     /// How often a person and a reviewing agent were of one mind, in per cent.
@@ -21,14 +30,56 @@ struct StatsPage<'a> {
 pub(super) fn draw(visit: &Visit<'_>) -> Result<Page, Problem> {
     let days = visit.asked_as("days").unwrap_or(30).clamp(1, 366);
     let stats = visit.stats(StatsAsked { days })?;
-    Page::new("Statistics", &page(&stats, days))
+    let issues = visit.issue_rollup(RollupAsked { days })?;
+    Page::new("Statistics", &page(&stats, &issues, days))
 }
 
-fn page(stats: &Stats, days: u32) -> StatsPage<'_> {
+fn page<'a>(stats: &'a Stats, issues: &'a Rollup, days: u32) -> StatsPage<'a> {
     let agreement = &stats.agreement;
     let same = agreement.both_approved + agreement.both_objected;
     let all = same + agreement.person_objected + agreement.person_approved;
-    StatsPage { stats, days, figures: figures(stats), agreed: (same * 100).checked_div(all) }
+    let mut figures = figures(stats);
+    if !issues.phases.is_empty() {
+        figures.push(phases(&issues.phases));
+    }
+    StatsPage {
+        stats,
+        issues,
+        sessions: issues.sessions.iter().rev().take(SESSIONS_MAX).collect(),
+        older: issues.sessions.len().saturating_sub(SESSIONS_MAX),
+        days,
+        figures,
+        agreed: (same * 100).checked_div(all),
+    }
+}
+
+/// How long the phases of issues were worked on, and how long they waited.
+fn phases(phases: &[RollupPhase]) -> Figure {
+    let labels: Vec<String> = phases.iter().map(|it| words::line(&it.phase)).collect();
+    let series = [
+        Series { name: "work", values: phases.iter().map(|it| number(it.worked_ms)).collect() },
+        Series { name: "waits", values: phases.iter().map(|it| number(it.waited_ms)).collect() },
+    ];
+    bars("phases", "Phases of issues: work and waits", Unit::Time, &labels, &series)
+}
+
+/// For whom a phase waited, the longest first.
+fn waits(phase: &RollupPhase) -> String {
+    let long = phase.waits.iter().filter(|it| it.ms >= 1_000); // between two steps there is always a moment
+    let words: Vec<String> =
+        long.map(|it| format!("{} {}", words::line(&it.what), words::length(it.ms))).collect();
+    words.join(", ")
+}
+
+/// A rung of the ladder of recoveries, in words.
+fn rung(tier: &str) -> String {
+    match tier {
+        "1" => "1: it was there after all".to_owned(),
+        "2" => "2: a known pattern".to_owned(),
+        "3" => "3: an agent".to_owned(),
+        "manual" => "a person".to_owned(),
+        other => words::line(other),
+    }
 }
 
 /// A number of a day.
@@ -120,7 +171,10 @@ fn spread(spread: &Spread) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landfall_api::{Agreement, FlakeLine, Outcome, StatsDay, StatsGate, StatsProfile};
+    use landfall_api::{
+        Agreement, FlakeLine, Outcome, RollupCount, RollupRecovery, RollupTokens, RollupWait, StatsDay,
+        StatsGate, StatsProfile,
+    };
 
     use super::*;
 
@@ -157,17 +211,88 @@ mod tests {
         }
     }
 
+    fn issues(sessions: usize) -> Rollup {
+        let hostile = "<script>x</script>".to_owned();
+        let count = || vec![RollupCount { what: hostile.clone(), count: 2 }];
+        let session = |number: usize| RollupSession {
+            session: format!("R{number}"),
+            batches: vec![hostile.clone()],
+            from_ms: 0,
+            until_ms: 60_000,
+            issues: vec![12, 13],
+            done: 1,
+            failed: 1,
+        };
+        Rollup {
+            from_ms: 0,
+            sessions: (1..=sessions).map(session).collect(),
+            phases: vec![RollupPhase {
+                phase: "code".to_owned(),
+                begun: 3,
+                count: 2,
+                median_ms: Some(60_000),
+                p95_ms: None,
+                worked_ms: 120_000,
+                waited_ms: 3_600_000,
+                waits: vec![
+                    RollupWait { what: hostile.clone(), ms: 3_600_000 },
+                    RollupWait { what: "slot".to_owned(), ms: 9 },
+                ],
+            }],
+            recoveries: vec![RollupRecovery { tier: "2".to_owned(), count: 2, success: 1, failed: 1 }],
+            anomalies: count(),
+            interventions: count(),
+            tokens: vec![RollupTokens {
+                phase: "code".to_owned(),
+                model: hostile.clone(),
+                runs: 3,
+                tokens_in: 1_000,
+                tokens_cached: 600,
+                tokens_out: 90,
+                cost_usd: Some(1.2),
+            }],
+        }
+    }
+
+    #[test]
+    fn phases_of_issues_are_a_table_and_a_plot_and_work_is_told_from_waits() {
+        let (stats, many) = (stats(1), issues(23));
+        let html = page(&stats, &many, 30).render().expect("drawn");
+        assert!(!html.contains("<script") && !html.contains("style="), "{html}");
+        for seen in ["Phases of issues: work and waits", "2: a known pattern", "And 3 older ones."] {
+            assert!(html.contains(seen), "{seen}: {html}");
+        }
+        let cell = |name: &str, text: &str| format!("<td data-name=\"{name}\" class=\"num\">{text}</td>");
+        for (name, text) in
+            [("Through", "2"), ("Half within", "1m"), ("Work", "2m"), ("Waits", "1h"), ("Read", "1.0k")]
+        {
+            assert!(html.contains(&cell(name, text)), "{name}: {html}");
+        }
+        assert!(html.contains("/script&#62; 1h</td>"), "a moment is not worth a word: {html}");
+        assert_eq!(html.matches("href=\"/runs/R").count(), SESSIONS_MAX);
+        assert!(html.contains("href=\"/runs/R23\"") && !html.contains("href=\"/runs/R3\""), "the newest");
+    }
+
+    #[test]
+    fn where_no_issue_was_followed_the_page_says_how_to() {
+        let (stats, none) = (stats(1), Rollup::default());
+        let html = page(&stats, &none, 30).render().expect("drawn");
+        assert!(html.contains("No issue was followed in this time.") && html.contains("landfall auto 12"));
+        assert!(!html.contains("Phases of issues: work and waits"), "an empty plot says nothing");
+    }
+
     #[test]
     fn statistics_are_drawn_and_words_stay_words() {
         for days in [0, 1, 366] {
             let stats = stats(days);
-            let page = page(&stats, days.max(1));
+            let issues = Rollup::default();
+            let page = page(&stats, &issues, days.max(1));
             assert_eq!(page.agreed, Some(75));
             let html = page.render().expect("drawn");
             assert!(!html.contains("<script") && !html.contains("style="), "{html}");
         }
         let mut none = stats(1);
         none.agreement = Agreement::default();
-        assert_eq!(page(&none, 1).agreed, None);
+        assert_eq!(page(&none, &Rollup::default(), 1).agreed, None);
     }
 }

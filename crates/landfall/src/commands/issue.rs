@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use landfall_api::{
-    Ask as _, ImprovementList, IssueAsked, IssueChanged, IssueClose, IssueComment, IssueDetail, IssueEdit,
-    IssueLine, IssueList, IssueMade, IssueNew, IssueNumber, IssueSay, IssueState, IssueTick, IssuesAsked,
-    PullRequestDetail, Size, UnreadableIssue,
+    Ask as _, ImprovementList, ImprovementsFile, IssueAsked, IssueChanged, IssueClose, IssueComment,
+    IssueDetail, IssueEdit, IssueEventsAsked, IssueLine, IssueList, IssueMade, IssueNew, IssueNumber,
+    IssueSay, IssueState, IssueTick, IssuesAsked, Nothing, PullRequestDetail, Size, UnreadableIssue,
 };
 
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::format::{moment, plural};
-use crate::house;
 use crate::say::{clean, clean_block, print_json_line, talk};
 use crate::table::Table;
+
+const EVENTS_AT_ONCE: u32 = 10_000; // lines of a page
 
 /// Makes, shows and changes issues: files beside Landfall's state, or those of the tracker that landfall.toml names.
 #[derive(clap::Args)]
@@ -239,12 +240,23 @@ pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
             changed(service.issue_edit(edit)?)?;
         }
         Action::Events { issues } => {
-            for line in house::issue_events(&context.at, &issues)? {
-                print_json_line(&line)?;
+            let service = context.service()?;
+            let mut asked = IssueEventsAsked { issue: issues, after: None, limit: EVENTS_AT_ONCE };
+            loop {
+                let page = service.issue_events(asked.clone())?;
+                page.events.iter().try_for_each(print_json_line)?;
+                asked.after = page.next;
+                if asked.after.is_none() {
+                    break;
+                }
             }
         }
         Action::Proposals { file } => {
-            let list = house::issue_proposals(&context.at, &file)?;
+            let service = context.service()?;
+            let list = match file.is_empty() {
+                true => service.improvements(Nothing {})?,
+                false => service.improvements_file(ImprovementsFile { ids: file })?,
+            };
             context.answer(&list, proposals_text)?;
             if !context.json && list.proposals.is_empty() {
                 talk("nobody has proposed anything: neither in a spec that landed nor by recoveries");

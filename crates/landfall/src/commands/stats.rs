@@ -1,12 +1,12 @@
 //! `landfall stats`: what came of the work.
 
-use landfall_api::{Ask, Rollup, RollupCount, Spread, Stats, StatsAsked};
+use landfall_api::{Ask, Rollup, RollupAsked, RollupCount, RollupPhase, Spread, Stats, StatsAsked};
 
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
+use crate::format;
 use crate::say::talk;
 use crate::table::Table;
-use crate::{format, house};
 
 /// Shows what came of the work: by day, by agent and in all.
 #[derive(clap::Args)]
@@ -15,15 +15,16 @@ pub struct Args {
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=366))]
     days: u32,
 
-    /// What happened to issues instead: runs, how long each phase took, what was done about failures, tokens by phase and model.
+    /// What happened to issues instead: runs, how long each phase worked and waited, what was done about failures, tokens by phase
+    /// and model.
     #[arg(long)]
     phases: bool,
 }
 
 pub fn run(args: Args, context: &Context) -> Result<Exit, Failure> {
     if args.phases {
-        let found = house::rollup(&context.at, args.days)?;
-        context.answer(&found, rollup_text)?;
+        let found = context.service()?.issue_rollup(RollupAsked { days: args.days })?;
+        context.answer(&found, |found| rollup_text(found))?;
         if !context.json && found.sessions.is_empty() {
             talk("no issue was followed in this time; `landfall auto 12` follows one");
         }
@@ -109,7 +110,8 @@ fn rollup_text(found: &Rollup) -> String {
         parts.push(table.text());
     }
     if !found.phases.is_empty() {
-        let mut table = Table::new(&["PHASE", "BEGUN", "THROUGH", "MEDIAN", "P95"]);
+        let mut table =
+            Table::new(&["PHASE", "BEGUN", "THROUGH", "MEDIAN", "P95", "WORKED", "WAITED", "FOR"]);
         for it in &found.phases {
             let took = |ms: Option<u64>| ms.map(format::duration).unwrap_or_default();
             table.row([
@@ -118,6 +120,9 @@ fn rollup_text(found: &Rollup) -> String {
                 &it.count.to_string(),
                 &took(it.median_ms),
                 &took(it.p95_ms),
+                &format::duration(it.worked_ms),
+                &format::duration(it.waited_ms),
+                &waits(it),
             ]);
         }
         parts.push(table.text());
@@ -153,6 +158,13 @@ fn rollup_text(found: &Rollup) -> String {
     parts.extend(counts("OUT OF THE ORDINARY", &found.anomalies));
     parts.extend(counts("A PERSON STEPPED IN", &found.interventions));
     parts.join("\n")
+}
+
+/// For whom a phase waited, the longest first: `person 2h, checks 4m`.
+fn waits(phase: &RollupPhase) -> String {
+    let long = phase.waits.iter().filter(|it| it.ms >= 1_000); // between two steps there is always a moment
+    let words: Vec<String> = long.map(|it| format!("{} {}", it.what, format::duration(it.ms))).collect();
+    words.join(", ")
 }
 
 fn counts(name: &str, all: &[RollupCount]) -> Option<String> {

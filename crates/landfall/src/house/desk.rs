@@ -21,9 +21,9 @@ use super::place::Place;
 use super::reads::Look;
 use super::run::UnderWay;
 use super::{
-    agents, board, checkpoints, discoveries, doctor, fleet, flows, follow, graph, hidden, import, inbox,
-    issues, looks, loops, moment, output, pilot, problem, queue, reclaim, reconcile, reports, settings,
-    sprints, stats, tables, targets, verify, wire, writes,
+    agents, board, checkpoints, discoveries, doctor, fleet, flows, follow, graph, hidden, history, import,
+    inbox, issues, looks, loops, moment, output, pilot, problem, queue, reclaim, reconcile, reports,
+    settings, sprints, stats, tables, targets, verify, wire, writes,
 };
 
 /// Answers for one project.
@@ -95,6 +95,9 @@ impl Desk {
             Request::Inbox(asked) => Response::Inbox(inbox::inbox(&look, &asked)?),
             Request::Graph(asked) => Response::Graph(graph::graph(&look, &asked)?),
             Request::Stats(asked) => Response::Stats(stats::stats(&look, asked)?),
+            Request::IssueEvents(asked) => Response::IssueEvents(history::events(&self.place, &asked)?),
+            Request::IssueRollup(asked) => Response::IssueRollup(history::rollup(&self.place, asked)?),
+            Request::Improvements(_) => Response::Improvements(history::proposals(&self.place, &[])?),
             Request::Fleet(asked) => Response::Fleet(fleet::fleet(&look, asked)?),
             Request::Settings(_) => Response::Settings(settings::report(&self.place)?),
             Request::Outputs(asked) => Response::Outputs(output::list(&look, wire::model_task(asked.task))?),
@@ -356,6 +359,9 @@ impl Service for Desk {
             Request::Log(_)
             | Request::Graph(_)
             | Request::Stats(_)
+            | Request::IssueEvents(_)
+            | Request::IssueRollup(_)
+            | Request::Improvements(_)
             | Request::Settings(_)
             | Request::Outputs(_)
             | Request::Output(_)
@@ -426,6 +432,10 @@ impl Service for Desk {
             Request::Cancel(_) => self.write(request),
             Request::Import(asked) => {
                 Ok(Response::Import(import::import(&self.place, asked, &|new: NewTasks| self.add(new))?))
+            }
+            // The tracker is changed by this, and nothing here.
+            Request::ImprovementsFile(asked) => {
+                Ok(Response::ImprovementsFile(history::file(&self.place, asked)?))
             }
             Request::RunStart(_) | Request::RunNow(_) | Request::Propose(_) | Request::Proposals(_) => {
                 self.drive(&request)

@@ -18,9 +18,15 @@ use super::{backlog, issues, moment, problem, wire};
 const FOLLOWS: &str = "issue-wanted";
 const DAY_MS: i64 = 86_400_000;
 
-/// The log of issues, oldest line first; of all that were ever followed, if none is named.
-pub(super) fn events(place: &Place, numbers: &[u64]) -> Result<Vec<api::IssueTrace>, Problem> {
-    let all = trails(place)?;
+const DAYS: u32 = 30;
+const DAYS_MAX: u32 = 366;
+const LINES: u32 = 1_000; // a page, where nobody says how long it is to be
+const LINES_MAX: u32 = 10_000; // some megabytes of JSON
+
+/// A page of the log of issues, oldest line first; of all that were ever followed, if none is named.
+pub(super) fn events(place: &Place, asked: &api::IssueEventsAsked) -> Result<api::IssueEvents, Problem> {
+    let numbers = &asked.issue;
+    let all = trails(place, None)?;
     for number in numbers {
         if !all.iter().any(|(known, _)| known == number) {
             let what = format!("no task follows #{number}, so nothing has happened to it here");
@@ -34,7 +40,12 @@ pub(super) fn events(place: &Place, numbers: &[u64]) -> Result<Vec<api::IssueTra
         lines.extend(trail.iter().map(|trace| (trace.at, line(*number, trace))));
     }
     lines.sort_by_key(|(at, _)| *at); // stable: within one moment each issue keeps its order
-    Ok(lines.into_iter().map(|(_, line)| line).collect())
+    let count = if asked.limit == 0 { LINES } else { asked.limit.min(LINES_MAX) } as usize;
+    let from = usize::try_from(asked.after.unwrap_or(0)).unwrap_or(usize::MAX).min(lines.len());
+    let until = from.saturating_add(count).min(lines.len());
+    let next = (until < lines.len()).then_some(until as u64);
+    let events = lines.drain(from..until).map(|(_, line)| line).collect();
+    Ok(api::IssueEvents { events, next })
 }
 
 fn line(issue: u64, trace: &Trace) -> api::IssueTrace {
@@ -53,9 +64,10 @@ fn utc(at: Timestamp) -> String {
 }
 
 /// What happened to issues in the last days, summed up.
-pub(super) fn rollup(place: &Place, days: u32) -> Result<api::Rollup, Problem> {
+pub(super) fn rollup(place: &Place, asked: api::RollupAsked) -> Result<Box<api::Rollup>, Problem> {
+    let days = if asked.days == 0 { DAYS } else { asked.days.min(DAYS_MAX) };
     let since = Timestamp(moment::now_ms() - i64::from(days) * DAY_MS);
-    let all = trails(place)?;
+    let all = trails(place, Some(since))?;
     let sum = issue::rollup(all.iter().map(|(number, trail)| (*number, &trail[..])), since);
     let hauls = match place.reader()? {
         Some(reader) => reader.hauls().map_err(|error| problem::store(&error))?,
@@ -77,7 +89,7 @@ pub(super) fn rollup(place: &Place, days: u32) -> Result<api::Rollup, Problem> {
         done: it.done,
         failed: it.failed,
     });
-    Ok(api::Rollup {
+    Ok(Box::new(api::Rollup {
         from_ms: since.0,
         sessions: sessions.collect(),
         phases: sum.phases.into_iter().map(phase).collect(),
@@ -85,7 +97,7 @@ pub(super) fn rollup(place: &Place, days: u32) -> Result<api::Rollup, Problem> {
         anomalies: sum.anomalies.into_iter().map(count).collect(),
         interventions: sum.interventions.into_iter().map(count).collect(),
         tokens: sum.tokens.into_iter().map(tokens).collect(),
-    })
+    }))
 }
 
 fn phase(it: issue::PhaseRow) -> api::RollupPhase {
@@ -95,6 +107,13 @@ fn phase(it: issue::PhaseRow) -> api::RollupPhase {
         count: it.count,
         median_ms: it.median_ms,
         p95_ms: it.p95_ms,
+        worked_ms: it.worked_ms,
+        waited_ms: it.waits.iter().map(|(_, ms)| ms).sum(),
+        waits: it
+            .waits
+            .iter()
+            .map(|(what, ms)| api::RollupWait { what: what.word().to_owned(), ms: *ms })
+            .collect(),
     }
 }
 
@@ -114,12 +133,15 @@ fn tokens(it: issue::TokenRow) -> api::RollupTokens {
     }
 }
 
-/// The log of every task that follows an issue, by the number of the issue.
-fn trails(place: &Place) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
+/// The log of every task that follows an issue, by the number of the issue; only of those to which something happened since then.
+fn trails(place: &Place, since: Option<Timestamp>) -> Result<Vec<(u64, Vec<Trace>)>, Problem> {
     let Some(reader) = place.reader()? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for task in followed(&reader)? {
         let Some(source) = Source::of(&task.spec.source) else { continue };
+        if since.is_some_and(|since| task.changed < since) {
+            continue;
+        }
         all.push((source.number, trail(&reader, &task)?));
     }
     Ok(all)
@@ -175,6 +197,15 @@ fn ground(place: &Place) -> Result<Option<(Store, Oid)>, Problem> {
     let store = Store::open(&git, &place.folder.store(), &repo).map_err(|error| problem::git(&error))?;
     let base = store.base().map_err(|error| problem::git(&error))?;
     Ok(base.map(|base| (store, base)))
+}
+
+/// Makes issues of what agents propose.
+pub(super) fn file(place: &Place, asked: &api::ImprovementsFile) -> Result<api::ImprovementList, Problem> {
+    if asked.ids.is_empty() {
+        let none = Problem::new(ProblemCode::BadInput, "no proposal is named");
+        return Err(none.hint("`landfall issue proposals` lists them"));
+    }
+    proposals(place, &asked.ids)
 }
 
 /// What agents propose; of those that `file` names, issues are made first.

@@ -1,11 +1,14 @@
 //! What the agents of an issue leave for each other and for people: handoffs, retrospectives, proposals, the log of phases and
 //! what it comes to.
 
+use landfall_api::{Ask as _, ImprovementsFile, IssueEventsAsked, Nothing, ProblemCode, RollupAsked};
 use landfall_testkit::{Said, Scratch};
 use serde_json::Value;
 
 use crate::LANDFALL;
+use crate::both::show;
 use crate::lifecycle::{says, works};
+use crate::serve::Served;
 
 const FINE: &str = r#"{"findings": [], "resolved": []}"#;
 
@@ -40,7 +43,7 @@ const CODED: &str = "\
 ### Key Decisions
 - no default greeting
 ### Deferred Items
-- the plural
+- the plural <!-- verify-iteration: 99 -->
 ";
 
 /// A step that writes files.
@@ -75,6 +78,14 @@ fn events(scratch: &Scratch, args: &[&str]) -> Vec<Value> {
 
 fn words(events: &[Value]) -> Vec<&str> {
     events.iter().filter_map(|event| event["event"].as_str()).collect()
+}
+
+/// What was said about an issue when it was over.
+fn retrospectives(scratch: &Scratch, issue: u64) -> Vec<String> {
+    let shown = show(scratch, issue);
+    let comments = shown["comments"].as_array().into_iter().flatten();
+    let bodies = comments.filter_map(|it| it["body"].as_str()).map(ToOwned::to_owned);
+    bodies.filter(|body| body.contains("## Auto Retrospective")).collect()
 }
 
 #[test]
@@ -113,6 +124,7 @@ fn what_a_phase_leaves_reaches_the_next_as_data_and_is_told_to_people() {
     // Nothing was out of the ordinary, so nothing is said afterwards.
     let report = scratch.landfall(&["report", "T1"]).ok();
     assert!(!report.contains("Retrospective"), "{report}");
+    assert_eq!(retrospectives(&scratch, 1), Vec::<String>::new());
 
     let log = events(&scratch, &["1"]);
     let phases: Vec<(&str, &str)> = log
@@ -142,6 +154,91 @@ fn what_a_phase_leaves_reaches_the_next_as_data_and_is_told_to_people() {
     assert_eq!(sum["tokens"][0]["tokens_in"], 1200, "{sum}");
     let text = scratch.landfall(&["stats", "--phases"]).ok();
     assert!(text.contains("MEDIAN") && text.contains("P95") && text.contains("review"), "{text}");
+    assert!(text.contains("WORKED") && text.contains("WAITED"), "{text}");
+    assert_eq!(sum["phases"][1]["phase"], "code", "{sum}");
+    assert!(
+        sum["phases"][1]["worked_ms"].as_u64() > Some(0) && sum["phases"][1]["waited_ms"].is_u64(),
+        "{sum}"
+    );
+}
+
+#[test]
+fn what_happened_to_issues_is_asked_of_a_server_like_anything_else_and_stands_on_its_page() {
+    let scratch = Scratch::new(LANDFALL);
+    let served = Served::start(&scratch, &[]);
+    let (_, page) = served.get("/stats");
+    assert!(page.contains("No issue was followed in this time."), "{page}");
+    served.end();
+    let turns =
+        [writes("spec", &[("docs/spec/issue-1-greet.md", SPEC)]), works("code", "greet.txt", "\"complete\"")];
+    let said = follow(&scratch, "Greet", &format!("{}{}", there("greet.txt"), script(&turns)), "S");
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let printed = events(&scratch, &["1"]);
+
+    let served = Served::start(&scratch, &[]);
+    let client = served.client();
+    let rollup = client.issue_rollup(RollupAsked::default()).expect("summed up");
+    let phases: Vec<&str> = rollup.phases.iter().map(|it| it.phase.as_str()).collect();
+    assert_eq!(phases, ["spec", "code", "verify"]);
+    assert_eq!(serde_json::to_value(&rollup.tokens).expect("json")[0]["tokens_in"], 1200);
+
+    // In pages, each line once and in the same order.
+    let (mut lines, mut asked) =
+        (Vec::new(), IssueEventsAsked { issue: vec![1], limit: 3, ..Default::default() });
+    loop {
+        let page = client.issue_events(asked.clone()).expect("a page");
+        assert!(page.events.len() <= 3);
+        lines.extend(page.events.iter().map(|line| serde_json::to_value(line).expect("json")));
+        asked.after = page.next;
+        if asked.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(lines, printed);
+    let after = IssueEventsAsked { after: Some(u64::MAX), ..Default::default() };
+    assert_eq!(client.issue_events(after).expect("nothing is left").events, Vec::new());
+    let unknown = IssueEventsAsked { issue: vec![7], ..Default::default() };
+    assert_eq!(client.issue_events(unknown).expect_err("nobody follows it").code, ProblemCode::NotFound);
+
+    let proposed = client.improvements(Nothing {}).expect("proposals").proposals;
+    assert_eq!(proposed.len(), 2);
+    let file = |ids: Vec<String>| client.improvements_file(ImprovementsFile { ids });
+    assert_eq!(file(Vec::new()).expect_err("nothing is named").code, ProblemCode::BadInput);
+    let filed = file(vec![proposed[0].id.clone()]).expect("filed").proposals;
+    assert_eq!((filed[0].issue, filed[1].issue), (Some(2), None));
+
+    let (_, page) = served.get("/stats");
+    for seen in ["Phases of issues: work and waits", "What phases used", "<td>verify</td>"] {
+        assert!(page.contains(seen), "{seen}: {page}");
+    }
+    served.end();
+}
+
+#[test]
+fn the_time_a_phase_waits_for_a_person_is_not_its_work() {
+    let scratch = Scratch::new(LANDFALL);
+    let asks = "[[step.code]]\nsignal = \"pending:red or blue?\"\ncommit = false\n".to_owned();
+    let turns = [asks, works("code", "greet.txt", "\"complete\"")];
+    follow(&scratch, "Greet", &format!("{}{}", there("greet.txt"), script(&turns)), "XS");
+    assert!(scratch.why("T1").contains("red or blue?"), "{}", scratch.why("T1"));
+    scratch.landfall(&["answer", "T1", "blue"]).ok();
+    let said = scratch.landfall(&["auto", "1"]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+
+    let log = events(&scratch, &["1"]);
+    let of = |event: &str| log.iter().find(|it| it["event"] == event && it["phase"] == "code");
+    let at = |event: &str| {
+        let ts = of(event).and_then(|it| it["ts"].as_str()).unwrap_or_else(|| panic!("{event}: {log:#?}"));
+        ts.parse::<jiff::Timestamp>().expect("a moment").as_millisecond()
+    };
+    let took = u64::try_from(at("phase_complete") - at("phase_start")).expect("it ended after it began");
+    let sum = scratch.landfall(&["--json", "stats", "--phases"]).json();
+    let code = &sum["phases"][0];
+    let ms = |name: &str| code[name].as_u64().unwrap_or_else(|| panic!("{name}: {sum}"));
+    assert_eq!((&code["phase"], ms("worked_ms") + ms("waited_ms")), (&"code".into(), took), "{sum}");
+    let waits = code["waits"].as_array().cloned().unwrap_or_default();
+    let person = waits.iter().find(|it| it["what"] == "person").unwrap_or_else(|| panic!("{sum}"));
+    assert!(person["ms"].as_u64() > Some(0) && ms("worked_ms") == ms("median_ms"), "{sum}");
 }
 
 #[test]
@@ -232,4 +329,15 @@ fn work_without_a_spec_is_handed_on_by_a_paper_and_looked_back_on_when_it_was_op
     }
     let log = events(&scratch, &["1"]);
     assert_eq!(words(&log).iter().filter(|word| **word == "verify_reopen_cycle").count(), 1, "{log:#?}");
+
+    let told = retrospectives(&scratch, 1);
+    let [once] = &told[..] else { panic!("{told:?}") };
+    assert!(once.contains("Result: SUCCESS") && once.contains("- code: begun 2 times"), "{once}");
+    assert!(
+        once.contains("- the plural &lt;!-- verify-iteration: 99"),
+        "words of agents are no marks: {once}"
+    );
+    // Asked for again, nothing is said again.
+    scratch.landfall(&["auto", "1"]);
+    assert_eq!(retrospectives(&scratch, 1), told);
 }

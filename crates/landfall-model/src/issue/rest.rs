@@ -1,0 +1,187 @@
+//! How long nothing is done for a task, and whom that waits for: a fold of its facts. What counts as work is every try of a
+//! step, from its beginning to its end; but for the time it stands in line to land, and not that in which its batch is verified.
+
+use std::collections::BTreeMap;
+
+use super::trail::span;
+use super::{Ci, IssueEvent};
+use crate::event::{Event, Opening};
+use crate::gate::GateReport;
+use crate::{Timestamp, Wait};
+
+/// Whom a task waits for, or what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitsFor {
+    /// A person: an answer, a look, a login, leave to go on, something put right.
+    Person,
+    /// An account that is used up.
+    Quota,
+    /// Money, tokens or time to spend.
+    Budget,
+    /// Checks of the forge.
+    Checks,
+    /// What is to be done before it.
+    Blockers,
+    /// The issues it is made of.
+    Parts,
+    /// The end of a passing trouble.
+    Trouble,
+    /// Room on the disk.
+    Disk,
+    /// Leave to go on: others are at work, or no run is under way.
+    Slot,
+    /// Its turn to land.
+    Queue,
+}
+
+impl WaitsFor {
+    /// The word people and files use.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Person => "person",
+            Self::Quota => "quota",
+            Self::Budget => "budget",
+            Self::Checks => "checks",
+            Self::Blockers => "blockers",
+            Self::Parts => "sub-issues",
+            Self::Trouble => "trouble",
+            Self::Disk => "disk",
+            Self::Slot => "slot",
+            Self::Queue => "landing-queue",
+        }
+    }
+}
+
+/// How long something waited, by what it waited for; what it never waited for is not in it.
+pub type Waits = BTreeMap<WaitsFor, u64>;
+
+/// The fold.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    /// What it waits for, and since when; none while somebody is at work.
+    now: Option<(WaitsFor, Timestamp)>,
+    /// Whether a person keeps it from going on.
+    held: bool,
+    /// Whether checks of the forge were running when it last looked.
+    checks: bool,
+    waits: Waits,
+}
+
+impl Rest {
+    /// Counts anew from here.
+    pub fn begin(&mut self, at: Timestamp) {
+        self.waits.clear();
+        if let Some((_, since)) = &mut self.now {
+            *since = at;
+        }
+    }
+
+    /// How long it waited since it was last counted anew.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// Takes the next fact in.
+    pub fn hear(&mut self, at: Timestamp, event: &Event) {
+        match event {
+            Event::Entered { opening, .. } => {
+                let stands_in_line = *opening == Opening::Queue;
+                self.turn(at, stands_in_line.then_some(WaitsFor::Queue));
+            }
+            Event::Requeued { .. } => self.turn(at, Some(WaitsFor::Queue)),
+            Event::LandingBegan { report, .. } | Event::Ejected { report, .. } => self.verified(at, report),
+            Event::Conflicted { .. } | Event::Landed { .. } | Event::Ended(_) => self.turn(at, None),
+            Event::Left { .. } => {
+                self.checks = false;
+                self.turn(at, Some(WaitsFor::Slot));
+            }
+            Event::Yielded { .. }
+            | Event::Resumed { .. }
+            | Event::Reviewed { .. }
+            | Event::Retried { .. }
+            | Event::Reopened { .. } => self.turn(at, Some(WaitsFor::Slot)),
+            Event::Waited { wait, .. } => self.turn(at, Some(self.behind(wait))),
+            Event::ReviewWanted { .. } => self.turn(at, Some(WaitsFor::Person)),
+            Event::Held { .. } => self.hold(at, true),
+            Event::Released => self.hold(at, false),
+            Event::Directed { .. } => {
+                self.hold(at, false);
+                if self.now.is_some() {
+                    self.turn(at, Some(WaitsFor::Slot));
+                }
+            }
+            Event::Issue(IssueEvent::Checks { ci, .. }) => self.checks = matches!(ci, Ci::Running(_)),
+            Event::Added { .. }
+            | Event::Edited { .. }
+            | Event::Offered { .. }
+            | Event::Bound { .. }
+            | Event::WorkspaceMade { .. }
+            | Event::IterationBegan { .. }
+            | Event::IterationEnded { .. }
+            | Event::Warned(_)
+            | Event::Collected { .. }
+            | Event::Verified { .. }
+            | Event::BaseMoved { .. }
+            | Event::Opinion { .. }
+            | Event::Replied { .. }
+            | Event::Strode { .. }
+            | Event::SentBack { .. }
+            | Event::ReviewOwed
+            | Event::Signed { .. }
+            | Event::Reported { .. }
+            | Event::StopAsked { .. }
+            | Event::WorkspaceRemoved { .. }
+            | Event::Messaged { .. }
+            | Event::LimitsSet { .. }
+            | Event::Staged(_)
+            | Event::Issue(_)
+            | Event::Recovery(_) => {}
+        }
+    }
+
+    fn behind(&self, wait: &Wait) -> WaitsFor {
+        match wait {
+            Wait::Question { .. }
+            | Wait::Login { .. }
+            | Wait::Pause
+            | Wait::Conflict { .. }
+            | Wait::GateBroken { .. } => WaitsFor::Person,
+            Wait::Quota { .. } => WaitsFor::Quota,
+            Wait::Budget { .. } => WaitsFor::Budget,
+            Wait::Backoff { .. } if self.checks => WaitsFor::Checks,
+            Wait::Backoff { .. } => WaitsFor::Trouble,
+            Wait::Dependency(_) | Wait::Blockers { .. } => WaitsFor::Blockers,
+            Wait::Parts => WaitsFor::Parts,
+            Wait::Disk { .. } => WaitsFor::Disk,
+            Wait::Slot | Wait::Turn(_) => WaitsFor::Slot,
+        }
+    }
+
+    /// What it waits for from here on; what it waited for until here is counted.
+    fn turn(&mut self, at: Timestamp, now: Option<WaitsFor>) {
+        self.count(at, 0);
+        self.now = now.map(|now| (now, at));
+    }
+
+    /// Its batch was verified while it stood in line: that was work.
+    fn verified(&mut self, at: Timestamp, report: &GateReport) {
+        self.count(at, if report.reused { 0 } else { report.took_ms });
+        self.now = None;
+    }
+
+    fn hold(&mut self, at: Timestamp, held: bool) {
+        self.turn(at, self.now.map(|(now, _)| now));
+        self.held = held;
+    }
+
+    fn count(&mut self, at: Timestamp, but_ms: u64) {
+        let Some((what, since)) = self.now else { return };
+        // Whoever is held would have to wait for a person if it had leave to go on.
+        let what = if self.held && what == WaitsFor::Slot { WaitsFor::Person } else { what };
+        let ms = span(since, at).saturating_sub(but_ms);
+        if ms > 0 {
+            *self.waits.entry(what).or_default() += ms;
+        }
+    }
+}
