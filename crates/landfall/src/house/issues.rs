@@ -392,26 +392,31 @@ pub(super) fn look(place: &Place) -> Result<Option<Standing>, Problem> {
     with(place, |settings, around| tracker::look(&settings.tracker, around))
 }
 
-/// The tracker that was opened last, and for what: it knows how much may be asked yet.
-static OPENED: Mutex<Option<(Instant, Vec<u8>, Arc<dyn Tracker>)>> = Mutex::new(None);
+/// A tracker that was opened: it knows how much may be asked yet.
+struct Opened {
+    at: Instant,
+    /// Everything it was opened with.
+    of: blake3::Hash,
+    tracker: Arc<dyn Tracker>,
+}
+
+static OPENED: Mutex<Option<Opened>> = Mutex::new(None);
 const OPENED_FOR: Duration = Duration::from_secs(60); // whoever gives us another token does not wait long
 
 pub(super) fn open(place: &Place) -> Result<Arc<dyn Tracker>, Problem> {
-    let environment = place.environment();
-    let mut of = place.settings_text().unwrap_or_default().into_bytes();
-    of.extend_from_slice(place.folder.project().as_os_str().as_bytes());
-    for (name, value) in &environment {
-        of.extend([name, value].into_iter().flat_map(|it| [b"\n", it.as_bytes()].concat()));
+    let mut of = blake3::Hasher::new();
+    of.update(place.settings_text().unwrap_or_default().as_bytes());
+    of.update(place.folder.project().as_os_str().as_bytes());
+    for (name, value) in place.environment() {
+        of.update(b"\n").update(name.as_bytes()).update(b"\n").update(value.as_bytes());
     }
-    let of = blake3::hash(&of).as_bytes().to_vec();
+    let of = of.finalize();
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, _, tracker)) =
-        opened.as_ref().filter(|(at, known, _)| *known == of && at.elapsed() < OPENED_FOR)
-    {
-        return Ok(Arc::clone(tracker));
+    if let Some(opened) = opened.as_ref().filter(|it| it.of == of && it.at.elapsed() < OPENED_FOR) {
+        return Ok(Arc::clone(&opened.tracker));
     }
     let tracker: Arc<dyn Tracker> = Arc::from(with(place, tracker::open)?);
-    *opened = Some((Instant::now(), of, Arc::clone(&tracker)));
+    *opened = Some(Opened { at: Instant::now(), of, tracker: Arc::clone(&tracker) });
     Ok(tracker)
 }
 
