@@ -232,6 +232,7 @@ pub struct HaulLine {
 /// Asks whether a phase of an issue is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct ReconcileAsked {
     /// The issue.
     pub issue: IssueNumber,

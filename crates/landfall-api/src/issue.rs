@@ -18,6 +18,7 @@ pub struct Hook {
 /// Asks about one issue, or one pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct IssueAsked {
     /// Which.
     pub issue: IssueNumber,
@@ -26,7 +27,7 @@ pub struct IssueAsked {
 /// Which issues are wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct IssuesAsked {
     /// Closed ones too.
     pub all: bool,
@@ -46,6 +47,7 @@ impl Default for IssuesAsked {
 /// An issue that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct IssueNew {
     /// Its title.
     pub title: String,
@@ -69,6 +71,7 @@ pub struct IssueNew {
 /// What is to become of an issue, all at once. What is left out stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct IssueEdit {
     /// Which.
     pub issue: IssueNumber,
@@ -115,6 +118,7 @@ impl IssueEdit {
 /// Something that is said about an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct IssueSay {
     /// Which.
     pub issue: IssueNumber,
@@ -125,6 +129,7 @@ pub struct IssueSay {
 /// Closes an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct IssueClose {
     /// Which.
     pub issue: IssueNumber,
@@ -136,6 +141,7 @@ pub struct IssueClose {
 /// Ticks a box of an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct IssueTick {
     /// Which.
     pub issue: IssueNumber,
@@ -149,7 +155,7 @@ pub struct IssueTick {
 /// Asks what became of the issues of some tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct IssueSummariesAsked {
     /// The tasks.
     pub tasks: Vec<TaskId>,

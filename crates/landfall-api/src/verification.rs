@@ -7,6 +7,7 @@ use crate::IssueNumber;
 /// Which issue is verified, and how it is looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct VerifyAsked {
     /// The issue.
     pub issue: IssueNumber,

@@ -856,14 +856,16 @@ impl Engine {
 
     /// The task `new` that undoes a landed one, and its work.
     fn revert(&self, task: &Task, new: TaskId) -> Result<(TaskSpec, Commit), AskError> {
-        let Some(landed) = &task.landed else { return Err(AskError::NotLanded(task.id)) };
+        if task.landings().next().is_none() {
+            return Err(AskError::NotLanded(task.id));
+        }
         let source = format!("rollback:{}", task.id);
-        let by = |it: &&Arc<Task>| it.spec.source == source && (!it.is_over() || it.landed.is_some());
+        let by =
+            |it: &&Arc<Task>| it.spec.source == source && (!it.is_over() || it.landings().next().is_some());
         if let Some(by) = self.core.world().tasks().find(by) {
             return Err(AskError::TakenBack { task: task.id, by: by.id });
         }
-        let head =
-            land::revert(&self.site, task, landed, new).map_err(|error| AskError::Machine(error.full()))?;
+        let head = land::revert(&self.site, task, new).map_err(|error| AskError::Machine(error.full()))?;
         let spec = going_back(&format!("Roll back {}: {}", task.id, task.spec.title), &source)?;
         Ok((spec, head))
     }

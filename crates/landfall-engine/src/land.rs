@@ -355,17 +355,60 @@ pub(crate) fn prove(site: &Site, claim: &LandingClaim) -> Result<Result<String, 
     }
 }
 
-/// A commit that undoes a landed task, pinned for the task `new` that will land it. What landed together with it stays.
-pub(crate) fn revert(site: &Site, task: &Task, landed: &Landed, new: TaskId) -> Result<Commit, GitError> {
-    let commit = site::oid(&landed.commit);
+/// A commit that undoes everything of a task that landed, pinned for the task `new` that will land it. What landed together with it
+/// stays.
+pub(crate) fn revert(site: &Site, task: &Task, new: TaskId) -> Result<Commit, GitError> {
     let by = Signature::landfall(site.clock.now_ms());
+    // The newest first: what came before it is taken back from what is left.
+    let mut all =
+        task.landings().rev().map(|landed| undone(site, task, landed, &by)).collect::<Result<Vec<_>, _>>()?;
+    let rest = all.split_off(1);
+    let newest =
+        all.pop().ok_or_else(|| GitError::output("roll back", format!("nothing of {} landed", task.id)))?;
+    let head = match rest.is_empty() {
+        true => newest,
+        false => {
+            let message = format!("Roll back {}: {}\n", task.id, crate::gate::subject(&task.spec.title));
+            let together = site.store.merge_batch(&newest, &rest, &|_| message.clone(), &by)?;
+            match together.prefixes.last() {
+                Some(last) if together.prefixes.len() == rest.len() => last.commit.clone(),
+                Some(_) | None => {
+                    let what =
+                        format!("what {} landed one after the other cannot be taken back together", task.id);
+                    return Err(GitError::output("roll back", what));
+                }
+            }
+        }
+    };
+    site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
+    Ok(site::commit(&head))
+}
+
+/// A child of a landed commit with the tree from before it: merged with any later base, it takes back just that.
+fn undone(site: &Site, task: &Task, landed: &Landed, by: &Signature) -> Result<Oid, GitError> {
+    let commit = site::oid(&landed.commit);
     let parents = site.store.parents_of(&commit)?;
-    let own = task.gate.as_ref().map(|gate| site::oid(&gate.head));
     let (base, heads) = parents
         .split_first()
         .ok_or_else(|| GitError::output("roll back", format!("{commit} has no parent")))?;
-    let others: Vec<Oid> = heads.iter().filter(|head| Some(*head) != own.as_ref()).cloned().collect();
-    let without = site.store.merge_batch(base, &others, &|_| "Without it\n".to_owned(), &by)?;
+    let own = match heads {
+        [own] => Some(own.clone()),
+        _ => task
+            .gate
+            .as_ref()
+            .filter(|_| task.landed.as_ref() == Some(landed))
+            .map(|gate| site::oid(&gate.head)),
+    };
+    let own = own.ok_or_else(|| {
+        let what = format!(
+            "{} landed together with others, and which part was that of {} is not known any more",
+            commit.short(),
+            task.id
+        );
+        GitError::output("roll back", what)
+    })?;
+    let others: Vec<Oid> = heads.iter().filter(|head| **head != own).cloned().collect();
+    let without = site.store.merge_batch(base, &others, &|_| "Without it\n".to_owned(), by)?;
     if without.prefixes.len() != others.len() {
         let what =
             format!("what landed together with {} as {} does not fit without it", task.id, commit.short());
@@ -381,10 +424,7 @@ pub(crate) fn revert(site: &Site, task: &Task, landed: &Landed, new: TaskId) -> 
         crate::gate::subject(&task.spec.title),
         landed.commit
     );
-    // A child of the landed commit with the tree from before it: merged with any later base, it takes back just that.
-    let head = site.store.commit(&before, &[commit], &message, &by, &by)?;
-    site.store.pin(&task_ref("tasks", new, "offered"), &head)?;
-    Ok(site::commit(&head))
+    site.store.commit(&before, &[commit], &message, by, by)
 }
 
 /// A commit on top of the base with every file as it was at a checkpoint, pinned for the task `new` that will land it.

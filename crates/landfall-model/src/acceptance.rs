@@ -18,8 +18,8 @@ pub use catalogue::{CATALOGUE, CommandSpec, InSafeMode, Permission};
 pub use handler::{HANDLER_FOLDERS, Handler, handler_names};
 pub use hint::{Check, GithubQuery, HintError, Hits, RepoPath, Verify};
 pub use outcome::{
-    BaseUrls, ITERATIONS_MAX, Mode, Occasion, Plan, Standing, VerifyOutcome, VerifyResult, Where, by_ticks,
-    closed_by_hand, full_tells, moves, next_iteration, outcome, plan,
+    BaseUrls, ITERATIONS_MAX, Mode, ON_TRUST, Occasion, Plan, Standing, VerifyOutcome, VerifyResult, Where,
+    by_ticks, closed_by_hand, full_tells, moves, next_iteration, outcome, plan,
 };
 pub use words::{
     Counted, Deeds, Finding, MAX_ITERATIONS_REACHED, Sighting, comment, count, held_in_passing, observed,

@@ -190,6 +190,11 @@ impl Task {
         self.hold.is_some() && matches!(self.state, State::Ready { .. })
     }
 
+    /// Everything of it that landed, oldest first: work that landed may have been worked on again.
+    pub fn landings(&self) -> impl DoubleEndedIterator<Item = &Landed> {
+        self.landed_before.iter().chain(&self.landed)
+    }
+
     /// Whether tasks that need this one may start.
     #[must_use]
     pub fn unblocks(&self) -> bool {

@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use landfall_model::{Commit, Digest, Entry, Fact, RunId, Status, Task, TaskId, Timestamp, Tree, apply};
+use landfall_model::{
+    Commit, Digest, Entry, Event, Fact, RunId, Status, Task, TaskId, Timestamp, Tree, apply,
+};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, ToSql, params};
 
 use crate::chain::{Chain, Hash};
@@ -231,6 +233,14 @@ impl Reader {
         self.steady(|| self.read_task(task))
     }
 
+    /// One task as it was when something of it last landed; none if nothing did.
+    ///
+    /// # Errors
+    /// When an event is damaged, missing, or cannot follow.
+    pub fn task_as_landed(&self, task: TaskId) -> Result<Option<Task>, StoreError> {
+        self.steady(|| self.folded(task).map(|(_, landed)| landed))
+    }
+
     /// The needs of a task that do not unblock it yet.
     ///
     /// # Errors
@@ -375,6 +385,11 @@ impl Reader {
     }
 
     fn read_task(&self, task: TaskId) -> Result<Option<Task>, StoreError> {
+        self.folded(task).map(|(now, _)| now)
+    }
+
+    /// A task as it is, and as it was when something of it last landed.
+    fn folded(&self, task: TaskId) -> Result<(Option<Task>, Option<Task>), StoreError> {
         let entries = self.entries(query::TASK_EVENTS, &[&task.0])?;
         let counted: Option<u64> = self
             .conn
@@ -385,14 +400,17 @@ impl Reader {
             let what = format!("{task} has {} of its {} events", entries.len(), counted.unwrap_or(0));
             return Err(StoreError::corrupt(None, what));
         }
-        let mut folded = None;
+        let (mut folded, mut landed) = (None, None);
         for (seq, entry) in entries {
             if let Fact::Task(_, event) = &entry.fact {
                 let next = apply(folded.take(), task, entry.at, event);
                 folded = Some(next.map_err(|source| StoreError::Illegal { seq, source: source.into() })?);
+                if matches!(event, Event::Landed { .. }) {
+                    landed.clone_from(&folded);
+                }
             }
         }
-        Ok(folded)
+        Ok((folded, landed))
     }
 
     fn number(&self, sql: &str) -> Result<u64, StoreError> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -54,9 +55,38 @@ pub fn shorten(text: &str, columns: usize) -> Cow<'_, str> {
     console::truncate_str(text, columns, "…")
 }
 
+/// The base that is meant, where it is not the project's own: commands that are shown say so.
+static BASE: OnceLock<String> = OnceLock::new();
+
+/// From here on every command that is shown to a person is about this base.
+pub fn about_base(base: &str) {
+    drop(BASE.set(shell_word(base))); // there is one command line
+}
+
+/// A word as a shell takes it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |it: char| it.is_ascii_alphanumeric() || "._/-+@%:,=".contains(it);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+fn advised<'a>(text: &'a str, base: Option<&String>) -> Cow<'a, str> {
+    const SHOWN: &str = "`landfall ";
+    let Some(base) = base.filter(|_| text.contains(SHOWN)) else { return Cow::Borrowed(text) };
+    let mut parts = text.split(SHOWN);
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let said = part.split('`').next().is_some_and(|command| command.contains("--base"));
+        all += &if said { format!("{SHOWN}{part}") } else { format!("{SHOWN}--base {base} {part}") };
+    }
+    Cow::Owned(all)
+}
+
 /// Data for stdout.
 pub fn print(text: &str) -> Result<(), Failure> {
-    print_bytes(text.as_bytes())
+    print_bytes(advised(text, BASE.get()).as_bytes())
 }
 
 /// Data for stdout that may not be text.
@@ -75,7 +105,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 /// Bytes that someone else made: as they are for a program, clean for a terminal.
 pub fn print_foreign(bytes: &[u8]) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
-        return print(&clean_block(&String::from_utf8_lossy(bytes)));
+        return print_bytes(clean_block(&String::from_utf8_lossy(bytes)).as_bytes());
     }
     print_bytes(bytes)
 }
@@ -113,7 +143,7 @@ fn json_clean(text: &str) -> String {
 
 /// A line of talk on stderr. It has been cleaned where it came from outside.
 pub fn talk(text: &str) {
-    let mut text = text.to_owned();
+    let mut text = advised(text, BASE.get()).into_owned();
     text.push('\n');
     drop(io::stderr().lock().write_all(text.as_bytes())); // nobody listens: there is nobody to tell
 }
@@ -141,7 +171,24 @@ pub fn complain(failure: &Failure, json: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{clean, clean_block, is_trick, json_clean};
+    use super::{advised, clean, clean_block, is_trick, json_clean, shell_word};
+
+    #[test]
+    fn commands_that_are_shown_are_about_the_base_that_is_meant_and_safe_to_paste() {
+        let base = shell_word("release/1.2");
+        let shown = |text: &str| advised(text, Some(&base)).into_owned();
+        assert_eq!(
+            shown("see `landfall why T1`, or `landfall auto 7`"),
+            "see `landfall --base release/1.2 why T1`, or `landfall --base release/1.2 auto 7`"
+        );
+        for same in ["nothing", "`landfall --base main why '#7'`", "landfall is a word"] {
+            assert_eq!(shown(same), same);
+        }
+        assert_eq!(advised("`landfall why T1`", None), "`landfall why T1`");
+        assert_eq!(shell_word("x$(id)"), "'x$(id)'");
+        assert_eq!(shell_word("a'b"), r"'a'\''b'");
+        assert_eq!(shell_word("a&b"), "'a&b'");
+    }
 
     #[test]
     fn what_a_terminal_obeys_becomes_visible() {

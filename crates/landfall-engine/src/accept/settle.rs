@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use landfall_model::acceptance::{
-    Counted, Criteria, Criterion, Deeds, Finding, Sighting, VerifyOutcome, VerifyResult, by_ticks,
+    Counted, Criteria, Criterion, Deeds, Finding, ON_TRUST, Sighting, VerifyOutcome, VerifyResult, by_ticks,
     closed_by_hand, comment, count, moves, outcome, tick_again,
 };
 use landfall_model::issue::{Phase, with_left};
@@ -55,6 +55,8 @@ pub struct Settled {
     pub known: bool,
     /// Whether it was done before and this look said nothing against it. Then it stays so, and nothing is told.
     pub stays: bool,
+    /// What came of each criterion, with what is taken on trust.
+    pub checked: Vec<Checked>,
 }
 
 impl Settling<'_> {
@@ -77,9 +79,25 @@ impl Settling<'_> {
         self.open_pr.map_or(Thread::Issue(self.issue), Thread::PullRequest)
     }
 
-    /// What it comes to, without changing anything.
-    pub fn outcome(&self) -> Answer<VerifyOutcome> {
-        self.counted().map(|(outcome, _)| outcome)
+    /// What it comes to and what came of each criterion, without changing anything.
+    pub fn outcome(&self) -> Answer<(VerifyOutcome, Vec<Checked>)> {
+        self.counted().map(|(outcome, _, checked)| (outcome, checked))
+    }
+
+    /// What came of each criterion; a box that is ticked speaks for what cannot be looked at, and that is said.
+    fn trusting(&self, looked: bool) -> Vec<Checked> {
+        let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
+        let trusted = by_ticks(self.criteria, &results, looked);
+        let all = self.criteria.items.iter().zip(self.checked).zip(trusted);
+        all.map(|((criterion, it), result)| {
+            let unseen = matches!(result, VerifyResult::Skipped | VerifyResult::PostMerge);
+            let evidence = match looked && criterion.ticked && unseen {
+                true => format!("{ON_TRUST} ({})", it.evidence),
+                false => it.evidence.clone(),
+            };
+            Checked { result, evidence, took_ms: it.took_ms }
+        })
+        .collect()
     }
 
     /// Whether it is done and stays so, whatever could not be said about it now.
@@ -91,21 +109,21 @@ impl Settling<'_> {
         verdict_side(comment).is_some_and(|side| side.as_deref() == self.side)
     }
 
-    fn counted(&self) -> Answer<(VerifyOutcome, Counted)> {
+    fn counted(&self) -> Answer<(VerifyOutcome, Counted, Vec<Checked>)> {
         let comments = self.tracker.comments(self.thread())?;
         // Only what this function said counts: others of ours carry words of agents.
         let ours: Vec<&str> =
             comments.iter().filter(|it| self.is_own(it)).map(|it| it.body.as_str()).collect();
         let counted = count(&ours, Sighting { commit: self.commit, of: &self.fingerprint() });
-        let results: Vec<VerifyResult> = self.checked.iter().map(|it| it.result).collect();
-        let results = by_ticks(self.criteria, &results, !ours.is_empty());
+        let checked = self.trusting(!ours.is_empty());
+        let results: Vec<VerifyResult> = checked.iter().map(|it| it.result).collect();
         let own = outcome(self.criteria, &results, counted.iteration, self.iterations_max);
         // A forge closes issues by itself when work is merged; where none does, it was a person.
         let by_hand = || -> Answer<bool> {
             Ok(!self.tracker.keeps_branches() && !self.tracker.issue(self.issue)?.state.is_open())
         };
         let own = if self.open_pr.is_none() && by_hand()? { closed_by_hand(own) } else { own };
-        Ok((with_left(own, self.left), counted))
+        Ok((with_left(own, self.left), counted, checked))
     }
 }
 
@@ -163,16 +181,19 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     let holding: Vec<&Criterion> =
         both().filter(|(_, it)| it.result == VerifyResult::Pass).map(|(criterion, _)| criterion).collect();
     let ticked = tick_boxes(tracker, issue, &holding, settling.customs)?;
-    let (outcome, counted) = settling.counted()?;
+    let (outcome, counted, trusted) = settling.counted()?;
     let known = counted.told && outcome.iteration().is_some();
     if known {
         // It was sent back for exactly this. Whatever became of it since is not undone.
-        return Ok(Settled { outcome, ticked, told: false, known, stays: false });
+        return Ok(Settled { outcome, ticked, told: false, known, stays: false, checked: trusted });
     }
     if settling.stays(outcome)? {
-        return Ok(Settled { outcome, ticked, told: false, known, stays: true });
+        return Ok(Settled { outcome, ticked, told: false, known, stays: true, checked: trusted });
     }
-    let findings: Vec<Finding<'_>> = both()
+    let findings: Vec<Finding<'_>> = criteria
+        .items
+        .iter()
+        .zip(&trusted)
         .map(|(criterion, it)| Finding { criterion, result: it.result, evidence: &it.evidence })
         .collect();
     let of = settling.fingerprint();
@@ -189,7 +210,8 @@ pub fn settle(settling: &Settling<'_>) -> Answer<Settled> {
     }
     let said =
         tracker.comment(settling.thread(), &Marker::new(&key)?, &comment(&findings, outcome, sighting))?;
-    Ok(Settled { outcome, ticked, told: matches!(said, Once::Made(_)), known, stays: false })
+    let told = matches!(said, Once::Made(_));
+    Ok(Settled { outcome, ticked, told, known, stays: false, checked: trusted })
 }
 
 /// Whether an issue is closed, and was found to hold.

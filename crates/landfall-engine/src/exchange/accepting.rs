@@ -224,7 +224,7 @@ pub(super) fn settle(
         was_done,
         side: at.side.as_deref(),
     })?;
-    let items = criteria.items.iter().zip(checked);
+    let items = criteria.items.iter().zip(settled.checked);
     let items = items.map(|(criterion, it)| (criterion.text.clone(), it.result, it.evidence)).collect();
     Ok((Accepted { items, outcome: settled.outcome }, settled.known))
 }

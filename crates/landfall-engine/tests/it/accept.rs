@@ -18,7 +18,8 @@ use landfall_engine::engine::load_settings;
 use landfall_engine::host::git::{Git, Oid, Repo};
 use landfall_engine::model::Timestamp;
 use landfall_engine::model::acceptance::{
-    Address, CATALOGUE, Criteria, Handler, Mode, Occasion, VerifyOutcome, VerifyResult, handler_names,
+    Address, CATALOGUE, Criteria, Handler, Mode, ON_TRUST, Occasion, VerifyOutcome, VerifyResult,
+    handler_names,
 };
 use landfall_engine::settings::Settings;
 use landfall_testkit::{FAKE_TOKEN, FakeCheck, FakeGithub};
@@ -833,6 +834,8 @@ fn cycle(scene: &mut Scene, tracker: &dyn Tracker) {
     for _ in 0..2 {
         let (_, settled) = verified(scene, tracker, issue);
         assert_eq!(settled.outcome, VerifyOutcome::Done);
+        let trusted: Vec<bool> = settled.checked.iter().map(|it| it.evidence.starts_with(ON_TRUST)).collect();
+        assert_eq!(trusted, [false, false, true], "what nobody can look at is said to be trusted");
         assert!(matches!(state(), IssueState::Closed { .. }));
         assert_eq!(labels(), ["phase/done"]);
     }

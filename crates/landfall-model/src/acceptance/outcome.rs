@@ -283,6 +283,9 @@ pub fn full_tells(criterion: &Criterion) -> bool {
     }
 }
 
+/// What is said of a box that somebody ticked and nobody can look at.
+pub const ON_TRUST: &str = "taken on trust: the box is ticked";
+
 /// The results, where boxes that were ticked after somebody had `looked` speak for what cannot be looked at now: an earlier look found
 /// that they hold, or a person did who was told of them. Boxes that were ticked before anybody looked say nothing.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Phase, Source};
+use super::{Phase, Source, Way};
 use crate::acceptance::{Criteria, VerifyKind, VerifyResult};
 use crate::task::Task;
 
@@ -63,7 +63,11 @@ pub fn left_words(task: &Task, now: Option<&LandedIssue>) -> Option<String> {
     };
     lines.extend(boxes.iter().map(line));
     let looks = format!("`landfall auto {number}` looks");
+    let whole = task.issue.as_ref().and_then(|issue| issue.routed).is_some_and(|it| it.way == Way::Split);
     lines.push(match (boxes.is_empty(), boxes.iter().any(|it| it.by_hand)) {
+        (true, _) if whole => format!(
+            "what is left is left of its parts: `landfall issue show {number}` lists them; once they are closed, {looks} again"
+        ),
         (true, _) if now.is_some_and(|now| !now.body.is_empty()) => {
             format!("every box is ticked: {looks} again, and closes it")
         }

@@ -2,7 +2,7 @@
 
 use super::whole::is_accepted;
 use super::{ClosedAs, Mark, Pipeline, Progress, Source};
-use crate::acceptance::{VerifyOutcome, VerifyResult};
+use crate::acceptance::{ON_TRUST, VerifyOutcome, VerifyResult};
 use crate::signal::Usage;
 use crate::task::{EndCode, EndKind, Ending, State, Task};
 use crate::{TaskId, Wait};
@@ -149,11 +149,10 @@ fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (Stand, Option<Stri
     match &task.state {
         State::Ended(Ending { kind: EndKind::Done, .. }) => (landed(issue), None),
         State::Ended(ending) => {
-            let line = ending.detail.lines().next().filter(|line| !line.is_empty());
-            let line = line.unwrap_or(ending.code.word());
+            let line = first_words(&ending.detail).unwrap_or_else(|| ending.code.word().to_owned());
             let why = Some(match unmet(task) {
                 Some(unmet) => format!("{line}; {unmet}"),
-                None => line.to_owned(),
+                None => line,
             });
             let exhausted = issue
                 .accepted
@@ -168,6 +167,15 @@ fn stand(task: &Task, issue: &Pipeline, at: &'static str) -> (Stand, Option<Stri
         State::Review { .. } => (Stand::Waits { what: "your review".to_owned() }, None),
         State::Draft | State::Ready { .. } | State::Active { .. } => (Stand::UnderWay, None),
     }
+}
+
+/// The first line of a text; where that only announces the next ones, they belong to it.
+fn first_words(text: &str) -> Option<String> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    let rest: Vec<&str> = lines.take(NAMED_MAX).map(|line| line.trim_start_matches("- ")).collect();
+    let announces = first.ends_with(':') && !rest.is_empty();
+    Some(if announces { format!("{first} {}", rest.join("; ")) } else { first.to_owned() })
 }
 
 fn landed(issue: &Pipeline) -> Stand {
@@ -227,6 +235,13 @@ pub fn again(task: &Task) -> Option<String> {
         State::Ended(ending) if was_closed(number, ending) => {
             format!("`landfall issue reopen {number}`, then `landfall auto {number}` goes on from there")
         }
+        State::Ended(ending) if ending.code == EndCode::NothingChanged => format!(
+            "`landfall auto --resume {number}` has its agent try again; where nothing is left to do, `landfall issue close {number}`, \
+             then `landfall auto {number}` verifies it"
+        ),
+        State::Ended(ending) if ending.code == EndCode::AcceptanceFailed => {
+            format!("change the work or the issue first, then `landfall auto --resume {number}` looks again")
+        }
         _ => format!("`landfall auto --resume {number}` goes on from there"),
     })
 }
@@ -270,7 +285,10 @@ fn awaited(wait: &Wait) -> String {
 fn pending(issue: &Pipeline) -> Vec<String> {
     match &issue.accepted {
         Some(accepted) => {
-            let left = accepted.items.iter().filter(|(_, result, _)| *result != VerifyResult::Pass);
+            let holds = |result: VerifyResult, evidence: &str| {
+                result == VerifyResult::Pass || evidence.starts_with(ON_TRUST)
+            };
+            let left = accepted.items.iter().filter(|(_, result, evidence)| !holds(*result, evidence));
             left.map(|(words, result, _)| format!("{words} ({})", result.word())).collect()
         }
         None => vec!["its acceptance criteria: nobody has looked at them".to_owned()],

@@ -47,7 +47,7 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
                 agent.login
             )),
             None => talk(
-                "no agent was found, so the scripted one is set, which does only what a script says; `landfall doctor` says \
+                "no agent was found, so the scripted one is set, which does only what a script says; `landfall agents` says \
                  which agents there are and how to install them",
             ),
         }

@@ -152,12 +152,15 @@ fn carry_out(cli: Cli) -> Result<Exit, Failure> {
     }
     let at = house::At { dir, base: cli.base };
     let context = Context { at, json: cli.json };
+    let side = context.at.base.as_ref().filter(|_| !cli.json).and_then(|_| house::bases(&context.at).0);
+    if let Some(base) = &side {
+        say::about_base(base);
+    }
     let exit = cli.command.run(&context);
-    if let Some(base) = context.at.base.as_ref().filter(|_| !cli.json)
-        && house::bases(&context.at).0.is_some()
-    {
+    if let Some(base) = side {
+        let word = say::shell_word(&base);
         say::talk(&format!(
-            "(about `{base}`, not the base of the project: say `--base {base}` with each command)"
+            "(about `{base}`, not the base of the project: say `--base {word}` with each command)"
         ));
     }
     exit

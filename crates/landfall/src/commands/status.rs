@@ -7,7 +7,7 @@ use landfall_api::{
 use super::words;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
-use crate::say::clean;
+use crate::say::{clean, shell_word};
 use crate::table::Table;
 use crate::{format, house};
 
@@ -19,9 +19,11 @@ pub fn run(Args {}: Args, context: &Context) -> Result<Exit, Failure> {
     let report = context.service()?.status(Nothing {})?;
     context.answer(&*report, |report| {
         let (_, others) = house::bases(&context.at);
-        let others = others.iter().map(|base| {
-            format!("base    work lands on `{0}` too: `landfall --base {0} status`\n", clean(base))
-        });
+        let line = |base: &String| {
+            let (base, word) = (clean(base), shell_word(&clean(base)));
+            format!("base    work lands on `{base}` too: `landfall --base {word} status`\n")
+        };
+        let others = others.iter().map(line);
         text(report, format::now_ms()) + &others.collect::<String>()
     })?;
     Ok(Exit::Ok)

@@ -12,6 +12,7 @@ use landfall_engine::model::issue::{self, Depth, Phase, Progress, Source, Way, W
 use landfall_engine::model::{EndKind, Ending, Event, Fact, Size, State, Task};
 use landfall_engine::store::{Reader, Seq};
 use landfall_engine::{Ask, FollowAsked, FollowIssue, Reply};
+use landfall_engine::{StateFolder, accept};
 use landfall_trackers::tracker::{
     Answer, Blocker, CloseWhy, Issue, IssueFilter, IssueNumber, IssueState, Label, PHASE_FAMILY,
     Place as IssuePlace, Tracker, TrackerError,
@@ -20,6 +21,7 @@ use landfall_trackers::tracker::{
 use super::place::Place;
 use super::writes::{Clerk, unexpected};
 use super::{backlog, issues, moment, problem, reconcile, verify, wire};
+use crate::say::shell_word;
 
 /// So many triaged issues are looked through for small ones.
 const LOOKED_THROUGH: usize = 200;
@@ -294,26 +296,79 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
     Ok(Plan { tracker: kind, wanted, wishes, chosen, batch, left_out, text })
 }
 
-/// An issue has one state, so it is followed on one base at a time: the next one may have it when that is over.
+/// An issue has one state, so it is followed on one base at a time: the next one may have it when that is over, and somebody opened it
+/// again.
 fn one_base_at_a_time(place: &Place, tracker: &str, wanted: &[Wanted]) -> Result<(), Problem> {
-    for folder in place.folder.all_bases() {
-        if folder.root() == place.folder.root() {
-            continue;
-        }
-        let other = Place { folder, ..place.clone() };
+    for (other, said) in other_bases(place) {
         let tasks = Tasks::of(&other, tracker)?;
-        let busy = |it: &&Wanted| tasks.find(it.issue.number).is_some_and(|task| !task.is_over());
-        if let Some(it) = wanted.iter().find(busy) {
-            let (base, word) = match other.folder.base() {
-                Some(base) => (format!("`{base}`"), format!("landfall --base {base}")),
-                None => ("the base of the project".to_owned(), "landfall".to_owned()),
+        for it in wanted.iter().filter(|it| it.task.is_none()) {
+            let Some(task) = tasks.find(it.issue.number) else { continue };
+            let (number, Said { base, word }) = (it.issue.number, &said);
+            let (what, hint) = if !is_settled(&task) || issue::is_partial(&task) {
+                (
+                    format!("{number} is followed on {base}"),
+                    format!(
+                        "`{word} why '{number}'` says how far it has come there; `{word} cancel '{number}'` gives it up there"
+                    ),
+                )
+            } else if !it.issue.state.is_open() {
+                (
+                    format!("{number} was done on {base}"),
+                    format!(
+                        "`landfall issue reopen {}` opens it again, if it is to land here too",
+                        it.number()
+                    ),
+                )
+            } else {
+                continue;
             };
-            let what = format!("{} is followed on {base} now", it.issue.number);
-            return Err(Problem::new(ProblemCode::NotNow, what)
-                .hint(format!("`{word} why '{}'` says how far it has come there", it.issue.number)));
+            return Err(Problem::new(ProblemCode::NotNow, what).hint(hint));
         }
     }
     Ok(())
+}
+
+/// What another base has shown is not held against this one.
+pub(super) fn refuse_of_another_base(
+    place: &Place,
+    tracker: &dyn Tracker,
+    number: IssueNumber,
+) -> Result<(), Problem> {
+    let side = place.folder.side();
+    if !accept::is_of_another_base(tracker, number, side).map_err(|error| issues::tracker_problem(&error))? {
+        return Ok(());
+    }
+    let followed = |(other, _): &(Place, Said)| matches!(task_of_issue(other, number.get()), Ok(Some(_)));
+    match other_bases(place).iter().find(|it| followed(it)) {
+        None => Ok(()), // whoever did it, it is looked at here
+        Some((_, Said { base, word })) => {
+            Err(Problem::new(ProblemCode::NotNow, format!("{number} was verified on {base}"))
+                .hint(format!("`{word} verify {}` looks at it there", number.get())))
+        }
+    }
+}
+
+/// How another base is said.
+struct Said {
+    base: String,
+    /// How its commands begin.
+    word: String,
+}
+
+/// The project as its other bases see it.
+fn other_bases(place: &Place) -> Vec<(Place, Said)> {
+    let others = place.folder.all_bases().into_iter().filter(|folder| folder.root() != place.folder.root());
+    let seen = |folder: StateFolder| {
+        let said = match folder.base() {
+            Some(base) => {
+                let word = format!("landfall --base {}", shell_word(&base));
+                Said { base: format!("`{base}`"), word }
+            }
+            None => Said { base: "the base of the project".to_owned(), word: "landfall".to_owned() },
+        };
+        (Place { folder, base: None, ..place.clone() }, said)
+    };
+    others.map(seen).collect()
 }
 
 fn check_wishes(asked: &api::IssuesFollow) -> Result<(), Problem> {
@@ -458,8 +513,18 @@ pub(super) fn unfollowed(place: &Place, number: u64) -> Problem {
     };
     match there() {
         Err(problem) => problem,
-        Ok(_) => Problem::new(ProblemCode::NotFound, format!("no task follows issue #{number}"))
-            .hint(format!("`landfall auto {number}` begins one")),
+        Ok(issue) => {
+            let what = format!("no task follows issue #{number}");
+            let followed = |(other, _): &(Place, Said)| matches!(task_of_issue(other, number), Ok(Some(_)));
+            let hint = match other_bases(place).iter().find(|it| followed(it)) {
+                Some((_, Said { base, word })) => format!("one does on {base}: `{word} why '#{number}'`"),
+                None if matches!(issue.state, IssueState::Closed { why: CloseWhy::NotPlanned, .. }) => {
+                    format!("it is closed as not planned; `landfall issue reopen {number}` opens it again")
+                }
+                None => format!("`landfall auto {number}` begins one"),
+            };
+            Problem::new(ProblemCode::NotFound, what).hint(hint)
+        }
     }
 }
 

@@ -13,11 +13,18 @@ use landfall_engine::{AskError, OpenError, flows};
 use serde_json::json;
 
 use super::{moment, place, wire};
+use crate::say::shell_word;
 
 const ROOM: &str =
     "make room on the disk; `landfall reclaim --dry-run` shows what Landfall itself can give back";
 const RIGHTS: &str =
     "check the owner and the mode of the state folder, or set LANDFALL_STATE to another place";
+
+/// What a branch is called here, as a shell takes it: people name it as its remote or git itself does.
+fn local_name(name: &str) -> String {
+    let plain = name.strip_prefix("refs/heads/").unwrap_or(name);
+    shell_word(plain.strip_prefix("origin/").unwrap_or(plain))
+}
 
 /// Why a project could not be opened.
 pub(super) fn open(error: &OpenError) -> Problem {
@@ -27,7 +34,8 @@ pub(super) fn open(error: &OpenError) -> Problem {
         OpenError::Detached => detached(),
         OpenError::NoBranch(name) => {
             Problem::new(ProblemCode::SettingsBroken, error.to_string()).hint(format!(
-                "`project.base` in landfall.toml or `--base` must name a local branch; `git branch {name} origin/{name}` makes one of the remote's, `git branch {name}` a new one"
+                "`project.base` in landfall.toml or `--base` must name a local branch; `git branch {0} origin/{0}` makes one of the remote's, `git branch {0}` a new one",
+                local_name(name)
             ))
         }
         OpenError::Settings(problem) => settings(problem),

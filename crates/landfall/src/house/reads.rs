@@ -418,6 +418,10 @@ impl Look<'_> {
             (None, None, Some(head)) => {
                 (task.workspace.clone().unwrap_or_else(|| head.clone()), head.clone())
             }
+            (None, None, None) if !task.landed_before.is_empty() => {
+                let last = task.landed_before.last().expect("just seen");
+                (last.base_before.clone(), last.commit.clone())
+            }
             (None, None, None) => {
                 let workspace = self.place.folder.workspaces().join(id.to_string());
                 let hint = if task.workspace.is_some() {
@@ -478,7 +482,15 @@ impl Look<'_> {
                 serde_json::from_slice(&text).ok()
             });
         // The paper is a copy: what it says follows from the journal, so a lost one is made again.
-        let certificate = kept.or_else(|| landfall_engine::certificate_of(&task)).ok_or_else(|| {
+        let made = || -> Result<_, Problem> {
+            let landed = reader.task_as_landed(id).map_err(|error| problem::store(&error))?;
+            Ok(landed.as_ref().and_then(landfall_engine::certificate_of))
+        };
+        let certificate = match kept {
+            Some(kept) => Some(kept),
+            None => made()?,
+        };
+        let certificate = certificate.ok_or_else(|| {
             Problem::new(ProblemCode::NotNow, format!("{id} has not landed, so there is no certificate"))
                 .hint(format!("`landfall why {id}` says where it is"))
         })?;

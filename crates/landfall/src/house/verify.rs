@@ -25,7 +25,7 @@ use super::engine_at::EngineAt;
 use super::holds::Holds;
 use super::issues::tracker_problem;
 use super::place::Place;
-use super::{agents, consulted, desk, problem, reconcile};
+use super::{agents, consulted, desk, follow, problem, reconcile};
 
 const AUTHOR: &str = "landfall";
 const DIFF_BYTES_MAX: usize = 512 << 10; // a judge is shown less
@@ -56,6 +56,7 @@ pub(super) fn verify(
         Some(_) => true,
         None => {
             refuse_under_way(place, &*tracker, &issue)?;
+            follow::refuse_of_another_base(place, &*tracker, number)?;
             let verified = accept::was_verified(&*tracker, number, place.folder.side())
                 .map_err(|error| tracker_problem(&error))?;
             is_begun(&reconcile::look(place, asked.issue.0, None)?, verified)
@@ -149,16 +150,18 @@ pub(super) fn verify(
         was_done: false,
         side: place.folder.side(),
     };
-    let (outcome, ticked, told, stays) = if only_look {
-        let seen = || settling.outcome().and_then(|outcome| Ok((outcome, settling.stays(outcome)?)));
-        let (outcome, stays) = seen().map_err(|error| tracker_problem(&error))?;
-        (outcome, 0, false, stays)
+    let (outcome, ticked, told, stays, shown) = if only_look {
+        let seen = || {
+            let (outcome, checked) = settling.outcome()?;
+            Ok((outcome, 0, false, settling.stays(outcome)?, checked))
+        };
+        seen().map_err(|error| tracker_problem(&error))?
     } else {
         let settled = settle(&settling).map_err(|error| tracker_problem(&error))?;
         if settled.known {
             notes.push("the same was found of the same commit before: nothing was changed".to_owned());
         }
-        (settled.outcome, settled.ticked + early, settled.told, settled.stays)
+        (settled.outcome, settled.ticked + early, settled.told, settled.stays, settled.checked)
     };
     notes.extend(match (begun, stays) {
         (false, _) => Some(not_begun(number)),
@@ -184,7 +187,7 @@ pub(super) fn verify(
         ticked: ticked as u64,
         told,
         dry_run: asked.dry_run,
-        criteria: criteria.items.iter().zip(&checked).map(|(criterion, it)| seen(criterion, it)).collect(),
+        criteria: criteria.items.iter().zip(&shown).map(|(criterion, it)| seen(criterion, it)).collect(),
         notes,
     })
 }

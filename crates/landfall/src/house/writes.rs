@@ -271,14 +271,15 @@ impl Clerk<'_> {
     fn rollback(&self, id: TaskId) -> Result<api::RolledBack, Problem> {
         let before = self.look().task(&*self.reader_of(id)?, id)?;
         let task = wire::task_id(id);
-        if let Some(landed) = &before.landed {
+        let all: Vec<&str> = before.landings().map(|landed| landed.commit.short()).collect();
+        if before.landed.is_some() || before.is_over() && !all.is_empty() {
             let made = self.tasks(Ask::Rollback(id))?;
             let new = made.first().map(|task| task.id);
             let who = new.map_or("a new task".to_owned(), |new| new.to_string());
             let when = if self.engine.is_alive() { "now" } else { "by the next `landfall run`" };
             let text = format!(
                 "{who} undoes {id} (commit {}); it is verified and landed like any other change, {when}.",
-                landed.commit.short()
+                all.join(", commit ")
             );
             return Ok(api::RolledBack { task, new_task: new.map(wire::task_id), text });
         }

@@ -58,6 +58,16 @@ fn edge_41_a_patch_lands_on_another_base_is_confirmed_there_and_closed_by_us(wor
     };
     assert_eq!(complete(&["--base", BASE]), true);
 
+    // What is done there is neither begun nor judged here.
+    for words in [&["auto", number.as_str()][..], &["verify", &number]] {
+        let refused = world.landfall(words);
+        assert_eq!(refused.code, Some(6), "{words:?}: {}\n{}", refused.out, refused.err);
+        assert!(refused.err.contains("on `release/1.2`"), "{words:?}: {}", refused.err);
+    }
+    assert_eq!(world.shown(1)["issue"]["state"], "done");
+    let why = world.landfall(&["why", &format!("#{number}")]);
+    assert!(why.err.contains("`landfall --base release/1.2 why '#1'`"), "{}", why.err);
+
     // The tasks of the one are nothing to the other, and each says that there is the other.
     let none = world.landfall(&["--json", "list"]).json();
     assert_eq!(none["tasks"], serde_json::json!([]), "{none}");
@@ -129,6 +139,32 @@ fn a_run_on_another_base_goes_on_without_whoever_began_it_beside_one_of_the_proj
 }
 
 #[test]
+fn what_waits_for_a_person_on_one_base_is_not_begun_on_another_and_every_hint_says_which_base_is_meant() {
+    let world = World::local();
+    released(&world);
+    let body = format!(
+        "{}- [ ] <!-- verify-type: opportunistic --> people like it\n{}",
+        there("done.txt"),
+        script(&[works("code", "done.txt", "\"complete\"")])
+    );
+    let number = issue(&world, "Half", &body, &["--size", "XS", "--label", "triaged"]).to_string();
+    let said = world.landfall(&["auto", &number, "--base", BASE]);
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("partial success"), "{told}");
+    for shown in [told, world.landfall(&["--base", BASE, "inbox"]).out] {
+        assert!(shown.contains("`landfall --base release/1.2 issue tick 1"), "{shown}");
+        assert!(!shown.contains("`landfall auto") && !shown.contains("`landfall issue"), "{shown}");
+    }
+    let refused = world.landfall(&["auto", &number]);
+    assert_eq!(refused.code, Some(6), "{}\n{}", refused.out, refused.err);
+    assert!(refused.err.contains("#1 is followed on `release/1.2`"), "{}", refused.err);
+    assert!(!files(&world, "main").contains("done.txt"));
+    world.landfall(&["--base", BASE, "issue", "tick", "1", "2"]).ok();
+    world.landfall(&["--base", BASE, "auto", &number]).ok();
+    assert_eq!(world.shown(1)["issue"]["state"], "done");
+}
+
+#[test]
 fn an_issue_is_followed_on_one_base_at_a_time() {
     let world = World::local();
     released(&world);
@@ -140,7 +176,7 @@ fn an_issue_is_followed_on_one_base_at_a_time() {
     world.eventually("it to be taken on there", taken);
     let refused = world.landfall(&["auto", &number]);
     assert_eq!(refused.code, Some(6), "{}\n{}", refused.out, refused.err);
-    assert!(refused.err.contains("is followed on `release/1.2` now"), "{}", refused.err);
+    assert!(refused.err.contains("is followed on `release/1.2`"), "{}", refused.err);
     assert!(refused.err.contains("`landfall --base release/1.2 why '#1'`"), "{}", refused.err);
     run.signal("INT");
     run.wait(std::time::Duration::from_secs(60));
