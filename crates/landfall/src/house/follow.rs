@@ -301,17 +301,17 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
 fn one_base_at_a_time(place: &Place, tracker: &str, wanted: &[Wanted]) -> Result<(), Problem> {
     for (other, said) in other_bases(place) {
         let tasks = Tasks::of(&other, tracker)?;
-        for it in wanted.iter().filter(|it| it.task.is_none()) {
+        for it in wanted.iter().filter(|it| it.task.as_ref().is_none_or(is_through)) {
             let Some(task) = tasks.find(it.issue.number) else { continue };
             let (number, Said { base, word }) = (it.issue.number, &said);
-            let (what, hint) = if !is_settled(&task) || issue::is_partial(&task) {
+            let (what, hint) = if !is_through(&task) {
                 (
                     format!("{number} is followed on {base}"),
                     format!(
                         "`{word} why '{number}'` says how far it has come there; `{word} cancel '{number}'` gives it up there"
                     ),
                 )
-            } else if !it.issue.state.is_open() {
+            } else if !it.issue.state.is_open() && it.task.is_none() {
                 (
                     format!("{number} was done on {base}"),
                     format!(
@@ -346,6 +346,11 @@ pub(super) fn refuse_of_another_base(
                 .hint(format!("`{word} verify {}` looks at it there", number.get())))
         }
     }
+}
+
+/// Whether nothing is left to be done by a task, not even to look at its acceptance.
+fn is_through(task: &Task) -> bool {
+    is_settled(task) && !issue::is_partial(task)
 }
 
 /// How another base is said.
