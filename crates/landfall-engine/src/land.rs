@@ -391,23 +391,19 @@ fn undone(site: &Site, task: &Task, landed: &Landed, by: &Signature) -> Result<O
     let (base, heads) = parents
         .split_first()
         .ok_or_else(|| GitError::output("roll back", format!("{commit} has no parent")))?;
-    let own = match heads {
-        [own] => Some(own.clone()),
-        _ => task
-            .gate
-            .as_ref()
-            .filter(|_| task.landed.as_ref() == Some(landed))
-            .map(|gate| site::oid(&gate.head)),
+    // Where it landed alone there is nothing to keep of the others.
+    let others: Vec<Oid> = match heads {
+        [] | [_] => Vec::new(),
+        several => {
+            let newest = task.gate.as_ref().filter(|_| task.landed.as_ref() == Some(landed));
+            let own = newest.map(|gate| site::oid(&gate.head)).ok_or_else(|| {
+                let (commit, id) = (commit.short(), task.id);
+                let what = format!("{commit} landed several tasks together, and which part was that of {id} is not known any more");
+                GitError::output("roll back", what)
+            })?;
+            several.iter().filter(|head| **head != own).cloned().collect()
+        }
     };
-    let own = own.ok_or_else(|| {
-        let what = format!(
-            "{} landed together with others, and which part was that of {} is not known any more",
-            commit.short(),
-            task.id
-        );
-        GitError::output("roll back", what)
-    })?;
-    let others: Vec<Oid> = heads.iter().filter(|head| **head != own).cloned().collect();
     let without = site.store.merge_batch(base, &others, &|_| "Without it\n".to_owned(), by)?;
     if without.prefixes.len() != others.len() {
         let what =

@@ -34,7 +34,8 @@ pub use rest::{Waits, WaitsFor};
 pub use retro::{Lookback, lookback};
 pub use rollup::{PhaseRow, RecoveryRow, Rollup, SessionRow, TokenRow, rollup};
 pub use summary::{
-    Stand, Summary, SummaryRow, again, closed_meanwhile, is_partial, left_open, summary, unmet,
+    Stand, Summary, SummaryRow, again, closed_meanwhile, is_of_another_base, is_partial, is_through,
+    left_open, summary, unmet,
 };
 pub use trail::{Happening, Trace, trail};
 pub use whole::{

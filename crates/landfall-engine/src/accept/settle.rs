@@ -7,7 +7,7 @@ use landfall_model::acceptance::{
     Counted, Criteria, Criterion, Deeds, Finding, ON_TRUST, Sighting, VerifyOutcome, VerifyResult, by_ticks,
     closed_by_hand, comment, count, moves, outcome, tick_again,
 };
-use landfall_model::issue::{Phase, with_left};
+use landfall_model::issue::{self, Phase, with_left};
 use landfall_trackers::tracker::{
     Answer, CloseWhy, Comment, Issue, IssueEdit, IssueNumber, IssueState, Label, LabelSpec, Marker, Once,
     PHASE_FAMILY, PrNumber, Thread, Tracker, TrackerError,
@@ -145,12 +145,10 @@ pub fn was_verified(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str
 }
 
 /// Whether it was verified on other bases alone: then it is not this one's to look at.
-pub fn is_of_another_base(tracker: &dyn Tracker, issue: IssueNumber, side: Option<&str>) -> Answer<bool> {
-    let comments = tracker.comments(Thread::Issue(issue))?;
+pub fn is_of_another_base(tracker: &dyn Tracker, number: IssueNumber, side: Option<&str>) -> Answer<bool> {
+    let comments = tracker.comments(Thread::Issue(number))?;
     let sides: Vec<Option<String>> = comments.iter().filter_map(verdict_side).collect();
-    // Where nobody told anything, it is of the project's own.
-    let ours = sides.iter().any(|it| it.as_deref() == side);
-    Ok(!ours && (side.is_some() || !sides.is_empty()))
+    Ok(issue::is_of_another_base(&sides, side))
 }
 
 /// Ticks the boxes of what holds, in the body as it is now. Answers how many.

@@ -201,6 +201,21 @@ pub fn is_partial(task: &Task) -> bool {
     done && task.issue.is_some() && !is_accepted(task)
 }
 
+/// Whether nothing is left to be done by the task of an issue, not even to look at its acceptance.
+#[must_use]
+pub fn is_through(task: &Task) -> bool {
+    let settled = matches!(task.state, State::Ended(Ending { kind: EndKind::Done | EndKind::Cancelled, .. }));
+    settled && !is_partial(task)
+}
+
+/// Whether an issue is another base's to look at, by the bases it was verified on; none is the project's own. Where nobody told
+/// anything, it is of the project's own.
+#[must_use]
+pub fn is_of_another_base(verified_on: &[Option<String>], here: Option<&str>) -> bool {
+    let ours = verified_on.iter().any(|side| side.as_deref() == here);
+    !ours && (here.is_some() || !verified_on.is_empty())
+}
+
 /// That it had landed and what did not hold then, if it was worked on once more because of that.
 #[must_use]
 pub fn unmet(task: &Task) -> Option<String> {

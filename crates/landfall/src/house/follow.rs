@@ -301,10 +301,10 @@ fn plan(place: &Place, asked: &api::IssuesFollow) -> Result<Plan, Problem> {
 fn one_base_at_a_time(place: &Place, tracker: &str, wanted: &[Wanted]) -> Result<(), Problem> {
     for (other, said) in other_bases(place) {
         let tasks = Tasks::of(&other, tracker)?;
-        for it in wanted.iter().filter(|it| it.task.as_ref().is_none_or(is_through)) {
+        for it in wanted.iter().filter(|it| it.task.as_ref().is_none_or(issue::is_through)) {
             let Some(task) = tasks.find(it.issue.number) else { continue };
             let (number, Said { base, word }) = (it.issue.number, &said);
-            let (what, hint) = if !is_through(&task) {
+            let (what, hint) = if !issue::is_through(&task) {
                 (
                     format!("{number} is followed on {base}"),
                     format!(
@@ -348,11 +348,6 @@ pub(super) fn refuse_of_another_base(
     }
 }
 
-/// Whether nothing is left to be done by a task, not even to look at its acceptance.
-fn is_through(task: &Task) -> bool {
-    is_settled(task) && !issue::is_partial(task)
-}
-
 /// How another base is said.
 struct Said {
     base: String,
@@ -369,7 +364,12 @@ fn other_bases(place: &Place) -> Vec<(Place, Said)> {
                 let word = format!("landfall --base {}", shell_word(&base));
                 Said { base: format!("`{base}`"), word }
             }
-            None => Said { base: "the base of the project".to_owned(), word: "landfall".to_owned() },
+            // Commands that are shown are about the base that is meant: the project's own has to be said, too.
+            None => {
+                let own = place.set_base().map(|base| format!(" --base {}", shell_word(&base)));
+                let word = format!("landfall{}", own.unwrap_or_default());
+                Said { base: "the base of the project".to_owned(), word }
+            }
         };
         (Place { folder, base: None, ..place.clone() }, said)
     };

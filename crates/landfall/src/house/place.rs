@@ -106,7 +106,7 @@ impl Place {
     }
 
     /// `project.base`. The rest of the settings is not looked at: this is on the way of every `status`.
-    fn set_base(&self) -> Option<String> {
+    pub fn set_base(&self) -> Option<String> {
         let text = self.settings_text().filter(|text| text.contains("base"))?;
         let table: toml::Table = text.parse().ok()?;
         table.get("project")?.get("base")?.as_str().map(str::to_owned)

@@ -166,20 +166,23 @@ fn what_waits_for_a_person_on_one_base_is_not_begun_on_another_and_every_hint_sa
 
 #[test]
 fn an_issue_is_followed_on_one_base_at_a_time() {
-    let world = World::local();
-    released(&world);
-    let slow = format!("{}sleep = \"4s\"\n", "[[step.code]]\nsignal = \"complete\"\n");
+    let slow = "[[step.code]]\nsleep = \"4s\"\nsignal = \"complete\"\n".to_owned();
     let body = format!("{}\n{}", there("slow.txt"), script(&[slow]));
-    let number = issue(&world, "Slow", &body, &["--size", "XS", "--label", "triaged"]).to_string();
-    let mut run = world.start(&["auto", &number, "--base", BASE]);
-    let taken = || world.landfall(&["--json", "--base", BASE, "list"]).out.contains("Slow");
-    world.eventually("it to be taken on there", taken);
-    let refused = world.landfall(&["auto", &number]);
-    assert_eq!(refused.code, Some(6), "{}\n{}", refused.out, refused.err);
-    assert!(refused.err.contains("is followed on `release/1.2`"), "{}", refused.err);
-    assert!(refused.err.contains("`landfall --base release/1.2 why '#1'`"), "{}", refused.err);
-    run.signal("INT");
-    run.wait(std::time::Duration::from_secs(60));
+    for (first, then, said) in [(BASE, "main", "`release/1.2`"), ("main", BASE, "the base of the project")] {
+        let world = World::local();
+        released(&world);
+        let number = issue(&world, "Slow", &body, &["--size", "XS", "--label", "triaged"]).to_string();
+        let mut run = world.start(&["auto", &number, "--base", first]);
+        let taken = || world.landfall(&["--json", "--base", first, "list"]).out.contains("Slow");
+        world.eventually("it to be taken on there", taken);
+        let refused = world.landfall(&["auto", &number, "--base", then]);
+        assert_eq!(refused.code, Some(6), "{}\n{}", refused.out, refused.err);
+        assert!(refused.err.contains(&format!("is followed on {said}")), "{}", refused.err);
+        let way = format!("`landfall --base {first} why '#1'`");
+        assert!(refused.err.contains(&way), "the other one is named, whichever is meant: {}", refused.err);
+        run.signal("INT");
+        run.wait(std::time::Duration::from_secs(60));
+    }
 }
 
 #[test]
