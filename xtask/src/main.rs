@@ -1,7 +1,6 @@
 //! All automation: `cargo xtask test | bench`.
 
 mod agents;
-mod bench;
 mod github;
 mod schemathesis;
 mod test;
@@ -37,7 +36,10 @@ fn main() -> ExitCode {
         ["web", rest @ ..] => web::alone(rest),
         ["planted"] => test::planted(None),
         ["planted", bug] => test::planted(Some(bug)),
-        ["bench", rest @ ..] => bench::run(rest),
+        ["bench", rest @ ..] => {
+            let command = ["run", "--release", "--quiet", "--package", "landfall-bench", "--"];
+            test::step("bench", test::cargo(&[&command[..], rest].concat()))
+        }
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

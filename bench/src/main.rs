@@ -19,10 +19,10 @@ mod times;
 mod trivial;
 mod viewers;
 
-use std::process::Command;
+use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use lab::Lab;
 use table::Row;
@@ -54,8 +54,20 @@ struct Asked {
     only: Vec<String>,
 }
 
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Runs the benchmarks named, or all of them.
-pub fn run(words: &[&str]) -> Result<()> {
+fn run(words: &[&str]) -> Result<()> {
     if let ["read", database, question] = words {
         return backlog::read(database, question); // the floor of B10 where there is no sqlite3
     }
@@ -64,7 +76,7 @@ pub fn run(words: &[&str]) -> Result<()> {
     }
     let asked = Asked::parse(words)?;
     if cfg!(debug_assertions) {
-        return in_release(words);
+        bail!("this build is not optimized; start the benchmarks with `cargo xtask bench`");
     }
     let lab = Lab::open(asked.quick)?;
     let (began, mut rows, mut failed) = (Instant::now(), Vec::new(), Vec::new());
@@ -119,15 +131,4 @@ impl Asked {
         }
         Ok(asked)
     }
-}
-
-/// The floors are measured here, so they are compiled with the same care as the product.
-fn in_release(words: &[&str]) -> Result<()> {
-    let mut command = Command::new(lab::cargo());
-    command.args(["run", "--release", "--quiet", "--package", "xtask", "--", "bench"]).args(words);
-    let status = command.status().with_context(|| format!("start {command:?}"))?;
-    if !status.success() {
-        bail!("the benchmarks ended with {status}");
-    }
-    Ok(())
 }

@@ -237,7 +237,7 @@ pub fn output(mut command: Command) -> Result<String> {
 }
 
 /// The cargo that runs us.
-pub fn cargo() -> OsString {
+fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 

@@ -155,7 +155,7 @@ fn sqlite(database: &Path, sql: &str) -> Result<Command> {
         command
     } else {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["bench", "read"]);
+        command.arg("read");
         command
     };
     command.arg(database).arg(sql);
