@@ -18,7 +18,7 @@ usage: cargo xtask <command>
   schemathesis       asks a server everything its reference says, and more
   github             holds what is sent to GitHub against GitHub's own description of its API
   web [name]         the tests of the pages in a real browser, or those whose file or name has this in it
-  planted [bug]      shows that the simulation finds every bug that is there on purpose, or this one
+  seeded-bugs [bug]  lets the simulation find every seeded bug, or the one named
   bench [--json] [--quick] [B1 B4 …]
                      the benchmarks, floor and product in the same run, as ratios
 ";
@@ -34,8 +34,8 @@ fn main() -> ExitCode {
         ["schemathesis"] => test::schemathesis(),
         ["github"] => test::github(),
         ["web", rest @ ..] => web::alone(rest),
-        ["planted"] => test::planted(None),
-        ["planted", bug] => test::planted(Some(bug)),
+        ["seeded-bugs"] => test::find_seeded_bugs(None),
+        ["seeded-bugs", bug] => test::find_seeded_bugs(Some(bug)),
         ["bench", rest @ ..] => {
             let command = ["run", "--release", "--quiet", "--package", "landfall-bench", "--"];
             test::step("bench", test::cargo(&[&command[..], rest].concat()))

@@ -21,7 +21,7 @@ pub fn all() -> Result<()> {
     schemathesis()?;
     github()?;
     web::as_part()?;
-    planted(None)?;
+    find_seeded_bugs(None)?;
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     // A sentence may point at a private item for whoever reads the source.
     doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
@@ -45,16 +45,15 @@ pub fn tests() -> Result<()> {
     }
 }
 
-/// Shows that the simulation finds bugs that are there on purpose: all of them, or this one. They are compiled in by a
-/// feature, beside what is built without it; nothing of that is built again.
-pub fn planted(bug: Option<&str>) -> Result<()> {
+/// Lets the simulation look for every seeded bug, or for one.
+pub fn find_seeded_bugs(bug: Option<&str>) -> Result<()> {
     let mut command =
-        cargo(&["test", "--package", "landfall-engine", "--features", "planted", "--test", "it"]);
-    command.args(["--", "--exact", "sim::every_planted_bug_is_found", "--nocapture"]);
+        cargo(&["test", "--package", "landfall-engine", "--features", "seeded-bugs", "--test", "it"]);
+    command.args(["--", "--exact", "sim::every_seeded_bug_is_found", "--nocapture"]);
     if let Some(bug) = bug {
-        command.env("LANDFALL_PLANTED", bug);
+        command.env("LANDFALL_SEEDED_BUG", bug);
     }
-    step("planted bugs", command)
+    step("seeded bugs", command)
 }
 
 /// A server is asked everything its reference says, and more. Where schemathesis cannot be had, a line says so.

@@ -20,10 +20,10 @@ use landfall_model::gate::GateReport;
 use landfall_model::haul::Hauls;
 use landfall_model::issue::IssueEvent;
 use landfall_model::pilot::{Mode, PauseWhy, Pilot, PilotEvent};
-use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{self, Batch, HoldWhy, Queue, QueueIllegal, QueuePolicy};
 use landfall_model::recovery::RecoveryEvent;
 use landfall_model::review::ReviewMode;
+use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::sprint::{Sprint, SprintEnd, SprintEvent, SprintPhase, SprintPlan, Sprints};
 use landfall_model::staged::StagedEvent;
 use landfall_model::{
@@ -370,7 +370,7 @@ impl Core {
         match event {
             Event::Verified { report, .. } => self.note_report(out, at, report),
             Event::IterationEnded { verdict, .. }
-                if planted::is(Bug::BudgetByWord) && !verdict.is_own_word() => {}
+                if seeded_bugs::is_active(SeededBug::BudgetByWord) && !verdict.is_own_word() => {}
             Event::IterationEnded { usage, took_ms, .. } => {
                 out.journalled(at, Spending { usage: *usage, time_ms: *took_ms });
             }
@@ -503,10 +503,10 @@ impl Core {
             self.hear(out, id, &News::Release);
         }
         self.look_at_issues(out);
-        for id in self.astray().into_iter().filter(|_| !planted::is(Bug::AstrayForgotten)) {
+        for id in self.astray().into_iter().filter(|_| !seeded_bugs::is_active(SeededBug::AstrayForgotten)) {
             self.hear(out, id, &News::LandUnsure { attempt: self.task(id).attempt });
         }
-        if planted::is(Bug::PauseForgotten) {
+        if seeded_bugs::is_active(SeededBug::PauseForgotten) {
             let paused = |task: &&Arc<Task>| {
                 matches!(task.state, State::Waiting { wait: landfall_model::Wait::Pause, .. })
             };

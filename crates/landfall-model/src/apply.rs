@@ -13,8 +13,8 @@ use crate::flow::{Act, StepKind, Target};
 use crate::input::Parting;
 use crate::issue::IssueEvent;
 use crate::judge::Verdict;
-use crate::planted::{self, Bug};
 use crate::recover::candidate;
+use crate::seeded_bugs::{self, SeededBug};
 use crate::signal::Usage;
 use crate::staged::StagedEvent;
 use crate::task::{
@@ -60,7 +60,7 @@ pub(crate) fn absorb(task: &mut Task, at: Timestamp, event: &Event) -> Result<()
     let illegal = |state: String| Illegal { task: task.id, event: event.name(), state };
     if let Some(attempt) = event.fence()
         && attempt != task.attempt
-        && !planted::is(Bug::MissingFence)
+        && !seeded_bugs::is_active(SeededBug::MissingFence)
     {
         return Err(illegal(format!("attempt {} (the event has {attempt})", task.attempt)));
     }
@@ -712,7 +712,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
         | Verdict::Pending { .. }
         | Verdict::Checkpoint { .. }
         | Verdict::Continue => {
-            counters.iterations += 1 + u32::from(planted::is(Bug::DoubleCount));
+            counters.iterations += 1 + u32::from(seeded_bugs::is_active(SeededBug::DoubleCount));
             if matches!(verdict, Verdict::Blocked { .. } | Verdict::Pending { .. }) {
                 counters.asked += 1;
             }
@@ -734,7 +734,7 @@ fn count_iteration(task: &mut Task, verdict: &Verdict, committed: bool) {
         Verdict::OutOfTime => counters.iterations += 1,
         Verdict::Looping => counters.loops = if committed { 1 } else { counters.loops + 1 },
         Verdict::SessionGone => counters.sessions_lost += 1,
-        Verdict::Quota { .. } if planted::is(Bug::QuotaIsFailure) => counters.restarts += 1,
+        Verdict::Quota { .. } if seeded_bugs::is_active(SeededBug::QuotaIsFailure) => counters.restarts += 1,
         Verdict::Quota { .. }
         | Verdict::Unauthorized { .. }
         | Verdict::OverBudget { .. }

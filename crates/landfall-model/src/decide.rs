@@ -25,12 +25,12 @@ use crate::input::{Drive, EndedRun, Input, News, Parting, ReviewSaid};
 use crate::issue::IssueEvent;
 use crate::judge::{Verdict, judge};
 use crate::liveness::ECHOES_MAX;
-use crate::planted::{self, Bug};
 use crate::proof;
 use crate::recover::{check, exchange, may_land};
 use crate::recovery::{Outcome as Came, is_climbed};
 use crate::review::{self, Finding, Redo, ReviewMode};
 use crate::score::Checkpoint;
+use crate::seeded_bugs::{self, SeededBug};
 use crate::signal::{Said, Signal};
 use crate::sprint::ReviewDecision;
 use crate::task::{
@@ -356,7 +356,7 @@ fn draw_up(task: &Task, input: &Input) -> Result<Draft, Refusal> {
 }
 
 fn fence(task: &Task, got: Attempt) -> Result<(), Refusal> {
-    if got == task.attempt || planted::is(Bug::MissingFence) {
+    if got == task.attempt || seeded_bugs::is_active(SeededBug::MissingFence) {
         return Ok(());
     }
     Err(Refusal::Stale { task: task.id, got, current: task.attempt })
@@ -1533,7 +1533,7 @@ pub(crate) fn spell_ms(ms: u64) -> String {
 
 /// Doubles with every try, up to a cap.
 pub(crate) fn backoff_ms(tries: u32, first_ms: u64, cap_ms: u64) -> u64 {
-    let tries = if planted::is(Bug::SteadyBackoff) { 1 } else { tries };
+    let tries = if seeded_bugs::is_active(SeededBug::SteadyBackoff) { 1 } else { tries };
     first_ms.saturating_mul(1 << tries.saturating_sub(1).min(20)).min(cap_ms)
 }
 

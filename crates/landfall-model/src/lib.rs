@@ -37,8 +37,6 @@ pub mod liveness;
 pub mod objective;
 pub mod pilot;
 pub mod plan;
-#[doc(hidden)]
-pub mod planted;
 pub mod proof;
 pub mod proposal;
 pub mod queue;
@@ -47,6 +45,8 @@ pub mod recovery;
 pub mod review;
 mod schedule;
 pub mod score;
+#[doc(hidden)]
+pub mod seeded_bugs;
 mod signal;
 mod spec;
 pub mod sprint;

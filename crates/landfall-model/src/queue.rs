@@ -18,7 +18,7 @@ use crate::event::{Event, Opening};
 use crate::gaming;
 use crate::gate::{GateReport, Outcome};
 use crate::input::News;
-use crate::planted::{self, Bug};
+use crate::seeded_bugs::{self, SeededBug};
 use crate::task::{Candidate, Concern, ConcernCode, Doing, State, Task};
 use crate::{Attempt, Commit, TaskId, Timestamp, Tree};
 
@@ -576,7 +576,7 @@ impl Queue {
         else {
             return;
         };
-        let arrival = match planted::is(Bug::LineByClock) {
+        let arrival = match seeded_bugs::is_active(SeededBug::LineByClock) {
             true => 0,
             false => self.arrivals.get(&task.id).copied().unwrap_or(0),
         };
@@ -1069,7 +1069,7 @@ impl Draft<'_> {
 
     /// Whether a member stands in line just as it was taken from it.
     fn is_standing(&self, member: &Member) -> bool {
-        planted::is(Bug::CancelledLands)
+        seeded_bugs::is_active(SeededBug::CancelledLands)
             || !self.told.contains(&member.task)
                 && self
                     .queue
@@ -1172,7 +1172,7 @@ impl Draft<'_> {
 
     /// The culprit is known: with everybody before it the batch is green, with it red.
     fn eject(&mut self, batch: &Batch, red: usize) {
-        let place = red - 1 - usize::from(planted::is(Bug::BisectNeighbour) && red > 1);
+        let place = red - 1 - usize::from(seeded_bugs::is_active(SeededBug::BisectNeighbour) && red > 1);
         let culprit = &batch.members[place];
         let report = batch.red_report.clone().expect("what is red was seen");
         self.drop_standing_on(batch.id, "it stood on a batch that was red");

@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use crate::flow::StepKind;
-use crate::planted::{self, Bug};
+use crate::seeded_bugs::{self, SeededBug};
 use crate::task::{Candidate, Doing, EndKind, Ending, State, Task};
 
 /// The effects a task expects to be under way. Performing one that is already done, or adopting one that runs,
@@ -29,7 +29,7 @@ pub fn expects(task: &Task) -> Vec<Effect> {
             }
             Doing::Checking { .. } => vec![check(task)],
             Doing::Queued { .. } | Doing::Landing => Vec::new(), // the landing queue sees to them
-            Doing::Reporting if planted::is(Bug::RecoverySkipsReport) => Vec::new(),
+            Doing::Reporting if seeded_bugs::is_active(SeededBug::RecoverySkipsReport) => Vec::new(),
             Doing::Reporting => vec![Effect::Report { task: id, attempt }],
             Doing::Exchanging { .. } => vec![exchange(task)],
             Doing::Recovering { .. } => vec![Effect::Recover { task: id, attempt }],

@@ -13,9 +13,9 @@ use crate::budget::Spent;
 use crate::caps::{Areas, Caps, Charge, Charged};
 use crate::filter::Filter;
 use crate::flow::{Act, Flow, StepKind};
-use crate::planted::{self, Bug};
 use crate::recover::may_land;
 use crate::recovery::Due;
+use crate::seeded_bugs::{self, SeededBug};
 use crate::status::{Turn, Wait};
 use crate::task::{Doing, State, Task};
 use crate::touch::{self, Busy, Touch};
@@ -438,7 +438,7 @@ impl World {
     }
 
     fn is_full(&self, standing: Standing, limits: &Limits) -> bool {
-        let more = u32::from(planted::is(Bug::OneSlotMore) && standing == Standing::Slot);
+        let more = u32::from(seeded_bugs::is_active(SeededBug::OneSlotMore) && standing == Standing::Slot);
         u32::try_from(self.holding(standing)).unwrap_or(u32::MAX) >= limits.of(standing).saturating_add(more)
     }
 
@@ -730,7 +730,7 @@ impl World {
             true => self.filter.lets_go_on(task.id),
             false => self.filter.admits(&task.spec, task.id),
         };
-        let needs = !(planted::is(Bug::NeedIgnoredOnRetry) && task.counters.retries > 0);
+        let needs = !(seeded_bugs::is_active(SeededBug::NeedIgnoredOnRetry) && task.counters.retries > 0);
         if !admitted || needs && !task.spec.needs.iter().all(|need| self.is_met(*need)) {
             return None;
         }
@@ -827,7 +827,7 @@ pub fn rank(world: &World, task: &Task) -> Rank {
     let since = task.spec.needs.iter().filter_map(landed).fold(since, Timestamp::max);
     let spoken_to = if is_begun(task) && !task.messages.is_empty() { POINTS_OF_A_WORD } else { 0 };
     let minute = since.0.div_euclid(MS_A_POINT);
-    let minute = if planted::is(Bug::NewestFirst) { -minute } else { minute };
+    let minute = if seeded_bugs::is_active(SeededBug::NewestFirst) { -minute } else { minute };
     let points = score(world, task) - minute + spoken_to;
     Rank { begun: Reverse(is_begun(task)), points: Reverse(points), task: task.id }
 }

@@ -151,7 +151,6 @@ fn quietly<T>(what: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-#[cfg_attr(feature = "planted", ignore = "with a bug on purpose it fails")]
 fn every_seed_keeps_the_invariants_and_comes_to_a_good_end() {
     let met = quietly(|| match number("LANDFALL_SEED") {
         Some(seed) => walk_all(std::iter::once(seed), walk),
@@ -173,7 +172,6 @@ fn every_seed_keeps_the_invariants_and_comes_to_a_good_end() {
 }
 
 #[test]
-#[cfg_attr(feature = "planted", ignore = "with a bug on purpose it fails")]
 fn the_same_seed_gives_the_same_trace() {
     for seed in [1, 2, 3] {
         assert!(walk(seed).trace() == walk(seed).trace(), "seed {seed} gave two traces");
@@ -204,7 +202,6 @@ fn drain_a_queue(seed: u64) -> Sim {
 }
 
 #[test]
-#[cfg_attr(feature = "planted", ignore = "with a bug on purpose it fails")]
 fn two_thousand_landings_are_green_and_nobody_innocent_is_left_out() {
     let landings = number("LANDFALL_LANDINGS").unwrap_or(2_000);
     let met = quietly(|| walk_all(0..landings.div_ceil(50), drain_a_queue));
@@ -218,15 +215,15 @@ fn two_thousand_landings_are_green_and_nobody_innocent_is_left_out() {
     assert!(of("ejected") > 50 && of("landed in part") > 10 && of("landed together") > 100);
 }
 
-#[cfg(feature = "planted")]
+#[cfg(feature = "seeded-bugs")]
 #[test]
-fn every_planted_bug_is_found() {
-    use landfall_model::planted::{Bug, plant};
-    let wanted = std::env::var("LANDFALL_PLANTED").ok();
-    let of = |bug: &Bug| wanted.as_ref().is_none_or(|wanted| *wanted == format!("{bug:?}"));
+fn every_seeded_bug_is_found() {
+    use landfall_model::seeded_bugs::{SeededBug, activate};
+    let wanted = std::env::var("LANDFALL_SEEDED_BUG").ok();
+    let of = |bug: &SeededBug| wanted.as_ref().is_none_or(|wanted| *wanted == format!("{bug:?}"));
     let mut missed = Vec::new();
-    for bug in Bug::ALL.into_iter().filter(of) {
-        plant(Some(bug));
+    for bug in SeededBug::ALL.into_iter().filter(of) {
+        activate(Some(bug));
         let walked = std::sync::atomic::AtomicU64::new(0);
         let count = |seed| {
             walked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -240,6 +237,6 @@ fn every_planted_bug_is_found() {
             }
         }
     }
-    plant(None);
+    activate(None);
     assert!(missed.is_empty(), "{SEEDS} seeds do not show {missed:?}");
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landfall_model::planted::{self, Bug};
+use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::{Commit, TaskId, Tree};
 
 /// A commit, by the order of its making: whatever it stands on has a smaller number.
@@ -207,7 +207,7 @@ impl Git {
                     continue;
                 }
             };
-            let files = match planted::is(Bug::WrongMergeBase) && within.len() > 1 {
+            let files = match seeded_bugs::is_active(SeededBug::WrongMergeBase) && within.len() > 1 {
                 true => self.files(*head).clone(),
                 false => files,
             };
@@ -216,7 +216,7 @@ impl Git {
                 continue;
             }
             within.push(*head);
-            so_far = match planted::is(Bug::SquashDropsParent) && within.len() > 2 {
+            so_far = match seeded_bugs::is_active(SeededBug::SquashDropsParent) && within.len() > 2 {
                 true => self.commit(&[base, *head], files),
                 false => self.commit(&within, files),
             };
@@ -227,7 +227,7 @@ impl Git {
 
     /// Moves the base if it is where it is thought to be; else says where it is.
     pub fn set_base(&mut self, to: Oid, from: Option<Oid>, by: By) -> Result<(), Option<Oid>> {
-        if self.base != from && !planted::is(Bug::SwapWithoutOld) {
+        if self.base != from && !seeded_bugs::is_active(SeededBug::SwapWithoutOld) {
             return Err(self.base);
         }
         self.moves.push(Move { from, to, by });

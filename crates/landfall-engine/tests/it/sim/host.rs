@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_model::conflict::{Clash as Clashed, ClashKind};
 use landfall_model::gate::{CommandResult, GateReport, Outcome};
-use landfall_model::planted::{self, Bug};
 use landfall_model::queue::{HoldWhy, LeftOut, Member, Prefix};
+use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::{
     Attempt, Candidate, Concern, ConcernCode, Context, Digest, Effect, EndedRun, EngineEvent, Evidence, Exit,
     Mover, News, QueueEffect, QueueNews, Said, Scope, Signal, Spending, Talk, Task, TaskId, Traces, Tree,
@@ -284,7 +284,7 @@ impl Sim {
 
     /// An agent is ended because nobody can follow it.
     fn abandon(&mut self, of: Key) {
-        if self.host.agents[&of].end.is_none() && !planted::is(Bug::AbandonWithoutKill) {
+        if self.host.agents[&of].end.is_none() && !seeded_bugs::is_active(SeededBug::AbandonWithoutKill) {
             self.book.meet("abandoned");
             self.agent_vanishes(of);
         }
@@ -541,7 +541,7 @@ impl Sim {
     // ── checks ───────────────────────────────────────────────────────────────────────────────────────────
 
     fn blank(&self, base: Oid, head: Oid, merged: Oid) -> GateReport {
-        let of = if planted::is(Bug::SettingsFromCandidate) { merged } else { base };
+        let of = if seeded_bugs::is_active(SeededBug::SettingsFromCandidate) { merged } else { base };
         let settings = self.git.settings(of);
         GateReport {
             base: name(base),
@@ -559,7 +559,7 @@ impl Sim {
 
     fn known_pass(&self, report: &GateReport) -> Option<GateReport> {
         let passes = self.out.passes.borrow();
-        if planted::is(Bug::PassReused) {
+        if seeded_bugs::is_active(SeededBug::PassReused) {
             let same = |known: &&GateReport| known.head == report.head && known.config == report.config;
             return passes.values().find(same).cloned();
         }
@@ -922,7 +922,7 @@ impl Sim {
         if ours == theirs {
             return true;
         }
-        if !self.git.is_ancestor(theirs, ours) && !planted::is(Bug::ForcedPublish) {
+        if !self.git.is_ancestor(theirs, ours) && !seeded_bugs::is_active(SeededBug::ForcedPublish) {
             let Ok(files) = self.git.merge(theirs, ours) else { return self.hold_publish(ours) };
             let merged = self.git.commit(&[theirs, ours], files);
             if self.interrupted {

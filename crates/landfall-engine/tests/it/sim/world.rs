@@ -9,9 +9,9 @@ use landfall_engine::core::{Core, Replay, Rules, RunOptions, SprintAsked, Turn};
 use landfall_model::checkpoint::Retention;
 use landfall_model::conflict::Overdue;
 use landfall_model::pilot::Mode;
-use landfall_model::planted::{self, Bug};
 use landfall_model::queue::QueuePolicy;
 use landfall_model::review::{ReviewMode, ReviewRule};
+use landfall_model::seeded_bugs::{self, SeededBug};
 use landfall_model::sprint::{Goal, SprintPlan};
 use landfall_model::{
     Area, Attempt, Budget, Caps, Effect, EngineEvent, Entry, Fact, Flow, Limits, News, Purse, QueueEffect,
@@ -574,11 +574,13 @@ impl Sim {
         if entries.is_empty() {
             return Some(turn);
         }
-        if planted::is(Bug::AckBeforeSync) {
+        if seeded_bugs::is_active(SeededBug::AckBeforeSync) {
             self.told.extend(&answered);
         }
         for effect in turn.queue_effects.clone() {
-            if planted::is(Bug::LandBeforeRecord) && matches!(effect, QueueEffect::Land { .. }) {
+            if seeded_bugs::is_active(SeededBug::LandBeforeRecord)
+                && matches!(effect, QueueEffect::Land { .. })
+            {
                 self.execute(Order::Swap(effect));
             }
         }

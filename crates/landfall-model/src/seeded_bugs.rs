@@ -1,11 +1,11 @@
-//! Bugs on purpose, for tests only. A simulation that finds none of them finds no others either.
+//! Bugs on purpose, for tests only: a simulation that misses one of them would also miss a real one.
 //!
-//! Without the feature `planted` there are none: [`is`] is false and the compiler drops what hangs on it. With it, one at a
-//! time can be switched on, so that one build shows that each is found (`cargo xtask planted`).
+//! Without the feature `seeded-bugs`, [`is_active`] is always false and the compiler removes the code behind it. With it, a
+//! test switches on one bug at a time, so that one build shows that each is found (`cargo xtask seeded-bugs`).
 
 /// A bug that the simulation has to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bug {
+pub enum SeededBug {
     /// A red batch loses whoever stands before the culprit.
     BisectNeighbour,
     /// News of an attempt that is over is believed.
@@ -54,7 +54,7 @@ pub enum Bug {
     SteadyBackoff,
 }
 
-impl Bug {
+impl SeededBug {
     /// Every one of them.
     pub const ALL: [Self; 23] = [
         Self::BisectNeighbour,
@@ -83,33 +83,33 @@ impl Bug {
     ];
 }
 
-/// Whether this bug is here.
-#[cfg(not(feature = "planted"))]
+/// Whether this bug is switched on.
+#[cfg(not(feature = "seeded-bugs"))]
 #[must_use]
-pub const fn is(_: Bug) -> bool {
+pub const fn is_active(_: SeededBug) -> bool {
     false
 }
 
-#[cfg(feature = "planted")]
-pub use on::{is, plant};
+#[cfg(feature = "seeded-bugs")]
+pub use switch::{activate, is_active};
 
-#[cfg(feature = "planted")]
-mod on {
+#[cfg(feature = "seeded-bugs")]
+mod switch {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::Bug;
+    use super::SeededBug;
 
     const NONE: usize = usize::MAX;
-    static PLANTED: AtomicUsize = AtomicUsize::new(NONE);
+    static ACTIVE: AtomicUsize = AtomicUsize::new(NONE);
 
-    /// Whether this bug is here.
+    /// Whether this bug is switched on.
     #[must_use]
-    pub fn is(bug: Bug) -> bool {
-        PLANTED.load(Ordering::Relaxed) == bug as usize
+    pub fn is_active(bug: SeededBug) -> bool {
+        ACTIVE.load(Ordering::Relaxed) == bug as usize
     }
 
     /// Switches this bug on and all others off, for the whole process.
-    pub fn plant(bug: Option<Bug>) {
-        PLANTED.store(bug.map_or(NONE, |bug| bug as usize), Ordering::SeqCst);
+    pub fn activate(bug: Option<SeededBug>) {
+        ACTIVE.store(bug.map_or(NONE, |bug| bug as usize), Ordering::SeqCst);
     }
 }
