@@ -116,7 +116,7 @@ pub enum SprintAsked {
 }
 
 /// What one turn has gathered.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Turn {
     /// The facts, in order.
     pub entries: Vec<Entry>,
@@ -133,6 +133,7 @@ pub struct Turn {
 }
 
 /// The whole state.
+#[derive(Clone)]
 pub struct Core {
     world: World,
     queue: Queue,
@@ -168,7 +169,7 @@ pub struct Core {
 }
 
 /// The tasks of a journal while it is read: each makes room for one of the same size.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Replay {
     tasks: BTreeMap<TaskId, Arc<Task>>,
 }

@@ -973,6 +973,7 @@ impl Sim {
     /// Every trouble is over: whoever could land has landed, and whoever could not says why.
     pub fn check_settled(&self) {
         self.check_chain();
+        self.check_same(&self.rebuilt().1, &self.rebuilt_from_scratch().1);
         for task in self.book.tasks.values() {
             let id = task.id;
             let settled = match &task.state {

@@ -12,6 +12,7 @@ pub const DAY_MS: i64 = 60 * 60 * 1000; // short days, so that a walk sees some
 /// The tree, the settings it was verified by, the machine.
 pub type PassKey = (Tree, Digest, Digest);
 
+#[derive(Clone)]
 pub struct Out {
     pub now: Cell<Timestamp>,
     pub purse: Purse,

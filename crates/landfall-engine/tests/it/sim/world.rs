@@ -1,6 +1,7 @@
 //! The loop around the real core: an engine that starts, looks, writes, performs, hears, ends and crashes, as the one in
 //! `engine.rs` does, with everything outside of it simulated.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -134,6 +135,30 @@ pub struct Scene {
     pub flake: usize,
 }
 
+/// An engine that has read the first entries of the journal.
+#[derive(Clone)]
+pub struct JournalReader {
+    out: Out,
+    core: Core,
+    replay: Replay,
+    read: usize,
+}
+
+impl JournalReader {
+    fn new(scene: &Scene) -> Self {
+        let out = Out::new(Timestamp(1_000), scene.purse);
+        let core = Core::new(scene.flows.clone(), "loop", scene.rules.clone());
+        Self { out, core, replay: Replay::default(), read: 0 }
+    }
+
+    fn finish(self, now: Timestamp) -> (Out, Core) {
+        let Self { out, mut core, replay, .. } = self;
+        out.now.set(now);
+        core.replayed(replay, &out);
+        (out, core)
+    }
+}
+
 pub struct Sim {
     pub seed: u64,
     pub rng: Rng,
@@ -142,6 +167,7 @@ pub struct Sim {
     pub scene: Scene,
     pub out: Out,
     pub journal: Vec<Entry>,
+    pub reader: RefCell<JournalReader>,
     /// The journal as the real format keeps it, for some seeds: it takes time.
     pub kept: Option<Memory>,
     /// Tasks that people asked for in this turn, and those of which they were told that they are on record.
@@ -358,6 +384,7 @@ impl Sim {
             faults: scene.faults.clone(),
             healed: false,
             out: Out::new(Timestamp(1_000), scene.purse),
+            reader: RefCell::new(JournalReader::new(&scene)),
             book: Book::new(),
             scene,
             journal: Vec::new(),
@@ -408,18 +435,27 @@ impl Sim {
         (self.draining, self.interrupted, self.why) = (false, false, None);
     }
 
-    /// What an engine that reads the journal now would know.
+    /// What an engine that reads the journal now would know. Engines start often and journals are long, so each entry is
+    /// replayed once and the state before the last entries is kept; `check_settled` compares it with a whole replay.
     pub fn rebuilt(&self) -> (Out, Core) {
-        let out = Out::new(self.now(), self.scene.purse);
-        let mut core = Core::new(self.scene.flows.clone(), "loop", self.scene.rules.clone());
-        let mut replay = Replay::default();
-        for entry in &self.journal {
-            if let Err(error) = core.replay(&mut replay, &out, entry.clone()) {
+        let mut reader = self.reader.borrow_mut();
+        self.read_on(&mut reader);
+        reader.clone().finish(self.now())
+    }
+
+    pub fn rebuilt_from_scratch(&self) -> (Out, Core) {
+        let mut reader = JournalReader::new(&self.scene);
+        self.read_on(&mut reader);
+        reader.finish(self.now())
+    }
+
+    fn read_on(&self, reader: &mut JournalReader) {
+        for entry in &self.journal[reader.read..] {
+            if let Err(error) = reader.core.replay(&mut reader.replay, &reader.out, entry.clone()) {
                 self.fail(&format!("7 the journal does not replay: {error}"));
             }
         }
-        core.replayed(replay, &out);
-        (out, core)
+        reader.read = self.journal.len();
     }
 
     /// Writes what people asked of an engine without a run, and lets it go. Only agents are told to end.
