@@ -9,6 +9,7 @@ mod http;
 mod model;
 mod processes;
 mod scratch;
+mod skip;
 
 pub use blanked::blanked;
 pub use github::{
@@ -18,3 +19,4 @@ pub use github::{
 pub use model::{Asked, Dialect, Gate, ModelServer, Play, Tokens, Turn};
 pub use processes::{Process, left_behind};
 pub use scratch::{Said, Scratch, Started};
+pub use skip::{has_tmux, skip_test};

@@ -410,10 +410,18 @@ impl Scratch {
         }
     }
 
-    /// Waits until `holds`, at most so long.
+    /// Waits until `holds`. If that never happens, the panic tells what the program has said and journalled.
     #[track_caller]
-    pub fn eventually(&self, what: &str, holds: impl FnMut() -> bool) {
-        eventually(EVENTUALLY, what, holds);
+    pub fn eventually(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !holds() {
+            if began.elapsed() > EVENTUALLY {
+                let log = self.landfall(&["log"]);
+                let heard = self.heard();
+                panic!("waited {EVENTUALLY:?} for {what}\nstarted: {heard}\nlog: {}{}", log.out, log.err);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Processes that are still there. Waits a moment: an end may be under way.

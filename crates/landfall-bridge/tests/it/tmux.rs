@@ -1,4 +1,4 @@
-//! A small program in a real terminal, driven to its end. Skipped, with a line that says so, where tmux is not installed.
+//! A small program in a real terminal, driven to its end. Skipped where tmux is not installed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use landfall_agents::tmux::{Cli, Note, Order, SOCKET};
 use landfall_agents::{Ear, Stream, registry};
 use landfall_model::{Finish, Signal};
+use landfall_testkit::has_tmux;
 use rustix::process::{Pid, Signal as Unix};
 use tempfile::TempDir;
 
@@ -30,8 +31,7 @@ struct Run {
 impl Scene {
     /// None where there is no tmux.
     fn new() -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("SKIPPED: tmux is not installed");
+        if !has_tmux() {
             return None;
         }
         let it = Self { folder: tempfile::tempdir().expect("a folder") };

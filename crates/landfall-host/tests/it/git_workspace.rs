@@ -475,7 +475,7 @@ fn on_a_small_disk(name: &str) -> bool {
         .expect("unshare runs");
     let err = String::from_utf8_lossy(&said.stderr);
     if said.status.code() == Some(97) || err.starts_with("unshare") {
-        eprintln!("not shown here: this machine lets nobody mount a file system ({})", err.trim());
+        eprintln!("landfall-skip: no file system can be mounted here ({})", err.trim());
     } else {
         assert!(said.status.success(), "{}\n{err}", String::from_utf8_lossy(&said.stdout));
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use landfall_model::{Size, Timestamp};
-use landfall_testkit::{FakeCheck, FakeJob, Trouble};
+use landfall_testkit::{FakeCheck, FakeJob, Trouble, skip_test};
 use landfall_trackers::github::Github;
 use landfall_trackers::tracker::{
     Answer, BranchName, CloseWhy, CommitSha, Cursor, IssueEdit, IssueFilter, LabelSpec, Merge,
@@ -57,9 +57,13 @@ const OPERATIONS: &[(&str, &str)] = &[
     ("repos/get-combined-status-for-ref", "GET"),
 ];
 
-fn description() -> Description {
-    let path = std::env::var_os("LANDFALL_GITHUB_API").expect("`cargo xtask github` sets it");
-    Description::read(Path::new(&path))
+/// GitHub's own description of its API; none where `cargo xtask test` could not fetch it.
+fn description() -> Option<Description> {
+    let path = std::env::var_os("LANDFALL_GITHUB_API");
+    if path.is_none() {
+        skip_test("GitHub's API description is not there; `cargo xtask test` fetches it");
+    }
+    Some(Description::read(Path::new(&path?)))
 }
 
 fn sha(digit: char) -> CommitSha {
@@ -155,9 +159,8 @@ fn everything(it: &Fake) {
 }
 
 #[test]
-#[ignore = "needs GitHub's description of its API: cargo xtask github"]
 fn every_request_is_as_github_describes_it() {
-    let description = description();
+    let Some(description) = description() else { return };
     let it = fake();
     everything(&it);
     let mut seen = BTreeSet::new();
@@ -305,9 +308,8 @@ const UNREAD: &[&str] = &[
 ];
 
 #[test]
-#[ignore = "needs GitHub's description of its API: cargo xtask github"]
 fn every_answer_that_github_describes_can_be_read() {
-    let description = description();
+    let Some(description) = description() else { return };
     let mut read = BTreeSet::new();
     let (mut examples, mut samples) = (0, 0);
     for reading in readings() {

@@ -1,6 +1,6 @@
 //! The real agents, driven by the real program, with a model of our own behind them.
 //!
-//! `cargo xtask agents` installs them and runs this; without it every test says that it is skipped and passes. A story
+//! `cargo xtask agents` installs them and runs this; without it every test is reported as skipped. A story
 //! is told once, in a module of its own, and holds for every agent that it can happen to.
 
 mod assistant;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{ModelServer, Scratch, Started, Turn};
+use landfall_testkit::{ModelServer, Scratch, Started, Turn, skip_test};
 
 use crate::LANDFALL;
 use crate::kind::Kind;
@@ -35,7 +35,7 @@ impl Stage {
     /// The same with an agent that was never started in this home.
     pub fn unused(kind: Kind, profile: &str, run: &str) -> Option<Self> {
         let Some(folders) = std::env::var_os(VARIABLE) else {
-            eprintln!("skipped: {VARIABLE} is not set; `cargo xtask agents` runs this");
+            skip_test("the agent CLIs are not installed; `cargo xtask agents` installs them");
             return None;
         };
         let server = ModelServer::start();
@@ -196,11 +196,13 @@ impl Stage {
     }
 }
 
-/// A folder that nobody else can put anything into, on the whole way to it: one of the agents does not read settings of
-/// ours elsewhere. None when the build stands in such a place.
+/// A folder that nobody else can write to, nor to any of its parents: Gemini CLI reads our settings in no other place. That is
+/// the target folder, or a folder in the cache of `cargo xtask`.
 pub fn private_folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let private =
-        |folder: &Path| folder.metadata().is_ok_and(|it| it.is_dir() && it.permissions().mode() & 0o022 == 0);
-    folder.ancestors().all(private).then(|| folder.to_owned())
+    let is_private = |folder: &Path| {
+        folder.metadata().is_ok_and(|found| found.is_dir() && found.permissions().mode() & 0o022 == 0)
+    };
+    let cached = std::env::var_os("LANDFALL_PRIVATE_FOLDER").map(PathBuf::from);
+    let candidates = [Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))), cached];
+    candidates.into_iter().flatten().find(|folder| folder.ancestors().all(is_private))
 }

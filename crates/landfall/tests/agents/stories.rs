@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use landfall_testkit::{Gate, Turn};
+use landfall_testkit::{Gate, Turn, skip_test};
 use serde_json::json;
 
 use crate::LANDFALL;
@@ -91,7 +91,7 @@ pub fn signals_by_its_tools(kind: Kind) {
 fn reads_our_settings(kind: Kind) -> bool {
     let reads = kind != Kind::Gemini || private_folder().is_some();
     if !reads {
-        eprintln!("skipped: the build stands in a folder that others can write to");
+        skip_test("Gemini CLI reads no settings here: others can write to the target and the cache folder");
     }
     reads
 }
@@ -279,10 +279,7 @@ fn is_stopped(kind: Kind, silence: Turn) {
 
 /// It may take two turns: what it has done stands, and the next run goes on.
 pub fn goes_on_after_its_turn_limit(kind: Kind) {
-    if kind == Kind::Gemini && private_folder().is_none() {
-        eprintln!(
-            "skipped: the build stands in a folder that others can write to, where it reads no settings"
-        );
+    if !reads_our_settings(kind) {
         return;
     }
     let Some(stage) = Stage::new(kind, "turns_max = 2", "") else { return };

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use landfall_testkit::{Gate, Turn};
+use landfall_testkit::{Gate, Turn, has_tmux};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -16,8 +16,8 @@ const LOOKALIKE: &str = "Shall I continue? (y/n) is what the page says, and then
 
 #[test]
 fn an_interactive_claude_lands_its_work_and_a_person_can_look_on() {
-    if Command::new("tmux").arg("-V").output().is_err() {
-        return eprintln!("skipped: tmux is not installed");
+    if !has_tmux() {
+        return;
     }
     let Some(stage) = Stage::new(Kind::Claude, "", "") else { return };
     let settings = std::fs::read_to_string(stage.scratch.project().join("landfall.toml")).expect("settings");

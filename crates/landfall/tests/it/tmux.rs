@@ -1,9 +1,10 @@
-//! An interactive program in a terminal, end to end, and a person who looks for it. Skipped, with a line that says so,
+//! An interactive program in a terminal, end to end, and a person who looks for it. Skipped
 //! where tmux is not installed.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use landfall_testkit::has_tmux;
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -26,14 +27,6 @@ while true; do
   echo all done
 done
 "#;
-
-fn has_tmux() -> bool {
-    let there = Command::new("tmux").arg("-V").output().is_ok();
-    if !there {
-        eprintln!("SKIPPED: tmux is not installed");
-    }
-    there
-}
 
 #[test]
 fn an_interactive_program_lands_its_work_and_a_person_can_attach() {

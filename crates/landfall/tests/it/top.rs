@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use landfall_testkit::Scratch;
+use landfall_testkit::{Scratch, has_tmux};
 
 use crate::LANDFALL;
 use crate::autopilot::{OnTerminal, writes};
@@ -20,8 +20,7 @@ struct Terminal {
 impl Terminal {
     /// None where there is no tmux.
     fn open(scratch: &Scratch, columns: u16, rows: u16, more: &[(&str, &str)]) -> Option<Self> {
-        if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("SKIPPED: tmux is not installed");
+        if !has_tmux() {
             return None;
         }
         let terminal = Self { socket: scratch.root().join("tmux.sock") };

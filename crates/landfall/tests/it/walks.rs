@@ -3,10 +3,9 @@
 //! `dispatch` an interactive program in a terminal takes each step when it is told to. Skipped, with a line that says so,
 //! where a terminal is wanted and tmux is not installed.
 
-use std::process::Command;
 use std::time::Duration;
 
-use landfall_testkit::Scratch;
+use landfall_testkit::{Scratch, has_tmux};
 use serde_json::Value;
 
 use crate::LANDFALL;
@@ -115,8 +114,7 @@ impl Walker {
     }
 
     fn scratch(self, settings: &str) -> Option<Scratch> {
-        if self == Self::Dispatch && Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("SKIPPED: tmux is not installed");
+        if self == Self::Dispatch && !has_tmux() {
             return None;
         }
         let mut scratch = Scratch::new(LANDFALL);
