@@ -6,8 +6,8 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 
 const LANDFALL = process.env.LANDFALL_BIN ?? "landfall";
-const COMMAND_MAX_MS = 60_000;
-const ENDS_MAX_MS = 10_000;
+const COMMAND_MAX_MS = 120_000;
+const ENDS_MAX_MS = 60_000;
 
 /** Where it is served, as `landfall serve --json` says. */
 export interface Served {

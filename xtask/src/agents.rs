@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::tools::Tool;
+
 /// An agent, and what npm is asked for.
 struct Pinned {
     program: &'static str,
@@ -73,39 +75,31 @@ const VERSION_MAX: Duration = Duration::from_secs(60);
 /// A download may break; one that breaks three times breaks for a reason.
 const TRIES_MAX: u32 = 3;
 
-/// What came of the wish for agents.
-pub enum Agents {
-    /// They are there; the value of [`VARIABLE`].
-    Here(OsString),
-    /// They cannot be had, and why.
-    Skipped(String),
-}
-
-/// Installs what is missing.
-pub fn install() -> Result<Agents> {
+/// Installs the agent CLIs that are missing. Returns the value of [`VARIABLE`].
+pub fn install() -> Result<Tool<OsString>> {
     let homes = match homes(&PINNED)? {
-        Ok(homes) => homes,
-        Err(why) => return Ok(Agents::Skipped(why)),
+        Tool::Ready(homes) => homes,
+        Tool::Missing(reason) => return Ok(Tool::Missing(reason)),
     };
     let folders = homes.iter().map(|home| home.join(PROGRAMS));
-    Ok(Agents::Here(std::env::join_paths(folders).context("a folder with a colon in its name")?))
+    Ok(Tool::Ready(std::env::join_paths(folders).context("a folder with a colon in its name")?))
 }
 
-/// Installs what the tests of the pages need, and says where it is, or why it cannot be had.
-pub fn install_browser_tests() -> Result<Result<PathBuf, String>> {
+/// Installs Playwright. Returns the folder it is in.
+pub fn install_browser_tests() -> Result<Tool<PathBuf>> {
     Ok(homes(&[BROWSER_TESTS])?.map(|mut homes| homes.remove(0)))
 }
 
-/// Where each of these is, after what is missing was installed; or why they cannot be had.
-fn homes(wanted: &[Pinned]) -> Result<Result<Vec<PathBuf>, String>> {
+/// Installs those of these that are missing. Returns the folder of each.
+fn homes(wanted: &[Pinned]) -> Result<Tool<Vec<PathBuf>>> {
     for program in ["node", "npm"] {
         if !answers(program) {
-            return Ok(Err(format!("{program} is not installed")));
+            return Ok(Tool::Missing(format!("{program} is not installed")));
         }
     }
     let cache = cache_folder();
     if let Err(error) = fs::create_dir_all(&cache) {
-        return Ok(Err(format!("{} cannot be made: {error}", cache.display())));
+        return Ok(Tool::Missing(format!("cannot create {}: {error}", cache.display())));
     }
     // Two checkouts may be tested at once: the second waits for the first.
     let lock = File::create(cache.join("lock")).context("open the lock of the cache")?;
@@ -120,13 +114,13 @@ fn homes(wanted: &[Pinned]) -> Result<Result<Vec<PathBuf>, String>> {
         let home = cache.join(format!("{}@{}", pinned.program, pinned.version()?));
         if !pinned.is_in(&home) {
             if !pinned.is_reachable()? {
-                return Ok(Err("the npm registry cannot be reached".to_owned()));
+                return Ok(Tool::Missing("the npm registry cannot be reached".to_owned()));
             }
             pinned.install(&cache, &home)?;
         }
         homes.push(home);
     }
-    Ok(Ok(homes))
+    Ok(Tool::Ready(homes))
 }
 
 /// Where programs of others are kept, and what tests leave behind to be looked at.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::agents::{Ended, cache_folder, clear, quiet, within};
+use crate::tools::Tool;
 
 /// The package npm is asked for.
 const PACKAGE: &str = "@octokit/openapi@23.0.2";
@@ -24,27 +25,19 @@ pub const VARIABLE: &str = "LANDFALL_GITHUB_API";
 const FETCH_MAX: Duration = Duration::from_secs(5 * 60);
 const LOOK_MAX: Duration = Duration::from_secs(60);
 
-/// What came of the wish for it.
-pub enum Description {
-    /// It is there; the value of [`VARIABLE`].
-    Here(PathBuf),
-    /// It cannot be had, and why.
-    Skipped(String),
-}
-
 /// Fetches it if it is missing.
-pub fn fetch() -> Result<Description> {
+pub fn fetch() -> Result<Tool<PathBuf>> {
     for program in ["npm", "tar", "sha512sum"] {
         let mut version = Command::new(program);
         version.arg("--version");
         quiet(&mut version);
         if !matches!(within(version, LOOK_MAX), Ok(Ended::Well)) {
-            return Ok(Description::Skipped(format!("{program} is not installed")));
+            return Ok(Tool::Missing(format!("{program} is not installed")));
         }
     }
     let cache = cache_folder();
     if let Err(error) = fs::create_dir_all(&cache) {
-        return Ok(Description::Skipped(format!("{} cannot be made: {error}", cache.display())));
+        return Ok(Tool::Missing(format!("{} cannot be created: {error}", cache.display())));
     }
     // Two checkouts may be tested at once: the second waits for the first.
     let lock = File::create(cache.join("github.lock")).context("open the lock of the cache")?;
@@ -52,17 +45,17 @@ pub fn fetch() -> Result<Description> {
     let home = cache.join("github-api");
     let file = home.join("api.github.com.json");
     if file.exists() && is_the_one(&home)? {
-        return Ok(Description::Here(file));
+        return Ok(Tool::Ready(file));
     }
     eprintln!("── github: fetching {PACKAGE}");
     clear(&home)?;
     fs::create_dir_all(&home).context("make the folder of the description")?;
     if unpacked(&home)? != Ended::Well {
         clear(&home)?;
-        return Ok(Description::Skipped("the description of the API cannot be fetched from here".to_owned()));
+        return Ok(Tool::Missing("the description of the API cannot be fetched from here".to_owned()));
     }
     ensure!(is_the_one(&home)?, "the description that was fetched is not the one that is pinned");
-    Ok(Description::Here(file))
+    Ok(Tool::Ready(file))
 }
 
 /// Fetches the package and keeps the one file of it.

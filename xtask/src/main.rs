@@ -1,55 +1,62 @@
-//! All automation: `cargo xtask test | bench`.
+//! All automation of the repository: `cargo xtask <command>`.
 
 mod agents;
+mod changed;
+mod dependencies;
 mod github;
+mod load;
+mod report;
 mod schemathesis;
 mod test;
+mod tools;
 mod web;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: cargo xtask <command>
+use anyhow::Result;
+use clap::Parser as _;
 
-  test               format, lints, every test, the pages in a browser, the documentation
-  test --fast        the tests alone
-  test --agents      as `test`, then the real agents: what CI runs
-  agents             the tests with the real agents alone
-  schemathesis       asks a server everything its reference says, and more
-  github             holds what is sent to GitHub against GitHub's own description of its API
-  web [name]         the tests of the pages in a real browser, or those whose file or name has this in it
-  seeded-bugs [bug]  lets the simulation find every seeded bug, or the one named
-  bench [--json] [--quick] [B1 B4 …]
-                     the benchmarks, floor and product in the same run, as ratios
-";
+use test::{TestArgs, cargo, run_step};
+
+#[derive(Debug, clap::Parser)]
+#[command(name = "cargo xtask", about = "Test, check and measure Landfall")]
+enum Command {
+    /// Check format and lints, run every test, and build the documentation
+    Test(TestArgs),
+    /// Run the tests with the real agent CLIs alone
+    Agents,
+    /// Run the browser tests: all, or those whose file or name contains one of these words
+    Web { names: Vec<String> },
+    /// Let the simulation find every seeded bug, or the one named
+    SeededBugs { bug: Option<String> },
+    /// Measure floors and product in the same run, and print ratios
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+}
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let done = match words.as_slice() {
-        ["test"] => test::all(),
-        ["test", "--fast"] => test::tests(),
-        ["test", "--agents"] => test::all().and_then(|()| test::agents()),
-        ["agents"] => test::agents(),
-        ["schemathesis"] => test::schemathesis(),
-        ["github"] => test::github(),
-        ["web", rest @ ..] => web::alone(rest),
-        ["seeded-bugs"] => test::find_seeded_bugs(None),
-        ["seeded-bugs", bug] => test::find_seeded_bugs(Some(bug)),
-        ["bench", rest @ ..] => {
-            let command = ["run", "--release", "--quiet", "--package", "landfall-bench", "--"];
-            test::step("bench", test::cargo(&[&command[..], rest].concat()))
-        }
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match done {
+    match run(Command::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Test(args) => test::run(&args),
+        Command::Agents => test::run(&TestArgs::agents_alone()),
+        Command::Web { names } => web::run_alone(&names),
+        Command::SeededBugs { bug } => test::find_seeded_bugs(bug.as_deref()),
+        Command::Bench { args } => {
+            let mut bench = cargo(&["run", "--release", "--quiet", "--package", "landfall-bench", "--"]);
+            bench.args(args);
+            run_step("bench", bench)
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::agents::{Ended, cache_folder, clear, quiet, within};
+use crate::tools::Tool;
 
 /// What pip is asked for, with the hashes of everything that comes.
 const LOCK: &str = include_str!("../schemathesis/requirements.txt");
@@ -23,25 +24,17 @@ const STAMP: &str = "installed-from.txt";
 const INSTALL_MAX: Duration = Duration::from_secs(5 * 60);
 const LOOK_MAX: Duration = Duration::from_secs(60);
 
-/// What came of the wish for it.
-pub enum Schemathesis {
-    /// It is there; the value of [`VARIABLE`].
-    Here(PathBuf),
-    /// It cannot be had, and why.
-    Skipped(String),
-}
-
 /// Installs it if it is missing.
-pub fn install() -> Result<Schemathesis> {
+pub fn install() -> Result<Tool<PathBuf>> {
     let mut version = Command::new("python3");
     version.args(["-c", "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))"]);
     quiet(&mut version);
     if !matches!(within(version, LOOK_MAX), Ok(Ended::Well)) {
-        return Ok(Schemathesis::Skipped("python 3.11 with venv is not installed".to_owned()));
+        return Ok(Tool::Missing("python 3.11 with venv is not installed".to_owned()));
     }
     let cache = cache_folder();
     if let Err(error) = fs::create_dir_all(&cache) {
-        return Ok(Schemathesis::Skipped(format!("{} cannot be made: {error}", cache.display())));
+        return Ok(Tool::Missing(format!("{} cannot be created: {error}", cache.display())));
     }
     // Two checkouts may be tested at once: the second waits for the first.
     let lock = File::create(cache.join("schemathesis.lock")).context("open the lock of the cache")?;
@@ -49,7 +42,7 @@ pub fn install() -> Result<Schemathesis> {
     let home = cache.join("schemathesis");
     let python = home.join("bin/python");
     if fs::read_to_string(home.join(STAMP)).is_ok_and(|there| there == LOCK) && python.exists() {
-        return Ok(Schemathesis::Here(python));
+        return Ok(Tool::Ready(python));
     }
     eprintln!("── schemathesis: installing");
     clear(&home)?;
@@ -58,11 +51,11 @@ pub fn install() -> Result<Schemathesis> {
         // What breaks here is the way to the registry; what is wrong with the lock file shows where it is reached.
         Ended::Badly | Ended::TooLate => {
             clear(&home)?;
-            return Ok(Schemathesis::Skipped("it cannot be installed from here".to_owned()));
+            return Ok(Tool::Missing("it cannot be installed from here".to_owned()));
         }
     }
     fs::write(home.join(STAMP), LOCK).context("write the stamp")?;
-    Ok(Schemathesis::Here(python))
+    Ok(Tool::Ready(python))
 }
 
 fn make(home: &Path) -> Result<Ended> {

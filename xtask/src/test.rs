@@ -1,125 +1,250 @@
-//! What a submission is checked by. It needs a Rust toolchain, git and a C compiler, and nothing else: cargo-nextest,
-//! cargo-deny and a browser are used where they are installed.
+//! `cargo xtask test`: what a submission is checked by.
+//!
+//! One build serves everything that runs: unit tests, tests that drive the program, seeded bugs, the API against its reference,
+//! the real agent CLIs and the browser. The tools that need a download are installed while it is compiled. The steps go on
+//! after a failure, so that one run shows everything that is wrong; the summary comes last.
 
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::agents::{self, Agents};
-use crate::github::{self, Description};
-use crate::schemathesis::{self, Schemathesis};
-use crate::web;
+use crate::load::Load;
+use crate::report::TestReport;
+use crate::tools::{self, TestTools, Tool, find_program};
+use crate::{agents, changed, dependencies, web};
 
-/// Format, lints, every test, the documentation.
-pub fn all() -> Result<()> {
-    needs("git", &["--version"], "git 2.38 or newer")?;
-    needs("cc", &["--version"], "a C compiler: SQLite is built from source")?;
-    step("format", cargo(&["fmt", "--all", "--check"]))?;
-    step("lints", cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    tests()?;
-    schemathesis()?;
-    github()?;
-    web::as_part()?;
-    find_seeded_bugs(None)?;
-    let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
-    // A sentence may point at a private item for whoever reads the source.
-    doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
-    step("documentation", doc)?;
-    if installed("cargo-deny") {
-        // Advisories need a download; licences, sources and bans do not.
-        step("dependencies", cargo(&["deny", "--offline", "check", "bans", "licenses", "sources"]))?;
-    } else {
-        eprintln!("── dependencies: skipped, cargo-deny is not installed");
+/// The seeded bugs are compiled into every test build; only the test that looks for them switches one on.
+const SEEDED_BUGS: &str = "landfall-engine/seeded-bugs";
+
+/// When `.ci/run` began, in seconds since 1970: before this program itself was compiled.
+const STARTED: &str = "LANDFALL_CI_STARTED";
+
+#[derive(Debug, clap::Args)]
+pub struct TestArgs {
+    /// Also drive the real agent CLIs; npm installs them into a cache folder
+    #[arg(long)]
+    agents: bool,
+    /// Run the tests alone: no format check, lints, browser, documentation or dependency check
+    #[arg(long)]
+    fast: bool,
+    /// Fail if a test was skipped, for example because a tool is missing
+    #[arg(long)]
+    strict: bool,
+    /// Keep N threads per core busy beside the tests
+    #[arg(long, value_name = "N")]
+    load: Option<usize>,
+    /// Run each test N times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: u32,
+    /// Run only the tests in files that changed since BASE
+    #[arg(long, value_name = "BASE")]
+    changed: Option<String>,
+    /// Run only tests whose name contains one of these
+    filter: Vec<String>,
+}
+
+impl TestArgs {
+    /// The tests with the real agent CLIs alone.
+    pub fn agents_alone() -> Self {
+        let filter = vec!["binary(agents)".to_owned()];
+        Self { agents: true, fast: true, strict: true, load: None, repeat: 1, changed: None, filter }
+    }
+
+    /// Whoever selects tests wants those and nothing else.
+    fn selects_tests(&self) -> bool {
+        self.fast
+            || !self.filter.is_empty()
+            || self.changed.is_some()
+            || self.load.is_some()
+            || self.repeat > 1
+    }
+
+    /// The selection as a nextest filter expression; none for all tests.
+    fn filter_expression(&self) -> Result<Option<String>> {
+        let mut parts: Vec<String> = Vec::new();
+        for word in &self.filter {
+            let is_expression = word.contains('(');
+            parts.push(if is_expression { word.clone() } else { format!("test({word})") });
+        }
+        if let Some(base) = &self.changed {
+            parts.extend(changed::test_filters(base)?);
+            if parts.is_empty() {
+                bail!("no test file changed since {base}");
+            }
+        }
+        Ok((!parts.is_empty()).then(|| parts.join(" + ")))
+    }
+}
+
+/// The steps of a run, how long each took, and which failed.
+struct Steps {
+    began: Instant,
+    /// How long ago CI began when we were started.
+    earlier: Duration,
+    times: Vec<(&'static str, Duration)>,
+    failed: Vec<String>,
+}
+
+impl Steps {
+    fn new() -> Self {
+        let started = std::env::var(STARTED).ok().and_then(|text| text.parse().ok());
+        let started =
+            started.and_then(|seconds| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds)));
+        let earlier = started.and_then(|started| started.elapsed().ok()).unwrap_or_default();
+        Self { began: Instant::now(), earlier, times: Vec::new(), failed: Vec::new() }
+    }
+
+    /// Runs a step and adds its time to this part of the summary. True if it succeeded.
+    fn run(&mut self, part: &'static str, name: &str, step: impl FnOnce() -> Result<()>) -> bool {
+        let began = Instant::now();
+        let done = step();
+        let took = began.elapsed();
+        match self.times.iter_mut().find(|(known, _)| *known == part) {
+            Some((_, time)) => *time += took,
+            None => self.times.push((part, took)),
+        }
+        if let Err(error) = &done {
+            eprintln!("── {name}: {error:#}");
+            self.failed.push(name.to_owned());
+        }
+        done.is_ok()
+    }
+
+    fn finish(self, report: &TestReport, strict: bool) -> Result<()> {
+        println!("── summary\n{}", report.summary());
+        for (part, time) in [("total", self.earlier + self.began.elapsed())].iter().chain(&self.times) {
+            println!("{part:<14}{}", minutes(*time));
+        }
+        let mut failed = self.failed;
+        if strict && report.skips_any() {
+            failed.push("tests were skipped".to_owned());
+        }
+        println!("{}", report.counts());
+        if !failed.is_empty() {
+            bail!("failed: {}", failed.join(", "));
+        }
+        Ok(())
+    }
+}
+
+fn minutes(time: Duration) -> String {
+    format!("{:>3} min {:02} s", time.as_secs() / 60, time.as_secs() % 60)
+}
+
+pub fn run(args: &TestArgs) -> Result<()> {
+    require_program("git", "git 2.38 or newer")?;
+    require_program("cc", "a C compiler: SQLite is built from source")?;
+    let mut steps = Steps::new();
+    let mut report = TestReport::default();
+    let only_tests = args.selects_tests();
+    let filter = args.filter_expression()?;
+
+    // Downloads mostly wait, so they go beside the build.
+    let with_agents = args.agents;
+    let installing = std::thread::spawn(move || tools::install_all(with_agents));
+    if !only_tests {
+        steps.run("lints", "format", || run_step("format", cargo(&["fmt", "--all", "--check"])));
+        steps.run("lints", "dependencies", dependencies::check);
+    }
+    let is_built = steps.run("build", "build", || run_step("build", nextest(&["--no-run"])?));
+    if !only_tests {
+        let clippy = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        steps.run("lints", "lints", || run_step("lints", cargo(clippy)));
+    }
+    let tools = installing.join().expect("the installer does not panic")?;
+    tools.missing.iter().for_each(|reason| report.add_missing_tool(reason));
+    if is_built {
+        steps.run("tests", "tests", || run_tests(args, filter.as_deref(), &tools, !only_tests, &mut report));
+    }
+    if !only_tests {
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
+        // A comment may link to a private item, for readers of the source.
+        doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links");
+        steps.run("documentation", "documentation", || run_step("documentation", doc));
+    }
+    steps.finish(&report, args.strict)
+}
+
+/// Runs nextest, and the browser tests beside it: those mostly wait for the browser.
+fn run_tests(
+    args: &TestArgs,
+    filter: Option<&str>,
+    tools: &TestTools,
+    with_browser: bool,
+    report: &mut TestReport,
+) -> Result<()> {
+    let browser = match &tools.browser {
+        Tool::Ready(browser) if with_browser => {
+            web::check_types(browser)?;
+            Some(web::start(browser)?)
+        }
+        Tool::Ready(_) | Tool::Missing(_) => None,
+    };
+    let mut command = nextest(&["--no-fail-fast"])?;
+    command.envs(tools.variables.iter().map(|(name, value)| (name, value)));
+    match filter {
+        Some(filter) => command.args(["--filterset", filter]),
+        // Whoever does not ask for the agents does not want to hear that they are missing.
+        None if !args.agents => command.args(["--filterset", "not binary(agents)"]),
+        None => &mut command,
+    };
+    if args.repeat > 1 {
+        command.arg(format!("--stress-count={}", args.repeat));
+    }
+    let load = args.load.map(Load::start);
+    let tested = run_step("tests", command);
+    drop(load);
+    let browsed = browser.map(web::BrowserRun::finish).transpose()?;
+    report.add_junit(&target_folder()?.join("../nextest/xtask/junit.xml"))?;
+    let Some(browsed) = browsed else { return tested };
+    report.add_junit(&browsed.junit)?;
+    report.add_flaky(browsed.flaky);
+    tested?;
+    if !browsed.is_success {
+        bail!("browser tests failed");
     }
     Ok(())
 }
 
-/// Every test, and the examples in the documentation.
-pub fn tests() -> Result<()> {
-    if installed("cargo-nextest") {
-        step("tests", cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))?;
-        step("examples in the documentation", cargo(&["test", "--workspace", "--doc"]))
-    } else {
-        step("tests", cargo(&["test", "--workspace", "--no-fail-fast"]))
-    }
-}
-
 /// Lets the simulation look for every seeded bug, or for one.
 pub fn find_seeded_bugs(bug: Option<&str>) -> Result<()> {
-    let mut command =
-        cargo(&["test", "--package", "landfall-engine", "--features", "seeded-bugs", "--test", "it"]);
-    command.args(["--", "--exact", "sim::every_seeded_bug_is_found", "--nocapture"]);
+    let mut command = nextest(&["--filterset", "test(every_seeded_bug_is_found)", "--no-capture"])?;
     if let Some(bug) = bug {
         command.env("LANDFALL_SEEDED_BUG", bug);
     }
-    step("seeded bugs", command)
+    run_step("seeded bugs", command)
 }
 
-/// A server is asked everything its reference says, and more. Where schemathesis cannot be had, a line says so.
-pub fn schemathesis() -> Result<()> {
-    let python = match schemathesis::install()? {
-        Schemathesis::Here(python) => python,
-        Schemathesis::Skipped(why) => {
-            eprintln!("── schemathesis: skipped, {why}");
-            return Ok(());
-        }
+/// `cargo nextest run` over the workspace, always with the same features: nothing is built twice.
+fn nextest(args: &[&str]) -> Result<Command> {
+    let mut command = match find_program(&["cargo-nextest"]) {
+        Some(_) => cargo(&[]),
+        None => Command::new(install_nextest()?),
     };
-    let mut command = cargo(&["test", "--package", "landfall", "--test", "it"]);
-    command.args([
-        "--",
-        "--exact",
-        "schemathesis::the_server_answers_as_its_reference_says",
-        "--ignored",
-        "--nocapture",
-    ]);
-    command.env(schemathesis::VARIABLE, python);
-    step("schemathesis", command)
+    command
+        .args(["nextest", "run", "--profile", "xtask", "--workspace", "--features", SEEDED_BUGS])
+        .args(args);
+    Ok(command)
 }
 
-/// What is sent to GitHub, and what is read of it, against its own description. Where that cannot be had, a line says so.
-pub fn github() -> Result<()> {
-    let file = match github::fetch()? {
-        Description::Here(file) => file,
-        Description::Skipped(why) => {
-            eprintln!("── github: skipped, {why}");
-            return Ok(());
-        }
-    };
-    let mut command = cargo(&["test", "--package", "landfall-trackers", "--test", "it"]);
-    command.args(["--", "github_schema::", "--ignored", "--nocapture"]);
-    command.env(github::VARIABLE, file);
-    step("github", command)
+/// Compiles nextest into the cache folder, once.
+fn install_nextest() -> Result<PathBuf> {
+    let root = agents::cache_folder().join("nextest");
+    let program = root.join("bin/cargo-nextest");
+    if !program.exists() {
+        let mut install = cargo(&["install", "cargo-nextest", "--locked", "--root"]);
+        install.arg(&root);
+        run_step("install cargo-nextest", install)?;
+    }
+    Ok(program)
 }
 
-/// The tests that drive the real agents. Where they cannot be had, a line says so.
-pub fn agents() -> Result<()> {
-    let began = Instant::now();
-    let folders = match agents::install()? {
-        Agents::Here(folders) => folders,
-        Agents::Skipped(why) => {
-            eprintln!("── agents: skipped, {why}");
-            return Ok(());
-        }
-    };
-    eprintln!("── agents: there after {:.0} s: {}", began.elapsed().as_secs_f64(), folders.to_string_lossy());
-    let mut command = if installed("cargo-nextest") {
-        cargo(&["nextest", "run", "--package", "landfall", "--test", "agents", "--no-fail-fast"])
-    } else {
-        // Few at a time: each of them is a program of several hundred MB.
-        cargo(&[
-            "test",
-            "--package",
-            "landfall",
-            "--test",
-            "agents",
-            "--no-fail-fast",
-            "--",
-            "--test-threads=2",
-        ])
-    };
-    command.env(agents::VARIABLE, folders);
-    step("agents", command)
+/// The folder of the programs that were built together with this one.
+pub fn target_folder() -> Result<PathBuf> {
+    let program = std::env::current_exe().context("find our own program")?;
+    Ok(program.parent().context("our program is in a folder")?.to_owned())
 }
 
 pub fn cargo(args: &[&str]) -> Command {
@@ -128,7 +253,7 @@ pub fn cargo(args: &[&str]) -> Command {
     command
 }
 
-pub fn step(name: &str, mut command: Command) -> Result<()> {
+pub fn run_step(name: &str, mut command: Command) -> Result<()> {
     eprintln!("── {name}");
     let began = Instant::now();
     let status = command.status().with_context(|| format!("start {command:?}"))?;
@@ -139,23 +264,9 @@ pub fn step(name: &str, mut command: Command) -> Result<()> {
     Ok(())
 }
 
-fn installed(program: &str) -> bool {
-    runs(program, &["--version"])
-}
-
-fn needs(program: &str, args: &[&str], what: &str) -> Result<()> {
-    if !runs(program, args) {
-        bail!("`{program}` is missing; the tests need {what}");
+fn require_program(program: &str, purpose: &str) -> Result<()> {
+    if find_program(&[program]).is_none() {
+        bail!("`{program}` is missing; the tests need {purpose}");
     }
     Ok(())
-}
-
-pub fn runs(program: &str, args: &[&str]) -> bool {
-    let status = Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    status.is_ok_and(|status| status.success())
 }

@@ -1,122 +1,111 @@
-//! The tests of the pages: what is in `browser/`, in a real Chromium, against the program as it was just built.
+//! The browser tests: the pages in `browser/`, in a real Chromium, against the program as it was just built.
 //!
-//! The packages come by npm into the cache folder, the browser from the system. The pictures that the tests make are left
-//! in the cache folder, to be looked at.
+//! npm installs the packages into the cache folder; the browser comes from the system. The tests leave their screenshots in
+//! the cache folder.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::agents;
-use crate::test::{cargo, runs, step};
+use crate::test::{cargo, run_step, target_folder};
+use crate::tools::{BrowserTools, Tool, install_browser_tools};
 
-/// What the tests need besides the program.
-struct Tools {
-    /// The folder that npm installed to.
-    home: PathBuf,
-    chromium: PathBuf,
-}
-
-/// The tests alone: all of them, or those that are named. What is missing is an error.
-pub fn alone(names: &[&str]) -> Result<()> {
-    match tools()? {
-        Ok(tools) => run(&tools, names),
-        Err(why) => bail!("the pages cannot be tested: {why}"),
-    }
-}
-
-/// The tests as a part of all. Where no browser can be had, a line says so.
-pub fn as_part() -> Result<()> {
-    match tools()? {
-        Ok(tools) => run(&tools, &[]),
-        Err(why) => {
-            eprintln!("── web: skipped, {why}");
-            Ok(())
+/// Runs the browser tests alone: all of them, or those whose file or name contains one of these.
+pub fn run_alone(names: &[String]) -> Result<()> {
+    match install_browser_tools()? {
+        Tool::Ready(tools) => {
+            run_step("web: build", cargo(&["build", "--package", "landfall"]))?;
+            check_types(&tools)?;
+            let (mut tests, output) = playwright(&tools, names)?;
+            tests.env("LANDFALL_WEB_JUNIT", output.join("junit.xml"));
+            let done = run_step("web", tests);
+            eprintln!("── web: screenshots are in {}", output.display());
+            done
         }
+        Tool::Missing(reason) => bail!("cannot run the browser tests: {reason}"),
     }
 }
 
-fn tools() -> Result<Result<Tools, String>> {
-    let chromium = match chromium()? {
-        Ok(chromium) => chromium,
-        Err(why) => return Ok(Err(why)),
-    };
-    Ok(agents::install_browser_tests()?.map(|home| Tools { home, chromium }))
+/// The browser tests running beside the other tests.
+pub struct BrowserRun {
+    child: Child,
+    log: PathBuf,
+    junit: PathBuf,
 }
 
-/// Where Chromium is. Root has it installed, as in a container that is made for one test.
-fn chromium() -> Result<Result<PathBuf, String>> {
-    if let Some(found) = in_path() {
-        return Ok(Ok(found));
-    }
-    if !rustix::process::geteuid().is_root() || !runs("apt-get", &["--version"]) {
-        return Ok(Err("Chromium is not installed; Debian has it as `chromium`".to_owned()));
-    }
-    let apt = |args: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        command
-    };
-    // Lists that are old or not there name packages that cannot be had.
-    let got = step("web: the lists of packages", apt(&["--quiet", "update"])).and_then(|()| {
-        step("web: Chromium", apt(&["--quiet", "--yes", "--no-install-recommends", "install", "chromium"]))
-    });
-    match (got, in_path()) {
-        (Ok(()), Some(found)) => Ok(Ok(found)),
-        (Ok(()), None) => bail!("apt-get installed Chromium, and it is not in PATH"),
-        (Err(error), _) => {
-            Ok(Err(format!("Chromium is not installed, and apt-get does not bring it: {error:#}")))
-        }
+pub struct BrowserResult {
+    pub is_success: bool,
+    /// Tests that passed at the second try; Playwright's JUnit report does not tell them from others.
+    pub flaky: Vec<String>,
+    pub junit: PathBuf,
+}
+
+/// Starts the browser tests. Their output goes to a file, because the other tests print at the same time.
+pub fn start(tools: &BrowserTools) -> Result<BrowserRun> {
+    let (mut tests, output) = playwright(tools, &[])?;
+    let (log, junit) = (output.join("output.log"), output.join("junit.xml"));
+    let file = File::create(&log).with_context(|| format!("create {}", log.display()))?;
+    tests.env("LANDFALL_WEB_JUNIT", &junit).stdout(file.try_clone().context("share the log")?).stderr(file);
+    let child = tests.spawn().with_context(|| format!("start {tests:?}"))?;
+    Ok(BrowserRun { child, log, junit })
+}
+
+impl BrowserRun {
+    /// Waits for the end and prints what the tests printed.
+    pub fn finish(mut self) -> Result<BrowserResult> {
+        let status = self.child.wait().context("wait for the browser tests")?;
+        let output = fs::read_to_string(&self.log).unwrap_or_default();
+        eprintln!("── web\n{output}");
+        Ok(BrowserResult { is_success: status.success(), flaky: flaky_tests(&output), junit: self.junit })
     }
 }
 
-fn in_path() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let at = |folder: PathBuf| ["chromium", "chromium-browser"].map(|name| folder.join(name));
-    std::env::split_paths(&path).flat_map(at).find(|it| it.is_file())
+/// The tests that Playwright lists below a line like `2 flaky`.
+fn flaky_tests(output: &str) -> Vec<String> {
+    let mut lines = output.lines().map(str::trim).skip_while(|line| !is_flaky_count(line)).skip(1);
+    let is_test = |line: &&str| line.contains('›');
+    lines.by_ref().take_while(is_test).map(|line| line.trim_end_matches(['─', ' ']).to_owned()).collect()
 }
 
-fn run(tools: &Tools, names: &[&str]) -> Result<()> {
+fn is_flaky_count(line: &str) -> bool {
+    line.strip_suffix(" flaky").is_some_and(|count| count.parse::<u32>().is_ok())
+}
+
+/// Checks the types of the scripts in the pages and of the tests.
+pub fn check_types(tools: &BrowserTools) -> Result<()> {
     let root = root()?;
-    let node = |program: &str| {
-        let mut command = Command::new(tools.home.join(agents::PROGRAMS).join(program));
-        // The packages are not beside the tests; this is where else node looks for them.
-        command.env("NODE_PATH", tools.home.join("node_modules"));
-        command
-    };
-    let mut types = node("tsc");
-    types.arg("--project").arg(root.join("crates/landfall-server/tsconfig.json"));
-    step("web: types of the scripts", types)?;
-    let mut types = node("tsc");
-    types.arg("--project").arg(settings_of_tests(&tools.home, &root)?);
-    step("web: types of the tests", types)?;
-
-    step("web: build", cargo(&["build", "--package", "landfall"]))?;
-    let me = std::env::current_exe().context("find our own program")?;
-    let landfall = me.parent().context("our program is in a folder")?.join("landfall");
-
-    let out = agents::cache_folder().join("web");
-    match fs::remove_dir_all(&out) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("remove {}", out.display()));
-        }
-        Ok(()) | Err(_) => {}
-    }
-    fs::create_dir_all(&out).with_context(|| format!("make {}", out.display()))?;
-    let mut tests = node("playwright");
-    tests.arg("test").args(names).current_dir(root.join("browser"));
-    tests.env("LANDFALL_BIN", landfall).env("LANDFALL_CHROMIUM", &tools.chromium);
-    tests.env("LANDFALL_WEB_OUT", &out);
-    let done = step("web", tests);
-    eprintln!("── web: pictures are in {}", out.display());
-    done
+    let mut scripts = node_program(tools, "tsc");
+    scripts.arg("--project").arg(root.join("crates/landfall-server/tsconfig.json"));
+    run_step("web: types of the scripts", scripts)?;
+    let mut tests = node_program(tools, "tsc");
+    tests.arg("--project").arg(write_test_tsconfig(&tools.playwright, &root)?);
+    run_step("web: types of the tests", tests)
 }
 
-/// Where the checker finds the packages that the tests name: it does not look where node does.
-fn settings_of_tests(home: &Path, root: &Path) -> Result<PathBuf> {
+/// The command that runs the tests, and the folder it writes to.
+fn playwright(tools: &BrowserTools, names: &[String]) -> Result<(Command, PathBuf)> {
+    let output = agents::cache_folder().join("web");
+    agents::clear(&output)?;
+    fs::create_dir_all(&output).with_context(|| format!("create {}", output.display()))?;
+    let mut tests = node_program(tools, "playwright");
+    tests.arg("test").args(names).current_dir(root()?.join("browser"));
+    tests.env("LANDFALL_BIN", target_folder()?.join("landfall")).env("LANDFALL_CHROMIUM", &tools.chromium);
+    tests.env("LANDFALL_WEB_OUT", &output);
+    Ok((tests, output))
+}
+
+fn node_program(tools: &BrowserTools, program: &str) -> Command {
+    let mut command = Command::new(tools.playwright.join(agents::PROGRAMS).join(program));
+    // The packages are not beside the tests; this is the other place where node looks for them.
+    command.env("NODE_PATH", tools.playwright.join("node_modules"));
+    command
+}
+
+/// Tells the type checker where the packages are: it does not look where node does.
+fn write_test_tsconfig(home: &Path, root: &Path) -> Result<PathBuf> {
     let packages = home.join("node_modules");
     let settings = serde_json::json!({
         "extends": root.join("browser/tsconfig.json"),
@@ -129,7 +118,19 @@ fn settings_of_tests(home: &Path, root: &Path) -> Result<PathBuf> {
 }
 
 /// The root of the repository.
-fn root() -> Result<PathBuf> {
+pub fn root() -> Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     Ok(here.parent().context("xtask is in the repository")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::flaky_tests;
+
+    #[test]
+    fn tests_that_passed_at_the_second_try_are_named() {
+        let output = "Running 3 tests\n  ok 1 a.spec.ts:1:1 › one\n  1 flaky\n    b.spec.ts:3:1 › two ─────\n  2 passed (1.0m)\n";
+        assert_eq!(flaky_tests(output), ["b.spec.ts:3:1 › two"]);
+        assert_eq!(flaky_tests("  3 passed (2.0m)\n"), [] as [&str; 0]);
+    }
 }
