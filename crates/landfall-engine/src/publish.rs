@@ -5,11 +5,14 @@
 
 mod carry;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use landfall_host::crash;
-use landfall_host::git::{Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature};
+use landfall_host::git::{
+    BlockedFile, BlockedWhy, Cas, GitError, HeldReason, How, Merge, Oid, PublishMode, Published, Signature,
+};
 use landfall_model::issue::refused_rest_ms;
 use landfall_model::{EngineEvent, Mover};
 
@@ -117,7 +120,16 @@ impl Publisher {
             let before = held.lock().expect("no thread panics while it holds it").clone();
             let now = match publish(&site, &before) {
                 Ok(now) => now,
-                Err(error) => Held { reason: Some(error.full()), refused: 0 },
+                Err(error) => {
+                    let reason = format!("{}; `landfall run` tries again", error.full());
+                    if before.reason.as_ref() != Some(&reason)
+                        && let Ok(Some(base)) = site.store.base()
+                    {
+                        let commit = site::commit(&base);
+                        tell(&site, EngineEvent::PublishHeld { commit, reason: reason.clone() });
+                    }
+                    Held { reason: Some(reason), refused: 0 }
+                }
             };
             crash::point("effect.publish.after");
             *held.lock().expect("no thread panics while it holds it") = now;
@@ -275,23 +287,22 @@ fn tell(site: &Site, event: EngineEvent) {
 }
 
 fn sentence(reason: &HeldReason) -> String {
-    let names = |paths: &[Vec<u8>]| {
-        paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect::<Vec<_>>().join(", ")
-    };
     match reason {
-        HeldReason::Dirty { path, paths } => format!(
-            "the checkout in {} has changes of yours in {}; landed work comes in once they are committed",
-            path.display(),
-            names(paths)
-        ),
+        HeldReason::Files { path, files } => blocked_files(path, files),
         HeldReason::Moved { to } => format!("your branch moved to {}", to.short()),
         HeldReason::CheckedOutElsewhere { path } => {
-            format!("the branch is checked out in {}, which cannot be moved", path.display())
+            format!("the branch is checked out in {} as well; check out another branch there", path.display())
         }
         HeldReason::OperationInProgress { path, sign } => {
-            format!("git is half-way through something in {} ({sign})", path.display())
+            format!(
+                "a git operation is in progress in {path} ({sign}); `git -C {path} status` shows it",
+                path = path.display()
+            )
         }
-        HeldReason::BranchMissing => "the base branch does not exist any more".to_owned(),
+        HeldReason::BranchMissing => {
+            "the base branch does not exist in your repository any more; `git branch` lists the branches"
+                .to_owned()
+        }
         HeldReason::Remote { stderr } => {
             let protected = ["GH006", "GH013", "protected branch"].iter().any(|sign| stderr.contains(sign));
             let hint = match protected {
@@ -301,4 +312,59 @@ fn sentence(reason: &HeldReason) -> String {
             format!("the remote refused: {}{hint}", stderr.trim())
         }
     }
+}
+
+/// Names the files in the way, and for each kind what to do about it.
+fn blocked_files(checkout: &Path, files: &[BlockedFile]) -> String {
+    let named = |why: BlockedWhy| {
+        let of_kind = files.iter().filter(|file| file.why == why);
+        of_kind.map(|file| String::from_utf8_lossy(&file.path).into_owned()).collect::<Vec<_>>()
+    };
+    let mut parts = Vec::new();
+    let changed = named(BlockedWhy::Changed);
+    if !changed.is_empty() {
+        parts.push(format!(
+            "changes that are not committed: {} (commit them, or put them aside with `git stash`)",
+            changed.join(", ")
+        ));
+    }
+    let untracked = named(BlockedWhy::Untracked);
+    if let Some(first) = untracked.first() {
+        parts.push(format!(
+            "not tracked by git, and landed files have these names: {} (move them away, for example with `mv {} {}`)",
+            untracked.join(", "),
+            quote_for_shell(first),
+            quote_for_shell(&format!("{first}.mine"))
+        ));
+    }
+    let submodules = named(BlockedWhy::Submodule);
+    if !submodules.is_empty() {
+        parts.push(format!(
+            "a submodule or another repository, which Landfall never changes: {} (commit your work there, then move the \
+             folder away)",
+            submodules.join(", ")
+        ));
+    }
+    let damaged = named(BlockedWhy::Damaged);
+    if let Some(first) = damaged.first() {
+        parts.push(format!(
+            "damaged, empty on disk but not in git, as after a power cut: {} (compare with `git diff -- {}`)",
+            damaged.join(", "),
+            quote_for_shell(first)
+        ));
+    }
+    format!(
+        "files in {} are in the way; {}; after that, `landfall run` publishes",
+        checkout.display(),
+        parts.join("; ")
+    )
+}
+
+/// A path as one word of a shell command.
+fn quote_for_shell(path: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+    if path.chars().all(is_plain) && !path.starts_with('-') {
+        return path.to_owned();
+    }
+    format!("'./{}'", path.replace('\'', "'\\''"))
 }

@@ -69,7 +69,7 @@ pub(crate) fn open_file_beneath(folder: BorrowedFd<'_>, path: &[u8]) -> std::io:
     Ok(file)
 }
 
-fn c_name(part: &[u8]) -> std::io::Result<CString> {
+pub(crate) fn c_name(part: &[u8]) -> std::io::Result<CString> {
     if part.is_empty() || part == b"." || part == b".." || part.contains(&b'/') {
         return Err(std::io::Error::other("not a plain name"));
     }

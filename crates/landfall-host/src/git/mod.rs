@@ -7,7 +7,9 @@
 
 mod batch;
 mod beside;
+mod checkout_update;
 mod collect;
+mod file_swap;
 mod files;
 mod in_flight;
 mod include;
@@ -43,7 +45,7 @@ pub use names::{BadName, BranchName, Oid, RefName};
 pub use news::BranchNews;
 pub use nook::Nook;
 pub use pack::Loose;
-pub use publish::{HeldReason, How, PublishMode, Published};
+pub use publish::{BlockedFile, BlockedWhy, HeldReason, How, PublishMode, Published};
 pub use repo::{Head, ObjectFormat, Repo, RepoProblem};
 pub use run::{Git, GitError, GitErrorKind, Signature};
 pub use store::{

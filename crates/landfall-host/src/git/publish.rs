@@ -4,18 +4,18 @@
 //! answers (`Held`), never something to overcome, and nothing is ever forced.
 //!
 //! Order, for a branch that is checked out: the ref is locked and its old value checked, then files and
-//! index move to the new commit, then the ref is written. A crash in between leaves the new files under
+//! index move to the new commit (`checkout_update`), then the ref is written. A crash in between leaves the new files under
 //! the old ref, which looks like staged changes: nothing is lost, a commit made then has the right content,
 //! and publishing again sees that every change is its own and finishes. The other order would leave old
 //! files under the new ref, and the person's next commit would undo the landed work.
 
-use std::collections::HashSet;
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use super::checkout_update::{self, CheckoutUpdate, UpdateRefusal};
 use super::files;
 use super::names::{BranchName, Oid};
 use super::news::check_remote;
@@ -24,9 +24,6 @@ use super::run::{
     Doing as _, GitError, GitErrorKind, QUICK, SLOW, Signature, Trust, end, read_exact_until, wait_until,
 };
 use super::store::Store;
-
-/// How many dirty paths are named.
-const DIRTY_NAMED_MAX: usize = 20;
 
 /// A push over a slow line to a busy host.
 const PUSH: Duration = Duration::from_secs(300);
@@ -76,12 +73,12 @@ pub enum How {
 /// Why publishing waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeldReason {
-    /// The checkout has changes, or untracked files where new ones would go.
-    Dirty {
+    /// Files of the user are in the way.
+    Files {
         /// The checkout.
         path: PathBuf,
-        /// The first few paths.
-        paths: Vec<Vec<u8>>,
+        /// The first few of them, in order of their paths.
+        files: Vec<BlockedFile>,
     },
     /// The branch stands elsewhere: someone committed or pushed.
     Moved {
@@ -107,6 +104,28 @@ pub enum HeldReason {
         /// What it said.
         stderr: String,
     },
+}
+
+/// A file of the user that publishing would have to change or delete, and may not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockedFile {
+    /// Below the root of the checkout, with `/`.
+    pub path: Vec<u8>,
+    /// What kind of file it is.
+    pub why: BlockedWhy,
+}
+
+/// Why a file blocks publishing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BlockedWhy {
+    /// git tracks it, and it has changes that are not committed.
+    Changed,
+    /// git does not track it: it is ignored or was never added.
+    Untracked,
+    /// It is a submodule or another repository.
+    Submodule,
+    /// git tracks it with content, and on disk it is empty or nothing but zeros, as a power cut leaves a file.
+    Damaged,
 }
 
 impl Store {
@@ -173,20 +192,34 @@ impl Store {
         if !checkout.root.is_dir() {
             return Ok(Published::Held(HeldReason::CheckedOutElsewhere { path: checkout.root.clone() }));
         }
-        if let Some(reason) = in_progress(checkout) {
-            return Ok(Published::Held(reason));
+        let doing = || format!("look at the checkout in `{}`", checkout.root.display());
+        checkout_update::remove_stale_lock(&checkout.git_dir).doing(doing)?;
+        if let Some(sign) = operation_sign(checkout, true) {
+            return Ok(Published::Held(in_progress(checkout, sign)));
         }
         let lock = match Locked::take(repo, &checkout.git_dir, branch, new, expected_old, by)? {
             Ok(lock) => lock,
             Err(actual) => return Ok(Published::Held(moved_or_missing(actual))),
         };
         crate::crash::point("git.publish.locked");
-        if let Some(reason) = forward(repo, checkout, (expected_old, new), beside)? {
-            lock.abort();
-            return Ok(Published::Held(reason));
-        }
+        let changes = self.differences(&self.tree_of(expected_old)?, &self.tree_of(new)?)?;
+        let is_idle =
+            || Ok(operation_sign(checkout, false).is_none() && is_on(repo, checkout, &branch.full())?);
+        let update = CheckoutUpdate::perform(repo, checkout, (expected_old, new), &changes, beside, is_idle)?;
+        let update = match update {
+            Ok(update) => update,
+            Err(refusal) => {
+                lock.abort();
+                let path = checkout.root.clone();
+                return Ok(Published::Held(match refusal {
+                    UpdateRefusal::Files(files) => HeldReason::Files { path, files },
+                    UpdateRefusal::Busy => in_progress(checkout, "index.lock"),
+                }));
+            }
+        };
         crate::crash::point("git.publish.files");
         lock.commit()?;
+        update.finish()?;
         Ok(Published::Done(How::Checkout { path: checkout.root.clone() }))
     }
 
@@ -240,13 +273,7 @@ fn checkouts_on(repo: &Repo, branch: &BranchName) -> Result<Result<Vec<Checkout>
     let full = branch.full();
     let mut on = Vec::new();
     for checkout in repo.checkouts()? {
-        let said = repo
-            .git()
-            .call("see what a checkout is on")
-            .git_dir(&checkout.git_dir)
-            .args(["symbolic-ref", "--quiet", "HEAD"])
-            .run()?;
-        if said.stdout.trim_ascii_end() == full.as_bytes() {
+        if is_on(repo, &checkout, &full)? {
             on.push(checkout);
             continue;
         }
@@ -263,7 +290,23 @@ fn checkouts_on(repo: &Repo, branch: &BranchName) -> Result<Result<Vec<Checkout>
     Ok(Ok(on))
 }
 
-fn in_progress(checkout: &Checkout) -> Option<HeldReason> {
+fn is_on(repo: &Repo, checkout: &Checkout, full: &str) -> Result<bool, GitError> {
+    let said = repo
+        .git()
+        .call("see what a checkout is on")
+        .git_dir(&checkout.git_dir)
+        .args(["symbolic-ref", "--quiet", "HEAD"])
+        .run()?;
+    Ok(said.stdout.trim_ascii_end() == full.as_bytes())
+}
+
+fn in_progress(checkout: &Checkout, sign: &str) -> HeldReason {
+    HeldReason::OperationInProgress { path: checkout.root.clone(), sign: sign.to_owned() }
+}
+
+/// The file that shows that the user is half-way through something in a checkout. Locks are left out while they are ours:
+/// the lock of the branch that HEAD is on includes `HEAD.lock`.
+fn operation_sign(checkout: &Checkout, with_locks: bool) -> Option<&'static str> {
     [
         "MERGE_HEAD",
         "CHERRY_PICK_HEAD",
@@ -277,203 +320,8 @@ fn in_progress(checkout: &Checkout) -> Option<HeldReason> {
         "HEAD.lock",
     ]
     .into_iter()
+    .filter(|sign| with_locks || !matches!(*sign, "index.lock" | "HEAD.lock"))
     .find(|sign| files::exists(&checkout.git_dir.join(sign)))
-    .map(|sign| HeldReason::OperationInProgress { path: checkout.root.clone(), sign: sign.to_owned() })
-}
-
-/// Moves files and index of a clean checkout, all or nothing. Changes in the folders `beside` that the move does not touch
-/// stay as they are.
-fn forward(
-    repo: &Repo,
-    checkout: &Checkout,
-    (old, new): (&Oid, &Oid),
-    beside: &[String],
-) -> Result<Option<HeldReason>, GitError> {
-    let theirs = |doing: &str| {
-        repo.git()
-            .call(doing)
-            .trust(Trust::Checkout)
-            .git_dir(&checkout.git_dir)
-            .work_tree(&checkout.root)
-            .timeout(SLOW)
-    };
-    let list = |bytes: Vec<u8>| -> HashSet<Vec<u8>> {
-        bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
-    };
-    let status = theirs("look for changes in the checkout")
-        .args([
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--untracked-files=no",
-            "--ignore-submodules=dirty",
-            "--no-renames",
-        ])
-        .output()?;
-    let dirty: HashSet<Vec<u8>> = status
-        .split(|byte| *byte == 0)
-        .filter_map(|record| record.get(3..))
-        .filter(|path| !path.is_empty())
-        .map(<[u8]>::to_vec)
-        .collect();
-    let is_beside = |path: &Vec<u8>| {
-        let below =
-            |folder: &String| path.strip_prefix(folder.as_bytes()).is_some_and(|it| it.starts_with(b"/"));
-        beside.iter().any(below)
-    };
-    let aside: HashSet<Vec<u8>> = dirty.iter().filter(|path| is_beside(path)).cloned().collect();
-    let only_aside = !aside.is_empty() && aside.len() == dirty.len() && {
-        let changed = theirs("list what changes")
-            .args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff"])
-            .args(["--end-of-options", old.as_str(), new.as_str()])
-            .output()
-            .map(list)?;
-        aside.is_disjoint(&changed)
-    };
-    let held = |paths: Vec<Vec<u8>>| {
-        let mut paths = paths;
-        paths.sort();
-        paths.truncate(DIRTY_NAMED_MAX);
-        HeldReason::Dirty { path: checkout.root.clone(), paths }
-    };
-    if dirty.is_empty() || only_aside {
-        let said = theirs("fast-forward the checkout")
-            .args([
-                "read-tree",
-                "-m",
-                "-u",
-                "--no-recurse-submodules",
-                "--end-of-options",
-                old.as_str(),
-                new.as_str(),
-            ])
-            .run()?;
-        if said.code == 0 {
-            return Ok(None);
-        }
-        // Either untracked files are in the way, or this is the rest of an earlier attempt.
-        let in_the_way = added_and_present(repo, checkout, old, new)?;
-        if in_the_way.is_empty() {
-            return Err(said.failed());
-        }
-        let differing = differing_from(repo, checkout, new)?;
-        let foreign: Vec<Vec<u8>> = in_the_way.into_iter().filter(|path| differing.contains(path)).collect();
-        if !foreign.is_empty() {
-            return Ok(Some(held(foreign)));
-        }
-        if only_aside {
-            return Ok(Some(held(aside.into_iter().collect()))); // finishing would take them away
-        }
-    } else {
-        // Ours or theirs? Ours is what already is as the new commit wants it, in the files and in the index.
-        let differing = differing_from(repo, checkout, new)?;
-        let in_the_way = added_and_present(repo, checkout, old, new)?;
-        let index_differs = |from: &Oid| {
-            theirs("compare the index")
-                .args(["diff-index", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
-                .args(["--ignore-submodules=all", "--end-of-options", from.as_str()])
-                .output()
-                .map(list)
-        };
-        let staged = index_differs(old)?;
-        let not_as_new = index_differs(new)?;
-        let foreign: Vec<Vec<u8>> = dirty
-            .iter()
-            .chain(&in_the_way)
-            .filter(|path| {
-                differing.contains(*path) || (staged.contains(*path) && not_as_new.contains(*path))
-            })
-            .cloned()
-            .collect();
-        if !foreign.is_empty() {
-            return Ok(Some(held(foreign)));
-        }
-    }
-    // Every change is our own from an attempt that was cut off: finish it. What is overwritten is equal.
-    theirs("finish the fast-forward of the checkout")
-        .args(["read-tree", "--reset", "-u", "--no-recurse-submodules", "--end-of-options", new.as_str()])
-        .output()?;
-    Ok(None)
-}
-
-/// Paths that `new` adds and that exist in the checkout already.
-fn added_and_present(
-    repo: &Repo,
-    checkout: &Checkout,
-    old: &Oid,
-    new: &Oid,
-) -> Result<Vec<Vec<u8>>, GitError> {
-    let bytes = repo
-        .git()
-        .call("list added files")
-        .git_dir(&checkout.git_dir)
-        .args(["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--diff-filter=A"])
-        .args(["--end-of-options", old.as_str(), new.as_str()])
-        .output()?;
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    for path in bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()) {
-        // The file itself, or a file where a folder must be.
-        for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/').chain([(path.len(), &b'/')])
-        {
-            let part = &path[..at];
-            let meta = checkout.root.join(files::path_of(part)).symlink_metadata();
-            if meta.is_ok_and(|meta| at == path.len() || !meta.is_dir()) {
-                found.push(part.to_vec());
-                break;
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// Paths whose content in the checkout is not that of `commit`, judged with an index of our own.
-fn differing_from(repo: &Repo, checkout: &Checkout, commit: &Oid) -> Result<HashSet<Vec<u8>>, GitError> {
-    let doing = || "compare the checkout with a commit".to_owned();
-    let index = checkout.git_dir.join(format!("landfall-index-{}", std::process::id()));
-    let call = || {
-        repo.git()
-            .call(doing())
-            .trust(Trust::Checkout)
-            .git_dir(&checkout.git_dir)
-            .work_tree(&checkout.root)
-            .env("GIT_INDEX_FILE", &index)
-            .timeout(SLOW)
-    };
-    let result = (|| {
-        call().args(["read-tree", "--end-of-options", commit.as_str()]).output()?;
-        // It ends with 1 if anything differs, which is what we ask next.
-        call().args(["update-index", "-q", "--refresh"]).run()?;
-        call()
-            .args([
-                "diff-files",
-                "-z",
-                "--name-only",
-                "--no-renames",
-                "--no-ext-diff",
-                "--ignore-submodules=all",
-            ])
-            .output()
-    })();
-    files::remove(&index).doing(doing)?;
-    let bytes = result?;
-    let mut paths: HashSet<Vec<u8>> =
-        bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
-    // A file that blocks a folder shows as missing files below it; name the file itself as well.
-    let parents: Vec<Vec<u8>> = paths
-        .iter()
-        .flat_map(|path| {
-            path.iter()
-                .enumerate()
-                .filter(|(_, byte)| **byte == b'/')
-                .map(|(at, _)| path[..at].to_vec())
-                .collect::<Vec<_>>()
-        })
-        .filter(|parent| {
-            checkout.root.join(files::path_of(parent)).symlink_metadata().is_ok_and(|meta| !meta.is_dir())
-        })
-        .collect();
-    paths.extend(parents);
-    Ok(paths)
 }
 
 /// A person's ref, locked by a git process of ours with its old value checked. Written or left, never lost:

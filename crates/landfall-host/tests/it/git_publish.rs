@@ -83,7 +83,7 @@ fn changes_of_the_person_hold_everything_back() {
         change(&root);
         let before = (snapshot(&root), git(&root, ["status", "--porcelain"]));
         match publish(&scene, &landed) {
-            Published::Held(HeldReason::Dirty { paths, .. }) => assert_eq!(paths.len(), 1, "{case}"),
+            Published::Held(HeldReason::Files { files, .. }) => assert_eq!(files.len(), 1, "{case}"),
             other => panic!("{case}: {other:?}"),
         }
         assert_eq!((snapshot(&root), git(&root, ["status", "--porcelain"])), before, "{case}");
@@ -121,7 +121,7 @@ fn changes_in_folders_beside_the_work_stay_and_hold_nothing_back() {
         write(&scene.root(), file, "mine");
         write(&scene.root(), "dir/deep/c.txt", "mine");
         let held = beside(&scene, folder, &landed);
-        assert!(matches!(held, Published::Held(HeldReason::Dirty { .. })), "{file}: {held:?}");
+        assert!(matches!(held, Published::Held(HeldReason::Files { .. })), "{file}: {held:?}");
         assert_eq!(read(&scene.root(), file), "mine");
     }
 }
@@ -166,7 +166,7 @@ fn a_linked_worktree_that_shows_the_branch_moves_or_holds() {
     git(&scene.root(), ["worktree", "add", "-q", "../linked", "main"]);
     write(&linked, "a.txt", "mine");
     assert!(
-        matches!(publish(&scene, &landed), Published::Held(HeldReason::Dirty { path, .. }) if path.ends_with("linked"))
+        matches!(publish(&scene, &landed), Published::Held(HeldReason::Files { path, .. }) if path.ends_with("linked"))
     );
     git(&linked, ["checkout", "-q", "a.txt"]);
     assert!(
@@ -188,7 +188,7 @@ fn a_linked_worktree_that_shows_the_branch_moves_or_holds() {
     let side = Repo::discover(&scene.git, &scene.temp.path().join("side")).expect("found");
     write(&scene.root(), "a.txt", "mine");
     let held = scene.store.publish(&side, &main_branch(), &landed, &scene.base, &PublishMode::Local, &sig());
-    assert!(matches!(held, Ok(Published::Held(HeldReason::Dirty { .. }))), "{held:?}");
+    assert!(matches!(held, Ok(Published::Held(HeldReason::Files { .. }))), "{held:?}");
 }
 
 fn landed_again() -> (Scene, Oid) {
@@ -226,7 +226,7 @@ fn publishing_finishes_what_a_crash_cut_off() {
     write(&root, "a.txt", "landed\n");
     write(&root, "dir/deep/c.txt", "mine\n");
     assert!(
-        matches!(publish(&scene, &landed), Published::Held(HeldReason::Dirty { paths, .. }) if paths == [b"dir/deep/c.txt"])
+        matches!(publish(&scene, &landed), Published::Held(HeldReason::Files { files, .. }) if files.len() == 1 && files[0].path == b"dir/deep/c.txt")
     );
     let (scene, landed) = landed_again();
     let root = scene.root();
@@ -234,7 +234,7 @@ fn publishing_finishes_what_a_crash_cut_off() {
     git(&root, ["add", "a.txt"]);
     write(&root, "a.txt", "landed\n");
     assert!(
-        matches!(publish(&scene, &landed), Published::Held(HeldReason::Dirty { paths, .. }) if paths == [b"a.txt"])
+        matches!(publish(&scene, &landed), Published::Held(HeldReason::Files { files, .. }) if files.len() == 1 && files[0].path == b"a.txt")
     );
 }
 

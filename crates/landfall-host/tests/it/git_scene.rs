@@ -159,6 +159,8 @@ fn walk(root: &Path, folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
         } else if meta.is_symlink() {
             let target = std::fs::read_link(&path).expect("a link");
             found.push((name, target.to_string_lossy().into_owned().into_bytes()));
+        } else if !meta.is_file() {
+            found.push((name, format!("{:?}", meta.file_type()).into_bytes())); // a pipe would be waited for
         } else {
             found.push((name, std::fs::read(&path).expect("readable")));
         }

@@ -1,0 +1,698 @@
+//! Moves the checkout of a user from one commit to the next, and refuses if any file of theirs would be lost.
+//!
+//! The rule: a file may be replaced or deleted only if git tracked it in the old commit and its content on disk is still
+//! that. Every other file that is in the way stops the update: ignored, untracked, part of a submodule, or changed, even
+//! if git was told not to look (`assume-unchanged`, `skip-worktree`).
+//!
+//! git itself does not keep this rule (tried with 2.47.3). `read-tree -m -u` overwrites ignored files and deletes ignored
+//! folders. `merge --ff-only --no-overwrite-ignore` keeps those, but both delete a populated submodule that a file
+//! replaces, miss a change that the times of a file do not show, and overwrite what is written between their check and
+//! their write, which the user's own smudge filter can do. So git makes the new files in a staging folder and computes the
+//! new index there, and `file_swap` moves the files.
+//!
+//! Order: stage, lock the index, check, swap the files, replace the index. The caller moves the branch and then calls
+//! `finish`, which unlocks the index.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, FlockOperation};
+
+use super::file_swap::{
+    self, CheckedFile, FileSwap, Fingerprint, StageFolder, SwapError, SwapPlan, parent_of,
+};
+use super::files;
+use super::names::Oid;
+use super::objects::Difference;
+use super::publish::{BlockedFile, BlockedWhy};
+use super::repo::{Checkout, Repo};
+use super::run::{Call, Doing as _, GitError, SLOW, Trust};
+
+/// How often the index may change while new files are made; somebody who stages that often is at work.
+const INDEX_TRIES_MAX: u32 = 3;
+
+/// How many files are named.
+const BLOCKED_NAMED_MAX: usize = 20;
+
+/// How much of a file is read to see whether a power cut left nothing but zeros.
+const ZEROS_READ_MAX: usize = 1 << 20;
+
+/// What a lock of ours says, so that one that was left behind is told from git's own.
+const LOCK_TEXT: &[u8] = b"landfall 1\n";
+
+const MODE_GITLINK: u32 = 0o160_000;
+
+/// A checkout whose files and index are those of the new commit. Its index is locked until `finish`.
+#[derive(Debug)]
+pub(crate) struct CheckoutUpdate {
+    swap: FileSwap,
+    _lock: IndexLock,
+}
+
+/// Why a checkout was not updated. Nothing is changed then.
+#[derive(Debug)]
+pub(crate) enum UpdateRefusal {
+    /// These files of the user are in the way.
+    Files(Vec<BlockedFile>),
+    /// The index is locked, or the user began something meanwhile.
+    Busy,
+}
+
+impl CheckoutUpdate {
+    /// Updates files and index. `is_idle` is asked again once nobody else can begin anything.
+    pub fn perform(
+        repo: &Repo,
+        checkout: &Checkout,
+        (old, new): (&Oid, &Oid),
+        changes: &[Difference],
+        beside: &[String],
+        is_idle: impl Fn() -> Result<bool, GitError>,
+    ) -> Result<Result<CheckoutUpdate, UpdateRefusal>, GitError> {
+        let doing = || format!("update the checkout in `{}`", checkout.root.display());
+        file_swap::recover(&checkout.git_dir, &checkout.root).doing(doing)?;
+        let index = checkout.git_dir.join("index");
+        for _ in 0..INDEX_TRIES_MAX {
+            let work = Work {
+                repo,
+                checkout,
+                stage: StageFolder::create(&checkout.git_dir).doing(doing)?,
+                root: files::open_folder(&checkout.root).doing(doing)?,
+            };
+            let result = work.update(&index, (old, new), changes, beside, &is_idle);
+            match result {
+                Ok(Step::IndexChanged(stage)) => stage.remove().doing(doing)?,
+                Ok(Step::Over(result)) => return Ok(*result),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Err(UpdateRefusal::Busy))
+    }
+
+    /// The branch has moved: unlocks the index and forgets the old files.
+    pub fn finish(self) -> Result<(), GitError> {
+        self.swap.finish().doing(|| "remove the files that were replaced".to_owned())
+    }
+}
+
+enum Step {
+    /// Somebody changed the index while the new files were made.
+    IndexChanged(StageFolder),
+    Over(Box<Result<CheckoutUpdate, UpdateRefusal>>),
+}
+
+/// One try.
+struct Work<'w> {
+    repo: &'w Repo,
+    checkout: &'w Checkout,
+    stage: StageFolder,
+    root: OwnedFd,
+}
+
+/// A file as the user's index and `git status` see it.
+struct StatusLine {
+    path: Vec<u8>,
+    is_submodule: bool,
+    is_intent_to_add: bool,
+    index_has_content: bool,
+}
+
+/// What is at a path of the checkout.
+enum OnDisk {
+    Absent,
+    /// A file or a link.
+    Present,
+    Folder,
+    /// A pipe, a socket or a device.
+    Special,
+    /// This path above it is not a folder.
+    Behind(Vec<u8>),
+}
+
+impl Work<'_> {
+    fn update(
+        self,
+        index: &Path,
+        (old, new): (&Oid, &Oid),
+        changes: &[Difference],
+        beside: &[String],
+        is_idle: &impl Fn() -> Result<bool, GitError>,
+    ) -> Result<Step, GitError> {
+        let doing = || format!("update the checkout in `{}`", self.checkout.root.display());
+        let index_before = read_if_there(index).doing(doing)?;
+        // Without the lock, because the user's filters may take long and their git must not wait for them.
+        let staged = self.stage_new_files(index_before.as_deref(), old, new)?;
+        let Some(lock) = IndexLock::take(&self.checkout.git_dir).doing(doing)? else {
+            self.stage.remove().doing(doing)?;
+            return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
+        };
+        if read_if_there(index).doing(doing)? != index_before {
+            return Ok(Step::IndexChanged(self.stage));
+        }
+        if !is_idle()? {
+            self.stage.remove().doing(doing)?;
+            return Ok(Step::Over(Box::new(Err(UpdateRefusal::Busy))));
+        }
+        let plan = match self.plan((old, new), changes, beside) {
+            Ok(Ok(plan)) => plan,
+            Ok(Err(blocked)) => {
+                self.stage.remove().doing(doing)?;
+                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+            }
+            Err(error) => {
+                drop(self.stage.remove()); // the error that counts is the first one
+                return Err(error);
+            }
+        };
+        if let Err(error) = staged {
+            drop(self.stage.remove()); // the error that counts is the first one
+            return Err(error);
+        }
+        crate::crash::point("git.publish.checked");
+        let Work { repo, checkout, stage, root: _ } = self;
+        let swap = match FileSwap::perform(&checkout.root, stage, plan) {
+            Ok(swap) => swap,
+            Err(SwapError::Io(path, error)) => {
+                let path = String::from_utf8_lossy(&path).into_owned();
+                return Err(GitError::io(format!("replace `{path}` in the checkout"), error));
+            }
+            Err(SwapError::Changed(path)) => {
+                let blocked = vec![BlockedFile { path, why: BlockedWhy::Changed }];
+                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+            }
+            Err(SwapError::InTheWay(path)) => {
+                let blocked = vec![BlockedFile { path, why: BlockedWhy::Untracked }];
+                return Ok(Step::Over(Box::new(Err(UpdateRefusal::Files(blocked)))));
+            }
+        };
+        if let Err(error) = replace_index(repo, checkout, &swap, index) {
+            swap.undo();
+            return Err(error);
+        }
+        crate::crash::point("git.publish.index");
+        Ok(Step::Over(Box::new(Ok(CheckoutUpdate { swap, _lock: lock }))))
+    }
+
+    /// Makes the files that the new commit changes, and the new index, both in the staging folder. The user's filters,
+    /// line endings and sparse patterns apply.
+    ///
+    /// An error is returned as a value: the files in the way say more than git does.
+    fn stage_new_files(
+        &self,
+        index: Option<&[u8]>,
+        old: &Oid,
+        new: &Oid,
+    ) -> Result<Result<(), GitError>, GitError> {
+        let copy = self.stage.file("index");
+        if let Some(bytes) = index {
+            files::write_whole(&copy, bytes).doing(|| "copy the index of the checkout".to_owned())?;
+        }
+        let said = call(self.repo, self.checkout, "make the new files of the checkout")
+            .work_tree(&self.stage.new_files())
+            .env("GIT_INDEX_FILE", &copy)
+            .args(["read-tree", "-m", "-u", "--no-recurse-submodules", "--end-of-options"])
+            .args([old.as_str(), new.as_str()])
+            .run()?;
+        Ok(said.ok().map(drop))
+    }
+
+    /// What is to be done to the files, or which of them are in the way.
+    fn plan(
+        &self,
+        (old, new): (&Oid, &Oid),
+        changes: &[Difference],
+        beside: &[String],
+    ) -> Result<Result<SwapPlan, Vec<BlockedFile>>, GitError> {
+        let doing = || format!("look at the files in `{}`", self.checkout.root.display());
+        let mut blocked = BlockedFiles::default();
+        let status = self.status()?;
+        let changing: HashMap<&[u8], &Difference> =
+            changes.iter().map(|change| (change.path.as_slice(), change)).collect();
+        self.judge_status(&status, &changing, beside, &mut blocked);
+        // Staged by the user: neither as it was nor as it will be.
+        let (staged, not_as_new) = (self.index_differs(old)?, self.index_differs(new)?);
+        for path in staged.intersection(&not_as_new).filter(|path| changing.contains_key(path.as_slice())) {
+            blocked.add(path, BlockedWhy::Changed);
+        }
+        let on_disk: Vec<OnDisk> =
+            changes.iter().map(|change| self.look(&change.path)).collect::<Result<_, _>>().doing(doing)?;
+        let present = || changes.iter().zip(&on_disk).filter(|(_, disk)| matches!(disk, OnDisk::Present));
+        // The bytes are read before git compares them, and again after the file was taken out.
+        let mut checked = HashMap::new();
+        for (change, _) in present() {
+            if let Ok(Some(fingerprint)) = Fingerprint::read(self.root.as_fd(), &change.path) {
+                checked.insert(change.path.as_slice(), fingerprint);
+            }
+        }
+        let not_as_old = self.files_differ(present().filter_map(|(change, _)| entry(change, &change.old)))?;
+        let is_as_old = |change: &Difference| {
+            is_blob(&change.old)
+                && checked.contains_key(change.path.as_slice())
+                && !not_as_old.contains(&change.path)
+        };
+        let not_as_old_now = present().filter(|(change, _)| !is_as_old(change));
+        let not_as_new =
+            self.files_differ(not_as_old_now.filter_map(|(change, _)| entry(change, &change.new)))?;
+        let is_as_new = |change: &Difference| {
+            is_blob(&change.new) && !is_as_old(change) && !not_as_new.contains(&change.path)
+        };
+        let leaving: HashSet<&[u8]> = present()
+            .filter(|(change, _)| !is_blob(&change.new) && is_as_old(change))
+            .map(|(change, _)| change.path.as_slice())
+            .collect();
+
+        let mut plan = SwapPlan::default();
+        let mut take = Vec::new();
+        for (change, disk) in changes.iter().zip(&on_disk) {
+            let path = change.path.as_slice();
+            let not_ours = if is_blob(&change.old) { BlockedWhy::Changed } else { BlockedWhy::Untracked };
+            // Nothing is put into a submodule or another repository, even if nothing there has that name.
+            if change.new.is_some()
+                && let Some(repository) = self.repository_above(path)
+            {
+                blocked.add(&repository, BlockedWhy::Submodule);
+                continue;
+            }
+            match (&change.new, disk) {
+                (None, OnDisk::Present) if is_as_old(change) => {
+                    take.push(path);
+                    plan.prune.push(path.to_vec());
+                }
+                (None, OnDisk::Present) => blocked.add(path, BlockedWhy::Changed),
+                (None, OnDisk::Folder) if is_gitlink(&change.old) => {
+                    // A submodule that is gone: its files, if there are any, stay as an untracked folder.
+                    if self.is_empty_folder(path) {
+                        plan.clear.push(path.to_vec());
+                    }
+                }
+                (None, OnDisk::Absent | OnDisk::Folder | OnDisk::Special | OnDisk::Behind(_)) => {}
+
+                (Some(_), OnDisk::Behind(above)) if !leaving.contains(above.as_slice()) => {
+                    blocked.add(above, BlockedWhy::Untracked);
+                }
+                (Some(_), OnDisk::Special) => blocked.add(path, not_ours),
+
+                (Some((MODE_GITLINK, _)), OnDisk::Present) if is_as_old(change) => {
+                    take.push(path);
+                    plan.make.push(path.to_vec());
+                }
+                (Some((MODE_GITLINK, _)), OnDisk::Present) => blocked.add(path, not_ours),
+                (Some((MODE_GITLINK, _)), OnDisk::Folder) => {
+                    let is_repository = self.is_repository(path);
+                    if !is_gitlink(&change.old) && !is_repository {
+                        self.find_foreign_files(path, &leaving, &mut blocked).doing(doing)?;
+                        plan.make.push(path.to_vec());
+                    }
+                }
+                (Some((MODE_GITLINK, _)), OnDisk::Absent | OnDisk::Behind(_)) => {
+                    if self.stage.has_new(path) {
+                        plan.make.push(path.to_vec());
+                    }
+                }
+
+                // Not made by git: outside the sparse patterns, or the index is at the new commit already.
+                (Some(_), OnDisk::Absent) if !self.stage.has_new(path) => {}
+                (Some(_), OnDisk::Absent | OnDisk::Behind(_)) => plan.put.push(path.to_vec()),
+                (Some(_), OnDisk::Present) if is_as_new(change) => {}
+                (Some(_), OnDisk::Present) if self.stage.has_new(path) && is_as_old(change) => {
+                    take.push(path);
+                    plan.put.push(path.to_vec());
+                }
+                (Some(_), OnDisk::Present)
+                    if self.stage.has_new(path) && self.is_case_variant(path, &leaving).doing(doing)? =>
+                {
+                    plan.put.push(path.to_vec());
+                }
+                (Some(_), OnDisk::Present) => blocked.add(path, not_ours),
+                (Some(_), OnDisk::Folder) => {
+                    self.find_foreign_files(path, &leaving, &mut blocked).doing(doing)?;
+                    plan.clear.push(path.to_vec());
+                    plan.put.push(path.to_vec());
+                }
+            }
+        }
+        if !blocked.0.is_empty() {
+            return Ok(Err(blocked.list()));
+        }
+        for path in take {
+            let fingerprint = checked[path].clone();
+            plan.take.push(CheckedFile { path: path.to_vec(), fingerprint });
+        }
+        Ok(Ok(plan))
+    }
+
+    /// Every change that git shows stops the update, unless it is what an update that was cut off has already done.
+    fn judge_status(
+        &self,
+        status: &[StatusLine],
+        changing: &HashMap<&[u8], &Difference>,
+        beside: &[String],
+        blocked: &mut BlockedFiles,
+    ) {
+        for line in status {
+            let path = line.path.as_slice();
+            let is_beside = beside.iter().any(|folder| {
+                path.strip_prefix(folder.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+            });
+            let change = changing.get(path);
+            if change.is_none() && is_beside {
+                continue;
+            }
+            if line.is_submodule {
+                blocked.add(path, BlockedWhy::Submodule);
+            } else if line.index_has_content && self.is_emptied(path) {
+                blocked.add(path, BlockedWhy::Damaged);
+            } else if change.is_none() || line.is_intent_to_add {
+                blocked.add(path, BlockedWhy::Changed);
+            } else if change.is_some_and(|change| is_blob(&change.new))
+                && matches!(self.look(path), Ok(OnDisk::Absent))
+            {
+                blocked.add(path, BlockedWhy::Changed); // deleted by the user
+            }
+        }
+    }
+
+    /// What git says of tracked files.
+    fn status(&self) -> Result<Vec<StatusLine>, GitError> {
+        let doing = "look for changes in the checkout";
+        let bytes = call(self.repo, self.checkout, doing)
+            .work_tree(&self.checkout.root)
+            .args(["status", "--porcelain=v2", "-z", "--untracked-files=no"])
+            .args(["--ignore-submodules=dirty", "--no-renames"])
+            .output()?;
+        let records = bytes.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        records
+            .map(|record| {
+                parse_status(record).ok_or_else(|| {
+                    GitError::output(doing, String::from_utf8_lossy(record).escape_debug().to_string())
+                })
+            })
+            .collect()
+    }
+
+    /// Paths of the index that are not as in a commit.
+    fn index_differs(&self, commit: &Oid) -> Result<HashSet<Vec<u8>>, GitError> {
+        call(self.repo, self.checkout, "compare the index of the checkout")
+            .work_tree(&self.checkout.root)
+            .args(["diff-index", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff"])
+            .args(["--end-of-options", commit.as_str()])
+            .output()
+            .map(|bytes| split_paths(&bytes))
+    }
+
+    /// Paths whose file on disk does not have this content or mode. Every file is read: the times of an index prove
+    /// nothing if git was told not to trust them.
+    fn files_differ<'e>(
+        &self,
+        entries: impl Iterator<Item = (&'e [u8], u32, &'e Oid)>,
+    ) -> Result<HashSet<Vec<u8>>, GitError> {
+        let mut list = Vec::new();
+        for (path, mode, oid) in entries {
+            list.extend_from_slice(format!("{mode:06o} {oid}\t").as_bytes());
+            list.extend_from_slice(path);
+            list.push(0);
+        }
+        if list.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let doing = || "compare the checkout with a commit".to_owned();
+        let index = self.stage.file("compared-index");
+        files::remove(&index).doing(doing)?;
+        let git = || {
+            call(self.repo, self.checkout, doing())
+                .work_tree(&self.checkout.root)
+                .env("GIT_INDEX_FILE", &index)
+                .config("core.sparseCheckout=false")
+        };
+        git().args(["update-index", "-z", "--index-info"]).input(list).output()?;
+        // It ends with 1 if anything differs, which is what we ask next.
+        git().args(["update-index", "-q", "--refresh"]).run()?;
+        git()
+            .args(["diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff"])
+            .output()
+            .map(|bytes| split_paths(&bytes))
+    }
+
+    fn look(&self, path: &[u8]) -> std::io::Result<OnDisk> {
+        let mut end = 0;
+        let mut folder = self.root.try_clone()?;
+        for part in path.split(|byte| *byte == b'/') {
+            end += part.len() + usize::from(end > 0);
+            let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+            let kind = match rustix::fs::statat(&folder, files::c_name(part)?, flags) {
+                Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                Err(rustix::io::Errno::NOENT) => return Ok(OnDisk::Absent),
+                Err(error) => return Err(error.into()),
+            };
+            match kind {
+                FileType::Directory if end == path.len() => return Ok(OnDisk::Folder),
+                FileType::Directory => folder = files::open_folder_beneath(folder.as_fd(), &[part])?,
+                _ if end < path.len() => return Ok(OnDisk::Behind(path[..end].to_vec())),
+                FileType::RegularFile | FileType::Symlink => return Ok(OnDisk::Present),
+                _ => return Ok(OnDisk::Special),
+            }
+        }
+        Ok(OnDisk::Absent)
+    }
+
+    fn is_empty_folder(&self, path: &[u8]) -> bool {
+        self.open(path)
+            .and_then(|folder| files::entries(folder.as_fd()))
+            .is_ok_and(|entries| entries.is_empty())
+    }
+
+    fn open(&self, path: &[u8]) -> std::io::Result<OwnedFd> {
+        let parts: Vec<&[u8]> = path.split(|byte| *byte == b'/').collect();
+        files::open_folder_beneath(self.root.as_fd(), &parts)
+    }
+
+    fn is_repository(&self, path: &[u8]) -> bool {
+        self.open(path).is_ok_and(|folder| has_git(folder.as_fd()))
+    }
+
+    /// The submodule or repository, other than the checkout itself, that a path lies in.
+    fn repository_above(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let mut above = parent_of(path);
+        let mut found = None;
+        while !above.is_empty() {
+            if self.is_repository(above) {
+                found = Some(above.to_vec());
+            }
+            above = parent_of(above);
+        }
+        found
+    }
+
+    /// Names what is in a folder that must go, besides the files that leave it.
+    fn find_foreign_files(
+        &self,
+        path: &[u8],
+        leaving: &HashSet<&[u8]>,
+        blocked: &mut BlockedFiles,
+    ) -> std::io::Result<()> {
+        let folder = self.open(path)?;
+        if has_git(folder.as_fd()) {
+            blocked.add(path, BlockedWhy::Submodule);
+            return Ok(());
+        }
+        for (name, kind) in files::entries(folder.as_fd())? {
+            let inner = [path, b"/", name.as_bytes()].concat();
+            if kind == FileType::Directory {
+                self.find_foreign_files(&inner, leaving, blocked)?;
+            } else if !leaving.contains(inner.as_slice()) {
+                blocked.add(&inner, BlockedWhy::Untracked);
+            }
+            if blocked.is_full() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the file at this path is one that leaves, under another case of its name, on a file system to which both
+    /// are the same.
+    fn is_case_variant(&self, path: &[u8], leaving: &HashSet<&[u8]>) -> std::io::Result<bool> {
+        let lower = |path: &[u8]| String::from_utf8_lossy(path).to_lowercase();
+        let here = file_swap::stat_beneath(self.root.as_fd(), path)?;
+        for other in leaving.iter().filter(|other| lower(other) == lower(path)) {
+            let there = file_swap::stat_beneath(self.root.as_fd(), other)?;
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a file is empty or nothing but zeros: what a file system may leave of a file after a power cut.
+    fn is_emptied(&self, path: &[u8]) -> bool {
+        use std::io::Read as _;
+        let read = || -> std::io::Result<bool> {
+            let file = files::open_file_beneath(self.root.as_fd(), path)?;
+            let mut bytes = Vec::new();
+            file.take(ZEROS_READ_MAX as u64).read_to_end(&mut bytes)?;
+            Ok(bytes.iter().all(|byte| *byte == 0))
+        };
+        read().unwrap_or(false)
+    }
+}
+
+/// The files in the way, each with the first reason that was found for it.
+#[derive(Default)]
+struct BlockedFiles(BTreeMap<Vec<u8>, BlockedWhy>);
+
+impl BlockedFiles {
+    fn add(&mut self, path: &[u8], why: BlockedWhy) {
+        self.0.entry(path.to_vec()).or_insert(why);
+    }
+
+    /// A folder may hold very many files; a few more than are named are enough.
+    fn is_full(&self) -> bool {
+        self.0.len() > 10 * BLOCKED_NAMED_MAX
+    }
+
+    fn list(self) -> Vec<BlockedFile> {
+        self.0.into_iter().take(BLOCKED_NAMED_MAX).map(|(path, why)| BlockedFile { path, why }).collect()
+    }
+}
+
+/// The lock that git takes on an index, taken by us: while it exists, no git command changes the index.
+///
+/// It is locked by the kernel as well. One of ours that nobody holds was left by a crash.
+#[derive(Debug)]
+struct IndexLock {
+    path: PathBuf,
+    file: File,
+}
+
+impl IndexLock {
+    /// `None` if somebody else has it.
+    fn take(git_dir: &Path) -> std::io::Result<Option<IndexLock>> {
+        let path = git_dir.join("index.lock");
+        let mut file = match File::options().write(true).create_new(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let lock = IndexLock { path, file: file.try_clone()? };
+        file.write_all(LOCK_TEXT)?;
+        file.sync_data()?; // after a power cut it must say whose it was
+        Ok(Some(lock))
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        let is_ours = |meta: std::fs::Metadata| {
+            self.file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (meta.dev(), meta.ino()))
+        };
+        if std::fs::symlink_metadata(&self.path).is_ok_and(is_ours) {
+            drop(std::fs::remove_file(&self.path)); // if it fails, the next update removes it
+        }
+    }
+}
+
+/// Removes an index lock of ours that a crash left behind.
+pub(crate) fn remove_stale_lock(git_dir: &Path) -> std::io::Result<()> {
+    let folder = files::open_folder(git_dir)?;
+    let path = git_dir.join("index.lock");
+    let Ok(mut file) = files::open_file_beneath(folder.as_fd(), b"index.lock") else { return Ok(()) };
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::Read::take(&mut file, 64), &mut text)?;
+    let is_ours = text == LOCK_TEXT;
+    if is_ours && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        // It dies with this value, and with it the file.
+        drop(IndexLock { path, file });
+    }
+    Ok(())
+}
+
+/// Puts the staged index in place of the user's. Nobody else writes it: it is locked.
+fn replace_index(repo: &Repo, checkout: &Checkout, swap: &FileSwap, index: &Path) -> Result<(), GitError> {
+    let staged = swap.stage().file("index");
+    // It ends with 1 if a file is not as the index says, which is for the user to see.
+    call(repo, checkout, "refresh the index of the checkout")
+        .work_tree(&checkout.root)
+        .env("GIT_INDEX_FILE", &staged)
+        .args(["update-index", "-q", "--refresh"])
+        .run()?;
+    let replace = || {
+        if let Ok(meta) = std::fs::metadata(index) {
+            std::fs::set_permissions(&staged, meta.permissions())?;
+        }
+        File::open(&staged)?.sync_data()?;
+        std::fs::rename(&staged, index)
+    };
+    replace().doing(|| format!("replace `{}`", index.display()))
+}
+
+/// A call with the settings of the user, for their own checkout. A split index is written whole: it may be a copy.
+fn call<'g>(repo: &'g Repo, checkout: &Checkout, doing: impl Into<String>) -> Call<'g> {
+    repo.git()
+        .call(doing)
+        .trust(Trust::Checkout)
+        .git_dir(&checkout.git_dir)
+        .config("core.splitIndex=false")
+        .timeout(SLOW)
+}
+
+fn read_if_there(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn split_paths(bytes: &[u8]) -> HashSet<Vec<u8>> {
+    bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// One record of `git status --porcelain=v2 -z`; see its manual for the fields.
+fn parse_status(record: &[u8]) -> Option<StatusLine> {
+    let fields_before_path = match record.first()? {
+        b'1' => 8,
+        b'u' => 10,
+        _ => return None,
+    };
+    let mut fields = record.splitn(fields_before_path + 1, |byte| *byte == b' ').collect::<Vec<_>>();
+    let path = fields.pop()?.to_vec();
+    if fields.len() != fields_before_path {
+        return None;
+    }
+    let index_oid = fields[7];
+    let is_empty_blob = EMPTY_BLOBS.iter().any(|empty| empty.as_bytes() == index_oid);
+    let is_zero = index_oid.iter().all(|byte| *byte == b'0');
+    Some(StatusLine {
+        path,
+        is_submodule: fields[2].first() == Some(&b'S'),
+        is_intent_to_add: fields[1] == b".A",
+        index_has_content: fields[0] == b"1" && !is_empty_blob && !is_zero,
+    })
+}
+
+/// The ids of a blob without content, for both object formats.
+const EMPTY_BLOBS: [&str; 2] = [
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+];
+
+fn is_gitlink(entry: &Option<(u32, Oid)>) -> bool {
+    entry.as_ref().is_some_and(|(mode, _)| *mode == MODE_GITLINK)
+}
+
+fn is_blob(entry: &Option<(u32, Oid)>) -> bool {
+    entry.is_some() && !is_gitlink(entry)
+}
+
+fn entry<'e>(change: &'e Difference, side: &'e Option<(u32, Oid)>) -> Option<(&'e [u8], u32, &'e Oid)> {
+    let (mode, oid) = side.as_ref()?;
+    (*mode != MODE_GITLINK).then_some((change.path.as_slice(), *mode, oid))
+}
+
+fn has_git(folder: BorrowedFd<'_>) -> bool {
+    rustix::fs::statat(folder, ".git", rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
