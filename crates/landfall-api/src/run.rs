@@ -202,6 +202,9 @@ pub struct Base {
     /// Why the store is ahead or the queue holds, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
+    /// Why landed work is not in the user's repository yet, and the command that brings it in. Absent if it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpublished: Option<String>,
 }
 
 /// A disk.

@@ -387,6 +387,7 @@ fn status() -> StatusReport {
             commit: "3f2a9c0d1e…".to_owned(),
             published: false,
             held: Some("your checkout has changes".to_owned()),
+            unpublished: Some("your checkout has changes".to_owned()),
         },
         disk: Some(DiskState { free_bytes: 81_000_000_000, used_bytes: Some(120_000_000) }),
         warnings: vec!["no check is set: nothing is proved".to_owned()],

@@ -80,8 +80,8 @@ fn text(report: &StatusReport, now_ms: i64) -> String {
     let published = if base.published { "" } else { ", not yet in your repository" };
     text +=
         &format!("base    {} at {}{published}\n", clean(&base.branch), clean(format::commit(&base.commit)));
-    if let Some(held) = &base.held {
-        text += &format!("held    {}\n", clean(held));
+    if let Some(reason) = base.held.as_ref().or(base.unpublished.as_ref()) {
+        text += &format!("held    {}\n", clean(reason));
     }
     if let Some(disk) = &report.disk {
         let used =

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landfall_api::{self as api, Problem, ProblemCode};
 use landfall_engine::host::disk;
-use landfall_engine::host::git::{DiffOptions, Git, Oid, Repo, Store};
+use landfall_engine::host::git::{BASE_REF, DiffOptions, Git, Oid, Repo, Store};
 use landfall_engine::model::pilot::{Mode, PilotEvent};
 use landfall_engine::model::sprint::SprintPhase;
 use landfall_engine::model::{
     Commit, Doing, EngineEvent, Event, Fact, QueueEvent, RunEnd, Spending, State, Status, Task, TaskId, Wait,
 };
+use landfall_engine::settings::Publish;
 use landfall_engine::store::{Filter, Reader, RunRow, Seq, TaskRow, written};
 use landfall_engine::{Live, View};
 
@@ -237,7 +238,7 @@ impl Look<'_> {
                 accounts: Vec::new(),
                 spending: Vec::new(),
                 budgets: Vec::new(),
-                base: api::Base { branch, commit, published: true, held: None },
+                base: api::Base { branch, commit, published: true, held: None, unpublished: None },
                 warnings: disk_warnings(self.place, disk.as_ref()),
                 disk,
             }));
@@ -355,7 +356,8 @@ impl Look<'_> {
         let branch = self.place.branch();
         let tip = self.place.tip(&branch);
         let Some(commit) = base.commit else {
-            return Ok(api::Base { branch, commit: tip.unwrap_or_default(), published: true, held: None });
+            let commit = tip.unwrap_or_default();
+            return Ok(api::Base { branch, commit, published: true, held: None, unpublished: None });
         };
         // Asked of the repository itself: the person may have taken the work in by hand since.
         let published = match &tip {
@@ -365,7 +367,24 @@ impl Look<'_> {
             None => base.published.as_ref() == Some(&commit),
         };
         let held = if published { None } else { base.held };
-        Ok(api::Base { branch, commit: commit.as_str().to_owned(), published, held })
+        let unpublished = (!published).then(|| held.clone().unwrap_or_else(|| self.why_unpublished()));
+        Ok(api::Base { branch, commit: commit.as_str().to_owned(), published, held, unpublished })
+    }
+
+    /// Why landed work is not in the user's repository although nothing stopped it.
+    fn why_unpublished(&self) -> String {
+        let settings = landfall_engine::engine::load_settings(&self.place.root);
+        if settings.is_ok_and(|settings| settings.land.publish == Publish::None) {
+            return format!(
+                "`land.publish` is \"none\"; `git fetch {} {BASE_REF}` and `git merge FETCH_HEAD` bring it in",
+                self.place.folder.store().display()
+            );
+        }
+        if self.engine.is_alive() {
+            return "the running engine publishes it within seconds; `landfall status` shows the result"
+                .to_owned();
+        }
+        "the last run ended before it was published; `landfall run` publishes it".to_owned()
     }
 
     pub fn log(&self, asked: &api::LogAsked) -> Result<api::LogPage, Problem> {

@@ -234,6 +234,7 @@ pub fn status() -> StatusReport {
             commit: "3f2a9c0d1e77".to_owned(),
             published: true,
             held: None,
+            unpublished: None,
         },
         disk: None,
         warnings: Vec::new(),

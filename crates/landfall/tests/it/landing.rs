@@ -381,6 +381,42 @@ fn an_untracked_file_in_the_way_is_not_written_over() {
 }
 
 #[test]
+fn an_ignored_file_and_an_ignored_folder_survive_a_landing_with_those_names() {
+    let scratch = Scratch::new(LANDFALL);
+    scratch.file(".gitignore", ".env\ncache\n");
+    scratch.commit("ignore");
+    // The task stops ignoring both names and lands files there.
+    let script = format!("[[write]]\npath = \".gitignore\"\ntext = \"\"\n{}", {
+        "[[write]]\npath = \".env\"\ntext = \"landed\\n\"\n[[write]]\npath = \"cache\"\ntext = \"landed\\n\"\n"
+    });
+    scratch.task("First", &format!("signal = \"complete\"\n{script}"), &[]);
+    scratch.file(".env", "SECRET=1\n");
+    scratch.file("cache/deep/work.bin", "a day of work\n");
+    let before = scratch.git(&["rev-parse", "main"]);
+    let run = scratch.landfall(&["run"]);
+    assert_eq!(run.code, Some(9), "{}\n{}", run.out, run.err);
+    done(&scratch, &["T1"]);
+    assert_eq!(file(&scratch.project().join(".env")), "SECRET=1\n");
+    assert_eq!(file(&scratch.project().join("cache/deep/work.bin")), "a day of work\n");
+    assert_eq!(file(&scratch.project().join(".gitignore")), ".env\ncache\n", "all or nothing");
+    assert_eq!(scratch.git(&["rev-parse", "main"]), before);
+    let told = scratch.landfall(&["status"]).ok();
+    for part in [".env", "cache/deep/work.bin", "mv .env .env.mine", "`landfall run`"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    // The user follows the advice.
+    for name in [".env", "cache"] {
+        let mine = format!("{name}.mine");
+        std::fs::rename(scratch.project().join(name), scratch.project().join(mine)).expect("moved");
+    }
+    scratch.landfall(&["run"]).ok();
+    assert_eq!(file(&scratch.project().join(".env")), "landed\n");
+    assert_eq!(file(&scratch.project().join("cache")), "landed\n");
+    assert_eq!(file(&scratch.project().join(".env.mine")), "SECRET=1\n");
+    assert_eq!(base(&scratch)["unpublished"], Value::Null);
+}
+
+#[test]
 fn untracked_files_elsewhere_are_no_hindrance() {
     let scratch = Scratch::new(LANDFALL);
     scratch.task("First", &writes("b.txt", "b"), &[]);
@@ -552,6 +588,8 @@ fn publish_none_leaves_the_branch_alone_and_the_work_can_be_fetched() {
     done(&scratch, &["T1"]);
     assert_eq!(scratch.git(&["rev-parse", "main"]), before);
     let store = scratch.state().join("store.git").display().to_string();
+    let told = scratch.landfall(&["status"]).ok();
+    assert!(told.contains(&format!("`git fetch {store} refs/landfall/base`")), "{told}");
     let commit = scratch.landfall(&["certificate", "T1"]).json()["landing"]["commit"]
         .as_str()
         .expect("one")
