@@ -95,7 +95,13 @@ fn try_check(
     let git = |error: GitError| error.full();
     let (head, leftovers) = match head {
         Some(head) => (site::oid(&head), false),
-        None => collect(site, task, attempt).map_err(|error| collect_detail(&error))?,
+        None => match collect(site, task, attempt) {
+            Ok(collected) => collected,
+            Err(error @ CollectError::TooManyPaths { .. }) => {
+                return refuse_paths(site, attempt, &error).map(Some).map_err(git);
+            }
+            Err(error) => return Err(collect_detail(&error)),
+        },
     };
     crash::point("check.collected");
     drop(site.landing.lock().expect("no thread panics while it lands"));
@@ -168,6 +174,7 @@ fn collect(site: &Site, task: &Task, attempt: Attempt) -> Result<(Oid, bool), Co
         commit_leftovers: leftovers,
         lost_head: LostHead::UseBase,
         aside: module::aside(task),
+        paths_max: site.settings.land.paths_max,
     };
     let collected = site.store.collect(&workspace, &options)?;
     Ok((collected.head, collected.leftovers))
@@ -267,6 +274,14 @@ pub(crate) fn verify(
         }
     };
     let mut report = blank(&section.canonical(), section.required);
+    // Also if a pass is taken over: it is about the tree, and a push sends the commits as well.
+    if let Some(refusal) = site.store.remote_refusal(merged, base)? {
+        let excerpt = format!(
+            "a remote that checks what is pushed to it (`transfer.fsckObjects`) refuses these commits:\n{refusal}"
+        );
+        report.commands.push(refused("objects", "check the objects as a remote does", excerpt));
+        return Ok(Some(report));
+    }
     let key = (report.tree.clone(), report.config.clone(), report.environment.clone());
     let known = site.passes.lock().expect("no thread panics while it holds the passes").get(&key).cloned();
     if let Some(known) = known {
@@ -370,6 +385,50 @@ fn prove(
         runs.push((proof::Run { of: promise.of, before, now }, excerpt));
     }
     Ok(Some(runs))
+}
+
+/// The answer to work that changes too many paths: the agent is told, and nothing else is looked at.
+fn refuse_paths(site: &Site, attempt: Attempt, error: &CollectError) -> Result<News, GitError> {
+    let CollectError::TooManyPaths { head, .. } = error else { unreachable!("asked for no other error") };
+    let commit = site::commit(head);
+    let excerpt = format!("{error}. Remove the paths that do not belong to the task, or add them to `.gitignore`.");
+    let report = GateReport {
+        base: site::commit(&land::base(site)?),
+        head: commit.clone(),
+        commit: commit.clone(),
+        tree: Tree::new(site.store.tree_of(head)?.as_str()),
+        config: digest(""),
+        environment: environment(site),
+        commands: vec![refused("paths", "count the paths that the work changes", excerpt)],
+        took_ms: 0,
+        reused: false,
+        required: true,
+    };
+    Ok(News::Checked {
+        attempt,
+        head: commit,
+        leftovers: false,
+        report,
+        concerns: Vec::new(),
+        proofs: Vec::new(),
+        extent: None,
+    })
+}
+
+/// A check of ours that the work did not pass.
+fn refused(name: &str, command: &str, excerpt: String) -> CommandResult {
+    CommandResult {
+        name: name.to_owned(),
+        command: command.to_owned(),
+        required: true,
+        outcome: Outcome::Fail,
+        exit: None,
+        took_ms: 0,
+        limit_ms: 0,
+        tests: None,
+        excerpt,
+        caps: None,
+    }
 }
 
 fn unreadable(problem: &str) -> CommandResult {

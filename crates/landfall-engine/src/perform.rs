@@ -246,9 +246,10 @@ fn remove_room(site: &Site, task: &Task, attempt: Attempt) -> Result<(), Collect
 pub(crate) fn collect_detail(error: &CollectError) -> String {
     match error {
         CollectError::Git(error) => error.full(),
-        CollectError::WorkspaceGone | CollectError::HeadUnreadable { .. } | CollectError::Broken { .. } => {
-            error.to_string()
-        }
+        CollectError::WorkspaceGone
+        | CollectError::HeadUnreadable { .. }
+        | CollectError::TooManyPaths { .. }
+        | CollectError::Broken { .. } => error.to_string(),
     }
 }
 
@@ -312,6 +313,7 @@ fn try_tidy(site: &Arc<Site>, task: &Task) -> Result<Option<landfall_model::Comm
         commit_leftovers: Some(leftovers),
         lost_head: LostHead::UseBase,
         aside: None,
+        paths_max: site.settings.land.paths_max,
     };
     let collected = site.store.collect(&workspace, &options)?;
     crash::point("tidy.collected");

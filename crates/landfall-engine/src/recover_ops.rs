@@ -179,6 +179,7 @@ impl Hands<'_> {
     // ── The work ───────────────────────────────────────────────────────────────────────────────────────
 
     fn commit_leftovers(&mut self) -> Result<String, String> {
+        const PATHS_MAX: u64 = 200_000; // work that is collected for verification has the limit of the settings
         let workspace = self.ground.workspace.ok_or("its workspace is gone")?;
         let options = CollectOptions {
             pin: Some(task_ref("tasks", self.ground.task, &format!("recovered-{}", self.ground.mark))),
@@ -188,6 +189,7 @@ impl Hands<'_> {
             }),
             lost_head: LostHead::Refuse,
             aside: None,
+            paths_max: PATHS_MAX,
         };
         let collected = self.ground.store.collect(workspace, &options).map_err(|error| error.to_string())?;
         if collected.agent_head != self.head {

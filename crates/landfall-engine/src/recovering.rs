@@ -51,8 +51,13 @@ fn log_of(dir: &Path) -> String {
 
 /// Whether changes lie in the workspace that nobody has committed.
 fn is_changed(site: &Site, task: &Task) -> bool {
-    let options =
-        CollectOptions { pin: None, commit_leftovers: None, lost_head: LostHead::UseBase, aside: None };
+    let options = CollectOptions {
+        pin: None,
+        commit_leftovers: None,
+        lost_head: LostHead::UseBase,
+        aside: None,
+        paths_max: site.settings.land.paths_max,
+    };
     let workspace = site.pool.existing(&task.id.to_string());
     let seen = workspace.map(|workspace| site.store.collect(&workspace, &options));
     // One that cannot be read is for verification to complain about.
@@ -268,8 +273,13 @@ fn is_worked_in(task: &Task) -> bool {
 fn tip(site: &Site, task: &Task, workspace: Option<&Workspace>) -> Result<Oid, String> {
     if let (Some(workspace), true) = (workspace, is_worked_in(task) || task.head.is_none()) {
         let pin = Some(task_ref("tasks", task.id, "recovering"));
-        let options =
-            CollectOptions { pin, commit_leftovers: None, lost_head: LostHead::Refuse, aside: None };
+        let options = CollectOptions {
+            pin,
+            commit_leftovers: None,
+            lost_head: LostHead::Refuse,
+            aside: None,
+            paths_max: site.settings.land.paths_max,
+        };
         let collected = site.store.collect(workspace, &options).map_err(|error| collect_detail(&error))?;
         return Ok(collected.agent_head);
     }

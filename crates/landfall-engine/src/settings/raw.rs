@@ -537,6 +537,8 @@ pub struct RawLand {
     pub remote: Option<String>,
     /// Whether the engine commits what an agent left uncommitted.
     pub commit_leftovers: bool,
+    /// How many files and folders one task may add or change. More is refused, and the agent is told.
+    pub paths_max: Whole<1, 10_000_000>,
     /// How many verified tasks may land together, as one merge commit that is verified as a whole. 1 lands each alone.
     pub batch: Whole<1, 32>,
     /// How many batches are verified on top of one that has not landed yet. 0 waits for each.
@@ -556,6 +558,7 @@ impl Default for RawLand {
             publish: RawPublish::Checkout,
             remote: None,
             commit_leftovers: true,
+            paths_max: Whole(200_000),
             batch: Whole(4),
             speculate: Whole(1),
             runaway: Whole(20),

@@ -225,6 +225,8 @@ pub struct Land {
     pub publish: Publish,
     /// Whether the engine commits what an agent left uncommitted.
     pub commit_leftovers: bool,
+    /// How many files and folders one task may add or change.
+    pub paths_max: u64,
     /// How many tasks may land together.
     pub batch: usize,
     /// How many batches are verified on top of one that has not landed.
@@ -711,6 +713,7 @@ fn publishing(raw: RawLand, tracker: &TrackerSettings) -> Result<Land, Fault> {
     Ok(Land {
         publish,
         commit_leftovers: raw.commit_leftovers,
+        paths_max: raw.paths_max.0.into(),
         batch: usize::try_from(raw.batch.0).expect("at most 32"),
         speculate: usize::try_from(raw.speculate.0).expect("at most 4"),
         runaway: raw.runaway.0,

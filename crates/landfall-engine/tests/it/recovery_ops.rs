@@ -105,6 +105,7 @@ impl Case {
             commit_leftovers: None,
             lost_head: landfall_engine::host::git::LostHead::Refuse,
             aside: None,
+            paths_max: 200_000,
         };
         self.scene.site().store.collect(&self.workspace, &options).expect("it is there").head
     }

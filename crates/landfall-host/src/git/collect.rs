@@ -59,6 +59,8 @@ pub struct CollectOptions {
     pub lost_head: LostHead,
     /// Uncommitted changes of files whose path begins so are no work: they are left where they are.
     pub aside: Option<Vec<u8>>,
+    /// How many files and folders the work may add or change.
+    pub paths_max: u64,
 }
 
 /// An agent's work, safe in the store.
@@ -124,6 +126,16 @@ pub enum CollectError {
         /// git's words.
         why: String,
     },
+    /// The commit changes more paths than allowed; its files were not looked at.
+    #[error("the work changes {paths} paths, and `land.paths_max` allows {paths_max}")]
+    TooManyPaths {
+        /// The agent's commit, which is in the store.
+        head: Oid,
+        /// How many files and folders are new or changed.
+        paths: u64,
+        /// The limit.
+        paths_max: u64,
+    },
     /// Something of ours failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -152,6 +164,11 @@ impl Store {
             Err(error) => return Err(error),
         };
         let head_tree = self.tree_of(&agent_head)?;
+        // Before anything makes a list of them.
+        let paths = self.objects().count_changed_paths(&self.tree_of(workspace.base())?, &head_tree)?;
+        if paths > options.paths_max {
+            return Err(CollectError::TooManyPaths { head: agent_head, paths, paths_max: options.paths_max });
+        }
         let index = self.index_to(room, workspace.path(), &head_tree)?;
         let seen = self.look(workspace, folder.as_fd(), &index)?;
 
@@ -171,6 +188,10 @@ impl Store {
             && (!dirty.is_empty() || !seen.nested_files.is_empty())
         {
             dirty.extend(seen.nested_files);
+            if dirty.len() as u64 > options.paths_max {
+                let (head, paths) = (agent_head, dirty.len() as u64);
+                return Err(CollectError::TooManyPaths { head, paths, paths_max: options.paths_max });
+            }
             room.note_tree(None)?;
             self.take_files(workspace, folder.as_fd(), &dirty)?;
             let bytes = room

@@ -5,6 +5,7 @@
 //! `landing`) is ours alone and holds the truth. **Workspaces** and **lanes** (`workspace`, `lane`, `collect`,
 //! `in_flight`) are checkouts that agents and verification commands may turn into anything: nothing in them is obeyed.
 
+mod acceptance;
 mod batch;
 mod beside;
 mod checkout_update;

@@ -26,6 +26,13 @@ const LINE_MAX: usize = 300;
 /// How much is read at once; most answers are smaller.
 const CHUNK: usize = 16 << 10;
 
+/// How deep folders may be nested; git has the same limit.
+const TREE_DEPTH_MAX: usize = 2_000;
+
+fn too_deep() -> GitError {
+    GitError::output("compare trees", format!("folders nested deeper than {TREE_DEPTH_MAX}"))
+}
+
 /// The reader of one repository's objects.
 #[derive(Debug)]
 pub(crate) struct Objects {
@@ -153,6 +160,49 @@ impl Objects {
         Ok(found)
     }
 
+    /// How many files and folders `new` has that `old` does not have as they are. Every pair of trees is read once,
+    /// however often it occurs: a few small trees can stand for a million paths.
+    pub fn count_changed_paths(&self, old: &Oid, new: &Oid) -> Result<u64, GitError> {
+        self.count_pair(Some(old), new, 0, &mut HashMap::new())
+    }
+
+    fn count_pair(
+        &self,
+        old: Option<&Oid>,
+        new: &Oid,
+        depth: usize,
+        known: &mut HashMap<(Option<Oid>, Oid), u64>,
+    ) -> Result<u64, GitError> {
+        if old == Some(new) {
+            return Ok(0);
+        }
+        let key = (old.cloned(), new.clone());
+        if let Some(count) = known.get(&key) {
+            return Ok(*count);
+        }
+        if depth > TREE_DEPTH_MAX {
+            return Err(too_deep());
+        }
+        let before: HashMap<Vec<u8>, TreeEntry> = match old {
+            Some(old) => self.tree(old)?.into_iter().map(|entry| (entry.name.clone(), entry)).collect(),
+            None => HashMap::new(),
+        };
+        let mut count: u64 = 0;
+        for entry in self.tree(new)? {
+            let was = before.get(&entry.name);
+            if was.is_some_and(|was| (was.mode, &was.oid) == (entry.mode, &entry.oid)) {
+                continue;
+            }
+            count = count.saturating_add(1);
+            if entry.is_tree() {
+                let was = was.filter(|was| was.is_tree()).map(|was| &was.oid);
+                count = count.saturating_add(self.count_pair(was, &entry.oid, depth + 1, known)?);
+            }
+        }
+        known.insert(key, count);
+        Ok(count)
+    }
+
     fn walk(
         &self,
         old: Option<&Oid>,
@@ -164,8 +214,8 @@ impl Objects {
         if old == new {
             return Ok(());
         }
-        if prefix.iter().filter(|byte| **byte == b'/').count() > 2000 {
-            return Err(GitError::output("compare trees", "folders nested deeper than 2000"));
+        if prefix.iter().filter(|byte| **byte == b'/').count() > TREE_DEPTH_MAX {
+            return Err(too_deep());
         }
         let old = old.map(|oid| self.tree(oid)).transpose()?.unwrap_or_default();
         let new = new.map(|oid| self.tree(oid)).transpose()?.unwrap_or_default();

@@ -371,7 +371,7 @@ impl Store {
         let pack = self
             .call(format!("read {want} from `{}`", from.display()))
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(from));
-        transfer(pack, want, have, check, |receive| {
+        transfer(pack, &[], want, have, check, |receive| {
             self.write_call("store objects")
                 .args(receive.args)
                 .input_pipe(receive.pipe)
@@ -399,7 +399,7 @@ impl Store {
     /// Copies `want` and what it needs out of the store into a person's repository.
     pub(crate) fn hand_over(&self, repo: &Repo, want: &Oid, have: &[Oid]) -> Result<(), GitError> {
         let pack = self.call(format!("read {want} from the store"));
-        transfer(pack, want, have, Check::Hash, |args| {
+        transfer(pack, &[], want, have, Check::Hash, |args| {
             repo.git()
                 .call("store objects in the repository")
                 .git_dir(repo.common_dir())
@@ -820,16 +820,19 @@ pub(crate) enum Check {
     Hash,
     /// Hashed and held to the rules: for an agent's work.
     Strict,
+    /// The same, with the two rules that git only warns of: what the strictest remote refuses.
+    Remote,
 }
 
-struct Receive {
-    args: Vec<OsString>,
-    pipe: OwnedFd,
+pub(crate) struct Receive {
+    pub args: Vec<OsString>,
+    pub pipe: OwnedFd,
 }
 
 /// Streams a pack from one git to another. Both ends are ours; two processes, nothing in memory.
-fn transfer(
+pub(crate) fn transfer(
     pack: Call<'_>,
+    pack_args: &[&str],
     want: &Oid,
     have: &[Oid],
     check: Check,
@@ -847,6 +850,7 @@ fn transfer(
         "--window=0",
         "--threads=1",
     ]);
+    let pack = pack.args(pack_args);
     let mut child = pack.spawn(Stdio::piped())?;
     let deadline = Instant::now() + SLOW;
     let mut revs = format!("{want}\n");
@@ -868,8 +872,10 @@ fn transfer(
             } else {
                 vec!["index-pack".into(), "--stdin".into(), "--fix-thin".into()]
             };
-            if check == Check::Strict {
-                args.push("--strict".into());
+            match check {
+                Check::Hash => {}
+                Check::Strict => args.push("--strict".into()),
+                Check::Remote => args.push("--strict=badFilemode=error,gitmodulesParse=error".into()),
             }
             args.push(format!("--pack_header=2,{count}").into());
             receive(Receive { args, pipe: OwnedFd::from(stdout) })

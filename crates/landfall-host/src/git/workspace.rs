@@ -18,7 +18,7 @@ use super::files;
 use super::names::{Oid, RefName};
 use super::room::{DotGit, Room};
 use super::run::{Doing as _, GitError, Signature};
-use super::store::Store;
+use super::store::{PATHS_MAX, Store};
 
 /// How many clean checkouts wait for the next task; beyond, disk is worth more than time.
 const WARM_MAX: usize = 16;
@@ -383,11 +383,16 @@ impl Pool {
             }),
             lost_head: LostHead::UseBase,
             aside: None,
+            paths_max: PATHS_MAX as u64,
         };
         match store.collect(&workspace, &options) {
             Ok(collected) => {
                 kept.refs = self.keep_refs(&workspace, Some(collected.head), Vec::new(), keep)?;
                 kept.nested = collected.nested;
+            }
+            // Too many to look at: what was committed is kept.
+            Err(CollectError::TooManyPaths { head, .. }) => {
+                kept.refs = self.keep_refs(&workspace, Some(head), Vec::new(), keep)?;
             }
             Err(CollectError::WorkspaceGone) => {}
             Err(error) => return Err(error),
@@ -434,7 +439,11 @@ impl Pool {
                 Ok(kind) => kind,
                 // git itself could not keep it.
                 Err(CollectError::Broken { .. } | CollectError::HeadUnreadable { .. }) => continue,
-                Err(error @ (CollectError::WorkspaceGone | CollectError::Git(_))) => return Err(error),
+                Err(
+                    error @ (CollectError::WorkspaceGone
+                    | CollectError::TooManyPaths { .. }
+                    | CollectError::Git(_)),
+                ) => return Err(error),
             };
             let mut known = false;
             for reached in safe.iter().filter(|_| kind == "commit") {

@@ -84,6 +84,7 @@ pub fn options(pin: &str) -> CollectOptions {
         commit_leftovers: Some(Leftovers { message: "leftovers".to_owned(), signature: sig() }),
         lost_head: LostHead::Refuse,
         aside: None,
+        paths_max: 200_000,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the host does with real processes, real git and a real disk.
 
 mod disk;
+mod git_acceptance;
 mod git_attacks;
 mod git_batch;
 mod git_figures;

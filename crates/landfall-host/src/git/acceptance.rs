@@ -1,0 +1,84 @@
+//! Whether a remote would take a commit: the checks that `transfer.fsckObjects` turns on, made before anything lands.
+//!
+//! Not all objects of the store were checked when they came in: git does not check the files and trees that it writes
+//! itself, and a merge makes trees of its own. So the objects that a push would send are packed and received into a folder
+//! that is thrown away, by the same program that a remote runs.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::collect::machine_failed;
+use super::files;
+use super::names::Oid;
+use super::run::{Doing as _, GitError, GitErrorKind, SLOW};
+use super::store::{Check, Store, quoted, transfer};
+
+/// How much of the complaint is kept.
+const REASON_MAX: usize = 2_000;
+
+impl Store {
+    /// Why a remote that checks objects would refuse `commit`, given that it has `base`; `None` if it would take it.
+    ///
+    /// A fault that the tree of `base` has as well is no reason: it is in the project already.
+    pub fn remote_refusal(&self, commit: &Oid, base: &Oid) -> Result<Option<String>, GitError> {
+        let Some(complaint) = self.check_as_remote(commit, &[base.clone()], &[])? else { return Ok(None) };
+        // Without the contents of files: those that matter are found in the store.
+        let filter = ["--filter=blob:none"];
+        let tree = self.tree_of(base)?;
+        let known =
+            self.check_as_remote(&tree, &[], &filter)?.map(|text| fault_names(&text)).unwrap_or_default();
+        let faults = fault_names(&complaint);
+        if !faults.is_empty() && faults.is_subset(&known) {
+            return Ok(None);
+        }
+        let mut lines: Vec<&str> = complaint.lines().filter(|line| line.contains("object ")).collect();
+        lines.dedup();
+        let text = if lines.is_empty() { complaint.trim().to_owned() } else { lines.join("\n") };
+        Ok(Some(text.chars().take(REASON_MAX).collect()))
+    }
+
+    /// What git says on receiving `want` without what `have` reaches; `None` if it finds no fault.
+    fn check_as_remote(
+        &self,
+        want: &Oid,
+        have: &[Oid],
+        pack_args: &[&str],
+    ) -> Result<Option<String>, GitError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0); // a name for a folder, not state
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder: PathBuf = self.dir().join(format!("quarantine-{}-{number}", std::process::id()));
+        let doing = || format!("check the objects of {want}");
+        std::fs::create_dir_all(&folder).doing(doing)?;
+        let pack = self.call(doing());
+        let result = transfer(pack, pack_args, want, have, Check::Remote, |receive| {
+            self.call(doing())
+                .config("core.fsync=none")
+                .env("GIT_OBJECT_DIRECTORY", &folder)
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&self.objects_dir()))
+                .args(receive.args)
+                .input_pipe(receive.pipe)
+                .timeout(SLOW)
+                .output()
+        });
+        files::remove(&folder).doing(doing)?;
+        match result {
+            Ok(()) => Ok(None),
+            Err(GitError { kind: GitErrorKind::Failed { code: 128, stderr }, .. })
+                if !machine_failed(128, &stderr) =>
+            {
+                Ok(Some(stderr))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The names of the faults in `error: object ID: faultName: words`.
+fn fault_names(complaint: &str) -> BTreeSet<String> {
+    let name = |line: &str| {
+        let rest = line.split_once("object ")?.1.split_once(": ")?.1;
+        Some(rest.split(':').next()?.trim().to_owned())
+    };
+    complaint.lines().filter_map(name).collect()
+}
