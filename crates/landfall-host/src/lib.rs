@@ -10,3 +10,4 @@ pub mod git;
 pub mod lock;
 pub mod sandbox;
 pub mod sitter;
+pub mod user_file;

@@ -397,7 +397,10 @@ impl Call<'_> {
             Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
             Input::Pipe(pipe) => (Stdio::from(pipe), None),
         };
-        let mut child = self.spawn(stdin)?;
+        // What stands in a work tree can make git wait, and a push waits for a host. Whoever waits for git waits here, so
+        // the end of this thread is the end of its owner.
+        let may_wait = self.work_tree.is_some() || self.trust == Trust::Push;
+        let mut child = self.spawn_with(stdin, may_wait)?;
         let deadline = Instant::now() + self.timeout;
         let result = converse(&mut child, bytes, self.output_max, self.cut, deadline);
         let talk = match result {
@@ -438,8 +441,12 @@ impl Call<'_> {
         String::from_utf8(self.output()?).map_err(|_| GitError::output(doing, "it is not UTF-8"))
     }
 
-    /// Starts the call with pipes on stdout and stderr, for a conversation.
+    /// Starts the call with pipes on stdout and stderr, for a conversation. It ends when its stdin does.
     pub fn spawn(&self, stdin: Stdio) -> Result<Child, GitError> {
+        self.spawn_with(stdin, false)
+    }
+
+    fn spawn_with(&self, stdin: Stdio, dies_with_thread: bool) -> Result<Child, GitError> {
         let found = &self.git.inner;
         let mut command = Command::new(&found.program);
         command.current_dir("/").process_group(0);
@@ -507,11 +514,38 @@ impl Call<'_> {
         command.args(&self.args).envs(self.env.iter().map(|(key, value)| (key, value)));
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         found.spawned.fetch_add(1, Ordering::Relaxed);
+        if dies_with_thread {
+            die_with_owner(&mut command);
+        }
         command
             .spawn()
             .map_err(|error| GitError { doing: self.doing.clone(), kind: GitErrorKind::Spawn(error) })
     }
 }
+
+/// Has the kernel end the process when the thread that starts it ends, also when we are killed. With SIGTERM, on which git
+/// removes its locks.
+#[cfg(target_os = "linux")]
+fn die_with_owner(command: &mut Command) {
+    let owner = std::process::id();
+    // SAFETY: it runs between fork and exec, where only calls that are safe in a signal handler are allowed. Both are, and
+    // neither allocates.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            // The owner may have ended before the line above.
+            if libc::getppid().cast_unsigned() != owner {
+                return Err(std::io::Error::from_raw_os_error(libc::ECHILD));
+            }
+            Ok(())
+        });
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_owner(_command: &mut Command) {} // there the deadline alone ends it
 
 /// The few `GIT_*` variables with which people say how to reach a remote.
 fn is_transport_setting(key: &OsStr) -> bool {

@@ -29,7 +29,9 @@ fn raw_tree(folder: &Path, entries: &[(&str, &str, &Oid)]) -> Oid {
     for (mode, name, oid) in entries {
         bytes.extend_from_slice(format!("{mode} {name}\0").as_bytes());
         let hex = oid.as_str();
-        bytes.extend((0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")));
+        bytes.extend(
+            (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")),
+        );
     }
     feed(folder, &["hash-object", "-w", "-t", "tree", "--literally", "--stdin"], &bytes)
 }
@@ -43,22 +45,50 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
     let zero: Oid = "0".repeat(40).parse().expect("an id");
     let modules = |text: &str| raw_tree(&store, &[("100644", ".gitmodules", &blob(text))]);
     let cases = [
-        (".gitmodules with an option as url", modules("[submodule \"x\"]\n\tpath = x\n\turl = -u./x\n"), "gitmodulesUrl"),
-        (".gitmodules with a name that leads out", modules("[submodule \"../x\"]\n\tpath = x\n\turl = ./x\n"), "gitmodulesName"),
-        (".gitmodules with an option as path", modules("[submodule \"x\"]\n\tpath = -x\n\turl = ./x\n"), "gitmodulesPath"),
-        (".gitmodules with a command", modules("[submodule \"x\"]\n\tpath = x\n\turl = ./x\n\tupdate = !id\n"), "gitmodulesUpdate"),
+        (
+            ".gitmodules with an option as url",
+            modules("[submodule \"x\"]\n\tpath = x\n\turl = -u./x\n"),
+            "gitmodulesUrl",
+        ),
+        (
+            ".gitmodules with a name that leads out",
+            modules("[submodule \"../x\"]\n\tpath = x\n\turl = ./x\n"),
+            "gitmodulesName",
+        ),
+        (
+            ".gitmodules with an option as path",
+            modules("[submodule \"x\"]\n\tpath = -x\n\turl = ./x\n"),
+            "gitmodulesPath",
+        ),
+        (
+            ".gitmodules with a command",
+            modules("[submodule \"x\"]\n\tpath = x\n\turl = ./x\n\tupdate = !id\n"),
+            "gitmodulesUpdate",
+        ),
         (".gitmodules that is not a config file", modules("[submodule \"x\n"), "gitmodulesParse"),
-        (".gitmodules that is a link", raw_tree(&store, &[("120000", ".gitmodules", &a)]), "gitmodulesSymlink"),
+        (
+            ".gitmodules that is a link",
+            raw_tree(&store, &[("120000", ".gitmodules", &a)]),
+            "gitmodulesSymlink",
+        ),
         ("a .git entry", raw_tree(&store, &[("100644", ".git", &a)]), "hasDotgit"),
         ("a .GIT entry", raw_tree(&store, &[("100644", ".GIT", &a)]), "hasDotgit"),
         ("a .. entry", raw_tree(&store, &[("100644", "..", &a)]), "hasDotdot"),
         ("a mode that git does not have", raw_tree(&store, &[("100777", "x", &a)]), "badFilemode"),
         ("a mode with a zero in front", raw_tree(&store, &[("0100644", "x", &a)]), "zeroPaddedFilemode"),
         ("a name twice", raw_tree(&store, &[("100644", "x", &a), ("100644", "x", &a)]), "duplicateEntries"),
-        ("names out of order", raw_tree(&store, &[("100644", "y", &a), ("100644", "x", &a)]), "treeNotSorted"),
+        (
+            "names out of order",
+            raw_tree(&store, &[("100644", "y", &a), ("100644", "x", &a)]),
+            "treeNotSorted",
+        ),
         ("the id of nothing", raw_tree(&store, &[("160000", "x", &zero)]), "nullSha1"),
         ("a path as a name", raw_tree(&store, &[("100644", "x/y", &a)]), "fullPathname"),
-        (".gitattributes with an endless line", raw_tree(&store, &[("100644", ".gitattributes", &blob(&"a ".repeat(2000)))]), "gitattributesLineLength"),
+        (
+            ".gitattributes with an endless line",
+            raw_tree(&store, &[("100644", ".gitattributes", &blob(&"a ".repeat(2000)))]),
+            "gitattributesLineLength",
+        ),
     ];
     let commit = |tree: &Oid| {
         scene.store.commit(tree, &[scene.base.clone()], "work", &sig(), &sig()).expect("commits")
@@ -75,7 +105,8 @@ fn commits_that_a_checking_remote_refuses_are_refused_with_the_reason() {
     let later = scene.store.commit(&good, &[commit(bad)], "later", &sig(), &sig()).expect("commits");
     assert!(scene.store.remote_refusal(&later, &scene.base).expect("git runs").is_some());
     // Good work passes, and what the base has already is not held against it.
-    let fine = raw_tree(&store, &[("100644", ".gitmodules", &blob("[submodule \"x\"]\n\tpath = x\n\turl = ./x\n"))]);
+    let fine =
+        raw_tree(&store, &[("100644", ".gitmodules", &blob("[submodule \"x\"]\n\tpath = x\n\turl = ./x\n"))]);
     assert_eq!(scene.store.remote_refusal(&commit(&fine), &scene.base).expect("git runs"), None);
     let old = commit(bad);
     let modules = scene.store.read_blob(&old, b".gitmodules", 1000).expect("read").expect("there");
@@ -95,7 +126,8 @@ fn a_small_tree_with_a_million_paths_is_refused_without_being_listed() {
     let mut entry = ("100644", feed(root, &["hash-object", "-w", "--stdin"], b"x"));
     for _ in 0..6 {
         let names: Vec<String> = (0..10).map(|number| format!("n{number}")).collect();
-        let entries: Vec<(&str, &str, &Oid)> = names.iter().map(|name| (entry.0, name.as_str(), &entry.1)).collect();
+        let entries: Vec<(&str, &str, &Oid)> =
+            names.iter().map(|name| (entry.0, name.as_str(), &entry.1)).collect();
         entry = ("40000", raw_tree(root, &entries));
     }
     let commit = git(root, ["commit-tree", "-p", "HEAD", "-m", "bomb", entry.1.as_str()]);

@@ -543,3 +543,41 @@ fn a_pipe_in_the_place_of_a_settings_file_does_not_hang_us() {
         lane.checkout(&collected.head, Ignored::Keep).expect("checked out");
     }
 }
+
+/// The git processes whose command line names this folder.
+fn gits_at(folder: &Path) -> Vec<String> {
+    let name = folder.to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").expect("readable").filter_map(Result::ok) {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(&format!("--work-tree={name}")) {
+            found.push(format!("{} {line}", entry.file_name().to_string_lossy()));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_git_that_waits_for_a_pipe_dies_with_its_owner() {
+    let scene = Scene::new();
+    let root = scene.root().canonicalize().expect("there");
+    // git reads attributes before it compares a file, and would wait for a pipe of that name.
+    write(&root, "a.txt", "ONE\ntwo\nthree\n");
+    mkfifo(&root.join(".gitattributes"));
+    let mut owner = std::process::Command::new(env!("CARGO_BIN_EXE_landfall-host-probe"))
+        .args(["git-status".as_ref(), root.as_os_str()])
+        .spawn()
+        .expect("the probe runs");
+    let wait_for = |what: &str, is_so: &dyn Fn() -> bool| {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(120);
+        while !is_so() {
+            assert!(std::time::Instant::now() < until, "{what}: {:?}", gits_at(&root));
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    wait_for("git has begun", &|| !gits_at(&root).is_empty());
+    owner.kill().expect("killed");
+    owner.wait().expect("collected");
+    wait_for("git is gone", &|| gits_at(&root).is_empty());
+}

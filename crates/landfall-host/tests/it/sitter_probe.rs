@@ -31,6 +31,11 @@ fn main() -> ExitCode {
             return ExitCode::from(sitter::sit(Path::new(dir)));
         }
         ["engine", dir, command @ ..] => engine(Path::new(dir), command),
+        ["git-status", root] => {
+            let git = landfall_host::git::Git::find().expect("git is here");
+            let repo = landfall_host::git::Repo::discover(&git, Path::new(root)).expect("a repository");
+            drop(repo.uncommitted()); // a test ends us before it answers
+        }
         ["code", code] => return ExitCode::from(code.parse::<u8>().expect("a code")),
         ["abort"] => std::process::abort(),
         ["say", text] => print!("{text}"),
