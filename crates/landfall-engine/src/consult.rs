@@ -9,6 +9,7 @@ use landfall_agents::{Agent, Aside, Brief, Ear, Launch, Parse, registry};
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{Git, Oid, Pool, Repo, Signature, Store};
 use landfall_host::sitter::{self, Cause, Follow, Found, SignalSpec, Sitting, Spec, Stream};
+use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::{Budget, Evidence, Exit, Scope, Signal, Spending, Tally, Usage, Verdict, judge};
 
 use crate::confine::{self, Reach};
@@ -213,7 +214,7 @@ fn prepare(
     write_private(&prompt_file, prompt.as_bytes()).map_err(|error| io("write the prompt", error))?;
     let script_text = match &profile.script {
         Some(path) => Some(
-            std::fs::read_to_string(question.root.join(path))
+            read_user_text(&question.root.join(path), USER_FILE_BYTES_MAX)
                 .map_err(|error| format!("read the script `{path}`: {error}"))?,
         ),
         None => None,

@@ -16,6 +16,7 @@ use landfall_host::clock::{Clock, SystemClock};
 use landfall_host::crash;
 use landfall_host::git::{BranchName, Git, GitError, Head, Pool, Repo, RepoProblem, Store};
 use landfall_host::lock::{Holder, LockError, StateLock};
+use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_file};
 use landfall_model::checkpoint::{CheckpointEvent, CheckpointWhy};
 use landfall_model::disk::Disk;
 use landfall_model::queue::{HoldWhy, QueuePolicy};
@@ -113,6 +114,14 @@ pub enum OpenError {
     /// There is no place for the state.
     #[error("no place for the state folder: neither LANDFALL_STATE nor XDG_STATE_HOME nor HOME is set")]
     NoHome,
+    /// The settings are no file that can be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    SettingsFile {
+        /// The file.
+        path: PathBuf,
+        /// Why; it is part of the sentence.
+        source: std::io::Error,
+    },
     /// The state folder cannot be used.
     #[error("use the state folder `{}`", path.display())]
     Folder {
@@ -996,20 +1005,17 @@ const DISK_PAUSE: Duration = Duration::from_secs(2); // how soon freed room is n
 /// What is wrong with them, and where.
 pub fn load_settings(root: &Path) -> Result<Settings, OpenError> {
     let path = root.join("landfall.toml");
-    let text = match std::fs::read(&path) {
+    let text = match read_user_file(&path, USER_FILE_BYTES_MAX) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(source) => return Err(OpenError::Folder { path, source }),
+        Err(source) => return Err(OpenError::SettingsFile { path, source }),
     };
     Ok(Settings::parse_over(wholework(root).as_deref(), &text, "landfall.toml")?)
 }
 
 /// The settings of another tool for issues, if they are there. They are a courtesy: what cannot be read is not there.
 fn wholework(root: &Path) -> Option<String> {
-    use std::io::Read as _;
-    let file = std::fs::File::open(root.join(WHOLEWORK)).ok()?;
-    let mut bytes = Vec::new();
-    file.take(WHOLEWORK_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let bytes = read_user_file(&root.join(WHOLEWORK), WHOLEWORK_BYTES_MAX).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -133,9 +133,5 @@ pub(crate) fn files_in(folder: &Path, extension: &str) -> io::Result<BTreeMap<St
 
 /// The text of a file that is not larger than it can sensibly be.
 pub(crate) fn read_bounded(file: &Path, bytes_max: u64) -> io::Result<String> {
-    let bytes = fs::metadata(file)?.len();
-    if bytes > bytes_max {
-        return Err(io::Error::other(format!("it has {bytes} bytes; at most {bytes_max} are read")));
-    }
-    fs::read_to_string(file)
+    landfall_host::user_file::read_user_text(file, bytes_max)
 }

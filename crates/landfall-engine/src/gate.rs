@@ -391,7 +391,8 @@ fn prove(
 fn refuse_paths(site: &Site, attempt: Attempt, error: &CollectError) -> Result<News, GitError> {
     let CollectError::TooManyPaths { head, .. } = error else { unreachable!("asked for no other error") };
     let commit = site::commit(head);
-    let excerpt = format!("{error}. Remove the paths that do not belong to the task, or add them to `.gitignore`.");
+    let excerpt =
+        format!("{error}. Remove the paths that do not belong to the task, or add them to `.gitignore`.");
     let report = GateReport {
         base: site::commit(&land::base(site)?),
         head: commit.clone(),

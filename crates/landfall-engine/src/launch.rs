@@ -9,6 +9,7 @@ use landfall_agents::{Brief, Ear, Launch, LaunchError, Profile, registry};
 use landfall_host::crash;
 use landfall_host::git::Workspace;
 use landfall_host::sitter::{self, FindError, Found, SignalSpec, Sitting, Spec, StartError};
+use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::issue::Source;
 use landfall_model::objective::{Refinement, RefinementState};
 use landfall_model::proof::Proof;
@@ -329,9 +330,14 @@ fn begin(
     write_private(&prompt_file, prompt.as_bytes()).map_err(|error| io("write the prompt", error))?;
     let tmp = confine::make_tmp(dir).map_err(|error| io("make a folder for temporary files", error))?;
     let script_text = match &profile.script {
-        Some(path) => Some(std::fs::read_to_string(site.repo.root().join(path)).map_err(|error| {
-            Unlaunched::Hopeless(format!("read the script `{path}` of profile `{}`: {error}", profile.name))
-        })?),
+        Some(path) => {
+            Some(read_user_text(&site.repo.root().join(path), USER_FILE_BYTES_MAX).map_err(|error| {
+                Unlaunched::Hopeless(format!(
+                    "read the script `{path}` of profile `{}`: {error}",
+                    profile.name
+                ))
+            })?)
+        }
         None => None,
     };
     let resume = match &run.talk {

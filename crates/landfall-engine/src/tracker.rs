@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use landfall_host::clock::{Clock as _, SystemClock};
 use landfall_host::git::{self, Git, Repo};
+use landfall_host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_model::Timestamp;
 use landfall_trackers::github::{Base, Patience, TokenSources};
 use landfall_trackers::registry::{self, Entry, Setup};
@@ -96,7 +97,7 @@ pub fn look(settings: &TrackerSettings, around: &Around<'_>) -> Answer<Option<St
 /// What stands in the files with secrets: texts that nobody is to read.
 #[must_use]
 pub fn secrets_in_files(settings: &TrackerSettings, around: &Around<'_>) -> Vec<String> {
-    let read = |file| std::fs::read_to_string(at_home(around, file)?).ok();
+    let read = |file| read_user_text(&at_home(around, file)?, USER_FILE_BYTES_MAX).ok();
     let texts = settings.secret_files().filter_map(read).map(|text| text.trim().to_owned());
     texts.filter(|text| !text.is_empty()).collect()
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use landfall_api::taskfile::quoted;
 use landfall_api::{InitAgent, InitCommand, InitFound};
 
+use crate::house::{USER_FILE_BYTES_MAX, read_user_file};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::house;
@@ -306,7 +307,5 @@ fn make(root: &Path) -> Vec<InitCommand> {
 
 /// The text of a file of a size that people write.
 fn small(path: &Path) -> Option<String> {
-    const BYTES_MAX: u64 = 1024 * 1024; // a manifest, not a data set
-    let size = fs::metadata(path).ok().filter(fs::Metadata::is_file)?.len();
-    if size > BYTES_MAX { None } else { fs::read_to_string(path).ok() }
+    String::from_utf8(read_user_file(path, USER_FILE_BYTES_MAX).ok()?).ok()
 }

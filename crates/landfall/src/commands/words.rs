@@ -9,9 +9,8 @@ use landfall_api::{BudgetLine, BudgetOf, Changed, NewTask, Size, TaskRef, Usage}
 use crate::context::Context;
 use crate::exit::Failure;
 use crate::format;
+use crate::house::{USER_FILE_BYTES_MAX, read_user_file};
 use crate::say::clean;
-
-const TEXT_BYTES_MAX: u64 = 32 * 1024 * 1024; // half of what the engine takes in one request
 
 /// What somebody said in words, or on stdin for `-`.
 pub fn said(context: &Context, words: &[String]) -> Result<String, Failure> {
@@ -25,15 +24,23 @@ pub fn said(context: &Context, words: &[String]) -> Result<String, Failure> {
 pub fn read_text(context: &Context, path: &Path) -> Result<String, Failure> {
     let name = path.display();
     let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)
+    if path == Path::new("-") {
+        let read = std::io::stdin().lock().take(USER_FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Failure::usage(format!("cannot read `{name}`: {error}")))?;
     } else {
-        std::fs::File::open(context.path(path))
-            .and_then(|file| file.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes))
-    };
-    read.map_err(|error| Failure::usage(format!("read `{name}`: {error}")))?;
-    if bytes.len() as u64 > TEXT_BYTES_MAX {
-        return Err(Failure::usage(format!("`{name}` has more than {TEXT_BYTES_MAX} bytes"))
+        bytes = read_user_file(&context.path(path), USER_FILE_BYTES_MAX).map_err(|error| {
+            let failure = Failure::usage(format!("cannot read `{name}`: {error}"));
+            match error.kind() {
+                std::io::ErrorKind::InvalidInput => {
+                    failure.hint("give the text on stdin, with `-` as the file")
+                }
+                std::io::ErrorKind::FileTooLarge => failure.hint("give it in several parts"),
+                _ => failure,
+            }
+        })?;
+    }
+    if bytes.len() as u64 > USER_FILE_BYTES_MAX {
+        return Err(Failure::usage(format!("`{name}` has more than {USER_FILE_BYTES_MAX} bytes"))
             .hint("give it in several parts"));
     }
     String::from_utf8(bytes).map_err(|error| {

@@ -15,6 +15,7 @@ use landfall_agents::{Brief, Needs};
 use landfall_api::{
     AgentKind, AgentProfile, AgentsAsked, AgentsFound, ProbeAnswer, Probed, Problem, ProblemCode, nearest,
 };
+use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::model::Verdict;
 use landfall_engine::secrets::is_secret;
 use landfall_engine::settings::{Profile, Settings};
@@ -211,7 +212,7 @@ fn command(place: &Place, profile: &Profile) -> Result<String, Unfit> {
         registry::find(&profile.kind).map_err(|error| unfit(error.to_string(), Some(error.hint())))?;
     let script_text = match &profile.script {
         Some(path) => Some(
-            std::fs::read_to_string(place.root.join(path))
+            read_user_text(&place.root.join(path), USER_FILE_BYTES_MAX)
                 .map_err(|error| unfit(format!("read the script `{}`: {error}", path.display()), None))?,
         ),
         None => None,

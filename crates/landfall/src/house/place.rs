@@ -8,6 +8,7 @@ use landfall_api::{Problem, ProblemCode};
 use landfall_engine::StateFolder;
 use landfall_engine::host::git::{BranchName, Git, Head, Repo};
 use landfall_engine::host::lock::StateLock;
+use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::store::StoreError;
 
 use super::tables::Tables;
@@ -97,7 +98,7 @@ impl Place {
 
     /// The text of `landfall.toml`, if there is one that can be read.
     pub fn settings_text(&self) -> Option<String> {
-        std::fs::read_to_string(self.root.join("landfall.toml")).ok()
+        read_user_text(&self.root.join("landfall.toml"), USER_FILE_BYTES_MAX).ok()
     }
 
     /// The branch that work lands on, as far as files tell.

@@ -49,6 +49,7 @@ pub(super) fn open(error: &OpenError) -> Problem {
             .hint("mend the template in `.landfall/prompts/`, or take it out to use the built-in one"),
         OpenError::NoHome => Problem::new(ProblemCode::Internal, error.to_string())
             .hint("set LANDFALL_STATE to a folder of your own"),
+        OpenError::SettingsFile { .. } => Problem::new(ProblemCode::SettingsBroken, error.to_string()),
         OpenError::Folder { path, source } => {
             let problem = in_folder(error.to_string(), path, source);
             match problem.code {

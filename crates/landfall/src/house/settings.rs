@@ -1,28 +1,20 @@
 //! The settings, key by key, as they stand in the checkout.
 
 use landfall_api::{self as api, Problem, ProblemCode};
+use landfall_engine::host::user_file::{USER_FILE_BYTES_MAX, read_user_text};
 use landfall_engine::settings::Settings;
 
 use super::place::Place;
 
 const FILE: &str = "landfall.toml";
-const TEXT_MAX: u64 = 1024 * 1024; // a person wrote it
 
 pub(super) fn report(place: &Place) -> Result<Box<api::SettingsReport>, Problem> {
     let path = place.root.join(FILE);
-    let (exists, text) = match std::fs::metadata(&path) {
+    let (exists, text) = match read_user_text(&path, USER_FILE_BYTES_MAX) {
+        Ok(text) => (true, text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (false, String::new()),
-        Ok(meta) if meta.len() > TEXT_MAX => {
-            return Err(Problem::new(
-                ProblemCode::SettingsBroken,
-                format!("`{FILE}` is larger than {TEXT_MAX} bytes"),
-            ));
-        }
-        Ok(_) | Err(_) => {
-            let text = std::fs::read_to_string(&path).map_err(|error| {
-                Problem::new(ProblemCode::SettingsBroken, format!("read `{FILE}`: {error}"))
-            })?;
-            (true, text)
+        Err(error) => {
+            return Err(Problem::new(ProblemCode::SettingsBroken, format!("cannot read `{FILE}`: {error}")));
         }
     };
     let described = Settings::describe(&text, FILE);
